@@ -1,0 +1,26 @@
+"""
+Every error that placeopt raises on purpose.
+
+A message says what is wrong, where, what was expected and how to get out. The command line turns
+the class into an exit code; nothing a user can cause leaves as another exception.
+"""
+
+
+class PlaceoptError(Exception):
+    """Base of all errors raised by placeopt."""
+
+
+class BadInput(PlaceoptError):
+    """A file or argument is not what it should be: malformed, out of range, or a reference to nothing."""
+
+
+class Unsupported(PlaceoptError):
+    """The request is well formed, but this version, formulation or solver cannot take it; names one that can."""
+
+
+class SolverFault(PlaceoptError):
+    """A solver returned something that contradicts itself; its answer is thrown away."""
+
+
+class InternalFault(PlaceoptError):
+    """placeopt contradicts itself, for instance a plan that the referee refuses. Always a bug."""

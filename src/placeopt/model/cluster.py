@@ -1,0 +1,88 @@
+"""The cluster: nodes of known machine types under a tree of network domains."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from placeopt.model.base import MAX_NODES, Id, Mbps, Name, Record, Weight
+from placeopt.model.machine import Machine
+
+
+class Domain(Record):
+    """A network domain: a rack, a zone, a leaf switch, at any depth; ``level`` is its kind."""
+
+    id: Id
+    level: Id = "rack"
+    parent: Id | None = None
+    """The domain above, or none for the network itself."""
+    uplink_weight: Weight | None = None
+    uplink_mbps: Mbps | None = None
+
+
+class Node(Record):
+    """One node. Its effective labels are ``labels`` plus, for each domain above it, level -> domain id."""
+
+    id: Id
+    machine: Id
+    domain: Id | None = None
+    labels: dict[Id, Name] = {}
+    taints: tuple[Id, ...] = ()
+    """A job is kept off unless it tolerates all of them."""
+    drained: bool = False
+    """Takes no new work; what runs there may stay."""
+    price_milli_per_hour: Annotated[int, Field(ge=0, le=1_000_000_000)] = 1000
+
+
+class Cluster(Record):
+    """Machine types, domains (parents first) and nodes."""
+
+    machines: Annotated[tuple[Machine, ...], Field(max_length=MAX_NODES)]
+    domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NODES)] = ()
+    nodes: Annotated[tuple[Node, ...], Field(min_length=1, max_length=MAX_NODES)]
+
+    @model_validator(mode="after")
+    def _references(self) -> Self:
+        machines = _unique("machines", [machine.id for machine in self.machines])
+        levels: dict[str, frozenset[str]] = {}
+        for i, domain in enumerate(self.domains):
+            if domain.level in RESERVED_LEVELS:
+                raise ValueError(
+                    f"domains[{i}].level: {domain.level!r} is a level inside a machine; choose another name"
+                )
+            if domain.id in levels:
+                raise ValueError(f"domains[{i}].id: {domain.id!r} stands twice; ids of domains are unique")
+            if domain.parent is not None and domain.parent not in levels:
+                raise ValueError(
+                    f"domains[{i}].parent: no domain {domain.parent!r} before {domain.id!r}; list parents first"
+                )
+            above = levels[domain.parent] if domain.parent is not None else frozenset()
+            if domain.level in above:
+                raise ValueError(
+                    f"domains[{i}].level: {domain.level!r} stands above {domain.id!r} already; each level once a path"
+                )
+            levels[domain.id] = above | {domain.level}
+        _unique("nodes", [node.id for node in self.nodes])
+        for i, node in enumerate(self.nodes):
+            if node.machine not in machines:
+                raise ValueError(f"nodes[{i}].machine: no machine type {node.machine!r}; add it to 'machines'")
+            if node.domain is not None:
+                if node.domain not in levels:
+                    raise ValueError(f"nodes[{i}].domain: no domain {node.domain!r}; add it to 'domains'")
+                clash = levels[node.domain] & node.labels.keys()
+                if clash:
+                    raise ValueError(
+                        f"nodes[{i}].labels: {min(clash)!r} is set by the node's domain already; drop the label"
+                    )
+        return self
+
+
+RESERVED_LEVELS = frozenset({"gpu", "switch", "numa", "socket", "node", "machine", "cluster", "network"})
+
+
+def _unique(where: str, ids: list[str]) -> set[str]:
+    seen: set[str] = set()
+    for i, name in enumerate(ids):
+        if name in seen:
+            raise ValueError(f"{where}[{i}].id: {name!r} stands twice; ids are unique")
+        seen.add(name)
+    return seen

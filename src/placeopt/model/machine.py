@@ -1,0 +1,115 @@
+"""A machine type: what stands in a node. Stored once per type, not per node."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from placeopt.model.base import GpuIndex, Id, Mbps, Mib, Millicores, Name, Record, Weight
+
+PartLevel = Literal["socket", "numa", "switch"]
+LinkKind = Literal["nvlink", "xgmi", "pcie"]
+
+
+class Part(Record):
+    """
+    A socket, NUMA domain or switch inside a machine: an inner vertex of the machine's tree.
+
+    ``uplink_weight`` is the path weight of the edge to the parent; left out, it is the level's default
+    (``placeopt.topology.LEVEL_WEIGHTS``; Amaral et al., SC'17, fig. 7).
+    """
+
+    id: Id
+    level: PartLevel
+    parent: Id | None = None
+    """Another part, or none for the machine itself."""
+    uplink_weight: Weight | None = None
+    uplink_mbps: Mbps | None = None
+
+
+class Gpu(Record):
+    """One GPU; its index is its position in ``Machine.gpus``."""
+
+    model: Name
+    memory_mib: Mib = 0
+    """0 where the source does not tell; such a GPU takes only jobs that state no memory need."""
+    part: Id | None = None
+    """The part it hangs on, or none for the machine itself."""
+    uplink_weight: Weight | None = None
+    uplink_mbps: Mbps | None = None
+
+
+class Link(Record):
+    """A direct link between two GPUs. It shortens distances; it is no capacity."""
+
+    gpus: tuple[GpuIndex, GpuIndex]
+    kind: LinkKind = "nvlink"
+    lanes: Annotated[int, Field(ge=1, le=64)] = 1
+    bandwidth_mbps: Mbps | None = None
+    """Of all lanes together, one direction."""
+    weight: Weight = 1
+
+
+class Machine(Record):
+    """
+    A machine type.
+
+    Distances between its GPUs are shortest paths over parts and links, unless ``gpu_distance_matrix`` states them
+    (as the SC'17 scenarios do: 1 inside a socket, 20 across).
+    """
+
+    id: Id
+    cpu_millicores: Millicores
+    memory_mib: Mib
+    memory_bandwidth_mbps: Mbps | None = None
+    pcie_bandwidth_mbps: Mbps | None = None
+    network_bandwidth_mbps: Mbps | None = None
+    """None means: not known, and never a limit."""
+    parts: Annotated[tuple[Part, ...], Field(max_length=1024)] = ()
+    gpus: Annotated[tuple[Gpu, ...], Field(max_length=1024)] = ()
+    links: Annotated[tuple[Link, ...], Field(max_length=65_536)] = ()
+    gpu_distance_matrix: tuple[tuple[Weight, ...], ...] | None = None
+    uplink_weight: Weight | None = None
+    """Path weight of the edge from the machine to its domain, or to the network."""
+    source: Name | None = None
+    """Where the description comes from: a builder's name or the files it was read from."""
+
+    @model_validator(mode="after")
+    def _references(self) -> Self:
+        parents: dict[str, str | None] = {}
+        for i, part in enumerate(self.parts):
+            if part.id in parents:
+                raise ValueError(f"parts[{i}].id: part {part.id!r} stands twice; ids of parts are unique")
+            if part.parent is not None and part.parent not in parents:
+                raise ValueError(
+                    f"parts[{i}].parent: no part {part.parent!r} before part {part.id!r}; list parents first"
+                )
+            parents[part.id] = part.parent
+        for i, gpu in enumerate(self.gpus):
+            if gpu.part is not None and gpu.part not in parents:
+                raise ValueError(f"gpus[{i}].part: no part {gpu.part!r} in this machine; add it to 'parts'")
+        seen: set[tuple[int, int]] = set()
+        for i, link in enumerate(self.links):
+            a, b = sorted(link.gpus)
+            if a == b or b >= len(self.gpus):
+                raise ValueError(
+                    f"links[{i}].gpus: {list(link.gpus)} must be two different GPU indices below {len(self.gpus)}"
+                )
+            if (a, b) in seen:
+                raise ValueError(f"links[{i}].gpus: GPUs {a} and {b} are linked twice; use 'lanes'")
+            seen.add((a, b))
+        self._check_matrix()
+        return self
+
+    def _check_matrix(self) -> None:
+        matrix = self.gpu_distance_matrix
+        if matrix is None:
+            return
+        size = len(self.gpus)
+        if len(matrix) != size or any(len(row) != size for row in matrix):
+            raise ValueError(f"gpu_distance_matrix: must have {size} rows of {size} weights, one per GPU")
+        for a in range(size):
+            if matrix[a][a] != 0:
+                raise ValueError(f"gpu_distance_matrix[{a}][{a}]: {matrix[a][a]}, expected 0 on the diagonal")
+            for b in range(a):
+                if matrix[a][b] != matrix[b][a]:
+                    raise ValueError(f"gpu_distance_matrix[{a}][{b}]: must equal [{b}][{a}]; distances are symmetric")

@@ -1,0 +1,128 @@
+"""The plan: what a round decided, what it is worth, how good it is proven to be, and how it was found."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from placeopt.model.base import Count, Id, Name, Record
+from placeopt.model.placement import Placement
+from placeopt.model.policy import Policy
+
+UnplacedReason = Literal["conflict", "outvoted", "postponed", "policy", "not_reached"]
+PlanStatus = Literal["optimal", "feasible"]
+PlanLimit = Literal["time", "work", "size", "memory", "user", "none"]
+StageOutcome = Literal["improved", "kept", "proved", "skipped", "failed"]
+
+
+class InstanceRef(Record):
+    """Which instance the plan belongs to."""
+
+    name: Name
+    digest: str
+    revision: Count
+
+
+class PolicyRef(Record):
+    """The policy that was used; ``check`` and ``explain`` judge by it."""
+
+    name: Name
+    digest: str
+    values: Policy
+
+
+class Level(Record):
+    """One level of the objective. The bound is null where nothing is proven."""
+
+    name: Literal["value", "cost"]
+    sense: Literal["max", "min"]
+    objective: int
+    bound: int | None
+
+
+class Cost(Record):
+    """One term: its raw integer value, its weight W in the cost level, and the worst case it is measured against."""
+
+    raw: int
+    weight: int
+    worst: int
+    unit: Name
+
+
+class Unplaced(Record):
+    """A job that waits, and why."""
+
+    job: Id
+    reason: UnplacedReason
+    detail: str
+
+
+class Moved(Record):
+    """A running job that changes place: the nodes it leaves and those it goes to."""
+
+    job: Id
+    from_nodes: tuple[Id, ...] = Field(alias="from")
+    to_nodes: tuple[Id, ...] = Field(alias="to")
+
+
+class Shrunk(Record):
+    """A running job that keeps ``workers`` of its workers."""
+
+    job: Id
+    workers: Count
+
+
+class Preempted(Record):
+    """A running job that is stopped, and the GPU share that it frees."""
+
+    job: Id
+    freed_gpu_milli: Annotated[int, Field(ge=0)]
+
+
+class Stage(Record):
+    """One stage of the round: what came of it. ``seconds`` is null in deterministic mode."""
+
+    name: Name
+    outcome: StageOutcome
+    detail: str = ""
+    objective: int | None = None
+    bound: int | None = None
+    seconds: float | None = None
+
+
+class Seconds(Record):
+    """Wall time of the round's phases; null in deterministic mode, where the log has them."""
+
+    read: float | None = None
+    compile: float | None = None
+    solve: float | None = None
+    check: float | None = None
+    total: float | None = None
+
+
+class Plan(Record):
+    """The answer of a round. Every job of the instance stands exactly once: in ``placements`` or in ``unplaced``."""
+
+    format_version: Literal[1] = 1
+    instance: InstanceRef
+    policy: PolicyRef
+    status: PlanStatus
+    limit: PlanLimit
+    levels: Annotated[tuple[Level, ...], Field(min_length=1)]
+    gap: float | None
+    """|bound - objective| / max(1, |objective|) of the first level that is not proven; 0 when all are."""
+    bound_relaxes: tuple[str, ...] = ()
+    costs: dict[str, Cost] = {}
+    facts: dict[str, int] = {}
+    placements: tuple[Placement, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+    moved: tuple[Moved, ...] = ()
+    shrunk: tuple[Shrunk, ...] = ()
+    preempted: tuple[Preempted, ...] = ()
+    stages: tuple[Stage, ...] = ()
+    seconds: Seconds = Seconds()
+    seed: int = 0
+    versions: dict[str, str] = {}
+
+    def placement_of(self, job: str) -> Placement | None:
+        """Return the placement of ``job``, or None if it waits."""
+        return next((placement for placement in self.placements if placement.job == job), None)

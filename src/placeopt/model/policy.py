@@ -1,0 +1,126 @@
+"""The policy of a round: how GPUs are shared, what is allowed, what costs count and by how much."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from placeopt.model.base import Count, Id, Name, Percent, PositiveCount, Record, Thousandths, Value, Weight
+
+ShareMode = Literal["exclusive", "fraction", "overcommit"]
+QueueOrder = Literal["fcfs", "priority", "value_density"]
+
+
+class Usable(Record):
+    """Usable part of bandwidths in percent (SODA V-E: memory 75; network 75 for GPU jobs, 25 for CPU jobs)."""
+
+    memory_bandwidth_percent: Percent = 75
+    pcie_bandwidth_percent: Percent = 100
+    network_gpu_jobs_percent: Percent = 75
+    network_cpu_jobs_percent: Percent = 25
+
+
+class Weights(Record):
+    """
+    Weights of the cost level in thousandths, summing to 1000 (SC'17 eq. 1: a_cc, a_b, a_d; the others are ours).
+
+    A term of weight 0 is not computed. All 0 switches the cost level off.
+    """
+
+    communication: Thousandths = 400
+    interference: Thousandths = 300
+    fragmentation: Thousandths = 300
+    horus: Thousandths = 0
+    resource: Thousandths = 0
+
+    @model_validator(mode="after")
+    def _sum(self) -> Self:
+        total = self.communication + self.interference + self.fragmentation + self.horus + self.resource
+        if total not in (0, 1000):
+            raise ValueError(f"weights: sum to {total}, expected 1000 (or all 0 for no cost level)")
+        return self
+
+
+class Interference(Record):
+    """Which model of slowdown counts: see ``placeopt.terms.interference``."""
+
+    model: Literal["pairwise", "worst", "curve"] = "pairwise"
+    curve: Id = "rtx-2080"
+    """Published quadratic by GPU generation (Horus fig. 6), for ``curve`` and for the Horus cost."""
+
+
+class Fragmentation(Record):
+    """``partial``: weight of the free GPUs of partly used domains, by level. Levels a cluster lacks count nothing."""
+
+    form: Literal["partial"] = "partial"
+    level_weights: dict[Id, Weight] = {"socket": 1, "node": 1, "rack": 1}
+
+
+class Horus(Record):
+    """Weights w1, w2 of Horus eq. 7 in thousandths; equal by default, as in the paper."""
+
+    memory_thousandths: Thousandths = 500
+    utilisation_thousandths: Thousandths = 500
+
+
+class Quota(Record):
+    """Amounts of a queue; what is left out is no limit."""
+
+    gpu_milli: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    cpu_millicores: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    memory_mib: Annotated[int, Field(ge=0, le=10**12)] | None = None
+
+
+class Queue(Record):
+    """
+    A queue or array (SODA V-C). Its jobs hold at most ``quota`` + ``borrow`` of each resource, and at most
+    ``dominant_share_percent`` + ``borrow_percent`` of the cluster's total of any resource.
+    """
+
+    id: Id
+    quota: Quota = Quota()
+    borrow: Quota = Quota()
+    dominant_share_percent: Percent | None = None
+    borrow_percent: Percent = 0
+    weight: PositiveCount = 1
+
+
+class Changes(Record):
+    """What may be done to running jobs, on top of what each of them allows, and its price in value."""
+
+    moves_max: Count = 0
+    preemptions_max: Count = 0
+    shrinks_max: Count = 0
+    move_price: Value = 0
+    preemption_price: Value = 0
+    shrink_price_per_worker: Value = 0
+    last_submitted_first: bool = False
+    """Whether a running job may be shrunk or stopped only after those of its queue that arrived later (SODA V-D)."""
+
+
+class Policy(Record):
+    """A policy; the defaults are placeopt's own."""
+
+    name: Name = "placeopt"
+    share_mode: ShareMode = "fraction"
+    jobs_per_gpu_max: Annotated[int, Field(ge=1, le=1000)] | None = None
+    """At most m jobs on a GPU. ``exclusive`` means 1; otherwise none is no limit (``overcommit`` must state one)."""
+    usable: Usable = Usable()
+    weights: Weights = Weights()
+    interference: Interference = Interference()
+    fragmentation: Fragmentation = Fragmentation()
+    horus: Horus = Horus()
+    order: QueueOrder = "value_density"
+    """The order in which greedy considers waiting jobs."""
+    queues: Annotated[tuple[Queue, ...], Field(max_length=10_000)] = ()
+    changes: Changes = Changes()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.share_mode == "overcommit" and self.jobs_per_gpu_max is None:
+            raise ValueError("jobs_per_gpu_max: must be stated with share_mode 'overcommit'")
+        if self.share_mode == "exclusive" and self.jobs_per_gpu_max not in (None, 1):
+            raise ValueError(f"jobs_per_gpu_max: {self.jobs_per_gpu_max} with share_mode 'exclusive'; leave it out")
+        ids = [queue.id for queue in self.queues]
+        if len(set(ids)) != len(ids):
+            raise ValueError("queues: ids of queues are unique; one stands twice")
+        return self
