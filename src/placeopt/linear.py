@@ -1,0 +1,419 @@
+"""
+A neutral integer linear model, made of arrays and never term by term.
+
+Formulations write it through `ModelBuilder`, solvers read it as `LinearModel`. All variables are integer and
+bounded, all coefficients are integers; a relaxation is an option of the solve, not another model.
+
+Exactness: no row and no objective may reach beyond 2**53 in absolute value anywhere inside the variable bounds.
+Up to there a float64 holds every partial sum exactly, and int64 cannot overflow. (CP-SAT itself only asks for
+2**31, and only of *enforced* rows, which this model does not have.)
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from placeopt.errors import Unsupported
+
+IntArray = NDArray[np.int64]
+Sense = Literal["max", "min"]
+
+NO_LOWER = -(2**63)
+"""Value in ``row_lower`` that means: no lower bound."""
+NO_UPPER = 2**63 - 1
+"""Value in ``row_upper`` that means: no upper bound."""
+MAX_EXACT = 2**53
+"""Largest absolute value of a variable bound, a coefficient, a row or the objective."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """
+    Maximise or minimise ``objective @ x + offset`` over integer ``x``, ``row_lower <= A x <= row_upper``.
+
+    With ``n`` variables, ``m`` rows and ``z`` non-zeros; all arrays are int64 and read-only.
+
+    Attributes
+    ----------
+    lower, upper
+        Shape ``(n,)``, finite bounds of the variables. ``lower > upper`` makes the model infeasible.
+    row_start, columns, coefficients
+        Shapes ``(m + 1,)``, ``(z,)``, ``(z,)``: the rows of ``A``, compressed. Row ``i`` holds the entries
+        ``row_start[i]:row_start[i + 1]``; columns ascend inside a row and do not repeat.
+    row_lower, row_upper
+        Shape ``(m,)``; `NO_LOWER` and `NO_UPPER` where there is no bound.
+    objective
+        Shape ``(n,)``.
+    offset
+        Constant added to the objective.
+    sense
+        ``"max"`` or ``"min"``.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    row_start: IntArray
+    columns: IntArray
+    coefficients: IntArray
+    row_lower: IntArray
+    row_upper: IntArray
+    objective: IntArray
+    offset: int
+    sense: Sense
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    @property
+    def num_variables(self) -> int:
+        """Number of variables, ``n``."""
+        return len(self.lower)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows, ``m``."""
+        return len(self.row_lower)
+
+    @property
+    def num_nonzeros(self) -> int:
+        """Number of stored coefficients, ``z``."""
+        return len(self.columns)
+
+    @property
+    def row_of_nonzero(self) -> IntArray:
+        """Shape ``(z,)``: the row of every stored coefficient."""
+        return np.repeat(np.arange(self.num_rows, dtype=np.int64), np.diff(self.row_start))
+
+    def objective_value(self, values: IntArray) -> int:
+        """Objective with its offset at ``values``, shape ``(n,)``; exact."""
+        return int(np.dot(self.objective, self._exact(values))) + self.offset
+
+    def activities(self, values: IntArray) -> IntArray:
+        """``A @ values``, shape ``(m,)``; exact. (Of Python integers if a value lies outside its bounds.)"""
+        products = self.coefficients * self._exact(values)[self.columns]
+        return _row_sums(products, self.row_start)
+
+    def violated_rows(self, values: IntArray) -> IntArray:
+        """Indices of the rows that ``values``, shape ``(n,)``, breaks; empty if none. (Bounds of variables: below.)"""
+        activity = self.activities(values)
+        broken = (activity < self.row_lower) | (activity > self.row_upper)
+        return np.flatnonzero(broken)
+
+    def violated_bounds(self, values: IntArray) -> IntArray:
+        """Indices of the variables that lie outside their bounds; empty if none."""
+        return np.flatnonzero((values < self.lower) | (values > self.upper))
+
+    def is_feasible(self, values: IntArray) -> bool:
+        """Whether ``values``, shape ``(n,)``, keeps all variable bounds and all rows."""
+        return not len(self.violated_bounds(values)) and not len(self.violated_rows(values))
+
+    def _exact(self, values: IntArray) -> IntArray:
+        """The values in a type in which no sum can overflow: int64 inside the bounds, else Python integers."""
+        if len(values) != self.num_variables:
+            raise ValueError(f"{len(values)} values for {self.num_variables} variables")
+        return values.astype(object) if len(self.violated_bounds(values)) else values
+
+
+class ModelBuilder:
+    """
+    Collects variables and rows as arrays and makes a `LinearModel` of them.
+
+    ``build`` may be called several times with variables, rows or another objective added in between, as
+    lexicographic levels do; models built earlier do not change. Rows are brought into their final shape when they
+    are added (duplicates summed, zeros dropped, divided by their greatest common divisor), so a row that cannot be
+    represented is refused by the call that adds it.
+    """
+
+    def __init__(self) -> None:
+        self._lower = _Growing()
+        self._upper = _Growing()
+        self._lengths = _Growing()
+        self._columns = _Growing()
+        self._coefficients = _Growing()
+        self._row_lower = _Growing()
+        self._row_upper = _Growing()
+        self._objective = (_integers([]), _integers([]))
+        self._offset = 0
+        self._sense: Sense = "max"
+
+    @property
+    def num_variables(self) -> int:
+        """Number of variables so far."""
+        return len(self._lower)
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows so far."""
+        return len(self._row_lower)
+
+    def add_variables(self, lower: ArrayLike, upper: ArrayLike, count: int | None = None) -> IntArray:
+        """
+        Add integer variables and return their columns.
+
+        Parameters
+        ----------
+        lower, upper
+            Scalars or arrays of shape ``(k,)``, the bounds; at most 2**53 in absolute value.
+        count
+            Number of variables, if both bounds are scalars (default 1).
+
+        Returns
+        -------
+        IntArray
+            Shape ``(k,)``, the new column indices, ascending.
+
+        Raises
+        ------
+        Unsupported
+            If a bound exceeds 2**53.
+        ValueError
+            If the shapes do not agree.
+        """
+        low, high = np.broadcast_arrays(_integers(lower), _integers(upper))
+        if low.ndim == 0 or count is not None:
+            low, high = (np.broadcast_to(bound, (1 if count is None else count,)) for bound in (low, high))
+        if np.any(np.abs(low) > MAX_EXACT) or np.any(np.abs(high) > MAX_EXACT):
+            raise Unsupported("a variable bound exceeds 2**53; scale the quantity or bound it")
+        first = self.num_variables
+        self._lower.append(low)
+        self._upper.append(high)
+        return np.arange(first, self.num_variables, dtype=np.int64)
+
+    def add_rows(
+        self, rows: ArrayLike, columns: ArrayLike, coefficients: ArrayLike, lower: ArrayLike, upper: ArrayLike
+    ) -> IntArray:
+        """
+        Add a block of rows ``lower <= A x <= upper``, given by coordinates.
+
+        Parameters
+        ----------
+        rows, columns, coefficients
+            Shape ``(z,)`` each (coefficients may be a scalar): the entries in any order. Rows count from 0 inside
+            this block; entries with the same row and column are summed.
+        lower, upper
+            Shape ``(k,)``, one entry per row of the block (one of them may be a scalar); `NO_LOWER`, `NO_UPPER`
+            for none. A row without entries is kept: it reads ``lower <= 0 <= upper``.
+
+        Returns
+        -------
+        IntArray
+            Shape ``(k,)``, the indices of the new rows in the model.
+
+        Raises
+        ------
+        Unsupported
+            If a row can exceed 2**53 inside the variable bounds; the message names it.
+        ValueError
+            If shapes do not agree, or a row or column does not exist.
+        """
+        row_lower, row_upper = (
+            np.atleast_1d(bound) for bound in np.broadcast_arrays(_integers(lower), _integers(upper))
+        )
+        row, column, coefficient = np.broadcast_arrays(
+            np.atleast_1d(_integers(rows)), _integers(columns), _integers(coefficients)
+        )
+        first, num_rows = self.num_rows, len(row_lower)
+        if len(row) and (row.min() < 0 or row.max() >= num_rows):
+            raise ValueError(f"row {row.min()}..{row.max()} outside this block of {num_rows} rows")
+        reach = self._reach(column)
+        entries = _merged(row, column, coefficient, reach, first)
+        counts = np.bincount(entries.row, minlength=num_rows)
+        coefficient, row_lower, row_upper = _divide_by_gcd(entries.coefficient, counts, row_lower, row_upper)
+        self._lengths.append(counts)
+        self._columns.append(entries.column)
+        self._coefficients.append(coefficient)
+        self._row_lower.append(row_lower)
+        self._row_upper.append(row_upper)
+        return np.arange(first, first + num_rows, dtype=np.int64)
+
+    def add_row(self, columns: ArrayLike, coefficients: ArrayLike, lower: int, upper: int) -> int:
+        """Add one row and return its index; as `add_rows`, which is the way to add many."""
+        rows = np.zeros(np.shape(columns), dtype=np.int64)
+        return int(self.add_rows(rows, columns, coefficients, [lower], [upper])[0])
+
+    def set_objective(self, columns: ArrayLike, coefficients: ArrayLike, sense: Sense, offset: int = 0) -> None:
+        """
+        Replace the objective by the sum of ``coefficients * x[columns]`` plus ``offset``.
+
+        Parameters
+        ----------
+        columns, coefficients
+            Shape ``(k,)`` each (coefficients may be a scalar), any order; repeated columns are summed.
+        sense
+            ``"max"`` or ``"min"``.
+        offset
+            Constant, at most 2**53 in absolute value.
+
+        Raises
+        ------
+        Unsupported
+            If the objective can exceed 2**53 inside the variable bounds.
+        ValueError
+            If shapes do not agree, a column does not exist or the sense is unknown.
+        """
+        if sense not in ("max", "min"):
+            raise ValueError(f"sense {sense!r}: expected 'max' or 'min'")
+        column, coefficient = np.broadcast_arrays(np.atleast_1d(_integers(columns)), _integers(coefficients))
+        reach = np.abs(coefficient.astype(np.float64)) * self._reach(column)
+        if reach.sum() + abs(offset) > MAX_EXACT:
+            raise Unsupported("the objective can exceed 2**53; use coarser units or smaller variable bounds")
+        self._objective = (column.copy(), coefficient.copy())
+        self._offset, self._sense = int(offset), sense
+
+    def build(self) -> LinearModel:
+        """The model as it stands now; costs one copy of the arrays."""
+        columns, coefficients = self._objective
+        objective = np.zeros(self.num_variables, dtype=np.int64)
+        np.add.at(objective, columns, coefficients)
+        row_start = np.zeros(self.num_rows + 1, dtype=np.int64)
+        np.cumsum(self._lengths.array(), out=row_start[1:])
+        return LinearModel(
+            lower=self._lower.array().copy(),
+            upper=self._upper.array().copy(),
+            row_start=row_start,
+            columns=self._columns.array().copy(),
+            coefficients=self._coefficients.array().copy(),
+            row_lower=self._row_lower.array().copy(),
+            row_upper=self._row_upper.array().copy(),
+            objective=objective,
+            offset=self._offset,
+            sense=self._sense,
+        )
+
+    def _reach(self, columns: IntArray) -> NDArray[np.float64]:
+        """Largest absolute value that the variable of each entry may take."""
+        if len(columns) and (columns.min() < 0 or columns.max() >= self.num_variables):
+            raise ValueError(f"column {columns.min()}..{columns.max()} outside the {self.num_variables} variables")
+        widest = np.maximum(np.abs(self._lower.array()[columns]), np.abs(self._upper.array()[columns]))
+        return np.asarray(widest, dtype=np.float64)
+
+
+def unary(builder: ModelBuilder, columns: ArrayLike, coefficients: ArrayLike, constant: int, upper: int) -> IntArray:
+    """
+    Add binaries ``b_1 >= b_2 >= ... >= b_upper`` whose sum is ``constant + coefficients @ x[columns]``.
+
+    The expression is thereby confined to ``0..upper``. Any function ``f`` of it is then linear:
+    ``f(0) + sum(b_i * (f(i) - f(i - 1)))``. (Where ``f`` is concave and maximised, or convex and minimised, the
+    order holds by itself; it is stated all the same, so that every function may be priced.)
+
+    Parameters
+    ----------
+    builder
+        Gets ``upper`` variables and ``upper`` rows.
+    columns, coefficients
+        Shape ``(k,)`` each (coefficients may be a scalar): the expression.
+    constant
+        Its constant.
+    upper
+        Its largest value, at least 0.
+
+    Returns
+    -------
+    IntArray
+        Shape ``(upper,)``: the columns of ``b_1, ..., b_upper``.
+    """
+    steps = builder.add_variables(0, 1, count=upper)
+    column, coefficient = np.broadcast_arrays(np.atleast_1d(_integers(columns)), _integers(coefficients))
+    signs = np.full(upper, -1, dtype=np.int64)
+    builder.add_row(np.concatenate([column, steps]), np.concatenate([coefficient, signs]), -constant, -constant)
+    if upper > 1:
+        pair = np.arange(upper - 1, dtype=np.int64)
+        builder.add_rows(
+            np.concatenate([pair, pair]),
+            np.concatenate([steps[:-1], steps[1:]]),
+            np.repeat(_integers([1, -1]), upper - 1),
+            np.zeros(upper - 1, dtype=np.int64),
+            NO_UPPER,
+        )
+    return steps
+
+
+class _Entries(NamedTuple):
+    """Entries of a block, ordered by row and column, without duplicates and zeros."""
+
+    row: IntArray
+    column: IntArray
+    coefficient: IntArray
+
+
+class _Growing:
+    """An int64 array that grows by pieces; the pieces are joined only when somebody looks."""
+
+    def __init__(self) -> None:
+        self._pieces: list[IntArray] = []
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, piece: IntArray) -> None:
+        self._pieces.append(np.array(piece, dtype=np.int64))
+        self._length += len(piece)
+
+    def array(self) -> IntArray:
+        if len(self._pieces) != 1:
+            self._pieces = [np.concatenate(self._pieces) if self._pieces else _integers([])]
+        return self._pieces[0]
+
+
+def _integers(values: ArrayLike) -> IntArray:
+    """As int64, refusing floats instead of cutting them."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iub" and array.size:
+        raise ValueError(f"integers expected, not {array.dtype}")
+    return array.astype(np.int64, copy=False)
+
+
+def _row_sums(values: IntArray, row_start: IntArray) -> IntArray:
+    """Sum of each row's values; 0 for an empty row, which ``reduceat`` alone would get wrong."""
+    sums = np.zeros(len(row_start) - 1, dtype=values.dtype)
+    filled = np.diff(row_start) > 0
+    if filled.any():
+        sums[filled] = np.add.reduceat(values, row_start[:-1][filled])
+    return sums
+
+
+def _merged(row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArray[np.float64], first: int) -> _Entries:
+    """Order the entries and sum duplicates; refuse rows that are not exact in float64."""
+    size = np.abs(coefficient.astype(np.float64))
+    totals = np.bincount(row, weights=size * np.maximum(reach, 1.0))
+    if len(totals) and totals.max() > MAX_EXACT:
+        worst = int(totals.argmax())
+        raise Unsupported(
+            f"row {first + worst} (row {worst} of its block) can reach {totals[worst]:.3g}, more than 2**53; "
+            "use coarser units or smaller variable bounds"
+        )
+    key = row * (int(column.max(initial=0)) + 1) + column
+    if np.any(key[1:] <= key[:-1]):
+        order = np.argsort(key, kind="stable")
+        key, row, column, coefficient = key[order], row[order], column[order], coefficient[order]
+        heads = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+        if len(heads) < len(key):
+            row, column = row[heads], column[heads]
+            coefficient = np.add.reduceat(coefficient, heads)
+    if not coefficient.all():
+        kept = np.flatnonzero(coefficient)
+        row, column, coefficient = row[kept], column[kept], coefficient[kept]
+    return _Entries(row, column, coefficient)
+
+
+def _divide_by_gcd(
+    coefficient: IntArray, counts: IntArray, lower: IntArray, upper: IntArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Coefficients and bounds of the rows, each divided by its gcd; bounds move inwards to the next integer."""
+    filled = np.flatnonzero(counts)
+    heads = (np.cumsum(counts) - counts)[filled]
+    size = np.abs(coefficient)
+    smallest = np.minimum.reduceat(size, heads) if len(heads) else size
+    if not np.any(smallest > 1):  # a row that holds a 1 has gcd 1, and most do
+        return coefficient, lower, upper
+    divisor = np.ones(len(counts), dtype=np.int64)
+    divisor[filled] = np.gcd.reduceat(size, heads)
+    no_lower, no_upper = lower == NO_LOWER, upper == NO_UPPER
+    lower, upper = -(-lower // divisor), upper // divisor  # -NO_LOWER wraps to itself, and is put back
+    lower[no_lower], upper[no_upper] = NO_LOWER, NO_UPPER
+    return coefficient // np.repeat(divisor, counts), lower, upper

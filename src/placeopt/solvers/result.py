@@ -1,0 +1,123 @@
+"""
+What goes into a solve and what comes out: options, progress, solution.
+
+Why a solve stopped is two fields, as in MathOpt: `Status` says what is known, `Limit` says what cut it short.
+Unknown is ``None``, never 0 or infinity.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placeopt.linear import IntArray
+
+Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error"]
+"""
+``optimal``: proven (without relaxation: ``objective == bound``). ``feasible``: values, no proof.
+``no_solution``: stopped empty-handed. ``infeasible``: the solver claims that there is none; solvers have been wrong,
+so this never overrides a solution held from elsewhere. ``error``: see the message.
+"""
+
+Limit = Literal["none", "time", "work", "size", "memory", "user"]
+"""What ended the solve: nothing, wall clock, deterministic work, size of the model, memory, the caller."""
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """
+    How to solve.
+
+    Attributes
+    ----------
+    time_limit_s
+        Wall-clock seconds for the solver itself.
+    threads
+        Threads of the solver. More than the machine has is a waste, not an error.
+    seed
+        Random seed of the solver.
+    gap
+        Relative gap at which to stop, 0 for a proof. A solve that stops at a positive gap is ``feasible``.
+    deterministic
+        One thread, and ``work_limit`` instead of the clock: the same model gives the same solution. If the clock
+        cuts in all the same, the limit is ``time`` and nothing is promised.
+    work_limit
+        Work in units of roughly a second, counted the solver's own way (see each solver); ``None`` for no limit.
+    relax
+        Solve the linear relaxation: the answer has relaxed values, duals and a certified bound, but no values.
+    hint
+        Shape ``(n,)``: a solution to start from, feasible or not. A feasible one is never lost.
+    memory_limit_mib
+        MiB the solve may allocate in its process; ignored without a process of its own. ``None`` for no limit.
+    extra
+        Options of the solver by their own names, as texts; they come last and win.
+    """
+
+    time_limit_s: float
+    threads: int = 1
+    seed: int = 0
+    gap: float = 0.0
+    deterministic: bool = False
+    work_limit: float | None = None
+    relax: bool = False
+    hint: IntArray | None = None
+    memory_limit_mib: int | None = None
+    extra: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """
+    The outcome of a solve; everything in it was checked against the model.
+
+    Attributes
+    ----------
+    status, limit
+        See `Status` and `Limit`.
+    values
+        Shape ``(n,)``, integers that keep every bound and row; ``None`` if there are none, or in a relaxation.
+    objective
+        Objective of ``values``, recomputed in integers; ``None`` without values.
+    bound
+        No solution is better than this. ``None`` if unknown.
+    seconds
+        Wall-clock time of the solve, with building and passing the solver's model.
+    message
+        The cause, where status and limit do not tell all; may be empty.
+    duals
+        Shape ``(m,)``: multipliers of the rows, from a relaxation; ``objective - duals @ A`` are the reduced costs.
+    relaxed_values
+        Shape ``(n,)``: values of the relaxation, within tolerances and not verified.
+    """
+
+    status: Status
+    limit: Limit = "none"
+    values: IntArray | None = None
+    objective: int | None = None
+    bound: int | None = None
+    seconds: float = 0.0
+    message: str = ""
+    duals: NDArray[np.float64] | None = None
+    relaxed_values: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Progress:
+    """
+    News from a running solve: the best objective and bound so far, and the values when they are new.
+
+    Attributes
+    ----------
+    objective, bound
+        As in `Solution`; ``None`` while unknown.
+    seconds
+        Since the solve began.
+    values
+        Shape ``(n,)``, verified; ``None`` if only the bound moved.
+    """
+
+    objective: int | None
+    bound: int | None
+    seconds: float
+    values: IntArray | None = None
