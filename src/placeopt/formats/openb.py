@@ -1,0 +1,287 @@
+"""
+Reads Alibaba's cluster-trace-gpu-v2023 ("openb"): a node list and a pod list as CSV files.
+
+Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023; the workload of Weng et al., "Beware of
+Fragmentation" (USENIX ATC'23). The trace states no sockets, no links, no GPU memory, no bandwidths, no communication
+and no interference; nothing of that kind is made up here, so nothing of it can bind.
+"""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from placeopt.errors import BadInput
+from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.model.cluster import Cluster, Node
+from placeopt.model.instance import Instance
+from placeopt.model.job import Demand, Job, JobKind, Option
+from placeopt.model.machine import Gpu, Machine
+from placeopt.model.policy import Fragmentation, Policy, Weights
+
+GPU_MEMORY_MIB = {"T4": 15109, "P100": 16280, "V100M16": 16160, "V100M32": 32510, "A10": 22731}
+"""
+Memory as NVIDIA's driver reports it for these models (the data sheets' 16, 16, 16, 32 and 24 GB less what ECC and the
+driver keep; some MiB differ by driver). G1, G2 and G3 are undisclosed: 0, unknown. No openb pod states a need, so the
+figures only inform.
+"""
+
+KIND_BY_QOS: dict[str, JobKind] = {"LS": "inference", "BE": "training"}
+"""
+Our reading, not the trace's word: latency-sensitive pods are inference, best-effort ones training. Pods of another
+class (Burstable, Guaranteed) or of none count as training, pods without a GPU as ``cpu`` whatever their class.
+"""
+
+OPENB_POLICY = Policy(
+    name="openb",
+    share_mode="fraction",
+    weights=Weights(communication=0, interference=0, fragmentation=1000),
+    fragmentation=Fragmentation(level_weights={"node": 1}),
+)
+"""Shares of GPUs, and among plans of equal value the fewest GPUs stranded on partly used nodes."""
+
+NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
+POD_COLUMNS_SHORT = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+POD_COLUMNS = (
+    *POD_COLUMNS_SHORT,
+    *("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
+)
+
+
+def read_openb(
+    nodes_csv: str | Path, pods_csv: str | Path, limit: int | None = None, name: str | None = None
+) -> Instance:
+    """
+    Read a node list and a pod list into one round in which every pod waits and every node is empty.
+
+    Parameters
+    ----------
+    nodes_csv
+        Columns ``sn, cpu_milli, memory_mib, gpu, model``. The same names stand for different machines in the trace's
+        two node files, so nodes of different files must not be mixed.
+    pods_csv
+        Columns ``name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time,
+        deletion_time, scheduled_time``, or only the first five (the list ``multigpu20``).
+    limit
+        Take the first ``limit`` pods and a proportionate slice of the nodes, see Notes. All by default.
+    name
+        Name of the instance; by default that of the pod file, with ``-first-N`` if there is a limit.
+
+    Returns
+    -------
+    Instance
+        One machine type per distinct (model, GPUs, CPU, memory); one job per pod: a single worker of ``num_gpu`` GPUs,
+        ``gpu_milli`` of each. A job is worth ``num_gpu * gpu_milli`` GPU-milli, one without a GPU 1. ``arrival_ms`` is
+        the creation time, ``now_ms`` the last of them. The policy is ``OPENB_POLICY``.
+
+    Raises
+    ------
+    BadInput
+        If a file cannot be read, has another header, a row with more or fewer fields, a quote that is not closed on its
+        line, a number that is none or is out of range, or a name that stands twice. File, line, column, value and
+        expectation are in the message.
+
+    Notes
+    -----
+    The slice of nodes: of N nodes in all, T = ceil(N * limit / pods) are taken, at least one. Each shape gets its share
+    T * n / N of them, rounded down, and the nodes still missing go to the shapes with the largest remainders, of equal
+    ones to the shape that stands first in the file. Of a shape's n nodes the k taken are those at positions
+    floor(i * n / k), i = 0 .. k - 1. So the mix of GPUs is kept, and the same limit always gives the same nodes.
+
+    Deletion and scheduling times are left out: they state when the trace's own cluster ran a pod, not what it needs.
+    """
+    nodes = _read_nodes(Path(nodes_csv))
+    pods = _read_pods(Path(pods_csv))
+    title = name if name is not None else Path(pods_csv).name.removesuffix(".csv")
+    if limit is not None:
+        if limit < 1:
+            raise BadInput(f"limit: {limit}, expected at least 1 pod")
+        nodes = _slice(nodes, limit, len(pods))
+        pods = pods[:limit]
+        title = title if name is not None else f"{title}-first-{limit}"
+    return Instance(
+        name=title,
+        now_ms=max(pod.arrival_ms for pod in pods),
+        note=(
+            "Alibaba cluster-trace-gpu-v2023 (openb), https://github.com/alibaba/clusterdata: "
+            f"nodes of {Path(nodes_csv).name}, pods of {Path(pods_csv).name}. "
+            f"{len(pods)} pods, {len(nodes)} nodes, {sum(node.shape.gpus for node in nodes)} GPUs."
+        ),
+        cluster=_cluster(nodes),
+        jobs=tuple(pods),
+        policy=OPENB_POLICY,
+    )
+
+
+@dataclass(frozen=True)
+class _Shape:
+    model: str
+    gpus: int
+    cpu_millicores: int
+    memory_mib: int
+
+    @property
+    def id(self) -> str:
+        cpu = self.cpu_millicores
+        cores = f"{cpu // 1000}c" if cpu % 1000 == 0 else f"{cpu}mc"
+        kind = f"{self.model.lower()}-{self.gpus}gpu" if self.gpus else "cpu"
+        return f"{kind}-{cores}-{self.memory_mib}m"
+
+
+@dataclass(frozen=True)
+class _Node:
+    id: str
+    shape: _Shape
+
+
+def _read_nodes(path: Path) -> list[_Node]:
+    nodes = []
+    for row in _rows(path, "sn", MAX_NODES, [NODE_COLUMNS]):
+        gpus, model = row.integer("gpu", 0, 1024), row.text("model")
+        if bool(gpus) != bool(model):
+            raise row.error("model", "a GPU model where 'gpu' is above 0, and nothing where it is 0")
+        shape = _Shape(model, gpus, row.integer("cpu_milli", 0, 10**8), row.integer("memory_mib", 0, 10**9))
+        nodes.append(_Node(row.text("sn"), shape))
+    return nodes
+
+
+def _read_pods(path: Path) -> list[Job]:
+    options: dict[tuple[int, int, int, int, str], tuple[Option, ...]] = {}  # pods alike share theirs
+    jobs = []
+    for row in _rows(path, "name", MAX_JOBS, [POD_COLUMNS, POD_COLUMNS_SHORT]):
+        gpus = row.integer("num_gpu", 0, 1024)
+        milli = row.integer("gpu_milli", 0, 1000)
+        if (milli == 0) != (gpus == 0) or (gpus > 1 and milli != 1000):
+            raise row.error("gpu_milli", f"0 without a GPU, 1..1000 with one, 1000 with more; num_gpu is {gpus}")
+        cpu, memory = row.integer("cpu_milli", 0, 10**8), row.integer("memory_mib", 0, 10**9)
+        spec = row.text("gpu_spec")
+        key = (gpus, milli, cpu, memory, spec)
+        if key not in options:
+            models = tuple(dict.fromkeys(spec.split("|"))) if spec else ()  # the trace repeats a model now and then
+            if "" in models:
+                raise row.error("gpu_spec", "GPU models joined by '|'")
+            demand = Demand(
+                gpus=gpus, gpu_milli=milli or 1000, gpu_models=models, cpu_millicores=cpu, memory_mib=memory
+            )
+            options[key] = (Option(demand=demand, value=gpus * milli or 1),)
+        jobs.append(
+            Job(
+                id=row.text("name"),
+                kind=KIND_BY_QOS.get(row.text("qos"), "training") if gpus else "cpu",
+                arrival_ms=1000 * row.integer("creation_time", 0, 10**10) if row.has("creation_time") else 0,
+                options=options[key],
+            )
+        )
+    return jobs
+
+
+def _cluster(nodes: list[_Node]) -> Cluster:
+    shapes = sorted({node.shape for node in nodes}, key=lambda shape: shape.id)
+    machines = tuple(
+        Machine(
+            id=shape.id,
+            cpu_millicores=shape.cpu_millicores,
+            memory_mib=shape.memory_mib,
+            gpus=tuple(
+                Gpu(model=shape.model, memory_mib=GPU_MEMORY_MIB.get(shape.model, 0)) for _ in range(shape.gpus)
+            ),
+            source="openb",
+        )
+        for shape in shapes
+    )
+    return Cluster(machines=machines, nodes=tuple(Node(id=node.id, machine=node.shape.id) for node in nodes))
+
+
+def _slice(nodes: list[_Node], limit: int, num_pods: int) -> list[_Node]:
+    members: dict[_Shape, list[int]] = {}
+    for i, node in enumerate(nodes):
+        members.setdefault(node.shape, []).append(i)
+    total = min(len(nodes), -(-len(nodes) * limit // num_pods))
+    taken = {shape: total * len(of_shape) // len(nodes) for shape, of_shape in members.items()}
+    by_remainder = sorted(members, key=lambda shape: -(total * len(members[shape]) % len(nodes)))
+    for shape in by_remainder[: total - sum(taken.values())]:
+        taken[shape] += 1
+    chosen = [members[shape][i * len(members[shape]) // k] for shape, k in taken.items() for i in range(k)]
+    return [nodes[i] for i in sorted(chosen)]
+
+
+class _Row:
+    """One line of a file, by column names, that knows where it stands."""
+
+    def __init__(self, path: Path, line: int, fields: dict[str, str]) -> None:
+        self._path, self._line, self._fields = path, line, fields
+
+    def has(self, column: str) -> bool:
+        return column in self._fields
+
+    def text(self, column: str) -> str:
+        return self._fields.get(column, "")
+
+    def integer(self, column: str, low: int, high: int) -> int:
+        text = self._fields[column]
+        if not (text.isascii() and text.isdigit() and len(text) <= 15 and low <= int(text) <= high):
+            raise self.error(column, f"an integer of {low}..{high} in digits only")
+        return int(text)
+
+    def error(self, column: str, expected: str) -> BadInput:
+        value = self.text(column)
+        return BadInput(f"{self._path}:{self._line}: column {column!r}: {value[:80]!r}, expected {expected}")
+
+
+def _rows(path: Path, key: str, most: int, headers: list[tuple[str, ...]]) -> Iterator[_Row]:
+    lines = _lines(path)
+    header = tuple(next(lines)[1])
+    if header not in headers:
+        known = " or ".join(",".join(columns) for columns in headers)
+        raise BadInput(f"{path}:1: header {','.join(header)[:200]!r}, expected {known}")
+    first: dict[str, int] = {}
+    for line, fields in lines:
+        if len(fields) != len(header):
+            text, columns = ",".join(fields)[:80], ",".join(header)
+            raise BadInput(f"{path}:{line}: {len(fields)} fields in {text!r}, expected {len(header)}: {columns}")
+        row = _Row(path, line, dict(zip(header, fields, strict=True)))
+        name = fields[header.index(key)]
+        if not 1 <= len(name) <= 253 or any(letter.isspace() or not letter.isprintable() for letter in name):
+            raise row.error(key, "1 to 253 printable characters without white space")
+        if name in first:
+            raise row.error(key, f"names to be unique; this one stands on line {first[name]} already")
+        first[name] = line
+        if len(first) > most:
+            raise BadInput(f"{path}:{line}: more than {most} rows, expected at most that many")
+        yield row
+    if not first:
+        raise BadInput(f"{path}: no row under the header, expected at least one")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Lines as fields. Each line is parsed alone: a quote that is left open ends there and swallows no other row."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read ({_reason(error)}), expected a CSV file in UTF-8") from error
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not lines:
+        raise BadInput(f"{path}: empty, expected a CSV file with a header")
+    for number, line in enumerate(lines, start=1):
+        if any(sign in line for sign in '"\r\x00'):
+            yield number, _quoted(path, number, line)
+        else:
+            yield number, line.split(",")
+
+
+def _quoted(path: Path, number: int, line: str) -> list[str]:
+    if "\r" not in line and "\x00" not in line:
+        try:
+            return next(csv.reader([line], strict=True))
+        except csv.Error as error:
+            raise BadInput(
+                f"{path}:{number}: {line[:80]!r}: {error}, expected every quote to be closed on its line"
+            ) from error
+    raise BadInput(f"{path}:{number}: {line[:80]!r}, expected no control characters")
+
+
+def _reason(error: OSError | UnicodeDecodeError) -> str:
+    return (error.strerror or type(error).__name__) if isinstance(error, OSError) else f"byte {error.start}: not UTF-8"
