@@ -1,0 +1,208 @@
+"""The hardware of a cluster as read-only arrays: where every GPU is, and how far GPUs are apart."""
+
+from functools import cached_property
+
+import numpy as np
+
+from placeopt.errors import Unsupported
+from placeopt.model import Cluster
+from placeopt.topology.machine_distances import gpu_distances, root_distances
+from placeopt.topology.tree import IntArray, tree_distances
+from placeopt.topology.weights import LEVEL_WEIGHTS, domain_weights
+
+MAX_TABLE_DOMAINS = 2_048
+"""Up to here the table of distances between domains is made (34 MB); above, pairs are found by climbing."""
+
+
+class ClusterTopology:
+    """
+    A cluster's hardware, compiled once: machines per type, nodes and domains as arrays. No table is nodes x nodes.
+
+    GPUs are numbered through the cluster: node by node, and inside a node by the machine's index. ``N`` nodes, ``G``
+    GPUs, ``D`` domains, ``g`` GPUs of a machine type; every array is read-only.
+
+    Attributes
+    ----------
+    gpu_node, gpu_index
+        Shape ``(G,)``: the node of a GPU and its index in it.
+    node_gpu_start
+        Shape ``(N + 1,)``: the GPUs of node ``n`` are ``node_gpu_start[n] .. node_gpu_start[n + 1] - 1``.
+    node_machine
+        Shape ``(N,)``: index into ``cluster.machines``.
+    node_domain
+        Shape ``(N,)``: index into ``cluster.domains``; -1 hangs on the network itself.
+    node_uplink
+        Shape ``(N,)``: path weight from the machine's vertex to the node's domain.
+    domain_parent
+        Shape ``(D,)``: -1 is the network.
+    domain_uplink
+        Shape ``(D,)``: path weight from the domain to its parent.
+    domain_level
+        List of ``D`` level names.
+    distance, root
+        Per machine type: shape ``(g, g)`` between its GPUs, shape ``(g,)`` from GPU to the machine's vertex.
+
+    Notes
+    -----
+    Across nodes d(a, b) = root[a] + node_uplink[a] + path between the domains + node_uplink[b] + root[b]
+    (Amaral et al., SC'17, fig. 7, at any depth). The machine of a node is one vertex, so two nodes of one domain meet in that domain.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        """Compile ``cluster``, whose references hold already (the model checks them)."""
+        position = {domain.id: d for d, domain in enumerate(cluster.domains)}
+        machine_position = {machine.id: m for m, machine in enumerate(cluster.machines)}
+        self.distance = [gpu_distances(machine) for machine in cluster.machines]
+        self.root = [root_distances(machine) for machine in cluster.machines]
+        self.domain_level = [domain.level for domain in cluster.domains]
+        self.domain_parent = _frozen(
+            [-1 if domain.parent is None else position[domain.parent] for domain in cluster.domains]
+        )
+        self.domain_uplink = _frozen(domain_weights(cluster.domains))
+        self.node_machine = _frozen([machine_position[node.machine] for node in cluster.nodes])
+        self.node_domain = _frozen([-1 if node.domain is None else position[node.domain] for node in cluster.nodes])
+        uplinks = _frozen(
+            [
+                LEVEL_WEIGHTS["machine"] if machine.uplink_weight is None else machine.uplink_weight
+                for machine in cluster.machines
+            ]
+        )
+        self.node_uplink = _frozen(uplinks[self.node_machine])
+        gpus = np.array([len(machine.gpus) for machine in cluster.machines], np.int64)[self.node_machine]  # (N,)
+        self.node_gpu_start = _frozen(np.concatenate([np.zeros(1, np.int64), np.cumsum(gpus)]))
+        self.gpu_node = _frozen(np.repeat(np.arange(len(gpus)), gpus))
+        self.gpu_index = _frozen(np.arange(self.num_gpus) - self.node_gpu_start[self.gpu_node])
+        self._domain_depth, self._domain_to_network = self._domain_climb()
+        root = np.concatenate([np.zeros(0, np.int64), *(self.root[m] for m in self.node_machine)])
+        self._gpu_to_domain = _frozen(root + self.node_uplink[self.gpu_node])  # (G,)
+
+    @property
+    def num_gpus(self) -> int:
+        """Number of GPUs of the cluster, ``G``."""
+        return int(self.node_gpu_start[-1])
+
+    @cached_property
+    def domain_distance(self) -> IntArray:
+        """
+        Path weight between all domains, shape ``(D + 1, D + 1)``; row and column ``D`` (so also -1) are the network.
+
+        Raises
+        ------
+        Unsupported
+            With more than ``MAX_TABLE_DOMAINS`` domains; ``domain_distances`` takes any number.
+        """
+        size = len(self.domain_parent)
+        if size > MAX_TABLE_DOMAINS:
+            raise Unsupported(
+                f"cluster: {size} domains are too many for a table (limit {MAX_TABLE_DOMAINS}); "
+                "ask for pairs with domain_distances"
+            )
+        # The tree wants its root first; ours is last, so that -1 finds it.
+        parent = np.concatenate([[-1], self.domain_parent + 1]).astype(np.int64)
+        table = tree_distances(parent, np.concatenate([[0], self.domain_uplink]).astype(np.int64))
+        return _frozen(np.roll(table, -1, axis=(0, 1)))
+
+    def domain_distances(self, a: IntArray, b: IntArray) -> IntArray:
+        """
+        Path weight between the domains ``a[i]`` and ``b[i]``; -1 is the network. Any number of domains.
+
+        Climbs from the deeper of the two, one level a step, all pairs at once, until they meet.
+        """
+        a, b = np.broadcast_arrays(a, b)
+        a, b = a.copy(), b.copy()
+        total = self._domain_to_network[a] + self._domain_to_network[b]
+        while (apart := a != b).any():
+            deeper_a = apart & (self._domain_depth[a] >= self._domain_depth[b])
+            deeper_b = apart & (self._domain_depth[b] >= self._domain_depth[a])
+            a[deeper_a] = self.domain_parent[a[deeper_a]]
+            b[deeper_b] = self.domain_parent[b[deeper_b]]
+        result: IntArray = total - 2 * self._domain_to_network[a]
+        return result
+
+    def node_ancestors(self, n: int) -> list[int]:
+        """Domains above node ``n``, the nearest first; empty if it hangs on the network."""
+        ancestors = []
+        d = int(self.node_domain[n])
+        while d >= 0:
+            ancestors.append(d)
+            d = int(self.domain_parent[d])
+        return ancestors
+
+    def gpu_distance(self, a: int, b: int) -> int:
+        """Distance of two GPUs of the cluster, in link-cost units."""
+        return int(self.pair_distances(np.array([a, b], dtype=np.int64))[0, 1])
+
+    def pair_distances(self, gpus: IntArray) -> IntArray:
+        """
+        Distances between all pairs of the given GPUs.
+
+        Parameters
+        ----------
+        gpus
+            Shape ``(k,)``, GPU numbers of the cluster, any order, repeats allowed.
+
+        Returns
+        -------
+        IntArray
+            Shape ``(k, k)``, symmetric, zero diagonal, in link-cost units.
+        """
+        nodes = self.gpu_node[gpus]
+        domains = self.node_domain[nodes]
+        to_domain = self._gpu_to_domain[gpus]
+        if len(self.domain_parent) <= MAX_TABLE_DOMAINS:
+            between = self.domain_distance[domains[:, None], domains[None, :]]
+        else:
+            between = self.domain_distances(domains[:, None], domains[None, :])
+        pairs: IntArray = to_domain[:, None] + between + to_domain[None, :]
+        order = np.argsort(nodes, kind="stable")
+        starts = np.flatnonzero(np.diff(nodes[order], prepend=-1))
+        for members in np.split(order, starts[1:]) if len(order) else []:
+            table = self.distance[self.node_machine[nodes[members[0]]]]
+            indices = self.gpu_index[gpus[members]]
+            pairs[np.ix_(members, members)] = table[np.ix_(indices, indices)]
+        return pairs
+
+    def max_distance(self) -> int:
+        """Largest distance of any two GPUs of the cluster; 0 with fewer than two. Found bottom-up, without pairs."""
+        return self._max_distance
+
+    @cached_property
+    def _max_distance(self) -> int:
+        num_domains = len(self.domain_parent)
+        worst = 0
+        for m in np.unique(self.node_machine).tolist():
+            worst = max(worst, int(self.distance[m].max(initial=0)))
+        deepest = [-1] * (num_domains + 1)  # longest way down to a GPU from each domain; the network is last
+        farthest = np.array([int(root.max(initial=-1)) for root in self.root], np.int64)[self.node_machine]  # (N,)
+        with_gpus = np.flatnonzero(farthest >= 0)
+        ways = (farthest + self.node_uplink)[with_gpus].tolist()
+        for d, way in zip(self.node_domain[with_gpus].tolist(), ways, strict=True):
+            if deepest[d] >= 0:
+                worst = max(worst, deepest[d] + way)
+            deepest[d] = max(deepest[d], way)
+        parents, uplinks = self.domain_parent.tolist(), self.domain_uplink.tolist()
+        for d in range(num_domains - 1, -1, -1):
+            if deepest[d] < 0:
+                continue
+            way, above = deepest[d] + uplinks[d], parents[d]
+            if deepest[above] >= 0:
+                worst = max(worst, deepest[above] + way)
+            deepest[above] = max(deepest[above], way)
+        return worst
+
+    def _domain_climb(self) -> tuple[IntArray, IntArray]:
+        """Depth and path weight up to the network of each domain, shape ``(D + 1,)``; the network, last, has 0."""
+        size = len(self.domain_parent)
+        depth, weight = [0] * (size + 1), [0] * (size + 1)
+        parents, uplinks = self.domain_parent.tolist(), self.domain_uplink.tolist()
+        for d in range(size):  # parents come first; parent -1 reads the last entry
+            depth[d] = depth[parents[d]] + 1
+            weight[d] = weight[parents[d]] + uplinks[d]
+        return _frozen(depth), _frozen(weight)
+
+
+def _frozen(values: list[int] | IntArray) -> IntArray:
+    """Return the values as a read-only int64 array."""
+    array = np.array(values, dtype=np.int64)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,155 @@
+"""The compiled cluster: numbering, distances across nodes at any depth, size."""
+
+import time
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from placeopt.errors import Unsupported
+from placeopt.model import Cluster, Domain, Machine, Node
+from placeopt.topology import ClusterTopology, dgx1, domain_weights, machine_graph, minsky, pcie_box
+from placeopt.topology import cluster_topology as module
+
+
+def small() -> Cluster:
+    """Row > two racks; nodes: two Minskys in rack a, one in rack b, a CPU box in the row, a Minsky on the network."""
+    return Cluster(
+        machines=(minsky(), Machine(id="cpu", cpu_millicores=1000, memory_mib=1)),
+        domains=(
+            Domain(id="row", level="row"),
+            Domain(id="a", parent="row"),
+            Domain(id="b", parent="row", uplink_weight=7),
+        ),
+        nodes=(
+            Node(id="n0", machine="minsky", domain="a"),
+            Node(id="n1", machine="minsky", domain="a"),
+            Node(id="n2", machine="minsky", domain="b"),
+            Node(id="n3", machine="cpu", domain="row"),
+            Node(id="n4", machine="minsky"),
+        ),
+    )
+
+
+def random_cluster(seed: int) -> Cluster:
+    """Domains of any depth, nodes anywhere, three machine types."""
+    rng = np.random.default_rng(seed)
+    machines = (minsky(), pcie_box(3, gpus_per_switch=1), Machine(id="cpu", cpu_millicores=1, memory_mib=1))
+    domains = []
+    for d in range(int(rng.integers(0, 8))):
+        parent = None if d == 0 or rng.random() < 0.3 else f"d{rng.integers(d)}"
+        weight = None if rng.random() < 0.5 else int(rng.integers(0, 500))
+        domains.append(Domain(id=f"d{d}", level=f"l{d}", parent=parent, uplink_weight=weight))
+    nodes = [
+        Node(
+            id=f"n{n}",
+            machine=machines[rng.integers(3)].id,
+            domain=None if not domains or rng.random() < 0.2 else f"d{rng.integers(len(domains))}",
+        )
+        for n in range(int(rng.integers(1, 8)))
+    ]
+    return Cluster(machines=machines, domains=tuple(domains), nodes=tuple(nodes))
+
+
+def whole_graph(cluster: Cluster) -> nx.Graph:
+    """The cluster as one graph, GPUs named (node, index)."""
+    graph = nx.Graph()
+    graph.add_node("network")
+    weights = domain_weights(cluster.domains)
+    for domain, weight in zip(cluster.domains, weights, strict=True):
+        graph.add_edge(("domain", domain.id), ("domain", domain.parent) if domain.parent else "network", weight=weight)
+    for n, node in enumerate(cluster.nodes):
+        machine = next(machine for machine in cluster.machines if machine.id == node.machine)
+        inner = nx.relabel_nodes(machine_graph(machine), lambda vertex, n=n: (n, vertex))
+        graph.update(inner)
+        above = ("domain", node.domain) if node.domain else "network"
+        graph.add_edge((n, ("machine", machine.id)), above, weight=100)
+    return graph
+
+
+def test_numbering() -> None:
+    topology = ClusterTopology(small())
+    assert topology.num_gpus == 16
+    assert topology.node_gpu_start.tolist() == [0, 4, 8, 12, 12, 16]
+    assert topology.gpu_node.tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [4] * 4
+    assert topology.gpu_index.tolist() == [0, 1, 2, 3] * 4
+    assert topology.node_domain.tolist() == [1, 1, 2, 0, -1]
+    assert topology.node_ancestors(0) == [1, 0]
+    assert topology.node_ancestors(4) == []
+    assert topology.domain_level == ["row", "rack", "rack"]
+    with pytest.raises(ValueError, match="read-only"):
+        topology.gpu_node[0] = 1
+
+
+def test_distances_by_hand() -> None:
+    """GPU to its domain: 1 + 20 + 100 = 121. Racks: a weighs 200, b states 7, the row (height 1) weighs 400."""
+    topology = ClusterTopology(small())
+    assert topology.gpu_distance(0, 1) == 1
+    assert topology.gpu_distance(0, 2) == 42
+    assert topology.gpu_distance(0, 4) == 121 + 121  # both in rack a
+    assert topology.gpu_distance(0, 8) == 121 + 200 + 7 + 121  # over the row
+    assert topology.gpu_distance(0, 12) == 121 + 200 + 400 + 121  # over the network
+    assert topology.max_distance() == 842
+    assert topology.domain_distance.tolist() == [
+        [0, 200, 7, 400],
+        [200, 0, 207, 600],
+        [7, 207, 0, 407],
+        [400, 600, 407, 0],
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("table", [2048, -1])
+def test_same_as_one_big_graph(seed: int, table: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two routes: the arrays, with the domain table and by climbing, against Dijkstra on the whole cluster's graph."""
+    monkeypatch.setattr(module, "MAX_TABLE_DOMAINS", table)
+    cluster = random_cluster(seed)
+    topology = ClusterTopology(cluster)
+    lengths = dict(nx.all_pairs_dijkstra_path_length(whole_graph(cluster), weight="weight"))
+    gpus = [(n, ("gpu", i)) for n, i in zip(topology.gpu_node.tolist(), topology.gpu_index.tolist(), strict=True)]
+    expected = [[lengths[a][b] for b in gpus] for a in gpus]
+    assert topology.pair_distances(np.arange(topology.num_gpus)).tolist() == expected
+    assert topology.max_distance() == max((max(row) for row in expected), default=0)
+
+
+def test_pairs_in_any_order_and_repeated() -> None:
+    topology = ClusterTopology(small())
+    gpus = np.array([8, 0, 1, 8])
+    pairs = topology.pair_distances(gpus)
+    assert (pairs == pairs.T).all()
+    assert pairs[0].tolist() == [0, 449, 449, 0]
+    assert topology.pair_distances(np.zeros(0, np.int64)).shape == (0, 0)
+
+
+def test_default_weight_grows_with_height_and_stops() -> None:
+    """A chain of 6,000 domains: the lowest weighs 200, the next 400, and none more than the model accepts."""
+    chain = [Domain(id=f"d{d}", level=f"l{d}", parent=f"d{d - 1}" if d else None) for d in range(6000)]
+    weights = domain_weights(chain)
+    assert weights[-2:] == [400, 200]
+    assert max(weights) == 1_000_000
+
+
+def test_too_many_domains_for_a_table() -> None:
+    """Above the limit pairs are climbed for, and the table is refused with the way out."""
+    domains = tuple(Domain(id=f"r{d}") for d in range(2049))
+    nodes = tuple(Node(id=f"n{d}", machine="minsky", domain=f"r{d}") for d in range(2049))
+    topology = ClusterTopology(Cluster(machines=(minsky(),), domains=domains, nodes=nodes))
+    assert topology.gpu_distance(0, 4) == 121 + 200 + 200 + 121
+    with pytest.raises(Unsupported, match="domain_distances"):
+        topology.domain_distance  # noqa: B018
+
+
+def test_builds_quickly() -> None:
+    """12,500 nodes x 8 GPUs (the largest round of design.md) compile in a small part of the deadline."""
+    cluster = Cluster(
+        machines=(dgx1(),),
+        domains=tuple(Domain(id=f"r{d}") for d in range(313)),
+        nodes=tuple(Node(id=f"n{n}", machine="dgx-1", domain=f"r{n // 40}") for n in range(12_500)),
+    )
+    start = time.perf_counter()
+    topology = ClusterTopology(cluster)
+    assert topology.max_distance() == 2 * (31 + 100 + 200)
+    seconds = time.perf_counter() - start
+    assert topology.num_gpus == 100_000
+    assert seconds < 1.0, f"{seconds:.3f} s; measured 0.02 s"
+    print(f"compiled in {seconds:.3f} s")

@@ -1,0 +1,137 @@
+"""Distances and bandwidths inside a machine, worked by hand and against networkx."""
+
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from placeopt.errors import BadInput
+from placeopt.model import Gpu, Link, Machine, Part
+from placeopt.topology import (
+    MACHINES,
+    bottleneck_mbps,
+    dgx1,
+    gpu_distances,
+    machine_graph,
+    minsky,
+    path_links,
+    pcie_box,
+    root_distances,
+)
+
+
+def random_machine(seed: int) -> Machine:
+    """A small machine with an uneven tree, random weights (0 too) and random links."""
+    rng = np.random.default_rng(seed)
+    parts: list[Part] = []
+    for p in range(int(rng.integers(0, 6))):
+        parent = None if p == 0 or rng.random() < 0.3 else f"p{rng.integers(p)}"
+        weight = None if rng.random() < 0.5 else int(rng.integers(0, 30))
+        parts.append(Part(id=f"p{p}", level="switch", parent=parent, uplink_weight=weight))
+    count = int(rng.integers(1, 7))
+    gpus = tuple(
+        Gpu(model="x", part=None if not parts or rng.random() < 0.2 else f"p{rng.integers(len(parts))}")
+        for _ in range(count)
+    )
+    links = tuple(
+        Link(gpus=(a, b), weight=int(rng.integers(0, 40))) for a in range(count) for b in range(a) if rng.random() < 0.3
+    )
+    return Machine(id="m", cpu_millicores=0, memory_mib=0, parts=tuple(parts), gpus=gpus, links=links)
+
+
+def test_minsky_is_figure_7() -> None:
+    """SC'17 fig. 7: across sockets 1 + 20 + 20 + 1 = 42; inside a socket the NVLink (1) beats the tree (1 + 1)."""
+    assert gpu_distances(minsky()).tolist() == [[0, 1, 42, 42], [1, 0, 42, 42], [42, 42, 0, 1], [42, 42, 1, 0]]
+    assert root_distances(minsky()).tolist() == [21, 21, 21, 21]
+    # 40 GB/s over NVLink; across, the X bus limits.
+    assert bottleneck_mbps(minsky())[0].tolist() == [0, 40_000, 38_400, 38_400]
+
+
+def test_dgx1_paths_go_over_links() -> None:
+    """Direct neighbours of GPU 0 are 1, 2, 3, 4; 5, 6, 7 are two links away (0-1-5, 0-2-6, 0-3-7)."""
+    assert gpu_distances(dgx1())[0].tolist() == [0, 1, 1, 1, 1, 2, 2, 2]
+    # gpu 1 + switch 10 + socket 20
+    assert root_distances(dgx1()).tolist() == [31] * 8
+    # 0-3 has two lanes of 25 GB/s; 0-1 has one, but 0-3-2-1 has two all the way.
+    assert bottleneck_mbps(dgx1())[0, 3] == 50_000
+    assert bottleneck_mbps(dgx1())[0, 1] == 50_000
+
+
+def test_pcie_box_levels() -> None:
+    """Same switch 1 + 1 = 2; same socket 1 + 10 + 10 + 1 = 22; across 1 + 10 + 20 + 20 + 10 + 1 = 62."""
+    machine = pcie_box(8, gpus_per_switch=2)
+    assert gpu_distances(machine)[0].tolist() == [0, 2, 22, 22, 62, 62, 62, 62]
+    assert bottleneck_mbps(machine)[0].tolist() == [0, 15_754, 15_754, 15_754, 0, 0, 0, 0]  # sockets state none
+    # 3 GPUs on 2 sockets: 1 and 2.
+    assert [gpu.part for gpu in pcie_box(3).gpus] == ["socket0", "socket1", "socket1"]
+
+
+@pytest.mark.parametrize("arguments", [{"num_gpus": -1}, {"num_gpus": 1025}, {"sockets": 0}, {"gpus_per_switch": 0}])
+def test_pcie_box_refuses(arguments: dict[str, int]) -> None:
+    with pytest.raises(BadInput, match="pcie_box"):
+        pcie_box(**arguments)
+
+
+def test_a_stated_matrix_is_taken_as_it_is() -> None:
+    """The SC'17 scenarios state 1 and 20; the way out of the machine still follows the tree."""
+    stated = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
+    machine = minsky().model_copy(update={"gpu_distance_matrix": stated})
+    assert gpu_distances(machine).tolist() == [list(row) for row in stated]
+    assert root_distances(machine).tolist() == [21] * 4
+
+
+def test_a_machine_without_gpus() -> None:
+    machine = Machine(id="cpu", cpu_millicores=1000, memory_mib=1)
+    assert gpu_distances(machine).shape == (0, 0)
+    assert gpu_distances(machine.model_copy(update={"gpu_distance_matrix": ()})).shape == (0, 0)
+    assert root_distances(machine).shape == (0,)
+    assert bottleneck_mbps(machine).shape == (0, 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_same_as_networkx(seed: int) -> None:
+    """Two routes, one answer: arrays against Dijkstra on the graph, on random trees with random links."""
+    machine = random_machine(seed)
+    lengths = dict(nx.all_pairs_dijkstra_path_length(machine_graph(machine), weight="weight"))
+    size = len(machine.gpus)
+    expected = [[lengths["gpu", a]["gpu", b] for b in range(size)] for a in range(size)]
+    assert gpu_distances(machine).tolist() == expected
+    for a in range(size):
+        for b in range(size):
+            assert sum(edge.weight for edge in path_links(machine, a, b)) == expected[a][b]
+
+
+@pytest.mark.parametrize("name", list(MACHINES))
+def test_widest_path_is_the_spanning_trees(name: str) -> None:
+    """The widest path between two vertices is the smallest edge on their path in a maximum spanning tree."""
+    machine = MACHINES[name]()
+    graph = nx.Graph(machine_graph(machine))
+    for _, _, data in graph.edges(data=True):
+        data["width"] = data["bandwidth_mbps"] or 0
+    tree = nx.maximum_spanning_tree(graph, weight="width")
+    widths = bottleneck_mbps(machine)
+    for a in range(len(machine.gpus)):
+        for b in range(a):
+            path = nx.shortest_path(tree, ("gpu", a), ("gpu", b))
+            assert widths[a, b] == min(tree.edges[edge]["width"] for edge in pairwise(path))
+
+
+def test_path_names_its_edges() -> None:
+    """Minsky 0 -> 2: up to socket 0, up to the machine, down to socket 1, down to the GPU."""
+    path = path_links(minsky(), 0, 2)
+    assert [(edge.kind, edge.weight) for edge in path] == [("tree", 1), ("tree", 20), ("tree", 20), ("tree", 1)]
+    assert path[0].ends == (("gpu", 0), ("part", "socket0"))
+    assert [edge.kind for edge in path_links(minsky(), 0, 1)] == ["nvlink"]
+    assert path_links(minsky(), 1, 1) == []
+    with pytest.raises(BadInput, match="no GPU 4"):
+        path_links(minsky(), 0, 4)
+
+
+def test_a_huge_machine_is_quick() -> None:
+    """The model takes 1024 GPUs and 1024 parts in one chain: no deep recursion, no cube of vertices without links."""
+    parts = tuple(Part(id=f"p{p}", level="switch", parent=f"p{p - 1}" if p else None) for p in range(1024))
+    gpus = tuple(Gpu(model="x", part=f"p{g}") for g in range(1024))
+    machine = Machine(id="chain", cpu_millicores=0, memory_mib=0, parts=parts, gpus=gpus)
+    assert gpu_distances(machine)[0, 1023] == 1 + 10 * 1023 + 1
+    assert root_distances(machine)[1023] == 1 + 10 * 1024
