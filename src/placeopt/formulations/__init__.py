@@ -1,0 +1,7 @@
+"""Formulations: a round as an integer linear model, and back."""
+
+from placeopt.formulations.assignment import add_assignment
+from placeopt.formulations.counts import add_counts
+from placeopt.formulations.decode import decode
+
+__all__ = ["add_assignment", "add_counts", "decode"]

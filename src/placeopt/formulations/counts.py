@@ -1,0 +1,64 @@
+"""``counts``: alike jobs and alike GPUs counted together. Exact, and far smaller than ``assignment``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placeopt.formulations.columns import add_columns, usable_gpus
+from placeopt.linear import ModelBuilder
+from placeopt.problem import Problem, State
+from placeopt.terms.protocols import Cost
+from placeopt.terms.variables import Variables
+
+
+def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) -> Variables:
+    """
+    Fold what the rules and ``costs`` cannot tell apart.
+
+    Jobs of a class fold if each option has one bundle, no splits, no cost that asks for columns of its own, and either
+    takes whole GPUs or one only (or two jobs could not be told apart on the GPUs that both share). GPUs of a node fold if they are idle, of one type, alike to every cost, and no
+    option may take less than the whole of them.
+    """
+    return add_columns(builder, state, _units(state, costs), _cells(state, costs))
+
+
+def _units(state: State, costs: Sequence[Cost]) -> list[tuple[int, ...]]:
+    problem = state.problem
+    folded: dict[int, list[int]] = {}
+    for job in range(problem.num_jobs):
+        if state.placements[job] is None:
+            k = int(problem.job_class[job])
+            folded.setdefault(k if _folds(problem, job, costs) else -1 - job, []).append(job)
+    return [tuple(jobs) for jobs in folded.values()]
+
+
+def _folds(problem: Problem, job: int, costs: Sequence[Cost]) -> bool:
+    options = problem.options
+    one_or_whole = (options.gpus * options.bundle_workers <= 1) | ((options.milli == 1000) & problem.shares_bind)
+    return all(
+        options.bundles[o] == 1
+        and one_or_whole[o]
+        and not options.splits[o]
+        and not any(c.tells_apart(problem, o) for c in costs)
+        for o in problem.options_of(job)
+    )
+
+
+def _cells(state: State, costs: Sequence[Cost]) -> list[tuple[int, ...]]:
+    problem, options = state.problem, state.problem.options
+    waiting = {int(problem.job_class[job]) for job, placement in enumerate(state.placements) if placement is None}
+    shared = state.gpu_jobs > 0
+    for o in range(len(options)):
+        if int(options.job_class[o]) in waiting and options.gpus[o]:
+            meets = options.milli[o] < 1000 if problem.shares_bind else True
+            if meets and problem.jobs_per_gpu != 1:
+                shared = shared | usable_gpus(state, o)
+    keys = [problem.gpu_node, problem.gpu_type, np.where(shared, np.arange(problem.num_gpus), -1)]
+    resolutions = [cost.resolution(problem) for cost in costs]
+    keys.extend(alike for alike in resolutions if alike is not None)
+    cells: dict[tuple[int, ...], list[int]] = {}
+    for gpu, key in enumerate(zip(*(column.tolist() for column in keys), strict=True)):
+        cells.setdefault(key, []).append(gpu)
+    return [tuple(gpus) for gpus in cells.values()]

@@ -1,0 +1,70 @@
+"""Values of the columns -> placements of the jobs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.problem import Allocation, IntArray, Placement
+from placeopt.terms.variables import Variables
+
+
+def decode(variables: Variables, values: IntArray) -> Allocation:
+    """
+    Give every started job its bundles, and every bundle its GPUs.
+
+    What was counted together is handed out in order: jobs by number, GPUs by number, so equal values give equal
+    placements. Where jobs of several GPUs each share GPUs, the formulation keeps them apart, so any order works.
+
+    Raises
+    ------
+    ValueError
+        If the values do not add up, which rows forbid; the caller treats it as a solver's fault.
+    """
+    v, problem = variables, variables.problem
+    placements = v.state.allocation()
+    out = list(placements)
+    free = {c: list(gpus) for c, gpus in enumerate(v.cell_gpus)}
+    waiting = [list(jobs) for jobs in v.unit_jobs]
+    grants_of = _group(v.grant_bundle, len(v.bundle))
+    bundles_of = _group(v.bundle_start, len(v.start))
+    for s in range(len(v.start)):
+        count, option = int(values[v.start[s]]), int(v.start_option[s])
+        if not count:
+            continue
+        parts = [part for b in bundles_of[s] for part in _bundles(v, values, b, grants_of[b], free)]
+        per_job, unit = int(problem.options.bundles[option]), waiting[v.start_unit[s]]
+        if len(parts) != per_job * count or len(unit) < count:
+            raise ValueError(f"{len(parts)} bundles for {count} starts of {per_job} bundles")
+        for i in range(count):
+            mine = parts[i * per_job : (i + 1) * per_job]
+            workers = int(problem.options.bundle_workers[option])
+            nodes = tuple(node for node, _ in mine for _ in range(workers))
+            out[unit.pop(0)] = Placement(option, nodes, tuple(gpu for _, gpus in mine for gpu in gpus))
+    return tuple(out)
+
+
+def _group(owner: IntArray, size: int) -> list[IntArray]:
+    """Positions by owner, in ascending order."""
+    order = np.argsort(owner, kind="stable")
+    return np.split(order, np.searchsorted(owner[order], np.arange(1, size)))
+
+
+def _bundles(
+    v: Variables, values: IntArray, b: int, grants: IntArray, free: dict[int, list[int]]
+) -> list[tuple[int, tuple[int, ...]]]:
+    """Return (node, GPUs) of every bundle that column ``b`` counts."""
+    count, option, node = int(values[v.bundle[b]]), int(v.start_option[v.bundle_start[b]]), int(v.bundle_node[b])
+    need = int(v.problem.options.gpus[option] * v.problem.options.bundle_workers[option])
+    taken: list[int] = []
+    for q in grants:
+        amount, cell = int(values[v.grant[q]]), int(v.grant_cell[q])
+        if len(v.cell_gpus[cell]) == 1:
+            taken.extend(v.cell_gpus[cell] * amount)
+        else:
+            if amount > len(free[cell]):
+                raise ValueError(f"{amount} GPUs granted of a cell with {len(free[cell])} left")
+            taken.extend(free[cell][:amount])
+            del free[cell][:amount]
+    if len(taken) != need * count:
+        raise ValueError(f"{len(taken)} GPUs granted to {count} bundles of {need}")
+    return [(node, tuple(taken[i * need : (i + 1) * need])) for i in range(count)]

@@ -1,0 +1,21 @@
+"""The compiled problem, placements in indices, and the state of a round under construction."""
+
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, Level, Options, Problem
+from placeopt.problem.compile import compile_problem
+from placeopt.problem.placement import Allocation, Placement
+from placeopt.problem.state import Move, State, hose_loads
+
+__all__ = [
+    "RESOURCES",
+    "UNLIMITED",
+    "Allocation",
+    "IntArray",
+    "Level",
+    "Move",
+    "Options",
+    "Placement",
+    "Problem",
+    "State",
+    "compile_problem",
+    "hose_loads",
+]

@@ -1,0 +1,175 @@
+"""The compiled problem: read-only integer arrays over nodes, GPUs, job classes and options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placeopt.model import Communication, Instance, Policy, Split
+from placeopt.problem.placement import Placement
+from placeopt.topology.cluster_topology import ClusterTopology
+
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+RESOURCES = ("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps")
+"""Additive resources of a node, in the order of the last axis of every resource array (R = 4)."""
+
+UNLIMITED = 1 << 50
+"""Capacity of what is never a limit. Above any sum that the model's bounds admit, far below 2^63."""
+
+
+class Frozen:
+    """Makes the array fields of a dataclass read-only once it is built."""
+
+    def __post_init__(self) -> None:
+        """Lock every array."""
+        for field in fields(self):  # type: ignore[arg-type]  # only dataclasses inherit this
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Options(Frozen):
+    """
+    All ways in which the job classes may run: one row an option and number of workers, O rows.
+
+    An elastic option is one row per number of workers. A *bundle* is what lands on one node together: all
+    workers of a single-node option, one worker otherwise.
+    """
+
+    job_class: IntArray  # (O,)
+    name: tuple[str, ...]  # (O,) the option's id in the file
+    value: IntArray  # (O,)
+    cost_milli: IntArray  # (O,)
+    workers: IntArray  # (O,)
+    bundles: IntArray  # (O,) number of bundles: 1 where single-node
+    gpus: IntArray  # (O,) GPUs of one worker
+    milli: IntArray  # (O,) requested share of each GPU
+    gpu_memory_mib: IntArray  # (O,) of each GPU
+    utilisation: IntArray  # (O,) expected percent of each GPU
+    demand: IntArray  # (O, R) of one worker
+    network_mbps: IntArray  # (O,) of one worker
+    workers_per_node: IntArray  # (O,) at most; the number of workers where nothing is said
+    splits: tuple[tuple[Split, ...], ...]  # (O,)
+    gpu_type_ok: BoolArray  # (O, T)
+    node_class_ok: BoolArray  # (O, C) whether one bundle fits on an idle node of the class
+
+    def __len__(self) -> int:
+        """O, the number of options."""
+        return len(self.name)
+
+    @property
+    def bundle_workers(self) -> IntArray:
+        """Shape (O,): workers in one bundle."""
+        return self.workers // self.bundles
+
+    @property
+    def total_milli(self) -> IntArray:
+        """Shape (O,): GPU share that the whole job asks for, in thousandths of a GPU."""
+        return self.workers * self.gpus * self.milli
+
+
+@dataclass(frozen=True, eq=False)
+class Level(Frozen):
+    """A partition of (some of) the GPUs into domains of one level, with its fragmentation weight."""
+
+    name: str
+    weight: int
+    gpu_to_domain: IntArray  # (G,), -1 where the GPU lies in no such domain
+    total: IntArray  # (domains,) GPUs in each
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Frozen):
+    """
+    One round, compiled. N nodes, G GPUs, J jobs, K job classes, O options, C node classes, T GPU types, D domains.
+
+    Jobs of a class ask for the same in every respect that rules, costs and values see; nodes of a class offer the
+    same while idle. ``state.State`` holds what is used.
+    """
+
+    instance: Instance
+    policy: Policy
+    topology: ClusterTopology
+
+    node_ids: tuple[str, ...]
+    node_class: IntArray  # (N,)
+    node_capacity: IntArray  # (N, R) usable
+    node_schedulable: BoolArray  # (N,) not drained
+
+    gpu_type: IntArray  # (G,)
+    gpu_memory_mib: IntArray  # (G,)
+    type_model: tuple[str, ...]  # (T,)
+    type_memory_mib: IntArray  # (T,)
+    gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
+    gpu_socket: IntArray  # (G,) likewise of the socket
+    levels: tuple[Level, ...]
+
+    job_ids: tuple[str, ...]
+    job_class: IntArray  # (J,)
+    job_arrival_ms: IntArray  # (J,)
+    job_priority: IntArray  # (J,)
+    class_option_start: IntArray  # (K + 1,) options of class k are class_option_start[k] up to [k + 1]
+    class_communication: tuple[Communication, ...]  # (K,)
+    class_profile: IntArray  # (K,) row in the slowdown table, -1 without
+    class_queue: IntArray  # (K,) row in policy.queues, -1 without
+    options: Options
+    slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
+
+    machine_link_mbps: IntArray  # (N,) uplink of the node
+    domain_link_mbps: IntArray  # (D,)
+    running: dict[int, Placement]  # job -> where it runs now
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.node_ids)
+
+    @property
+    def num_gpus(self) -> int:
+        """G."""
+        return len(self.gpu_type)
+
+    @property
+    def num_jobs(self) -> int:
+        """J."""
+        return len(self.job_ids)
+
+    @property
+    def gpu_node(self) -> IntArray:
+        """Shape (G,): the node of each GPU."""
+        return self.topology.gpu_node
+
+    @property
+    def node_gpu_start(self) -> IntArray:
+        """Shape (N + 1,): the GPUs of node n are node_gpu_start[n] up to [n + 1]."""
+        return self.topology.node_gpu_start
+
+    @property
+    def jobs_per_gpu(self) -> int | None:
+        """Most jobs that may hold one GPU; None is no limit."""
+        return 1 if self.policy.share_mode == "exclusive" else self.policy.jobs_per_gpu_max
+
+    @property
+    def shares_bind(self) -> bool:
+        """Whether the shares on a GPU must sum to at most 1000."""
+        return self.policy.share_mode != "overcommit"
+
+    def options_of(self, job: int) -> range:
+        """Return the rows of ``options`` open to ``job``."""
+        k = self.job_class[job]
+        return range(int(self.class_option_start[k]), int(self.class_option_start[k + 1]))
+
+    def node_ok(self, option: int) -> BoolArray:
+        """Shape (N,): nodes on which one bundle of ``option`` fits while they are idle."""
+        allowed: BoolArray = self.options.node_class_ok[option][self.node_class]
+        return allowed
+
+    def gpu_ok(self, option: int) -> BoolArray:
+        """Shape (G,): GPUs that ``option`` may hold while they are idle."""
+        allowed: BoolArray = self.options.gpu_type_ok[option][self.gpu_type]
+        return allowed

@@ -1,0 +1,417 @@
+"""Instance -> Problem: classes of jobs and nodes, option rows, masks, levels; the one reader of the model's records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.model import Instance, Job, Option, Policy, Running
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, Level, Options, Problem
+from placeopt.problem.placement import Placement
+from placeopt.topology.cluster_topology import ClusterTopology
+
+MAX_OPTION_ROWS = 200_000
+SLOWDOWN_LEVELS = ("gpu", "switch", "socket", "node")
+
+
+def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem:
+    """
+    Compile ``instance`` under ``policy`` (the instance's own by default).
+
+    Raises
+    ------
+    BadInput
+        If a running placement does not fit its job or machine, or a job's queue is unknown to the policy.
+    Unsupported
+        If policy and jobs allow running jobs to be changed: this version keeps them where they are.
+    """
+    policy = policy or instance.policy
+    _refuse_changes(instance, policy)
+    topology = ClusterTopology(instance.cluster)
+    members, job_class = _job_classes(instance, policy)
+    types, gpu_type = _gpu_types(instance, topology)
+    rows = _option_rows(members)
+    node_class, class_nodes = _node_classes(instance, members)
+    capacity = _node_capacity(instance, policy)
+    options = _options(instance, rows, members, types, gpu_type, topology, class_nodes, capacity)
+    profiles = _profiles(instance)
+    queues = {queue.id: i for i, queue in enumerate(policy.queues)}
+    switch, socket = _parts(instance, topology, "switch"), _parts(instance, topology, "socket")
+    problem = Problem(
+        instance=instance,
+        policy=policy,
+        topology=topology,
+        node_ids=tuple(node.id for node in instance.cluster.nodes),
+        node_class=node_class,
+        node_capacity=capacity,
+        node_schedulable=np.array([not node.drained for node in instance.cluster.nodes], dtype=bool),
+        gpu_type=gpu_type,
+        gpu_memory_mib=_ints([types[t][1] for t in gpu_type]),
+        type_model=tuple(model for model, _ in types),
+        type_memory_mib=_ints([memory for _, memory in types]),
+        gpu_switch=switch,
+        gpu_socket=socket,
+        levels=_levels(instance, policy, topology),
+        job_ids=tuple(job.id for job in instance.jobs),
+        job_class=job_class,
+        job_arrival_ms=_ints([job.arrival_ms for job in instance.jobs]),
+        job_priority=_ints([job.priority for job in instance.jobs]),
+        class_option_start=np.searchsorted(options.job_class, np.arange(len(members) + 1)),
+        class_communication=tuple(job.communication for job in members),
+        class_profile=_ints([profiles.get(job.profile, -1) if job.profile else -1 for job in members]),
+        class_queue=_ints([_queue_of(job, queues) for job in members]),
+        options=options,
+        slowdown=_slowdowns(instance, profiles),
+        machine_link_mbps=_ints(
+            [_limit(instance.cluster.machines[m].network_bandwidth_mbps) for m in topology.node_machine]
+        ),
+        domain_link_mbps=_ints([_limit(domain.uplink_mbps) for domain in instance.cluster.domains]),
+        running={},
+    )
+    problem.running.update(_running(instance, problem))
+    return problem
+
+
+def _ints(values: Sequence[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)
+
+
+def _limit(capacity: int | None) -> int:
+    return UNLIMITED if capacity is None else capacity
+
+
+def _refuse_changes(instance: Instance, policy: Policy) -> None:
+    changes = policy.changes
+    for running in instance.running:
+        allowed = [
+            word
+            for word, most, may in (
+                ("moved", changes.moves_max, running.movable),
+                ("shrunk", changes.shrinks_max, running.shrinkable),
+                ("preempted", changes.preemptions_max, running.preemptible),
+            )
+            if most and may
+        ]
+        if allowed:
+            raise Unsupported(
+                f"running job {running.job!r}: may be {' and '.join(allowed)} under policy {policy.name!r}, but this "
+                "version keeps running jobs where they are; set policy.changes to 0, or the job's flags to false"
+            )
+
+
+def _job_classes(instance: Instance, policy: Policy) -> tuple[list[Job], IntArray]:
+    """Return one member of each class, and the class of every job."""
+    classes: dict[tuple[object, ...], int] = {}
+    members: list[Job] = []
+    canonical: dict[object, int] = {}
+    by_identity: dict[tuple[int, int], tuple[int, int]] = {}  # jobs from columns share these objects: hash them once
+    out = np.empty(len(instance.jobs), dtype=np.int64)
+    for j, job in enumerate(instance.jobs):
+        address = (id(job.options), id(job.communication))
+        shape = by_identity.get(address)
+        if shape is None:
+            shape = (
+                canonical.setdefault(job.options, len(canonical)),
+                canonical.setdefault(job.communication, len(canonical)),
+            )
+            by_identity[address] = shape
+        key = (
+            *shape,
+            job.profile,
+            job.queue if policy.queues else None,
+            job.utility_min_thousandths,
+            tuple(sorted(job.node_selector.items())) if job.node_selector else (),
+            job.nodes_allowed,
+            job.tolerations,
+        )
+        k = classes.setdefault(key, len(members))
+        if k == len(members):
+            members.append(job)
+        out[j] = k
+    return members, out
+
+
+def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
+    """Return (class, option, number of workers, value) rows; options below the job's utility are left out."""
+    rows: list[tuple[int, Option, int, int]] = []
+    for k, job in enumerate(members):
+        for option in job.options:
+            utility, least = option.utility_thousandths, job.utility_min_thousandths
+            if utility is not None and least is not None and utility < least:
+                continue
+            fewest = option.workers if option.workers_min is None else option.workers_min
+            if len(rows) + option.workers - fewest > MAX_OPTION_ROWS:
+                raise BadInput(
+                    f"job {job.id!r}: elastic range {fewest}..{option.workers} makes more than {MAX_OPTION_ROWS} "
+                    "options in this instance; narrow 'workers_min'..'workers'"
+                )
+            rows.extend(
+                (k, option, workers, option.value + (workers - fewest) * option.value_per_extra_worker)
+                for workers in range(fewest, option.workers + 1)
+            )
+    return rows
+
+
+def _gpu_types(instance: Instance, topology: ClusterTopology) -> tuple[list[tuple[str, int]], IntArray]:
+    types: dict[tuple[str, int], int] = {}
+    per_machine = [
+        _ints([types.setdefault((gpu.model, gpu.memory_mib), len(types)) for gpu in machine.gpus])
+        for machine in instance.cluster.machines
+    ]
+    gpu_type = [per_machine[m] for m in topology.node_machine]
+    return list(types), np.concatenate(gpu_type) if gpu_type else _ints([])
+
+
+def _node_capacity(instance: Instance, policy: Policy) -> IntArray:
+    usable = policy.usable
+
+    def part(capacity: int | None, percent: int) -> int:
+        # load * 100 <= percent * capacity, in integers
+        return UNLIMITED if capacity is None else capacity * percent // 100
+
+    per_machine = {
+        machine.id: (
+            machine.cpu_millicores,
+            machine.memory_mib,
+            part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
+            part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
+        )
+        for machine in instance.cluster.machines
+    }
+    rows = [per_machine[node.machine] for node in instance.cluster.nodes]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(RESOURCES))
+
+
+def effective_labels(instance: Instance) -> list[dict[str, str]]:
+    """Return each node's own labels plus, for every domain above it, level -> domain id."""
+    above: dict[str | None, dict[str, str]] = {None: {}}
+    for domain in instance.cluster.domains:
+        above[domain.id] = {**above[domain.parent], domain.level: domain.id}
+    return [{**above[node.domain], **node.labels} for node in instance.cluster.nodes]
+
+
+def _node_classes(instance: Instance, members: list[Job]) -> tuple[IntArray, list[int]]:
+    """Return the class of every node, and one node of each class. Only labels that some job asks for count."""
+    asked = {label for job in members for label in job.node_selector}
+    allowed = {job.nodes_allowed: frozenset(job.nodes_allowed) for job in members if job.nodes_allowed is not None}
+    groups: dict[str, list[int]] = {}
+    for i, names in enumerate(allowed.values()):
+        for name in names:
+            groups.setdefault(name, []).append(i)
+    classes: dict[tuple[object, ...], int] = {}
+    firsts: list[int] = []
+    out = np.empty(len(instance.cluster.nodes), dtype=np.int64)
+    labels = effective_labels(instance) if asked else [{}] * len(out)
+    for n, node in enumerate(instance.cluster.nodes):
+        key = (
+            node.machine,
+            node.taints,
+            node.drained,
+            tuple(sorted((label, labels[n][label]) for label in asked & labels[n].keys())),
+            tuple(groups.get(node.id, ())),
+        )
+        c = classes.setdefault(key, len(firsts))
+        if c == len(firsts):
+            firsts.append(n)
+        out[n] = c
+    return out, firsts
+
+
+def _options(
+    instance: Instance,
+    rows: list[tuple[int, Option, int, int]],
+    members: list[Job],
+    types: list[tuple[str, int]],
+    gpu_type: IntArray,
+    topology: ClusterTopology,
+    class_nodes: list[int],
+    capacity: IntArray,
+) -> Options:
+    demands = [option.demand for _, option, _, _ in rows]
+    workers = _ints([count for _, _, count, _ in rows])
+    single = np.array([option.single_node for _, option, _, _ in rows], dtype=bool)
+    bundles = np.where(single, 1, workers)
+    demand = np.array([[getattr(d, name) for name in RESOURCES] for d in demands], dtype=np.int64)
+    demand = demand.reshape(len(rows), len(RESOURCES))
+    gpus, memory = _ints([d.gpus for d in demands]), _ints([d.gpu_memory_mib for d in demands])
+    models = np.array([model for model, _ in types])
+    type_memory = _ints([size for _, size in types])
+    type_ok = type_memory[None, :] >= memory[:, None]  # (O, T)
+    for o, d in enumerate(demands):
+        if d.gpu_models:
+            type_ok[o] &= np.isin(models, d.gpu_models)
+    counts = np.array(  # (C, T) GPUs of each type on a node of the class
+        [
+            np.bincount(gpu_type[topology.node_gpu_start[n] : topology.node_gpu_start[n + 1]], minlength=len(types))
+            for n in class_nodes
+        ],
+        dtype=np.int64,
+    ).reshape(len(class_nodes), len(types))
+    per_bundle = workers // np.maximum(bundles, 1)
+    limit = _ints([option.workers_per_node_max or MAX_PER_NODE for _, option, _, _ in rows])
+    node_ok = type_ok.astype(np.int64) @ counts.T >= (gpus * per_bundle)[:, None]  # (O, C)
+    node_ok &= (capacity[class_nodes][None, :, :] >= (demand * per_bundle[:, None])[:, None, :]).all(axis=2)
+    node_ok &= (per_bundle <= limit)[:, None]
+    job_class = _ints([k for k, _, _, _ in rows])
+    if rows:
+        node_ok &= _where(instance, members, class_nodes)[job_class]
+    return Options(
+        job_class=job_class,
+        name=tuple(option.id for _, option, _, _ in rows),
+        value=_ints([value for _, _, _, value in rows]),
+        cost_milli=_ints([option.cost_milli for _, option, _, _ in rows]),
+        workers=workers,
+        bundles=bundles,
+        gpus=gpus,
+        milli=_ints([d.gpu_milli for d in demands]),
+        gpu_memory_mib=memory,
+        utilisation=_ints([d.gpu_utilisation_percent for d in demands]),
+        demand=demand,
+        network_mbps=_ints([d.network_bandwidth_mbps for d in demands]),
+        workers_per_node=np.minimum(limit, workers),
+        splits=tuple(option.splits for _, option, _, _ in rows),
+        gpu_type_ok=type_ok,
+        node_class_ok=node_ok,
+    )
+
+
+MAX_PER_NODE = 1 << 30
+
+
+def _where(instance: Instance, members: list[Job], class_nodes: list[int]) -> np.ndarray:
+    """Shape (K, C): whether selector, list of nodes, taints and drain let the class's jobs onto the node class."""
+    labels = effective_labels(instance)
+    out = np.ones((len(members), len(class_nodes)), dtype=bool)
+    for c, n in enumerate(class_nodes):
+        node = instance.cluster.nodes[n]
+        if node.drained:
+            out[:, c] = False
+            continue
+        for k, job in enumerate(members):
+            out[k, c] = (
+                all(labels[n].get(label) == value for label, value in job.node_selector.items())
+                and (job.nodes_allowed is None or node.id in job.nodes_allowed)
+                and all(taint in job.tolerations for taint in node.taints)
+            )
+    return out
+
+
+def _parts(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
+    """Shape (G,): global number of the closest part of ``level`` above each GPU, -1 without."""
+    per_machine: list[list[int]] = []
+    sizes: list[int] = []
+    for machine in instance.cluster.machines:
+        parents = {part.id: part for part in machine.parts}
+        numbers = {part.id: i for i, part in enumerate(p for p in machine.parts if p.level == level)}
+        found = []
+        for gpu in machine.gpus:
+            at = gpu.part
+            while at is not None and parents[at].level != level:
+                at = parents[at].parent
+            found.append(-1 if at is None else numbers[at])
+        per_machine.append(found)
+        sizes.append(len(numbers))
+    out = np.full(len(topology.gpu_node), -1, dtype=np.int64)
+    offset = 0
+    for n, m in enumerate(topology.node_machine):
+        local = _ints(per_machine[m])
+        out[topology.node_gpu_start[n] : topology.node_gpu_start[n + 1]] = np.where(local >= 0, local + offset, -1)
+        offset += sizes[m]
+    return out
+
+
+def _levels(instance: Instance, policy: Policy, topology: ClusterTopology) -> tuple[Level, ...]:
+    """Return the levels whose fragmentation counts and that the cluster has."""
+    out: list[Level] = []
+    for name, weight in sorted(policy.fragmentation.level_weights.items()):
+        if not weight:
+            continue
+        if name == "node":
+            domain = topology.gpu_node.copy()
+        elif name in ("socket", "numa", "switch"):
+            domain = _parts(instance, topology, name)
+        else:
+            domain = _domains(instance, topology, name)
+        if (domain >= 0).any():
+            out.append(Level(name, weight, domain, np.bincount(domain[domain >= 0]).astype(np.int64)))
+    return tuple(out)
+
+
+def _domains(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
+    """Shape (G,): the network domain of ``level`` above each GPU, -1 without."""
+    return node_domains(instance, level)[topology.gpu_node]
+
+
+def node_domains(instance: Instance, level: str) -> IntArray:
+    """Shape (N,): the network domain of ``level`` above each node (``node``: the node itself), -1 without."""
+    if level == "node":
+        return np.arange(len(instance.cluster.nodes), dtype=np.int64)
+    of_domain: dict[str | None, int] = {None: -1}
+    for d, domain in enumerate(instance.cluster.domains):
+        of_domain[domain.id] = d if domain.level == level else of_domain[domain.parent]
+    return _ints([of_domain[node.domain] for node in instance.cluster.nodes])
+
+
+def _profiles(instance: Instance) -> dict[str, int]:
+    names = dict.fromkeys(name for s in instance.slowdowns for name in (s.profile, s.beside))
+    return {name: i for i, name in enumerate(names)}
+
+
+def _slowdowns(instance: Instance, profiles: dict[str, int]) -> IntArray:
+    table = np.zeros((len(SLOWDOWN_LEVELS), len(profiles), len(profiles)), dtype=np.int64)
+    for slowdown in instance.slowdowns:
+        for i, level in enumerate(SLOWDOWN_LEVELS):
+            table[i, profiles[slowdown.profile], profiles[slowdown.beside]] = getattr(slowdown, f"{level}_thousandths")
+    return table
+
+
+def _queue_of(job: Job, queues: dict[str, int]) -> int:
+    if job.queue is None or not queues:
+        return -1
+    if job.queue not in queues:
+        raise BadInput(f"job {job.id!r}: its queue {job.queue!r} is unknown to the policy; add it to policy.queues")
+    return queues[job.queue]
+
+
+def _running(instance: Instance, problem: Problem) -> dict[int, Placement]:
+    jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
+    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    return {
+        jobs[running.job]: _running_placement(running, problem, jobs[running.job], nodes)
+        for running in instance.running
+    }
+
+
+def _running_placement(running: Running, problem: Problem, job: int, nodes: dict[str, int]) -> Placement:
+    workers: list[tuple[int, int, list[int], list[int]]] = []  # rank, node, GPUs, shares
+    for assignment in running.assignments:
+        n = nodes[assignment.node]
+        start, end = int(problem.node_gpu_start[n]), int(problem.node_gpu_start[n + 1])
+        for worker in assignment.workers:
+            for index in worker.gpus:
+                if start + index >= end or str(index) not in assignment.gpus:
+                    raise BadInput(
+                        f"running job {running.job!r} on node {assignment.node!r}: worker {worker.rank} holds GPU "
+                        f"{index}, which the node lacks or 'gpus' does not list; the node has GPUs 0..{end - start - 1}"
+                    )
+            gpus = [start + index for index in worker.gpus]
+            workers.append((worker.rank, n, gpus, [assignment.gpus[str(index)] for index in worker.gpus]))
+    workers.sort()
+    held = tuple(gpu for _, _, gpus, _ in workers for gpu in gpus)
+    shares = tuple(share for _, _, _, worker_shares in workers for share in worker_shares)
+    for o in problem.options_of(job):
+        options = problem.options
+        if options.name[o] == running.option and options.workers[o] == len(workers):
+            if any(len(gpus) != options.gpus[o] for _, _, gpus, _ in workers):
+                raise BadInput(
+                    f"running job {running.job!r}: option {running.option!r} gives each worker {options.gpus[o]} GPUs, "
+                    "but a running worker holds another number; make 'running' agree with the option"
+                )
+            same = all(share == options.milli[o] for share in shares)
+            return Placement(o, tuple(n for _, n, _, _ in workers), held, None if same else shares)
+    raise BadInput(
+        f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "
+        "(or the option's utility is below the job's minimum); make 'running' agree with the job's options"
+    )

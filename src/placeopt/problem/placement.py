@@ -1,0 +1,25 @@
+"""Where a job runs, in indices; and the allocation, which is a placement or none for every job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """
+    The option taken and where each worker is.
+
+    ``nodes`` has one node a worker, in rank order; ``gpus`` the global GPU indices, worker after worker, as many a
+    worker as the option says. ``shares`` has the thousandths held of each GPU, or is None where each is the request:
+    only running jobs hold anything else.
+    """
+
+    option: int
+    nodes: tuple[int, ...]
+    gpus: tuple[int, ...]
+    shares: tuple[int, ...] | None = None
+
+
+Allocation = tuple[Placement | None, ...]
+"""One entry a job, in the order of ``Problem.job_ids``; None: the job waits. Running jobs have theirs."""

@@ -1,0 +1,120 @@
+"""What is used by whom: the mutable side of a problem, with apply and undo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.problem.arrays import RESOURCES, IntArray, Problem
+from placeopt.problem.placement import Allocation, Placement
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Put ``job`` to ``placement``, or take it away where that is None."""
+
+    job: int
+    placement: Placement | None
+
+
+class State:
+    """
+    Free capacity and placements under construction.
+
+    Starts with the running jobs in place. ``apply`` returns the move that undoes it. Nothing here judges whether a
+    move is allowed: rules do (``placeopt.terms``), and the referee after them.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        n, g = problem.num_nodes, problem.num_gpus
+        self.problem = problem
+        self.placements: list[Placement | None] = [None] * problem.num_jobs
+        self.node_free: IntArray = problem.node_capacity.copy()  # (N, R)
+        self.gpu_free_milli: IntArray = np.full(g, 1000, dtype=np.int64)  # (G,) below 0 where overcommitted
+        self.gpu_free_memory: IntArray = problem.gpu_memory_mib.copy()  # (G,)
+        self.gpu_jobs: IntArray = np.zeros(g, dtype=np.int64)  # (G,) number of jobs on it
+        self.gpu_utilisation: IntArray = np.zeros(g, dtype=np.int64)  # (G,) cumulative percent
+        self.level_free: list[IntArray] = [level.total.copy() for level in problem.levels]
+        self.node_jobs: list[dict[int, None]] = [{} for _ in range(n)]  # jobs with a GPU there, in order of arrival
+        self.machine_load: IntArray = np.zeros((n, 2), dtype=np.int64)  # hose load by GPU jobs and CPU jobs
+        self.domain_load: IntArray = np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64)
+        self.queue_used: IntArray = np.zeros((len(problem.policy.queues), 3), dtype=np.int64)  # milli, cpu, memory
+        for job, placement in problem.running.items():
+            self.apply(Move(job, placement))
+
+    def apply(self, move: Move) -> Move:
+        """Carry out ``move`` and return the one that takes it back."""
+        before = self.placements[move.job]
+        if before is not None:
+            self._change(move.job, before, -1)
+        if move.placement is not None:
+            self._change(move.job, move.placement, 1)
+        self.placements[move.job] = move.placement
+        return Move(move.job, before)
+
+    def allocation(self) -> Allocation:
+        """Return the placements as they stand."""
+        return tuple(self.placements)
+
+    def load(self, allocation: Allocation) -> None:
+        """Move every job to where ``allocation`` has it."""
+        for job, placement in enumerate(allocation):
+            if placement != self.placements[job]:
+                self.apply(Move(job, placement))
+
+    def _change(self, job: int, placement: Placement, sign: int) -> None:
+        problem, options, option = self.problem, self.problem.options, placement.option
+        demand = options.demand[option]
+        for node in placement.nodes:
+            self.node_free[node] -= sign * demand
+        if placement.gpus:
+            self._change_gpus(job, placement, sign)
+        queue = problem.class_queue[problem.job_class[job]]
+        if queue >= 0:
+            workers = len(placement.nodes)
+            milli = sum(placement.shares) if placement.shares else len(placement.gpus) * int(options.milli[option])
+            cpu, memory = demand[RESOURCES.index("cpu_millicores")], demand[RESOURCES.index("memory_mib")]
+            self.queue_used[queue] += sign * np.array([milli, workers * cpu, workers * memory])
+        if options.network_mbps[option] and len(placement.nodes) > 1:
+            self._change_links(placement, sign)
+
+    def _change_gpus(self, job: int, placement: Placement, sign: int) -> None:
+        problem, options, option = self.problem, self.problem.options, placement.option
+        memory, utilisation = int(options.gpu_memory_mib[option]), int(options.utilisation[option])
+        milli = int(options.milli[option])
+        for i, gpu in enumerate(placement.gpus):
+            self.gpu_free_milli[gpu] -= sign * (placement.shares[i] if placement.shares else milli)
+            self.gpu_free_memory[gpu] -= sign * memory
+            self.gpu_utilisation[gpu] += sign * utilisation
+            self.gpu_jobs[gpu] += sign
+            if self.gpu_jobs[gpu] == (1 if sign > 0 else 0):  # it just became busy, or free
+                for level, free in zip(problem.levels, self.level_free, strict=True):
+                    domain = level.gpu_to_domain[gpu]
+                    if domain >= 0:
+                        free[domain] -= sign
+        for node in dict.fromkeys(placement.nodes):
+            if sign > 0:
+                self.node_jobs[node][job] = None
+            else:
+                del self.node_jobs[node][job]
+
+    def _change_links(self, placement: Placement, sign: int) -> None:
+        kind = 0 if self.problem.options.gpus[placement.option] else 1
+        for load, where, amount in hose_loads(self.problem, placement):
+            (self.machine_load if load == "machine" else self.domain_load)[where, kind] += sign * amount
+
+
+def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, int]]:
+    """
+    Load that a placement puts on uplinks by the hose model: ``min(k_in, k - k_in) x`` its bandwidth per worker.
+
+    Returns (``machine`` or ``domain``, index, MB/s) for every uplink with a load.
+    """
+    k, mbps = len(placement.nodes), int(problem.options.network_mbps[placement.option])
+    inside: dict[tuple[str, int], int] = {}
+    for node in placement.nodes:
+        inside["machine", node] = inside.get(("machine", node), 0) + 1
+        for domain in problem.topology.node_ancestors(node):
+            inside["domain", domain] = inside.get(("domain", domain), 0) + 1
+    return [(kind, at, min(k_in, k - k_in) * mbps) for (kind, at), k_in in inside.items() if k_in < k]

@@ -1,0 +1,1 @@
+"""What is good (costs) and what is allowed (rules): one file each, stated once, used by every way to work."""

@@ -1,0 +1,226 @@
+"""Cost: path length between a job's GPUs, weighted by traffic (SC'17 eq. 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, ModelBuilder, unary
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.variables import Variables
+
+
+class Communication:
+    """
+    Sum over pairs of a job's GPUs of pair weight x shortest-path distance; 0 for one GPU.
+
+    The printed index range of eq. 3 is ambiguous; each unordered pair counts once. The weights are ours.
+    """
+
+    name = "communication"
+    unit = "weighted path"
+    scope: Scope = "cluster"
+
+    def score(self, problem: Problem, allocation: Allocation) -> int:
+        """Sum over all jobs."""
+        return sum(job_cost(problem, j, placement) for j, placement in enumerate(allocation) if placement is not None)
+
+    def delta(self, state: State, move: Move) -> int:
+        """Only the moved job's own cost changes."""
+        before, after = state.placements[move.job], move.placement
+        return (0 if after is None else job_cost(state.problem, move.job, after)) - (
+            0 if before is None else job_cost(state.problem, move.job, before)
+        )
+
+    def worst(self, problem: Problem) -> int:
+        """Return the sum over jobs of each one's own worst: all its traffic over the longest path of the cluster."""
+        longest = problem.topology.max_distance()
+        per_class = np.zeros(len(problem.class_communication), dtype=np.int64)
+        for o, k in enumerate(problem.options.job_class):
+            per_class[k] = max(per_class[k], _traffic(problem, o) * longest)
+        return int(per_class[problem.job_class].sum())
+
+    def resolution(self, problem: Problem) -> IntArray | None:
+        """GPUs alike: those that swap without changing any distance; all alone on machines such as a cube mesh."""
+        if not any(self.tells_apart(problem, o) for o in range(len(problem.options))):
+            return None
+        out = np.zeros(problem.num_gpus, dtype=np.int64)
+        shapes = [_shape(problem, m) for m in range(len(problem.topology.distance))]
+        for n, m in enumerate(problem.topology.node_machine):
+            out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = shapes[m].leaf
+        return out
+
+    def tells_apart(self, problem: Problem, option: int) -> bool:
+        """Tell whether jobs in the option have several GPUs and traffic between them."""
+        return _traffic(problem, option) > 0
+
+    def form(self, problem: Problem) -> Form:
+        """
+        Exact where all pairs of a job weigh alike and the GPUs of a machine are equally far from its network; with a
+        traffic graph between workers only the trivial bound 0 is given for that job.
+        """
+        uniform = all(not c.edges for c in problem.class_communication)
+        level = all(len(set(root.tolist())) <= 1 for root in problem.topology.root)
+        return "exact" if uniform and level else "bound"
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
+        """
+        Add the cost by level: with k GPUs in all and k_d in a domain d, the pairs that leave d are k_d (k - k_d).
+
+        Between nodes distances are sums over tree edges, so each edge costs its weight x the pairs that cross it.
+        Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
+        each pair of GPUs has a column that is 1 where both are held.
+        """
+        columns: list[IntArray] = []
+        coefficients: list[IntArray] = []
+        for s, option in enumerate(variables.start_option):
+            communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
+            if self.tells_apart(variables.problem, int(option)) and not communication.edges:
+                for cols, coefs in _add_start(builder, variables, s, communication.weight):
+                    columns.append(cols)
+                    coefficients.append(coefs)
+        if not columns:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self._fixed(variables)
+        return np.concatenate(columns), np.concatenate(coefficients), self._fixed(variables)
+
+    def _fixed(self, variables: Variables) -> int:
+        return self.score(variables.problem, variables.state.allocation())
+
+
+def job_cost(problem: Problem, job: int, placement: Placement) -> int:
+    """Communication cost of one job where it is; at most its traffic x the longest distance."""
+    if len(placement.gpus) < 2:
+        return 0
+    communication = problem.class_communication[problem.job_class[job]]
+    if not communication.weight and not communication.edges:
+        return 0
+    distance = problem.topology.pair_distances(np.array(placement.gpus, dtype=np.int64))
+    if not communication.edges:
+        return int(communication.weight) * (int(distance.sum()) // 2)
+    return int((distance * _pair_weights(problem, job, placement.option)).sum()) // 2
+
+
+def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
+    """Shape (k, k): weights between a job's GPUs, in the order of ``Placement.gpus``, where it states edges."""
+    communication = problem.class_communication[problem.job_class[job]]
+    workers, gpus = int(problem.options.workers[option]), int(problem.options.gpus[option])
+    between = np.eye(workers, dtype=np.int64) * communication.weight
+    for edge in communication.edges:
+        a, b = edge.ranks
+        if max(a, b) < workers:
+            between[a, b] = between[b, a] = edge.weight
+    return np.kron(between, np.ones((gpus, gpus), dtype=np.int64))
+
+
+def _traffic(problem: Problem, option: int) -> int:
+    """Sum of pair weights of a job in the option."""
+    options = problem.options
+    communication = problem.class_communication[options.job_class[option]]
+    workers, gpus = int(options.workers[option]), int(options.gpus[option])
+    if not communication.edges:
+        k = workers * gpus
+        return int(communication.weight) * (k * (k - 1) // 2)
+    inside = workers * int(communication.weight) * (gpus * (gpus - 1) // 2)
+    return inside + sum(int(edge.weight) * gpus * gpus for edge in communication.edges if max(edge.ranks) < workers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """How a machine's GPUs lie to each other. ``groups``: (GPUs, height above - own height), empty for a cube mesh."""
+
+    levelled: bool
+    height: int
+    groups: tuple[tuple[tuple[int, ...], int], ...]
+    leaf: IntArray  # (g,) GPUs of equal number are alike
+
+
+def _shape(problem: Problem, machine: int) -> _Shape:
+    distance = problem.topology.distance[machine]
+    return _shape_of(distance.tobytes(), len(distance))
+
+
+@cache
+def _shape_of(distances: bytes, size: int) -> _Shape:
+    distance = np.frombuffer(distances, dtype=np.int64).reshape(size, size)
+    heights = sorted({int(d) for d in distance[np.triu_indices(size, 1)]})
+    partitions = [np.arange(size)]
+    for height in heights:
+        near = distance <= height
+        if not (near @ near.astype(np.int64) > 0)[~near].any():  # "at most this far" is transitive
+            partitions.append(near.argmax(axis=1))
+        else:
+            return _Shape(False, 0, (), np.arange(size))
+    groups: list[tuple[tuple[int, ...], int]] = []
+    for above, partition, height in zip(heights[1:], partitions[1:-1], heights, strict=False):
+        groups.extend(
+            (tuple(int(g) for g in np.flatnonzero(partition == label)), above - height)
+            for label in np.unique(partition)
+        )
+    alike = partitions[1] if heights else partitions[0]
+    return _Shape(True, heights[-1] if heights else 0, tuple(groups), np.asarray(alike))
+
+
+def _add_start(builder: ModelBuilder, v: Variables, s: int, weight: int) -> list[tuple[IntArray, IntArray]]:
+    """Return (columns, coefficients) of the cost of one start, whose unit is one job."""
+    problem, topology = v.problem, v.problem.topology
+    option = int(v.start_option[s])
+    total = int(problem.options.workers[option] * problem.options.gpus[option])
+    grants = np.flatnonzero(v.grant_start == s)
+    cells = v.grant_cell[grants]
+    cell_node = np.array([problem.gpu_node[v.cell_gpus[c][0]] for c in cells], dtype=np.int64)
+    out: list[tuple[IntArray, IntArray]] = []
+
+    def price(members: IntArray, room: int, cost_of: list[int]) -> None:
+        """Add the cost ``cost_of[k]`` for k GPUs held among ``members`` (positions in ``grants``)."""
+        if any(cost_of):
+            digits = unary(builder, v.grant[grants[members]], 1, 0, min(room, total))
+            table = np.array(cost_of[: min(room, total) + 1], dtype=np.int64)
+            steps: IntArray = table[1:] - table[:-1]
+            out.append((digits, steps * weight))
+
+    domains: dict[int, list[int]] = {}
+    for node in np.unique(cell_node):
+        members = np.flatnonzero(cell_node == node)
+        machine = int(topology.node_machine[node])
+        shape, root = _shape(problem, machine), topology.root[machine]
+        room = int(v.cell_size[cells[members]].sum())
+        leave = int(root.min()) + int(topology.node_uplink[node]) if len(root) else 0
+        inside = [shape.height * (k * (k - 1) // 2) for k in range(total + 1)]
+        price(members, room, [inside[k] + leave * k * (total - k) for k in range(total + 1)])
+        start = int(problem.node_gpu_start[node])
+        for gpus, drop in shape.groups:
+            held = {start + gpu for gpu in gpus}
+            group = members[[v.cell_gpus[c][0] in held for c in cells[members]]]
+            if len(group):
+                size = int(v.cell_size[cells[group]].sum())
+                price(group, size, [-drop * (k * (k - 1) // 2) for k in range(total + 1)])
+        if not shape.levelled:
+            out.extend(_pairs(builder, v, grants[members], weight))
+        for domain in topology.node_ancestors(int(node)):
+            domains.setdefault(domain, []).extend(int(i) for i in members)
+    for domain, positions in domains.items():
+        up = int(topology.domain_uplink[domain])
+        members = np.array(positions, dtype=np.int64)
+        room = int(v.cell_size[cells[members]].sum())
+        price(members, room, [up * k * (total - k) for k in range(total + 1)])
+    return out
+
+
+def _pairs(builder: ModelBuilder, v: Variables, grants: IntArray, weight: int) -> list[tuple[IntArray, IntArray]]:
+    """Columns that are at least 1 where both GPUs of a pair are held, on a machine whose cells are single GPUs."""
+    gpus = np.array([v.cell_gpus[c][0] for c in v.grant_cell[grants]], dtype=np.int64)
+    a, b = np.triu_indices(len(gpus), 1)
+    both = builder.add_variables(np.zeros(len(a), dtype=np.int64), np.ones(len(a), dtype=np.int64))
+    rows, ones = np.arange(len(a)), np.ones(len(a), dtype=np.int64)
+    builder.add_rows(
+        np.concatenate([rows, rows, rows]),
+        np.concatenate([v.grant[grants[a]], v.grant[grants[b]], both]),
+        np.concatenate([ones, ones, -ones]),
+        np.full(len(a), NO_LOWER, dtype=np.int64),
+        ones,
+    )
+    distance = v.problem.topology.pair_distances(gpus)[a, b]
+    return [(both, distance * weight)]

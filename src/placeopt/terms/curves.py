@@ -1,0 +1,53 @@
+"""Published slowdown curves, tabulated once in integers."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.problem import IntArray
+
+SLOWDOWN_CURVES: dict[str, tuple[float, float, float]] = {
+    # Horus fig. 6: slowdown = a x^2 + b x + c, x the cumulative utilisation of the GPU as a fraction
+    "gtx-1080": (1.32198, -0.00728, 6e-5),
+    "rtx-2080": (1.16664, -0.00302, 4e-5),
+}
+
+
+def slowdown(curve: str, x: float) -> float:
+    """
+    Evaluate the published quadratic at ``x``.
+
+    Raises
+    ------
+    BadInput
+        If no curve has that name.
+    """
+    if curve not in SLOWDOWN_CURVES:
+        raise BadInput(f"policy.interference.curve: no curve {curve!r}; known: {', '.join(sorted(SLOWDOWN_CURVES))}")
+    a, b, c = SLOWDOWN_CURVES[curve]
+    return a * x * x + b * x + c
+
+
+@cache
+def excess_table(curve: str, most_percent: int) -> IntArray:
+    """
+    Shape (most_percent + 1,): s(x) - 1 in thousandths for x = 0..most_percent percent.
+
+    Up to full use s(x) = 1 + (f(1) - 1) x, above it f(x): our reading, since Horus prints only the quadratics f.
+    """
+    full = slowdown(curve, 1.0)
+    table = [
+        round(1000 * ((full - 1) * p / 100 if p <= 100 else slowdown(curve, p / 100) - 1))
+        for p in range(most_percent + 1)
+    ]
+    return np.array(table, dtype=np.int64)
+
+
+@cache
+def cost_table(curve: str, weight_thousandths: int, most_percent: int) -> IntArray:
+    """Shape (most_percent + 1,): w2 x f(x) of Horus eq. 9 in thousandths for x = 0..most_percent percent."""
+    table = [round(weight_thousandths * slowdown(curve, p / 100)) for p in range(most_percent + 1)]
+    return np.array(table, dtype=np.int64)

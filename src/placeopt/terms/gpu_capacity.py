@@ -1,0 +1,76 @@
+"""Rules of one GPU: shares, number of jobs, memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.problem import IntArray, Placement, State
+from placeopt.terms.protocols import Scope
+from placeopt.terms.variables import Variables
+
+
+class GpuShare:
+    """Guaranteed shares on a GPU sum to at most 1000; no such rule under ``overcommit`` (Horus)."""
+
+    name = "gpu_share"
+    scope: Scope = "gpu"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Tell whether every GPU has the requested share free."""
+        del job
+        if not state.problem.shares_bind:
+            return True
+        milli = state.problem.options.milli[placement.option]
+        return all(state.gpu_free_milli[gpu] >= milli for gpu in placement.gpus)
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """One row a cell."""
+        if variables.problem.shares_bind:
+            _cell_rows(builder, variables, variables.problem.options.milli, variables.state.gpu_free_milli)
+
+
+class JobsPerGpu:
+    """At most m jobs on a GPU; m = 1 is ``exclusive``."""
+
+    name = "jobs_per_gpu"
+    scope: Scope = "gpu"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Tell whether every GPU can take one more job."""
+        del job
+        most = state.problem.jobs_per_gpu
+        return most is None or all(state.gpu_jobs[gpu] < most for gpu in placement.gpus)
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """One row a cell."""
+        most = variables.problem.jobs_per_gpu
+        if most is not None:
+            ones = np.ones(len(variables.problem.options), dtype=np.int64)
+            _cell_rows(builder, variables, ones, most - variables.state.gpu_jobs)
+
+
+class GpuMemory:
+    """The jobs on a GPU need no more memory than it has."""
+
+    name = "gpu_memory"
+    scope: Scope = "gpu"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Tell whether every GPU has the memory free."""
+        del job
+        memory = state.problem.options.gpu_memory_mib[placement.option]
+        return not memory or all(state.gpu_free_memory[gpu] >= memory for gpu in placement.gpus)
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """One row a cell; in a cell of several GPUs each has one job, and the mask has compared the two."""
+        memory = variables.problem.options.gpu_memory_mib
+        if memory.any():
+            _cell_rows(builder, variables, memory, variables.state.gpu_free_memory)
+
+
+def _cell_rows(builder: ModelBuilder, v: Variables, per_option: IntArray, free: IntArray) -> None:
+    """For every cell: sum of what grants use <= what its GPUs have free together."""
+    use = per_option[v.grant_option]
+    room = np.array([sum(int(free[gpu]) for gpu in gpus) for gpus in v.cell_gpus], dtype=np.int64)
+    builder.add_rows(v.grant_cell, v.grant, use, np.full(len(room), NO_LOWER, dtype=np.int64), room)

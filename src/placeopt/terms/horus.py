@@ -1,0 +1,113 @@
+"""Cost: GPU memory and utilisation of the GPUs in use (Horus eq. 7-10)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.linear import ModelBuilder
+from placeopt.problem import Allocation, IntArray, Move, Problem, State
+from placeopt.terms.curves import cost_table
+from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.variables import Variables
+
+
+class HorusCost:
+    """
+    Sum over GPUs in use of ``w1 x memory used / capacity + w2 x f(total utilisation)``, in thousandths.
+
+    On a plan, so once per GPU; the paper's per-decision form, which depends on the order, belongs to Horus's greedy.
+    The memory part is rounded per job, which makes it additive; a GPU of unknown memory costs none.
+    """
+
+    name = "horus"
+    unit = "thousandths"
+    scope: Scope = "gpu"
+
+    def score(self, problem: Problem, allocation: Allocation) -> int:
+        """Memory by job, utilisation by GPU."""
+        memory = _memory_cost(problem)
+        total = 0
+        use = np.zeros(problem.num_gpus, dtype=np.int64)
+        held = np.zeros(problem.num_gpus, dtype=bool)
+        for placement in allocation:
+            if placement is not None and placement.gpus:
+                gpus = list(placement.gpus)
+                total += int(memory[placement.option, problem.gpu_type[gpus]].sum())
+                use[gpus] += problem.options.utilisation[placement.option]
+                held[gpus] = True
+        return total + int(_use_cost(problem)[use[held]].sum())
+
+    def delta(self, state: State, move: Move) -> int:
+        """Only the job's GPUs before and after change."""
+        problem = state.problem
+        memory, cost = _memory_cost(problem), _use_cost(problem)
+        total = 0
+        use: dict[int, int] = {}
+        jobs: dict[int, int] = {}
+        for placement, sign in ((state.placements[move.job], -1), (move.placement, 1)):
+            if placement is not None:
+                for gpu in placement.gpus:
+                    total += sign * int(memory[placement.option, problem.gpu_type[gpu]])
+                    use[gpu] = use.get(gpu, 0) + sign * int(problem.options.utilisation[placement.option])
+                    jobs[gpu] = jobs.get(gpu, 0) + sign
+        for gpu, change in use.items():
+            before, count = int(state.gpu_utilisation[gpu]), int(state.gpu_jobs[gpu])
+            total -= int(cost[before]) if count else 0
+            total += int(cost[before + change]) if count + jobs[gpu] else 0
+        return total
+
+    def worst(self, problem: Problem) -> int:
+        """Return the sum over jobs of each one's own worst: its memory, and a GPU used to the full by m jobs a GPU."""
+        highest = int(_use_cost(problem).max(initial=0))
+        per_gpu = _memory_cost(problem).max(axis=1, initial=0) + highest
+        gpus = problem.options.workers * problem.options.gpus
+        return _sum_over_jobs(problem, per_gpu * gpus)
+
+    def resolution(self, problem: Problem) -> IntArray | None:
+        """GPUs that jobs may share are told apart anyway."""
+        del problem
+        return None
+
+    def tells_apart(self, problem: Problem, option: int) -> bool:
+        """Never."""
+        del problem, option
+        return False
+
+    def form(self, problem: Problem) -> Form:
+        """Exact where no utilisation is stated; otherwise its convex part is bounded by 0."""
+        return "bound" if problem.options.utilisation.any() else "exact"
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
+        """The memory part per grant; f(0) for every GPU that becomes busy; the rest of f is bounded by 0."""
+        del builder
+        v = variables
+        gpu_type = np.array([v.problem.gpu_type[gpus[0]] for gpus in v.cell_gpus], dtype=np.int64)
+        memory = _memory_cost(v.problem)[v.grant_option, gpu_type[v.grant_cell]]
+        return v.grant, memory, self.score(v.problem, v.state.allocation())
+
+
+def _memory_cost(problem: Problem) -> IntArray:
+    """Shape (O, T): w1 x memory / capacity in thousandths, rounded half to even."""
+    weight = problem.policy.horus.memory_thousandths
+    need, capacity = problem.options.gpu_memory_mib[:, None], problem.type_memory_mib[None, :]
+    fits = capacity >= np.maximum(need, 1)
+    ratio = weight * need / np.maximum(capacity, 1)
+    return np.where(fits, np.rint(ratio), 0).astype(np.int64)
+
+
+def _use_cost(problem: Problem) -> IntArray:
+    """Shape (percent + 1,): w2 x f by cumulative percent, as far as m jobs can go."""
+    policy = problem.policy
+    return cost_table(policy.interference.curve, policy.horus.utilisation_thousandths, most_percent(problem))
+
+
+def most_percent(problem: Problem) -> int:
+    """Return the highest cumulative utilisation that any GPU can reach, in percent."""
+    jobs = problem.jobs_per_gpu or 1000 // max(1, int(problem.options.milli.min(initial=1000)))
+    return int(problem.options.utilisation.max(initial=0)) * jobs
+
+
+def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:
+    worst = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.maximum.at(worst, problem.options.job_class, per_option)
+    return int(worst[problem.job_class].sum())

@@ -1,0 +1,124 @@
+"""Cost: slowdown by co-runners (SC'17 eq. 4 turned into a slowdown; Horus's utilisation curve)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.linear import ModelBuilder
+from placeopt.problem import Allocation, IntArray, Move, Problem, State
+from placeopt.terms.curves import excess_table
+from placeopt.terms.horus import most_percent
+from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.variables import Variables
+
+
+class Interference:
+    """
+    Sum over jobs, running ones included, of s_j - 1 in thousandths.
+
+    ``pairwise``: s_j - 1 is the sum of e(j, k) over co-runners k, each counted once, at the closest domain (GPU,
+    switch, socket, machine) that any of their GPUs share. ``worst``: the largest of them. ``curve``: 0 alone,
+    otherwise the largest excess over its GPUs, by the GPU's cumulative utilisation.
+
+    The paper's own eq. 4 is a mean of speeds (higher is better) inside a minimisation, and harmless jobs dilute it.
+    """
+
+    name = "interference"
+    unit = "thousandths"
+    scope: Scope = "node"
+
+    def score(self, problem: Problem, allocation: Allocation) -> int:
+        """Build the state afresh and sum over its jobs."""
+        state = State(problem)
+        state.load(allocation)
+        return sum(slowdowns(state).values())
+
+    def delta(self, state: State, move: Move) -> int:
+        """Recompute the moved job and those that share a node with it, before and after."""
+        nodes: set[int] = set()
+        for placement in (state.placements[move.job], move.placement):
+            if placement is not None and placement.gpus:
+                nodes.update(placement.nodes)
+        touched = {job for node in nodes for job in state.node_jobs[node]} | {move.job}
+        before = sum(_excess(state, job) for job in touched)
+        undo = state.apply(move)
+        after = sum(_excess(state, job) for job in touched)
+        state.apply(undo)
+        return after - before
+
+    def worst(self, problem: Problem) -> int:
+        """Return the sum over jobs of each one's own worst: beside all others, or at the end of the curve."""
+        if problem.policy.interference.model == "curve":
+            return problem.num_jobs * int(_curve(problem).max(initial=0))
+        profile = problem.class_profile[problem.job_class]
+        count = np.bincount(profile[profile >= 0], minlength=problem.slowdown.shape[1])
+        highest = problem.slowdown.max(axis=0, initial=0)  # (P, P)
+        if problem.policy.interference.model == "worst":
+            return int((count * highest.max(axis=1, initial=0)).sum())
+        return int((count[:, None] * highest * count[None, :]).sum() - (count * highest.diagonal()).sum())
+
+    def resolution(self, problem: Problem) -> IntArray | None:
+        """Not asked for: the bound in use does not look at GPUs."""
+        del problem
+        return None
+
+    def tells_apart(self, problem: Problem, option: int) -> bool:
+        """Never, for the same reason."""
+        del problem, option
+        return False
+
+    def form(self, problem: Problem) -> Form:
+        """Only the trivial bound: what the running jobs do to each other, since no co-runner ever speeds a job up."""
+        return "exact" if self.worst(problem) == 0 else "bound"
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
+        """A constant: excesses only grow when jobs are added."""
+        del builder
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, sum(slowdowns(variables.state).values())
+
+
+def slowdowns(state: State) -> dict[int, int]:
+    """Return s_j - 1 in thousandths of every job that holds a GPU."""
+    jobs = dict.fromkeys(job for on_node in state.node_jobs for job in on_node)
+    return {job: _excess(state, job) for job in jobs}
+
+
+def _curve(problem: Problem) -> IntArray:
+    return excess_table(problem.policy.interference.curve, most_percent(problem))
+
+
+def _excess(state: State, job: int) -> int:
+    problem, placement = state.problem, state.placements[job]
+    if placement is None or not placement.gpus:
+        return 0
+    if problem.policy.interference.model == "curve":
+        table = _curve(problem)
+        shared = [gpu for gpu in placement.gpus if state.gpu_jobs[gpu] > 1]
+        return max((int(table[state.gpu_utilisation[gpu]]) for gpu in shared), default=0)
+    profile = int(problem.class_profile[problem.job_class[job]])
+    if profile < 0:
+        return 0
+    found = []
+    for other in dict.fromkeys(k for node in placement.nodes for k in state.node_jobs[node]):
+        beside = int(problem.class_profile[problem.job_class[other]])
+        if other != job and beside >= 0:
+            found.append(int(problem.slowdown[_closest(state, job, other), profile, beside]))
+    if problem.policy.interference.model == "worst":
+        return max(found, default=0)
+    return sum(found)
+
+
+def _closest(state: State, job: int, other: int) -> int:
+    """Return the closest level that two jobs of one node share: 0 GPU, 1 switch, 2 socket, 3 node."""
+    problem = state.problem
+    mine, theirs = state.placements[job], state.placements[other]
+    if mine is None or theirs is None:
+        raise ValueError("both jobs must be placed")
+    if not set(mine.gpus).isdisjoint(theirs.gpus):
+        return 0
+    for level, part in ((1, problem.gpu_switch), (2, problem.gpu_socket)):
+        here = {int(part[gpu]) for gpu in mine.gpus} - {-1}
+        if not here.isdisjoint(int(part[gpu]) for gpu in theirs.gpus):
+            return level
+    return 3

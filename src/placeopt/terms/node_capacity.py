@@ -1,0 +1,38 @@
+"""Rule: CPU, memory, memory bandwidth and PCIe bandwidth of a node."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.problem import RESOURCES, Placement, State
+from placeopt.terms.protocols import Scope
+from placeopt.terms.variables import Variables
+
+
+class NodeCapacity:
+    """Horus eq. 5; bandwidths up to their usable part (SC'17 section 4.3, SODA V-E)."""
+
+    name = "node_capacity"
+    scope: Scope = "node"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Tell whether every node has room for the workers that land there."""
+        del job
+        demand = state.problem.options.demand[placement.option]
+        return all(
+            bool((demand * workers <= state.node_free[node]).all())
+            for node, workers in Counter(placement.nodes).items()
+        )
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """One row per node and resource that can bind at all."""
+        v, options = variables, variables.problem.options
+        need = (options.demand * options.bundle_workers[:, None])[v.bundle_option]  # (B, R)
+        for r in range(len(RESOURCES)):
+            uses = need[:, r] > 0
+            nodes, row = np.unique(v.bundle_node[uses], return_inverse=True)
+            free = v.state.node_free[nodes, r]
+            builder.add_rows(row, v.bundle[uses], need[uses, r], np.full(len(nodes), NO_LOWER, dtype=np.int64), free)

@@ -1,0 +1,100 @@
+"""The two levels of the objective: net value, then the weighted sum of the costs, all in integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.linear import ModelBuilder
+from placeopt.problem import Allocation, IntArray, Move, Problem, State
+from placeopt.terms.communication import Communication
+from placeopt.terms.fragmentation import Fragmentation
+from placeopt.terms.horus import HorusCost
+from placeopt.terms.interference import Interference
+from placeopt.terms.protocols import Cost, Expression
+from placeopt.terms.resource import ResourceCost
+from placeopt.terms.variables import Variables
+
+COSTS: tuple[Cost, ...] = (Communication(), Interference(), Fragmentation(), HorusCost(), ResourceCost())
+MAX_COST = 2**53
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A cost of the policy with its integer weight W and the worst case it is measured against."""
+
+    cost: Cost
+    weight: int
+    worst: int
+
+
+def value(problem: Problem, allocation: Allocation) -> int:
+    """Net value: the sum of the values of the options that run after the round, running jobs included."""
+    return sum(int(problem.options.value[p.option]) for p in allocation if p is not None)
+
+
+def value_expression(variables: Variables) -> Expression:
+    """Net value as an expression of the starts."""
+    v = variables
+    return v.start, v.problem.options.value[v.start_option], value(v.problem, v.state.allocation())
+
+
+def trivial_value_bound(problem: Problem) -> int:
+    """Value of all jobs that fit alone on an idle cluster (each in its best option), running ones as they run."""
+    options = problem.options
+    possible = options.node_class_ok.any(axis=1)
+    best = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.maximum.at(best, options.job_class[possible], options.value[possible])
+    waiting = np.ones(problem.num_jobs, dtype=bool)
+    waiting[list(problem.running)] = False
+    running = sum(int(options.value[p.option]) for p in problem.running.values())
+    return int(best[problem.job_class[waiting]].sum()) + running
+
+
+def weighted_costs(problem: Problem) -> tuple[Weighted, ...]:
+    """
+    Return the costs that count under the policy, with W = round(a x L / worst).
+
+    SC'17 eq. 1 divides each term by its worst case. L is the smallest power of ten that gives every term's W at least
+    four digits, as long as the sum of W x worst stays below 2^53. (The largest such L, as first planned, makes
+    coefficients of 1e12, at which the float tolerances of a MILP solver, 1e-9 relative, can prove no integer optimum.)
+    """
+    active = []
+    for cost in COSTS:
+        a = getattr(problem.policy.weights, cost.name)
+        worst = cost.worst(problem) if a else 0
+        if worst:
+            active.append((cost, a, worst))
+    scale = 1
+    while active and any(a * scale < 1000 * 1000 * worst for _, a, worst in active):
+        if sum(a for _, a, _ in active) * scale * 10 // 1000 >= MAX_COST // 2:
+            break
+        scale *= 10
+    # half up, in integers; never 0, or a term would vanish
+    return tuple(
+        Weighted(cost, max(1, (2 * a * scale + 1000 * worst) // (2000 * worst)), worst) for cost, a, worst in active
+    )
+
+
+def cost(problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> int:
+    """Cost level: the sum of W x raw integer term."""
+    return sum(w.weight * w.cost.score(problem, allocation) for w in weighted)
+
+
+def cost_delta(state: State, move: Move, weighted: tuple[Weighted, ...]) -> int:
+    """Exactly ``cost(after) - cost(before)``."""
+    return sum(w.weight * w.cost.delta(state, move) for w in weighted)
+
+
+def cost_expression(builder: ModelBuilder, variables: Variables, weighted: tuple[Weighted, ...]) -> Expression:
+    """Cost level, or a lower bound where a term's form is one, as an expression."""
+    columns: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    coefficients: list[IntArray] = [np.zeros(0, dtype=np.int64)]
+    constant = 0
+    for w in weighted:
+        cols, coefs, fixed = w.cost.add_to(builder, variables)
+        columns.append(cols)
+        coefficients.append(coefs * w.weight)
+        constant += w.weight * fixed
+    return np.concatenate(columns), np.concatenate(coefficients), constant

@@ -1,0 +1,38 @@
+"""All rules, in the order in which a placement is tried against them: cheap ones first."""
+
+from __future__ import annotations
+
+from placeopt.linear import ModelBuilder
+from placeopt.problem import Placement, State
+from placeopt.terms.gang import Gang
+from placeopt.terms.gpu_capacity import GpuMemory, GpuShare, JobsPerGpu
+from placeopt.terms.node_capacity import NodeCapacity
+from placeopt.terms.protocols import Rule
+from placeopt.terms.queue_share import QueueShare
+from placeopt.terms.spread import Spread
+from placeopt.terms.uplink import Uplink
+from placeopt.terms.variables import Variables
+from placeopt.terms.where import Where
+
+RULES: tuple[Rule, ...] = (
+    Gang(),
+    Where(),
+    GpuShare(),
+    JobsPerGpu(),
+    GpuMemory(),
+    NodeCapacity(),
+    Spread(),
+    QueueShare(),
+    Uplink(),
+)
+
+
+def fits(state: State, job: int, placement: Placement) -> bool:
+    """Tell whether every rule allows to put ``job``, which is nowhere in ``state``, to ``placement``."""
+    return all(rule.fits(state, job, placement) for rule in RULES)
+
+
+def add_rules(builder: ModelBuilder, variables: Variables) -> None:
+    """Add the rows of every rule."""
+    for rule in RULES:
+        rule.add_to(builder, variables)

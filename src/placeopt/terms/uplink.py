@@ -1,0 +1,106 @@
+"""Rule: bandwidth of the uplinks of machines and network domains, by the hose model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.errors import Unsupported
+from placeopt.linear import NO_LOWER, ModelBuilder, unary
+from placeopt.problem import UNLIMITED, IntArray, Placement, State, hose_loads
+from placeopt.terms.protocols import Scope
+from placeopt.terms.variables import Variables
+
+
+class Uplink:
+    """
+    A job with k workers, k_in of them inside a domain, loads its uplink with ``min(k_in, k - k_in)`` x its bandwidth.
+
+    GPU jobs may use one part of a link, CPU jobs another (SODA V-E: 75 and 25 %).
+    """
+
+    name = "uplink"
+    scope: Scope = "cluster"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Tell whether every uplink has room in the part of the job's kind."""
+        del job
+        problem, o = state.problem, placement.option
+        if not problem.options.network_mbps[o] or len(placement.nodes) == 1:
+            return True
+        kind = 0 if problem.options.gpus[o] else 1
+        for where, at, amount in hose_loads(problem, placement):
+            load = (state.machine_load if where == "machine" else state.domain_load)[at, kind]
+            link = (problem.machine_link_mbps if where == "machine" else problem.domain_link_mbps)[at]
+            if amount and (load + amount) * 100 > link * self._percent(state, kind):
+                return False
+        return True
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """
+        The load is a function of k_in alone, so unary digits of k_in make it linear: exact.
+
+        Raises
+        ------
+        Unsupported
+            If an option that loads a limited link was folded with others into one unit.
+        """
+        v, problem = variables, variables.problem
+        talks = (problem.options.network_mbps > 0) & (problem.options.workers > 1) & (problem.options.bundles > 1)
+        starts = np.flatnonzero(talks[v.start_option])
+        if not len(starts):
+            return
+        for links, load, members in (
+            (problem.machine_link_mbps, v.state.machine_load, _machines(v)),
+            (problem.domain_link_mbps, v.state.domain_load, _domains(v)),
+        ):
+            for kind in (0, 1):
+                rows: dict[int, list[tuple[IntArray, IntArray]]] = {}
+                for s in starts:
+                    if (problem.options.gpus[v.start_option[s]] == 0) == bool(kind):
+                        self._load_of_start(builder, v, int(s), links, members, rows)
+                for at, parts in rows.items():
+                    room = (int(links[at]) * self._percent(v.state, kind)) // 100 - int(load[at, kind])
+                    columns, amounts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+                    builder.add_row(columns, amounts, NO_LOWER, room)
+
+    def _load_of_start(
+        self,
+        builder: ModelBuilder,
+        v: Variables,
+        s: int,
+        links: IntArray,
+        members: dict[int, IntArray],
+        rows: dict[int, list[tuple[IntArray, IntArray]]],
+    ) -> None:
+        if len(v.unit_jobs[v.start_unit[s]]) > 1:
+            raise Unsupported("uplink: jobs that load uplinks cannot be counted together; use method 'assignment'")
+        option = int(v.start_option[s])
+        k, mbps = int(v.problem.options.workers[option]), int(v.problem.options.network_mbps[option])
+        for at, bundles in members.items():
+            mine = bundles[v.bundle_start[bundles] == s]
+            if not len(mine) or links[at] >= UNLIMITED:
+                continue
+            digits = unary(builder, v.bundle[mine], np.ones(len(mine), dtype=np.int64), 0, k)
+            steps = np.array([min(i, k - i) - min(i - 1, k - i + 1) for i in range(1, k + 1)], dtype=np.int64)
+            rows.setdefault(at, []).append((digits, steps * mbps))
+
+    @staticmethod
+    def _percent(state: State, kind: int) -> int:
+        usable = state.problem.policy.usable
+        return usable.network_cpu_jobs_percent if kind else usable.network_gpu_jobs_percent
+
+
+def _machines(v: Variables) -> dict[int, IntArray]:
+    """Bundles (positions) by node."""
+    order = np.argsort(v.bundle_node, kind="stable")
+    nodes, first = np.unique(v.bundle_node[order], return_index=True)
+    return dict(zip((int(n) for n in nodes), np.split(order, first[1:]), strict=True)) if len(nodes) else {}
+
+
+def _domains(v: Variables) -> dict[int, IntArray]:
+    """Bundles (positions) by each domain above their node."""
+    inside: dict[int, list[IntArray]] = {}
+    for node, bundles in _machines(v).items():
+        for domain in v.problem.topology.node_ancestors(node):
+            inside.setdefault(domain, []).append(bundles)
+    return {domain: np.concatenate(parts) for domain, parts in inside.items()}

@@ -1,0 +1,115 @@
+"""
+The columns that a formulation offers to rules and costs.
+
+A *unit* is a set of alike jobs counted together (often one job). A *start* column counts the jobs of a unit that run in
+an option; a *bundle* column how many of the option's bundles are on a node; a *grant* column how many GPUs of a *cell*
+those bundles hold. A cell is a set of alike GPUs of one node, often a single one. ``assignment`` has units of one job
+and cells of one GPU; ``counts`` folds what is alike; so rules and costs are written once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
+from placeopt.problem import IntArray, Problem, State
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """Columns with what they stand for. U units, S starts, B bundles, Q grants, C cells."""
+
+    problem: Problem
+    state: State
+    """Holds the running jobs only: what is free to the waiting ones."""
+    unit_jobs: tuple[tuple[int, ...], ...]  # (U,) the waiting jobs of each unit
+    start: IntArray  # (S,) columns
+    start_unit: IntArray  # (S,)
+    start_option: IntArray  # (S,)
+    bundle: IntArray  # (B,) columns
+    bundle_start: IntArray  # (B,) position in ``start``
+    bundle_node: IntArray  # (B,)
+    grant: IntArray  # (Q,) columns
+    grant_bundle: IntArray  # (Q,) position in ``bundle``
+    grant_cell: IntArray  # (Q,)
+    cell_gpus: tuple[tuple[int, ...], ...]  # (C,)
+    gpu_to_cell: IntArray  # (G,) -1 where no option may hold the GPU
+    _busy: dict[str, IntArray] = field(default_factory=dict, repr=False)
+
+    @property
+    def unit_size(self) -> IntArray:
+        """Shape (U,): jobs in each unit."""
+        return np.array([len(jobs) for jobs in self.unit_jobs], dtype=np.int64)
+
+    @property
+    def bundle_option(self) -> IntArray:
+        """Shape (B,)."""
+        option: IntArray = self.start_option[self.bundle_start]
+        return option
+
+    @property
+    def grant_option(self) -> IntArray:
+        """Shape (Q,)."""
+        option: IntArray = self.bundle_option[self.grant_bundle]
+        return option
+
+    @property
+    def grant_start(self) -> IntArray:
+        """Shape (Q,): position in ``start``."""
+        position: IntArray = self.bundle_start[self.grant_bundle]
+        return position
+
+    @property
+    def cell_size(self) -> IntArray:
+        """Shape (C,): GPUs in each cell."""
+        return np.array([len(gpus) for gpus in self.cell_gpus], dtype=np.int64)
+
+    @property
+    def cell_idle(self) -> IntArray:
+        """Shape (C,): 1 where no running job holds a GPU of the cell, else 0 (such cells have one GPU)."""
+        return np.array([int(self.state.gpu_jobs[gpus[0]] == 0) for gpus in self.cell_gpus], dtype=np.int64)
+
+    def busy(self, builder: ModelBuilder) -> IntArray:
+        """
+        Return columns, shape (C,), that count the cell's GPUs which some job holds: those that waiting jobs make busy
+        (for a GPU that a running job holds already, 0). Added to the model at the first call.
+        """
+        if "columns" not in self._busy:
+            self._busy["columns"] = self._add_busy(builder)
+        return self._busy["columns"]
+
+    def _add_busy(self, builder: ModelBuilder) -> IntArray:
+        cells = len(self.cell_gpus)
+        columns = builder.add_variables(np.zeros(cells, dtype=np.int64), self.cell_size * self.cell_idle)
+        idle = self.cell_idle[self.grant_cell] == 1
+        cell, grant, option = self.grant_cell[idle], self.grant[idle], self.grant_option[idle]
+        shared = np.zeros(cells, dtype=bool)  # cells (of one GPU) on which jobs may meet
+        if self.problem.jobs_per_gpu != 1:
+            meets = (self.problem.options.milli[option] < 1000) | (not self.problem.shares_bind)
+            shared[cell[meets]] = True
+        # busy = sum of grants where GPUs go whole; else busy <= sum, and every grant makes its GPU busy
+        builder.add_rows(
+            np.concatenate([cell, np.arange(cells)]),
+            np.concatenate([grant, columns]),
+            np.concatenate([np.ones(len(grant), dtype=np.int64), -np.ones(cells, dtype=np.int64)]),
+            np.zeros(cells, dtype=np.int64),
+            np.where(shared, NO_UPPER, 0),
+        )
+        meet = np.flatnonzero(shared[cell])
+        rows = np.arange(len(meet))
+        builder.add_rows(
+            np.concatenate([rows, rows]),
+            np.concatenate([grant[meet], columns[cell[meet]]]),
+            np.concatenate([np.ones(len(meet), dtype=np.int64), -self.unit_size[self._grant_unit[idle][meet]]]),
+            np.full(len(meet), NO_LOWER, dtype=np.int64),
+            np.zeros(len(meet), dtype=np.int64),
+        )
+        return columns
+
+    @property
+    def _grant_unit(self) -> IntArray:
+        """Shape (Q,). A unit holds a GPU at most once a job."""
+        unit: IntArray = self.start_unit[self.grant_start]
+        return unit

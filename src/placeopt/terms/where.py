@@ -1,0 +1,26 @@
+"""Rule: nodes and GPUs that the job may use at all (GPU model, selector, list of nodes, taints, drain)."""
+
+from __future__ import annotations
+
+from placeopt.linear import ModelBuilder
+from placeopt.problem import Placement, State
+from placeopt.terms.protocols import Scope
+from placeopt.terms.variables import Variables
+
+
+class Where:
+    """A static mask, compiled per option and class of node or type of GPU."""
+
+    name = "where"
+    scope: Scope = "gpu"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Tell whether every node and GPU is allowed."""
+        del job
+        problem, options, o = state.problem, state.problem.options, placement.option
+        return all(options.node_class_ok[o, problem.node_class[node]] for node in placement.nodes) and all(
+            options.gpu_type_ok[o, problem.gpu_type[gpu]] for gpu in placement.gpus
+        )
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """Nothing to add: formulations make no columns where the mask forbids."""
