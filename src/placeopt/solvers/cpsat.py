@@ -1,0 +1,181 @@
+"""
+CP-SAT (ortools): integer models with much logic, and small ones.
+
+The model goes straight into the solver's protocol buffer, one row object reused for all rows: 0.25 s per million
+non-zeros instead of 5 s through its Python expressions. The helper module is imported rather than ``cp_model``,
+which spends 0.3 s on importing pandas.
+
+Work is CP-SAT's deterministic time.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ortools.sat.python import cp_model_helper
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.linear import LinearModel
+from placeopt.solvers.reading import OnProgress, Reading
+from placeopt.solvers.result import Limit, Solution, SolveOptions
+
+cp: Any = cp_model_helper  # its stubs know half of it
+
+EXACT = 1e-9
+"""Relative error granted to CP-SAT's bounds: they are integers that passed through a float64."""
+STOP_POLL_S = 0.02
+
+
+def solve(
+    model: LinearModel,
+    options: SolveOptions,
+    on_progress: OnProgress | None = None,
+    stop: threading.Event | None = None,
+) -> Solution:
+    """
+    Solve with CP-SAT.
+
+    Parameters
+    ----------
+    model, options
+        What and how; ``relax`` is not supported.
+    on_progress
+        Called, from a thread of the solver, with every better verified solution and bound.
+    stop
+        When set, the solve ends as soon as CP-SAT looks, with what it has.
+
+    Raises
+    ------
+    Unsupported
+        If a relaxation is asked for.
+    BadInput
+        If CP-SAT does not know an option in ``extra``, or the hint has the wrong size.
+    """
+    if options.relax:
+        raise Unsupported("cpsat solves no relaxations; use solver 'highs'")
+    reading = Reading(model, options, on_progress)
+    settled = reading.settled()
+    if settled is not None:
+        return settled
+    proto = _proto(model, options)
+    wrapper = cp.SolveWrapper()
+    wrapper.set_parameters(_parameters(options, options.time_limit_s - reading.seconds))
+    listener = _Listener(reading)
+    wrapper.add_solution_callback(listener)
+    wrapper.add_best_bound_callback(lambda bound: reading.offer_bound(bound, EXACT))
+    with _Stopper(stop, wrapper.stop_search):
+        response = wrapper.solve(proto)
+    wrapper.clear_solution_callback(listener)
+    return _conclusion(reading, response, options, stopped=stop is not None and stop.is_set())
+
+
+def _conclusion(reading: Reading, response: Any, options: SolveOptions, *, stopped: bool) -> Solution:
+    """Status first; values only where the status says that there are some, and then they are verified."""
+    status, known = response.status, cp.CpSolverStatus
+    if status == known.INFEASIBLE:
+        return reading.conclude("infeasible")
+    if status == known.MODEL_INVALID:
+        return reading.conclude("error", message="CP-SAT calls the model invalid")
+    limit: Limit = "time"
+    if stopped:
+        limit = "user"
+    elif options.work_limit is not None and response.deterministic_time >= 0.99 * options.work_limit:
+        limit = "work"
+    if status == known.UNKNOWN:  # its bound reads 0 here, known or not: only the reported ones count
+        return reading.conclude("no_solution", limit)
+    if not reading.offer(list(response.solution)):
+        return reading.conclude("error", message="CP-SAT returned values that break the model; thrown away")
+    sign = -1 if reading.model.sense == "max" else 1
+    bound = sign * response.inner_objective_lower_bound + reading.model.offset
+    if status == known.OPTIMAL:
+        return reading.conclude("optimal", bound=bound)
+    return reading.conclude("feasible", limit, bound=bound)
+
+
+def _proto(model: LinearModel, options: SolveOptions) -> Any:
+    """The model as CP-SAT's protocol buffer; everything it minimises, so a maximum changes sign."""
+    proto = cp.CpModelProto()
+    kinds: dict[tuple[int, int], Any] = {}
+    append = proto.variables.append
+    for bounds in zip(model.lower.tolist(), model.upper.tolist(), strict=True):
+        variable = kinds.get(bounds)
+        if variable is None:
+            variable = kinds[bounds] = cp.IntegerVariableProto()
+            variable.domain.extend(bounds)
+        append(variable)
+    columns, coefficients = model.columns.tolist(), model.coefficients.tolist()
+    bounds_of_row = zip(model.row_lower.tolist(), model.row_upper.tolist(), strict=True)
+    row = cp.ConstraintProto()
+    row_columns, row_coefficients, domain = row.linear.vars, row.linear.coeffs, row.linear.domain
+    append = proto.constraints.append
+    for (start, end), bounds in zip(itertools.pairwise(model.row_start.tolist()), bounds_of_row, strict=True):
+        row_columns.clear()
+        row_coefficients.clear()
+        domain.clear()
+        row_columns.extend(columns[start:end])
+        row_coefficients.extend(coefficients[start:end])
+        domain.extend(bounds)
+        append(row)  # copies
+    priced = model.objective.nonzero()[0]
+    if len(priced):
+        sign = -1 if model.sense == "max" else 1
+        proto.objective.vars.extend(priced.tolist())
+        proto.objective.coeffs.extend((sign * model.objective[priced]).tolist())
+        proto.objective.offset = sign * model.offset
+        proto.objective.scaling_factor = sign
+    if options.hint is not None:
+        proto.solution_hint.vars.extend(range(model.num_variables))
+        proto.solution_hint.values.extend(options.hint.tolist())
+    return proto
+
+
+def _parameters(options: SolveOptions, time_limit_s: float) -> Any:
+    parameters = cp.SatParameters()
+    parameters.catch_sigint_signal = False  # it would leave SIGINT at its default, and the next one kills the host
+    parameters.max_time_in_seconds = max(time_limit_s, 1e-3)
+    parameters.num_workers = 1 if options.deterministic else options.threads
+    parameters.random_seed = options.seed
+    parameters.relative_gap_limit = options.gap
+    if options.work_limit is not None:
+        parameters.max_deterministic_time = options.work_limit
+    if options.memory_limit_mib is not None:
+        parameters.max_memory_in_mb = options.memory_limit_mib
+    for name, value in options.extra:
+        if not parameters.merge_text_format(f"{name}: {value}"):
+            raise BadInput(f"CP-SAT refuses option {name!r} = {value!r}; see its sat_parameters.proto")
+    return parameters
+
+
+class _Listener(cp.SolutionCallback):  # type: ignore[misc]
+    """Hands every solution to the reading."""
+
+    def __init__(self, reading: Reading) -> None:
+        super().__init__()
+        self._reading = reading
+
+    def OnSolutionCallback(self) -> None:  # noqa: N802 - the name is CP-SAT's
+        response = self.Response()
+        self._reading.offer(list(response.solution))
+        self._reading.offer_bound(response.best_objective_bound, EXACT)
+
+
+class _Stopper:
+    """Passes a stop on to a running solve; again and again, since one that comes before the search starts is lost."""
+
+    def __init__(self, stop: threading.Event | None, stop_search: Callable[[], None]) -> None:
+        self._stop, self._stop_search = stop, stop_search
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="cpsat-stopper", daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while self._stop is not None and not self._done.wait(STOP_POLL_S):
+            if self._stop.is_set():
+                self._stop_search()

@@ -1,0 +1,225 @@
+"""
+HiGHS (highspy): linear relaxations, mixed-integer models, column generation.
+
+Models are passed as arrays, 0.1 s per million non-zeros.
+
+Work is counted, for integer models, in the points at which HiGHS asks whether to go on: they fall in the same order
+whenever it runs on one thread, in the root node too, which a limit on nodes would leave unbounded. For relaxations
+it is counted in simplex iterations. A unit is about a second of a small model for either.
+"""
+
+import threading
+from typing import Any
+
+import highspy
+import numpy as np
+from highspy import HighsModelStatus, HighsStatus
+from highspy._core import cb as callbacks
+
+from placeopt.errors import BadInput
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.reading import LOOSE, OnProgress, Reading
+from placeopt.solvers.result import Limit, Solution, SolveOptions, Status
+
+MAX_COEFFICIENT = 10**15
+"""HiGHS refuses larger ones."""
+POINTS_PER_WORK = 400
+ITERATIONS_PER_WORK = 10_000
+
+_LIMITS: dict[Any, Limit] = {
+    HighsModelStatus.kTimeLimit: "time",
+    HighsModelStatus.kIterationLimit: "work",
+    HighsModelStatus.kSolutionLimit: "work",
+    HighsModelStatus.kMemoryLimit: "memory",
+    HighsModelStatus.kInterrupt: "user",
+}
+_INFEASIBLE = (HighsModelStatus.kInfeasible, HighsModelStatus.kUnboundedOrInfeasible)  # all variables are bounded
+
+
+def solve(
+    model: LinearModel,
+    options: SolveOptions,
+    on_progress: OnProgress | None = None,
+    stop: threading.Event | None = None,
+) -> Solution:
+    """
+    Solve with HiGHS.
+
+    Parameters
+    ----------
+    model, options
+        What and how.
+    on_progress
+        Called with every better verified solution and bound.
+    stop
+        When set, the solve ends as soon as HiGHS asks, with what it has.
+
+    Returns
+    -------
+    Solution
+        With ``relax``: ``optimal`` if the LP was solved, ``relaxed_values``, ``duals`` and the bound that these
+        duals prove in exact arithmetic.
+
+    Raises
+    ------
+    BadInput
+        If HiGHS does not know an option in ``extra``, or the hint has the wrong size.
+    """
+    reading = Reading(model, options, None if options.relax else on_progress)
+    settled = reading.settled()
+    if settled is not None:
+        return settled
+    highspy.Highs.resetGlobalScheduler(True)  # one that was made for another number of threads fails silently
+    solver = highspy.Highs()
+    watch = _Watch(reading, stop, options)
+    try:
+        _set_options(solver, model, options)
+        if not _pass(solver, model, relax=options.relax):
+            return reading.conclude("error", message="HiGHS refuses the model; are coefficients beyond 1e15?")
+        if options.hint is not None and not options.relax:
+            hint = highspy.HighsSolution()
+            hint.col_value = options.hint.astype(np.float64).tolist()
+            solver.setSolution(hint)
+        watch.attach(solver)
+        solver.setOptionValue("time_limit", max(options.time_limit_s - reading.seconds, 1e-3))
+        status = solver.run()
+        if status == HighsStatus.kError:
+            return reading.conclude("error", message=f"HiGHS failed: {solver.getModelStatus().name}")
+        conclude = _relaxed if options.relax else _integer
+        return conclude(reading, solver, options, watch.limit)
+    finally:
+        solver.clear()
+
+
+def _integer(reading: Reading, solver: Any, options: SolveOptions, interrupted_by: Limit) -> Solution:
+    """Status first; values only if HiGHS calls them feasible, and then they are verified."""
+    status, info = solver.getModelStatus(), solver.getInfo()
+    if status in _INFEASIBLE:
+        return reading.conclude("infeasible")
+    if status != HighsModelStatus.kOptimal and status not in _LIMITS:
+        return reading.conclude("error", message=f"HiGHS ended with {status.name}")
+    solution = solver.getSolution()
+    found = bool(solution.value_valid) and info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    if found and not reading.offer(solution.col_value):
+        return reading.conclude("error", message="HiGHS returned values that break the model; thrown away")
+    if status == HighsModelStatus.kOptimal:
+        return reading.conclude("optimal", bound=_proven(reading, info.mip_dual_bound, options))
+    reading.offer_bound(info.mip_dual_bound)
+    limit = interrupted_by if status == HighsModelStatus.kInterrupt else _LIMITS[status]
+    return reading.conclude("feasible" if found else "no_solution", limit)
+
+
+def _proven(reading: Reading, dual: float, options: SolveOptions) -> int | None:
+    """The bound behind a claim of optimality: the objective itself, if nothing a whole unit better is left."""
+    objective = reading.objective
+    if objective is not None and options.gap == 0:
+        distance = dual - objective if reading.model.sense == "max" else objective - dual
+        if -LOOSE * max(1, abs(objective)) <= distance < 1:
+            return objective
+    reading.offer_bound(dual)
+    return None
+
+
+def _relaxed(reading: Reading, solver: Any, options: SolveOptions, interrupted_by: Limit) -> Solution:
+    """The relaxation: values and duals as they are, and the bound that the duals prove."""
+    del options
+    status, solution = solver.getModelStatus(), solver.getSolution()
+    if status in _INFEASIBLE:
+        return Solution("infeasible", seconds=reading.seconds)
+    duals = np.array(solution.row_dual) if solution.dual_valid else None
+    values = np.array(solution.col_value) if solution.value_valid else None
+    bound = reading.bound if duals is None else dual_bound(reading.model, duals)
+    if status == HighsModelStatus.kOptimal and duals is not None and values is not None:
+        return Solution("optimal", bound=bound, seconds=reading.seconds, duals=duals, relaxed_values=values)
+    limit = interrupted_by if status == HighsModelStatus.kInterrupt else _LIMITS.get(status, "none")
+    claim: Status = "no_solution" if status in _LIMITS else "error"
+    return Solution(
+        claim, limit, bound=bound, seconds=reading.seconds, message=f"HiGHS ended with {status.name}", duals=duals
+    )
+
+
+def _pass(solver: Any, model: LinearModel, *, relax: bool) -> bool:
+    """Hand the arrays over; whether HiGHS took them."""
+    infinity = highspy.kHighsInf
+    status = solver.passModel(
+        model.num_variables,
+        model.num_rows,
+        model.num_nonzeros,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMaximize if model.sense == "max" else highspy.ObjSense.kMinimize),
+        float(model.offset),
+        model.objective.astype(np.float64),
+        model.lower.astype(np.float64),
+        model.upper.astype(np.float64),
+        np.where(model.row_lower == NO_LOWER, -infinity, model.row_lower),
+        np.where(model.row_upper == NO_UPPER, infinity, model.row_upper),
+        model.row_start.astype(np.int32),
+        model.columns.astype(np.int32),
+        model.coefficients.astype(np.float64),
+        np.full(model.num_variables, int(not relax), dtype=np.int32),
+    )
+    return bool(status != HighsStatus.kError)
+
+
+def _set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None:
+    heaviest = np.bincount(model.row_of_nonzero, weights=np.abs(model.coefficients)).max(initial=1.0)
+    own = {
+        "output_flag": False,
+        "threads": 1 if options.deterministic else options.threads,
+        "parallel": "off" if options.deterministic or options.threads == 1 else "choose",
+        "random_seed": options.seed,
+        "mip_rel_gap": options.gap,
+        "mip_abs_gap": 1 - LOOSE,  # objectives are integers: less than a unit apart is proven
+        # Rounding an almost integer value must not break a row: the heavier the row, the nearer it has to be.
+        "mip_feasibility_tolerance": float(np.clip(0.4 / heaviest, 1e-9, 1e-6)),
+    }
+    if options.relax and options.work_limit is not None:
+        own["simplex_iteration_limit"] = int(options.work_limit * ITERATIONS_PER_WORK)
+    for name, value in own.items():
+        if solver.setOptionValue(name, value) != HighsStatus.kOk:
+            raise BadInput(f"HiGHS refuses {name} = {value!r}")
+    for name, text in options.extra:
+        if solver.setOptionValue(name, text) != HighsStatus.kOk:
+            raise BadInput(f"HiGHS refuses option {name!r} = {text!r}; see its list of options")
+
+
+class _Watch:
+    """Listens to a running solve: solutions and bounds go to the reading, a stop or spent work to HiGHS."""
+
+    def __init__(self, reading: Reading, stop: threading.Event | None, options: SolveOptions) -> None:
+        self.limit: Limit = "none"
+        self._reading = reading
+        self._stop = stop
+        self._points = 0
+        self._most_points = (
+            None if options.relax or options.work_limit is None else int(options.work_limit * POINTS_PER_WORK)
+        )
+
+    def attach(self, solver: Any) -> None:
+        """Ask HiGHS to be called."""
+        kinds = callbacks.HighsCallbackType
+        self._improving = int(kinds.kCallbackMipImprovingSolution)
+        self._mip = int(kinds.kCallbackMipInterrupt)
+        solver.setCallback(self._called, None)
+        for kind in (
+            kinds.kCallbackMipImprovingSolution,
+            kinds.kCallbackMipInterrupt,
+            kinds.kCallbackSimplexInterrupt,
+            kinds.kCallbackIpmInterrupt,
+        ):
+            solver.startCallback(kind)
+
+    def _called(self, kind: int, _message: str, out: Any, back: Any, _data: object) -> None:
+        if kind == self._improving:
+            self._reading.offer(out.mip_solution)
+            return
+        if kind == self._mip:
+            self._points += 1
+            self._reading.offer_bound(out.mip_dual_bound)
+        if self._stop is not None and self._stop.is_set():
+            self.limit = "user"
+            back.user_interrupt = True
+        elif self._most_points is not None and self._points >= self._most_points:
+            self.limit = "work"
+            back.user_interrupt = True

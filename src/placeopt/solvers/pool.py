@@ -1,0 +1,241 @@
+"""
+A solver in a process of its own, which can be killed.
+
+Limits inside solvers overshoot by seconds and more, and a crash in a solver takes its process along. So solves run
+in a warm child process; incumbents and bounds stream back while it works, and at the deadline it is killed without
+losing any. The next solve finds a new child.
+"""
+
+import contextlib
+import itertools
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import BinaryIO, Self, cast
+
+from placeopt.linear import LinearModel
+from placeopt.solvers.frames import Answer, Request, Stop, read_frame, write_frame
+from placeopt.solvers.reading import OnProgress
+from placeopt.solvers.result import Limit, Solution, SolveOptions
+from placeopt.solvers.supervise import Lost, Supervision, check_request
+
+JOIN_S = 2.0
+
+
+class Worker:
+    """
+    A warm solver process; a context manager.
+
+    One solve at a time: a second thread waits for its turn, at most until its deadline.
+
+    Parameters
+    ----------
+    preload
+        Names of solvers the child imports when it starts, rather than at their first solve.
+    """
+
+    def __init__(self, preload: Sequence[str] = ()) -> None:
+        self._preload = tuple(preload)
+        self._child: _Child | None = None
+        self._numbers = itertools.count(1)
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        with contextlib.suppress(Exception):  # half made, or the interpreter is going down
+            self.close()
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child, also its process group; ``None`` if there is none."""
+        return None if self._child is None else self._child.pid
+
+    def start(self) -> None:
+        """Start the child, if there is none, without waiting for it. Failing is no error here: `solve` says why."""
+        with contextlib.suppress(OSError):
+            self._living_child()
+
+    def solve(
+        self,
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        *,
+        deadline: float,
+        on_progress: OnProgress | None = None,
+        cancel: Callable[[], bool] | None = None,
+    ) -> Solution:
+        """
+        Solve a model, and return by the deadline.
+
+        Parameters
+        ----------
+        solver
+            Name from the registry.
+        model, options
+            What and how. The solver's own time limit ends a little before the deadline, if not earlier.
+        deadline
+            Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is killed.
+        on_progress
+            Called in this thread with every better verified solution and bound. What it raises ends the solve.
+        cancel
+            Asked about twenty times a second; true ends the solve with what there is, limit ``user``.
+
+        Returns
+        -------
+        Solution
+            Also if the child was killed, crashed, ran out of memory or could not start: then with the last verified
+            solution and bound, and a message that names the cause. After Ctrl-C, too, with limit ``user``.
+
+        Raises
+        ------
+        Unsupported
+            If the solver does not exist or cannot do this.
+        """
+        check_request(solver, model, options)
+        number = next(self._numbers)
+        supervision = Supervision(number, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+        if not self._turn.acquire(timeout=supervision.seconds_left()):
+            return supervision.cut("time", "the worker was busy until the deadline")
+        answered = False
+        try:
+            child = self._living_child()
+            child.send(Request(number, solver, model, options, supervision.stop_at))
+            solution, answered = supervision.run(child)
+            return solution
+        except OSError as error:
+            return supervision.cut("none", f"could not start the worker process: {error}")
+        except KeyboardInterrupt:
+            return supervision.cut("user", "interrupted")
+        finally:
+            if not answered and self._child is not None:
+                self._child.kill()
+            self._turn.release()
+
+    def close(self) -> None:
+        """Kill the child and wait for its end; may be called twice, and a later solve starts a new one."""
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.join()
+
+    def _living_child(self) -> "_Child":
+        if self._child is None or not self._child.alive:
+            self._child = _Child(self._preload)
+        return self._child
+
+
+class _Child:
+    """One process, with a thread that reads from it, and reaps it, and a thread that writes to it."""
+
+    def __init__(self, preload: Sequence[str]) -> None:
+        self.inbox: queue.SimpleQueue[Answer | Lost] = queue.SimpleQueue()
+        self.alive = True
+        self._ready = False
+        self._outbox: queue.SimpleQueue[Request | Stop | None] = queue.SimpleQueue()
+        self._oom_kills = _oom_kills()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader thread
+        command = [sys.executable, "-P", "-m", "placeopt.solvers.worker", *preload]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own module
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                start_new_session=True,
+            )
+        except OSError:
+            self._log.close()
+            raise
+        self._threads = [
+            threading.Thread(target=run, name=f"placeopt-worker-{name}", daemon=True)
+            for name, run in (("reader", self._read), ("writer", self._write))
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, frame: Request | Stop) -> None:
+        """Queue a message; the writer thread may take its time over a large model, the caller does not."""
+        self._outbox.put(frame)
+
+    def stop(self, number: int) -> None:
+        self.send(Stop(number))
+
+    def kill(self) -> None:
+        """End the process and whatever it started, without waiting."""
+        self.alive = False
+        self._outbox.put(None)
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    def join(self) -> None:
+        for thread in self._threads:
+            thread.join(JOIN_S)
+
+    def _read(self) -> None:
+        with (
+            cast(BinaryIO, self._process.stdout) as stream,
+            contextlib.suppress(Exception),
+        ):  # a broken stream is an ended one
+            while (frame := read_frame(stream)) is not None:
+                if isinstance(frame, Answer):
+                    self.inbox.put(frame)
+                else:
+                    self._ready = True
+        self.alive = False
+        try:
+            self._process.wait(timeout=JOIN_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+        self._outbox.put(None)
+        self.inbox.put(self._obituary())
+        self._log.close()
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError), cast(BinaryIO, self._process.stdin) as stream:
+            while (frame := self._outbox.get()) is not None:
+                write_frame(stream, frame)
+
+    def _obituary(self) -> Lost:
+        """What is known about the end of the process."""
+        code = self._process.returncode
+        how = f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+        self._log.seek(max(self._log.seek(0, os.SEEK_END) - 2000, 0))
+        said = self._log.read().decode(errors="replace").strip()
+        limit: Limit = "none"
+        if "bad_alloc" in said or "MemoryError" in said or (code == -signal.SIGKILL and _oom_kills() > self._oom_kills):
+            limit, how = "memory", f"{how}, out of memory"
+        what = "the worker process ended" if self._ready else "could not start: the worker process ended"
+        last = said.splitlines()[-1] if said else ""
+        return Lost(f"{what} with {how}" + (f": {last}" if last else ""), limit)
+
+
+def _oom_kills() -> int:
+    """How often the kernel of this machine has killed for want of memory; 0 where it does not say."""
+    with contextlib.suppress(OSError, ValueError), open("/proc/vmstat", encoding="ascii") as vmstat:
+        for line in vmstat:
+            name, value = line.split()
+            if name == "oom_kill":
+                return int(value)
+    return 0

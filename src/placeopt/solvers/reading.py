@@ -1,0 +1,158 @@
+"""
+What a solver says, turned into what we know.
+
+Every value that a solver returns passes through a `Reading`, which believes nothing: sizes are compared, values are
+rounded and put into the model again, objectives are recomputed in integers, bounds are rounded to the safe side, and
+a claim that contradicts a verified solution is an error. A claim of optimality counts only if objective and bound
+meet.
+"""
+
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from placeopt.linear import IntArray, LinearModel
+from placeopt.solvers.certify import trivial_bound
+from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
+
+OnProgress = Callable[[Progress], None]
+
+LOOSE = 1e-6
+"""Relative error granted to a bound in floating point that a running solver reports."""
+
+
+class Reading:
+    """
+    Collects verified solutions and safe bounds of one solve, and draws the conclusion.
+
+    Parameters
+    ----------
+    model
+        What is solved.
+    options
+        A feasible ``hint`` is the first solution.
+    on_progress
+        Told of every better solution and bound.
+    """
+
+    def __init__(self, model: LinearModel, options: SolveOptions, on_progress: OnProgress | None) -> None:
+        self.model = model
+        self.values: IntArray | None = None
+        self.objective: int | None = None
+        self.bound = trivial_bound(model)
+        self._sign = 1 if model.sense == "max" else -1
+        self._gap = options.gap
+        self._began = time.monotonic()
+        self._on_progress = on_progress
+        if options.hint is not None:
+            if len(options.hint) != model.num_variables:
+                raise ValueError(f"hint has {len(options.hint)} values, the model {model.num_variables} variables")
+            self.offer(options.hint)
+
+    @property
+    def seconds(self) -> float:
+        """Since the reading began."""
+        return time.monotonic() - self._began
+
+    def settled(self) -> Solution | None:
+        """The solution of a model that no solver needs to see, or that solvers refuse; else ``None``."""
+        model = self.model
+        if np.any(model.lower > model.upper) or np.any(model.row_lower > model.row_upper):
+            return Solution("infeasible", seconds=self.seconds, message="a lower bound exceeds its upper bound")
+        if model.num_variables:
+            return None
+        if self.offer(np.empty(0, dtype=np.int64)):
+            return self.conclude("optimal")
+        return Solution("infeasible", seconds=self.seconds)
+
+    def offer(self, values: ArrayLike) -> bool:
+        """
+        Take values from a solver, shape ``(n,)``, as integers or floats near them.
+
+        Returns
+        -------
+        bool
+            Whether they keep the model. If so and they are better than what was held, they are held and reported.
+        """
+        found = np.asarray(values)
+        if found.shape != (self.model.num_variables,) or not np.isfinite(found).all():
+            return False
+        found = np.rint(found).astype(np.int64)
+        if not self.model.is_feasible(found):
+            return False
+        objective = self.model.objective_value(found)
+        if self.objective is None or self._better(objective, self.objective):
+            self.values, self.objective = found, objective
+            self._report(found)
+        return True
+
+    def offer_bound(self, bound: float, tolerance: float = LOOSE) -> None:
+        """Take a bound from a solver, grant it a relative error of ``tolerance`` and round it to the safe side."""
+        if not math.isfinite(bound):
+            return
+        slack = tolerance * max(1.0, abs(bound))
+        safe = self._sign * math.floor(self._sign * bound + slack)
+        if self._better(self.bound, safe):
+            self.bound = safe
+            self._report(None)
+
+    def conclude(
+        self, claim: Status, limit: Limit = "none", message: str = "", *, bound: int | None = None
+    ) -> Solution:
+        """
+        Weigh what the solver claims against what was verified.
+
+        Parameters
+        ----------
+        claim
+            The solver's status, in our words.
+        limit
+            What cut it short.
+        message
+            Passed on.
+        bound
+            Final bound, exact, if the solver has one; that of the progress reports otherwise.
+
+        Returns
+        -------
+        Solution
+            With ``optimal`` only if objective and bound are equal. After an error, or a claim that contradicts a
+            verified solution, that solution is still ``feasible``, with the trivial bound.
+        """
+        if bound is not None and self._better(self.bound, bound):
+            self.bound = bound
+        fault = message if claim == "error" else self._contradiction(claim)
+        if fault:
+            believed = trivial_bound(self.model)
+            return self._solution("error" if self.values is None else "feasible", limit, fault, bound=believed)
+        if claim == "infeasible":
+            return self._solution("infeasible", "none", message, bound=None)
+        if self.values is None:
+            return self._solution("no_solution", limit, message, bound=self.bound)
+        if self.objective == self.bound:
+            return self._solution("optimal", "none", message, bound=self.bound)
+        if claim == "optimal" and not message:
+            message = "stopped at the gap asked for" if self._gap > 0 else "claimed optimal, but the bound is apart"
+        return self._solution("feasible", limit, message, bound=self.bound)
+
+    def _contradiction(self, claim: Status) -> str:
+        if self.values is None or self.objective is None:
+            return ""
+        if claim == "infeasible":
+            return "the solver claims infeasible, against a verified solution"
+        if self._better(self.objective, self.bound):
+            return f"the solver claims the bound {self.bound}, against a verified solution of {self.objective}"
+        return ""
+
+    def _solution(self, status: Status, limit: Limit, message: str, *, bound: int | None) -> Solution:
+        return Solution(status, limit, self.values, self.objective, bound, self.seconds, message)
+
+    def _better(self, one: int, other: int) -> bool:
+        return self._sign * (one - other) > 0
+
+    def _report(self, values: IntArray | None) -> None:
+        if self._on_progress is not None:
+            self._on_progress(Progress(self.objective, self.bound, self.seconds, values))

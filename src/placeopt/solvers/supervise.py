@@ -1,0 +1,209 @@
+"""
+The parent's side of a solve: wait, collect, and stop it in time.
+
+A `Supervision` keeps the best verified solution and bound that were reported, so nothing is lost when the other
+side falls silent. It asks gently first, ahead of the deadline, and gives up at the deadline.
+"""
+
+import queue
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from placeopt.linear import LinearModel
+from placeopt.solvers.certify import trivial_bound
+from placeopt.solvers.frames import Answer
+from placeopt.solvers.reading import OnProgress
+from placeopt.solvers.registry import require
+from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
+
+CANCEL_POLL_S = 0.05
+LONGEST_WAIT_S = 3600.0
+"""Waits are made of pieces, so that a deadline may be infinite."""
+CANCEL_GRACE_S = 0.25
+"""How long a solve may take to answer when the caller, not the clock, ended it."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The other side is gone and will not answer."""
+
+    message: str
+    limit: Limit = "none"
+
+
+class Link(Protocol):
+    """A way to a running solve."""
+
+    @property
+    def inbox(self) -> "queue.SimpleQueue[Answer | Lost]":
+        """What comes back."""
+        ...
+
+    def stop(self, number: int) -> None:
+        """Ask request ``number`` to end gently; must not block."""
+        ...
+
+
+class Runner(Protocol):
+    """Where solves run: `placeopt.solvers.pool.Worker` or `placeopt.solvers.inprocess.InProcess`."""
+
+    def solve(
+        self,
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        *,
+        deadline: float,
+        on_progress: OnProgress | None = None,
+        cancel: Callable[[], bool] | None = None,
+    ) -> Solution:
+        """Solve; see `placeopt.solvers.pool.Worker.solve`."""
+        ...
+
+    def close(self) -> None:
+        """Free what is held; may be called twice."""
+        ...
+
+
+class Supervision:
+    """
+    One supervised solve.
+
+    Parameters
+    ----------
+    number
+        Number of the request.
+    model, options
+        What was asked; a feasible hint counts as the first solution.
+    deadline
+        Time of the monotonic clock at which `run` returns, whatever happens.
+    on_progress
+        Called with every better solution and bound, in the thread of `run`.
+    cancel
+        Asked about twenty times a second; when true, the solve is ended.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        model: LinearModel,
+        options: SolveOptions,
+        *,
+        deadline: float,
+        on_progress: OnProgress | None,
+        cancel: Callable[[], bool] | None,
+    ) -> None:
+        now = time.monotonic()
+        margin = min(0.5, max(0.02, 0.05 * (deadline - now)))
+        lag = max(1.0, 0.1 * options.time_limit_s)  # a solver that is this late on its own limit is ended for it
+        self.stop_at = deadline - margin
+        self._ask_at = min(deadline - margin / 2, now + options.time_limit_s + lag / 2)
+        self._end_at = min(deadline, now + options.time_limit_s + lag)
+        self._began = now
+        self._number, self._model, self._options = number, model, options
+        self._on_progress, self._cancel = on_progress, cancel
+        self._reason: Limit = "none"
+        self._best: Progress | None = None
+        hint = options.hint
+        if hint is not None and not options.relax and len(hint) == model.num_variables and model.is_feasible(hint):
+            self._best = Progress(model.objective_value(hint), trivial_bound(model), 0.0, hint)
+
+    def run(self, link: Link) -> tuple[Solution, bool]:
+        """
+        Wait for the end of the solve.
+
+        Returns
+        -------
+        tuple[Solution, bool]
+            The solution, and whether the other side answered: if not it may still be at work, and has to go.
+        """
+        while True:
+            try:
+                outcome = self._step(link)
+            except KeyboardInterrupt:
+                if self._reason == "user":  # the second one: at once
+                    return self.cut("user", "interrupted"), False
+                self._ask(link, "user")
+                continue
+            if outcome is not None:
+                return outcome
+
+    def seconds_left(self) -> float:
+        """Until the deadline, as a timeout that the standard library takes."""
+        return min(max(self._end_at - time.monotonic(), 0), LONGEST_WAIT_S)
+
+    def cut(self, limit: Limit, message: str) -> Solution:
+        """The solution so far, of a solve that did not answer."""
+        best, seconds = self._best, time.monotonic() - self._began
+        bound = trivial_bound(self._model) if best is None or best.bound is None else best.bound
+        if best is None or best.values is None or best.objective is None:
+            status: Status = "no_solution" if limit in ("time", "user") else "error"
+            return Solution(status, limit, bound=bound, seconds=seconds, message=message)
+        if bound < best.objective if self._model.sense == "max" else bound > best.objective:
+            bound = trivial_bound(self._model)  # one of the two was wrong, and it is not the solution
+        status = "optimal" if bound == best.objective else "feasible"
+        return Solution(
+            status, "none" if status == "optimal" else limit, best.values, best.objective, bound, seconds, message
+        )
+
+    def _step(self, link: Link) -> tuple[Solution, bool] | None:
+        now = time.monotonic()
+        if self._reason == "none":
+            if self._cancel is not None and self._cancel():
+                self._ask(link, "user")
+            elif now >= self._ask_at:
+                self._ask(link, "time")
+        if now >= self._end_at:
+            reason: Limit = "time" if self._reason == "none" else self._reason
+            return self.cut(reason, "did not answer in time and was ended"), False
+        until = self._end_at if self._reason != "none" else min(self._ask_at, self._end_at)
+        if self._cancel is not None:
+            until = min(until, now + CANCEL_POLL_S)
+        try:
+            news = link.inbox.get(timeout=min(max(until - now, 0), LONGEST_WAIT_S))
+        except queue.Empty:
+            return None
+        if isinstance(news, Lost):
+            return self.cut(news.limit, news.message), False
+        if news.number != self._number:
+            return None
+        if isinstance(news.content, Progress):
+            self._take(news.content)
+            return None
+        return self._merged(news.content), True
+
+    def _ask(self, link: Link, reason: Limit) -> None:
+        self._reason = reason
+        if reason == "user":
+            self._end_at = min(self._end_at, time.monotonic() + CANCEL_GRACE_S)
+        link.stop(self._number)
+
+    def _take(self, progress: Progress) -> None:
+        if self._best is not None and progress.values is None:
+            progress = replace(progress, values=self._best.values, objective=self._best.objective)
+            self._best = progress
+            progress = replace(progress, values=None)
+        else:
+            self._best = progress
+        if self._on_progress is not None:
+            self._on_progress(progress)
+
+    def _merged(self, solution: Solution) -> Solution:
+        """The answer, with our reason for its end, and with what was reported if it comes without a solution."""
+        if solution.limit == "user" and self._reason != "none":
+            solution = replace(solution, limit=self._reason)
+        if solution.values is None and self._best is not None and self._best.values is not None:
+            return replace(self.cut(solution.limit, solution.message), bound=solution.bound)
+        return solution
+
+
+def check_request(solver: str, model: LinearModel, options: SolveOptions) -> None:
+    """Refuse at the door what the solver cannot do; raises `Unsupported`."""
+    needs = [
+        "relax" if options.relax else "integer",
+        *(["hint"] if options.hint is not None else []),
+        *(["deterministic"] if options.deterministic or options.work_limit is not None else []),
+    ]
+    require(solver, needs, coefficient=int(abs(model.coefficients).max(initial=0)))

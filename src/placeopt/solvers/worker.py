@@ -1,0 +1,139 @@
+"""
+The child process: ``python -m placeopt.solvers.worker [SOLVER ...]``.
+
+Reads requests from its standard input and answers on its standard output, in `frames`. What solvers print goes
+elsewhere: the pipe is moved to another descriptor before anything else is imported. The named solvers are imported
+at once, others when first asked for.
+
+It never outlives its parent. When the pipe closes it leaves, in the middle of a solve if need be; and since a
+process that the parent forked may hold the pipe open, it also looks whether it still has the same parent. (The
+kernel's "signal on parent's death" is no use: it means the *thread* that started the child.)
+"""
+
+import contextlib
+import os
+import queue
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import BinaryIO
+
+from placeopt.errors import Unsupported
+from placeopt.solvers.frames import Answer, Ready, Request, Stop, read_frame, write_frame
+from placeopt.solvers.registry import load
+from placeopt.solvers.result import Progress, Solution
+
+PARENT_POLL_S = 0.5
+ADDRESS_SPACE_PER_THREAD_MIB = 80
+"""Stack and allocator arena: address space that a thread reserves without using the memory."""
+
+
+def main() -> None:
+    """Serve requests until the parent goes away."""
+    parent = os.getppid()
+    incoming, outgoing = _take_over_pipes()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the parent's business
+    worker = _Worker(incoming, outgoing)
+    threading.Thread(target=worker.listen, daemon=True).start()
+    threading.Thread(target=_watch_parent, args=(parent,), daemon=True).start()
+    for name in sys.argv[1:]:
+        with contextlib.suppress(ImportError, Unsupported):  # the request that needs it is where to say so
+            load(name)
+    worker.serve()
+
+
+class _Worker:
+    def __init__(self, incoming: BinaryIO, outgoing: BinaryIO) -> None:
+        self._incoming, self._outgoing = incoming, outgoing
+        self._requests: queue.SimpleQueue[Request] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._current = 0
+        self._writing = threading.Lock()  # solvers report from threads of their own
+
+    def listen(self) -> None:
+        """Take messages in while the main thread solves; leave when there will be no more."""
+        while (frame := read_frame(self._incoming)) is not None:
+            if isinstance(frame, Request):  # the parent sends none before the last is answered
+                self._stop.clear()
+                self._current = frame.number
+                self._requests.put(frame)
+            elif isinstance(frame, Stop) and frame.number == self._current:
+                self._stop.set()
+        os._exit(0)
+
+    def serve(self) -> None:
+        """Answer requests, one after the other."""
+        self._write(Ready())
+        while True:
+            request = self._requests.get()
+            self._write(Answer(request.number, self._solve(request)))
+
+    def _solve(self, request: Request) -> Solution:
+        began = time.monotonic()
+
+        def report(progress: Progress) -> None:
+            self._write(Answer(request.number, progress))
+
+        try:
+            with _memory_limit(request.options.memory_limit_mib, request.options.threads):
+                solve = load(request.solver)
+                left = min(request.options.time_limit_s, request.stop_at - time.monotonic())
+                return solve(request.model, replace(request.options, time_limit_s=left), report, self._stop)
+        except MemoryError:
+            message = f"out of memory, at {request.options.memory_limit_mib} MiB for the solve"
+            return Solution("error", "memory", seconds=time.monotonic() - began, message=message)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
+            message = f"{type(error).__name__}: {error}"
+            return Solution("error", seconds=time.monotonic() - began, message=message)
+
+    def _write(self, frame: Ready | Answer) -> None:
+        with self._writing, contextlib.suppress(BrokenPipeError):  # nobody listens: `listen` is about to end us
+            write_frame(self._outgoing, frame)
+
+
+def _take_over_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Move the pipes off descriptors 0 and 1, and let those lead to nothing and to standard error."""
+    incoming, outgoing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return incoming, outgoing
+
+
+def _watch_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(PARENT_POLL_S)
+    os._exit(0)
+
+
+@contextlib.contextmanager
+def _memory_limit(limit_mib: int | None, threads: int) -> Iterator[None]:
+    """Let the process grow by so much and no more; allocations beyond it fail with MemoryError or end the process."""
+    if limit_mib is None:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    allowed = _address_space() + (limit_mib + threads * ADDRESS_SPACE_PER_THREAD_MIB) * 2**20
+    if hard != resource.RLIM_INFINITY:
+        allowed = min(allowed, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (allowed, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def _address_space() -> int:
+    """Bytes of address space in use; 0 where the system does not say."""
+    with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[0]) * resource.getpagesize()
+    return 0
+
+
+if __name__ == "__main__":
+    main()
