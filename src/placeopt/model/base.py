@@ -6,9 +6,10 @@ coerced types and values out of range, and cannot be changed once made. The uppe
 enough for any machine of today and narrow enough that sums over a cluster stay below 2^53.
 """
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 
 class Record(BaseModel):
@@ -16,12 +17,32 @@ class Record(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, ser_json_inf_nan="null")
 
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Copy as pydantic does, but forget what was computed from the old content, such as ``digest``."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(copied).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
+
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\s\x00-\x1f\x7f]+$")]
 """Name of a node, job, machine, domain, queue: 1 to 253 characters without white space."""
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")]
 """Free text of one line: a label's value, a GPU model, a user."""
+
+Labels = Annotated[dict[Id, Name], AfterValidator(lambda labels: dict(sorted(labels.items())))]
+"""Labels by key; kept in order of the keys, so that the order they were written in does not reach a digest."""
+
+
+def _whole_number(version: object) -> object:
+    if type(version) is not int:  # 1 == True == 1.0, and a literal goes by equality
+        raise ValueError("should be the whole number 1")
+    return version
+
+
+FormatVersion = Annotated[Literal[1], BeforeValidator(_whole_number)]
+"""Version of the file formats that this library reads and writes."""
 
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 PositiveCount = Annotated[int, Field(ge=1, le=1_000_000)]

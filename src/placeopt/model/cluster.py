@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_NODES, Id, Mbps, Name, Record, Weight
+from placeopt.model.base import MAX_NODES, Id, Labels, Mbps, Record, Weight
 from placeopt.model.machine import Machine
 
 
@@ -25,7 +25,7 @@ class Node(Record):
     id: Id
     machine: Id
     domain: Id | None = None
-    labels: dict[Id, Name] = {}
+    labels: Labels = {}
     taints: tuple[Id, ...] = ()
     """A job is kept off unless it tolerates all of them."""
     drained: bool = False

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_JOBS, Count, Milliseconds, Name, Record, Thousandths
+from placeopt.model.base import MAX_JOBS, Count, FormatVersion, Milliseconds, Name, Record, Thousandths
 from placeopt.model.cluster import Cluster
 from placeopt.model.job import Job
 from placeopt.model.placement import Running
@@ -32,7 +32,7 @@ class Slowdown(Record):
 class Instance(Record):
     """A cluster snapshot, the running placements, all jobs (running and waiting), profiles and a default policy."""
 
-    format_version: Literal[1] = FORMAT_VERSION
+    format_version: FormatVersion = FORMAT_VERSION
     name: Name = "unnamed"
     revision: Count = 0
     now_ms: Milliseconds = 0
@@ -56,14 +56,14 @@ class Instance(Record):
             jobs[job.id] = job
             if job.queue is not None and queues and job.queue not in queues:
                 raise ValueError(f"jobs[{i}].queue: no queue {job.queue!r} in policy.queues")
-            for name in job.nodes_allowed or ():
+            for n, name in enumerate(job.nodes_allowed or ()):
                 if name not in nodes:
-                    raise ValueError(f"jobs[{i}].nodes_allowed: no node {name!r} in the cluster")
+                    raise ValueError(f"jobs[{i}].nodes_allowed[{n}]: no node {name!r} in the cluster")
             for o, option in enumerate(job.options):
-                for split in option.splits:
+                for s, split in enumerate(option.splits):
                     if split.level not in levels:
                         raise ValueError(
-                            f"jobs[{i}].options[{o}].splits: no level {split.level!r} in the cluster; "
+                            f"jobs[{i}].options[{o}].splits[{s}].level: no level {split.level!r} in the cluster; "
                             f"known: {', '.join(sorted(levels))}"
                         )
         seen: set[str] = set()
@@ -76,13 +76,44 @@ class Instance(Record):
             seen.add(running.job)
             if all(option.id != running.option for option in owner.options):
                 raise ValueError(f"running[{i}].option: job {running.job!r} has no option {running.option!r}")
-            for assignment in running.assignments:
+            for a, assignment in enumerate(running.assignments):
                 if assignment.node not in nodes:
-                    raise ValueError(f"running[{i}].assignments: no node {assignment.node!r} in the cluster")
-        pairs = [(slowdown.profile, slowdown.beside) for slowdown in self.slowdowns]
-        if len(set(pairs)) != len(pairs):
-            raise ValueError("slowdowns: a pair of profiles stands twice; one entry per (profile, beside)")
+                    raise ValueError(f"running[{i}].assignments[{a}].node: no node {assignment.node!r} in the cluster")
+        pairs: set[tuple[str, str]] = set()
+        for i, slowdown in enumerate(self.slowdowns):
+            pair = (slowdown.profile, slowdown.beside)
+            if pair in pairs:
+                raise ValueError(f"slowdowns[{i}]: {pair} stands twice; one entry per (profile, beside)")
+            pairs.add(pair)
+        self._check_running(jobs)
         return self
+
+    def _check_running(self, jobs: dict[str, Job]) -> None:
+        # What runs is kept as it is, so a malformed entry would leave the round without any valid plan.
+        gpus_of = {machine.id: len(machine.gpus) for machine in self.cluster.machines}
+        num_gpus = {node.id: gpus_of[node.machine] for node in self.cluster.nodes}
+        for i, running in enumerate(self.running):
+            option = next(option for option in jobs[running.job].options if option.id == running.option)
+            for a, assignment in enumerate(running.assignments):
+                where = f"running[{i}].assignments[{a}]"
+                fault = assignment.fault(option.demand)
+                if fault is not None:
+                    raise ValueError(f"{where}.{fault}")
+                for gpu in assignment.gpus:
+                    if int(gpu) >= num_gpus[assignment.node]:
+                        raise ValueError(
+                            f"{where}.gpus: no GPU {gpu} on node {assignment.node!r}, which has "
+                            f"{num_gpus[assignment.node]}"
+                        )
+            ranks = sorted(worker.rank for assignment in running.assignments for worker in assignment.workers)
+            least = option.workers if option.workers_min is None else option.workers_min
+            if not least <= len(ranks) <= option.workers:
+                raise ValueError(
+                    f"running[{i}].assignments: {len(ranks)} workers; option {option.id!r} of job {running.job!r} has "
+                    f"{least} to {option.workers}"
+                )
+            if ranks != list(range(len(ranks))):
+                raise ValueError(f"running[{i}].assignments: ranks of workers must be 0 to {len(ranks) - 1}, each once")
 
     @cached_property
     def digest(self) -> str:

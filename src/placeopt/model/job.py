@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from placeopt.model.base import (
     Count,
     Id,
+    Labels,
     Mbps,
     Mib,
     Milli,
@@ -151,7 +152,7 @@ class Job(Record):
     profile: Name | None = None
     """Its row in the instance's interference profiles."""
     utility_min_thousandths: Thousandths | None = None
-    node_selector: dict[Id, Name] = {}
+    node_selector: Labels = {}
     """Effective labels that a node must carry."""
     nodes_allowed: tuple[Id, ...] | None = None
     tolerations: tuple[Id, ...] = ()

@@ -2,9 +2,16 @@
 
 from typing import Annotated, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from placeopt.model.base import Count, GpuIndex, Id, Mib, Milli, Millicores, Record
+from placeopt.model.job import Demand
+
+GpuShares = Annotated[
+    dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")], Milli],
+    AfterValidator(lambda shares: dict(sorted(shares.items(), key=lambda share: int(share[0])))),
+]
+"""GPU index -> share held, kept in order of the index."""
 
 
 class WorkerGpus(Record):
@@ -18,10 +25,31 @@ class Assignment(Record):
     """What a job holds on one node. ``gpus`` maps a GPU index to the share held in thousandths."""
 
     node: Id
-    gpus: dict[Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,3})$")], Milli] = {}
+    gpus: GpuShares = {}
     cpu_millicores: Millicores = 0
     memory_mib: Mib = 0
     workers: Annotated[tuple[WorkerGpus, ...], Field(min_length=1)]
+
+    def fault(self, demand: Demand) -> str | None:
+        """Tell in what this contradicts the demand of its workers, as ``field: message``; None if in nothing."""
+        held = [gpu for worker in self.workers for gpu in worker.gpus]
+        for w, worker in enumerate(self.workers):
+            if len(worker.gpus) != demand.gpus:
+                return f"workers[{w}].gpus: {len(worker.gpus)} GPUs, the option's demand is {demand.gpus} per worker"
+        if len(set(held)) != len(held):
+            return "workers: a GPU stands twice; a job holds each GPU once"
+        if set(held) != {int(gpu) for gpu in self.gpus}:
+            return f"gpus: lists {sorted(map(int, self.gpus))}, the workers hold {sorted(held)}"
+        low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli
+        for gpu, milli in self.gpus.items():
+            if not low <= milli <= high:
+                return f"gpus.{gpu}: {milli} milli, the option's demand is {low} to {high}"
+        count = len(self.workers)
+        if self.cpu_millicores != count * demand.cpu_millicores:
+            return f"cpu_millicores: {self.cpu_millicores}, expected {count} workers x {demand.cpu_millicores}"
+        if self.memory_mib != count * demand.memory_mib:
+            return f"memory_mib: {self.memory_mib}, expected {count} workers x {demand.memory_mib}"
+        return None
 
 
 class Placement(Record):
@@ -35,7 +63,10 @@ class Placement(Record):
     def _one_per_node(self) -> Self:
         nodes = [assignment.node for assignment in self.assignments]
         if len(set(nodes)) != len(nodes):
-            raise ValueError(f"assignments: job {self.job!r} names a node twice; one assignment per node")
+            twice = next(i for i, node in enumerate(nodes) if node in nodes[:i])
+            raise ValueError(
+                f"assignments[{twice}].node: job {self.job!r} names {nodes[twice]!r} twice; one assignment per node"
+            )
         return self
 
 

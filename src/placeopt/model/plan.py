@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from placeopt.model.base import Count, Id, Name, Record
+from placeopt.model.base import Count, FormatVersion, Id, Name, Record
 from placeopt.model.placement import Placement
 from placeopt.model.policy import Policy
 
@@ -102,7 +102,7 @@ class Seconds(Record):
 class Plan(Record):
     """The answer of a round. Every job of the instance stands exactly once: in ``placements`` or in ``unplaced``."""
 
-    format_version: Literal[1] = 1
+    format_version: FormatVersion = 1
     instance: InstanceRef
     policy: PolicyRef
     status: PlanStatus

@@ -1,8 +1,10 @@
 """The policy of a round: how GPUs are shared, what is allowed, what costs count and by how much."""
 
+import hashlib
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from placeopt.model.base import Count, Id, Name, Percent, PositiveCount, Record, Thousandths, Value, Weight
 
@@ -36,7 +38,7 @@ class Weights(Record):
     def _sum(self) -> Self:
         total = self.communication + self.interference + self.fragmentation + self.horus + self.resource
         if total not in (0, 1000):
-            raise ValueError(f"weights: sum to {total}, expected 1000 (or all 0 for no cost level)")
+            raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
         return self
 
 
@@ -52,7 +54,11 @@ class Fragmentation(Record):
     """``partial``: weight of the free GPUs of partly used domains, by level. Levels a cluster lacks count nothing."""
 
     form: Literal["partial"] = "partial"
-    level_weights: dict[Id, Weight] = {"socket": 1, "node": 1, "rack": 1}
+    level_weights: Annotated[dict[Id, Weight], AfterValidator(lambda weights: dict(sorted(weights.items())))] = {
+        "node": 1,
+        "rack": 1,
+        "socket": 1,
+    }
 
 
 class Horus(Record):
@@ -120,7 +126,14 @@ class Policy(Record):
             raise ValueError("jobs_per_gpu_max: must be stated with share_mode 'overcommit'")
         if self.share_mode == "exclusive" and self.jobs_per_gpu_max not in (None, 1):
             raise ValueError(f"jobs_per_gpu_max: {self.jobs_per_gpu_max} with share_mode 'exclusive'; leave it out")
-        ids = [queue.id for queue in self.queues]
-        if len(set(ids)) != len(ids):
-            raise ValueError("queues: ids of queues are unique; one stands twice")
+        seen: set[str] = set()
+        for i, queue in enumerate(self.queues):
+            if queue.id in seen:
+                raise ValueError(f"queues[{i}].id: {queue.id!r} stands twice; ids of queues are unique")
+            seen.add(queue.id)
         return self
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON form; what a plan states about the policy it was made by."""
+        return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()

@@ -1,0 +1,40 @@
+"""Does the plan belong to this instance, and does every job stand in it exactly once?"""
+
+from placeopt.check.case import Case
+
+
+def check_reference(case: Case) -> None:
+    """The plan names the instance, its content and revision, and the policy whose values it carries."""
+    instance, ref, policy = case.instance, case.plan.instance, case.plan.policy
+    for field, stated, true in (
+        ("instance.name", ref.name, instance.name),
+        ("instance.revision", ref.revision, instance.revision),
+        ("instance.digest", ref.digest, instance.digest),
+        ("policy.name", policy.name, policy.values.name),
+        ("policy.digest", policy.digest, policy.values.digest),
+    ):
+        if stated != true:
+            case.add("reference", field, f"the plan says {stated!r}, expected {true!r}")
+
+
+def check_account(case: Case) -> None:
+    """Every job stands exactly once, in ``placements`` or in ``unplaced``, and an unplaced one has a reason."""
+    stands: dict[str, str] = {}
+    for group, ids in (
+        ("placements", [placement.job for placement in case.plan.placements]),
+        ("unplaced", [unplaced.job for unplaced in case.plan.unplaced]),
+    ):
+        for i, job in enumerate(ids):
+            where = f"{group}[{i}]"
+            if job not in case.jobs:
+                case.add("account", where, f"the instance has no job {job!r}")
+            elif job in stands:
+                case.add("account", where, f"job {job!r} stands in {stands[job]} already")
+            else:
+                stands[job] = where
+    for job in case.jobs:
+        if job not in stands:
+            case.add("account", f"job {job!r}", "neither in placements nor in unplaced")
+    for i, unplaced in enumerate(case.plan.unplaced):
+        if not unplaced.reason.strip():
+            case.add("account", f"unplaced[{i}]", f"job {unplaced.job!r} has no reason")

@@ -1,0 +1,141 @@
+"""Are running jobs left alone, except where policy and job allow otherwise and the plan says so?"""
+
+from typing import TypeVar
+
+from placeopt.check.case import Case, option_of, workers_by_rank
+from placeopt.model import Placement, Running
+from placeopt.model.plan import Moved, Preempted, Shrunk
+
+Entry = TypeVar("Entry", Moved, Shrunk, Preempted)
+
+
+def check_changes(case: Case) -> None:
+    """
+    Running jobs stay as they are unless moved, shrunk or preempted; the plan lists just those that were.
+
+    A move keeps the option and the number of workers: only the place (and, within request and limit, the share)
+    changes. A job that both loses workers and changes place is neither moved nor shrunk, and so is refused.
+    """
+    placed: dict[str, Placement] = {}
+    for placement in case.plan.placements:
+        placed.setdefault(placement.job, placement)
+    moved = _listed(case, "moved", case.plan.moved, case.policy.changes.moves_max)
+    shrunk = _listed(case, "shrunk", case.plan.shrunk, case.policy.changes.shrinks_max)
+    preempted = _listed(case, "preempted", case.plan.preempted, case.policy.changes.preemptions_max)
+    unplaced = {unplaced.job for unplaced in case.plan.unplaced}
+    for job in case.running:
+        now = placed.get(job)
+        if now is None:
+            if job not in preempted:
+                case.add("running", f"job {job!r}", "was stopped, but is not listed in 'preempted'")
+        elif case.relation[job] == "other" and job not in moved and job not in shrunk:
+            case.add("running", f"job {job!r}", "was changed, but is not listed in 'moved' or 'shrunk'")
+        elif case.relation[job] == "shrunk" and job not in shrunk:
+            case.add("running", f"job {job!r}", "lost workers, but is not listed in 'shrunk'")
+    for job, move in moved.items():
+        _check_move(case, case.running[job], move, placed.get(job))
+    for job, shrink in shrunk.items():
+        _check_shrink(case, case.running[job], shrink, placed.get(job))
+    for job, stop in preempted.items():
+        _check_stop(case, case.running[job], stop, job in placed, job in unplaced)
+    if case.policy.changes.last_submitted_first:
+        _check_order(case, set(shrunk) | set(preempted))
+
+
+def _listed(case: Case, rule: str, entries: tuple[Entry, ...], most: int) -> dict[str, Entry]:
+    """Return the entries that name a running job, each job's first; the others are faults."""
+    listed: dict[str, Entry] = {}
+    for i, entry in enumerate(entries):
+        if entry.job not in case.running:
+            case.add(rule, f"{rule}[{i}]", f"job {entry.job!r} does not run, so nothing was done to it")
+        elif entry.job in listed:
+            case.add(rule, f"{rule}[{i}]", f"job {entry.job!r} is listed twice")
+        else:
+            listed[entry.job] = entry
+    if len(listed) > most:
+        case.add(rule, rule, f"{len(listed)} running jobs, the policy allows {most}")
+    return listed
+
+
+def _check_move(case: Case, running: Running, move: Moved, now: Placement | None) -> None:
+    where = f"job {move.job!r}"
+    if now is None or case.relation[move.job] != "other":
+        case.add("moved", where, "is listed as moved, but did not move")
+        return
+    if not running.movable:
+        case.add("moved", where, "was moved, but is not movable")
+    if now.option != running.option:
+        case.add("moved", where, f"changed its option from {running.option!r} to {now.option!r}; a move keeps it")
+    before, after = len(workers_by_rank(running)), len(workers_by_rank(now))
+    if before != after:
+        case.add("moved", where, f"had {before} workers and has {after}; a move keeps their number")
+    for field, stated, placement in (("from", move.from_nodes, running), ("to", move.to_nodes, now)):
+        true = sorted(assignment.node for assignment in placement.assignments)
+        if sorted(stated) != true:
+            case.add("moved", where, f"{field!r} says nodes {sorted(stated)}, true are {true}")
+
+
+def _check_shrink(case: Case, running: Running, shrink: Shrunk, now: Placement | None) -> None:
+    where = f"job {shrink.job!r}"
+    relation = case.relation.get(shrink.job)
+    if now is None or relation == "same":
+        case.add("shrunk", where, "is listed as shrunk, but did not shrink")
+        return
+    if relation == "other":
+        case.add("shrunk", where, "its workers are not its chief and some of its former ones on their former GPUs")
+        return
+    if not running.shrinkable:
+        case.add("shrunk", where, "was shrunk, but is not shrinkable")
+    option = option_of(case.jobs[shrink.job], running.option)
+    kept = len(workers_by_rank(now))
+    if option is None or option.workers_min is None:
+        case.add("shrunk", where, f"option {running.option!r} is not elastic")
+    elif kept < option.workers_min:
+        case.add("shrunk", where, f"kept {kept} workers, needs at least {option.workers_min}")
+    if kept != shrink.workers:
+        case.add("shrunk", where, f"says that {shrink.workers} workers are kept, true are {kept}")
+
+
+def _check_stop(case: Case, running: Running, stop: Preempted, is_placed: bool, is_unplaced: bool) -> None:
+    where = f"job {stop.job!r}"
+    if is_placed or not is_unplaced:
+        case.add("preempted", where, "is listed as preempted, but does not stand in 'unplaced' alone")
+        return
+    if not running.preemptible:
+        case.add("preempted", where, "was preempted, but is not preemptible")
+    freed = sum(sum(assignment.gpus.values()) for assignment in running.assignments)
+    if stop.freed_gpu_milli != freed:
+        case.add("preempted", where, f"says that {stop.freed_gpu_milli} gpu milli are freed, true are {freed}")
+
+
+def _check_order(case: Case, taken: set[str]) -> None:
+    """
+    Nothing is taken from a job while one of its queue that arrived later could have given and gave nothing.
+
+    Jobs without a queue count as one queue. A moved job gave nothing. Of jobs that arrived together any may be first.
+    """
+    changes = case.policy.changes
+    latest: dict[str | None, tuple[int, str]] = {}
+    for name, running in case.running.items():
+        job = case.jobs[name]
+        option = option_of(job, running.option)
+        may_shrink = (
+            changes.shrinks_max > 0
+            and running.shrinkable
+            and option is not None
+            and option.workers_min is not None
+            and len(workers_by_rank(running)) > option.workers_min
+        )
+        may_stop = changes.preemptions_max > 0 and running.preemptible
+        if name not in taken and (may_shrink or may_stop):
+            latest[job.queue] = max(latest.get(job.queue, (-1, "")), (job.arrival_ms, name))
+    for name in sorted(taken):
+        job = case.jobs[name]
+        arrival, untouched = latest.get(job.queue, (-1, ""))
+        if arrival > job.arrival_ms:
+            case.add(
+                "last_submitted_first",
+                f"job {name!r}",
+                f"was shrunk or stopped, while {untouched!r} of its queue arrived later ({arrival} > "
+                f"{job.arrival_ms} ms) and was not",
+            )

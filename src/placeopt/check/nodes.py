@@ -1,0 +1,40 @@
+"""Does each node hold no more than it can?"""
+
+from placeopt.check.case import Case, names
+
+
+def check_nodes(case: Case) -> None:
+    """CPU, memory, and the usable part of memory and PCIe bandwidth of every node."""
+    usable = case.policy.usable
+    for node, entries in case.on_node.items():
+        cpu = memory = memory_bandwidth = pcie = 0
+        for held, assignment in entries:
+            workers, demand = len(assignment.workers), held.option.demand
+            # What the workers need and what the plan states are the same, or rule `amounts` is broken.
+            cpu += max(assignment.cpu_millicores, workers * demand.cpu_millicores)
+            memory += max(assignment.memory_mib, workers * demand.memory_mib)
+            memory_bandwidth += workers * demand.memory_bandwidth_mbps
+            pcie += workers * demand.pcie_bandwidth_mbps
+        machine = case.machine_of[node]
+        for rule, unit, load, capacity, percent in (
+            ("cpu", "millicores", cpu, machine.cpu_millicores, 100),
+            ("memory", "MiB", memory, machine.memory_mib, 100),
+            (
+                "memory_bandwidth",
+                "MB/s of memory bandwidth",
+                memory_bandwidth,
+                machine.memory_bandwidth_mbps,
+                usable.memory_bandwidth_percent,
+            ),
+            (
+                "pcie_bandwidth",
+                "MB/s of PCIe bandwidth",
+                pcie,
+                machine.pcie_bandwidth_mbps,
+                usable.pcie_bandwidth_percent,
+            ),
+        ):
+            if capacity is not None and load * 100 > percent * capacity:
+                part = "" if percent == 100 else f"{percent} % of "
+                holders = names([held.job.id for held, _ in entries])
+                case.add(rule, f"node {node!r}", f"{load} of {part}{capacity} {unit} held by {holders}")

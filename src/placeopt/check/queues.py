@@ -1,0 +1,43 @@
+"""Does each queue hold no more than its part of the cluster?"""
+
+from placeopt.check.case import Case
+from placeopt.model import Assignment
+from placeopt.model.policy import Queue
+
+RESOURCES = ("gpu_milli", "cpu_millicores", "memory_mib")
+
+
+def check_queues(case: Case) -> None:
+    """Quota plus borrowing, and dominant share plus borrowing, of every queue over all jobs placed."""
+    if not case.policy.queues:
+        return
+    used: dict[str, list[int]] = {queue.id: [0, 0, 0] for queue in case.policy.queues}
+    for held in case.held:
+        amounts = used.get(held.job.queue) if held.job.queue is not None else None
+        if amounts is not None:
+            for assignment in held.placement.assignments:
+                for r, amount in enumerate(_amounts(assignment)):
+                    amounts[r] += amount
+    total = [0, 0, 0]
+    for machine in case.machine_of.values():
+        for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
+            total[r] += amount
+    for queue in case.policy.queues:
+        _check_queue(case, queue, used[queue.id], total)
+
+
+def _amounts(assignment: Assignment) -> tuple[int, int, int]:
+    return sum(assignment.gpus.values()), assignment.cpu_millicores, assignment.memory_mib
+
+
+def _check_queue(case: Case, queue: Queue, used: list[int], total: list[int]) -> None:
+    where = f"queue {queue.id!r}"
+    for r, resource in enumerate(RESOURCES):
+        quota: int | None = getattr(queue.quota, resource)
+        borrow: int = getattr(queue.borrow, resource) or 0
+        if quota is not None and used[r] > quota + borrow:
+            case.add("queue_quota", where, f"{used[r]} {resource}, quota {quota} and {borrow} borrowed")
+        if queue.dominant_share_percent is not None:
+            percent = queue.dominant_share_percent + queue.borrow_percent
+            if used[r] * 100 > percent * total[r]:
+                case.add("queue_share", where, f"{used[r]} of {percent} % of the cluster's {total[r]} {resource}")

@@ -1,0 +1,40 @@
+"""Do a job's workers lie together and apart as its option says?"""
+
+from placeopt.check.case import Case, Held
+from placeopt.model import Split
+
+
+def check_shape(case: Case) -> None:
+    """Single node, workers per node, and splits over the domains of a level."""
+    for held in case.held:
+        option, assignments = held.option, held.placement.assignments
+        if option.single_node and len(assignments) > 1:
+            case.add("single_node", f"job {held.job.id!r}", f"on {len(assignments)} nodes, must be on one")
+        if option.workers_per_node_max is not None:
+            for assignment in assignments:
+                if len(assignment.workers) > option.workers_per_node_max:
+                    case.add(
+                        "workers_per_node",
+                        f"job {held.job.id!r} on node {assignment.node!r}",
+                        f"{len(assignment.workers)} of at most {option.workers_per_node_max} workers",
+                    )
+        for split in option.splits:
+            _check_split(case, held, split)
+
+
+def _check_split(case: Case, held: Held, split: Split) -> None:
+    where = f"job {held.job.id!r}"
+    workers_in: dict[str, int] = {}
+    for assignment in held.placement.assignments:
+        if assignment.node not in case.nodes:
+            continue
+        domain = assignment.node if split.level == "node" else case.domains_of(assignment.node).get(split.level)
+        if domain is None:
+            case.add("split", where, f"has workers on node {assignment.node!r}, which is in no {split.level}")
+        else:
+            workers_in[domain] = workers_in.get(domain, 0) + len(assignment.workers)
+    if len(workers_in) != split.domains:
+        case.add("split", where, f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}")
+    for domain, count in workers_in.items():
+        if split.workers is not None and count != split.workers:
+            case.add("split", where, f"{count} workers in {split.level} {domain!r}, must be {split.workers}")
