@@ -60,9 +60,11 @@ class Case:
         self.on_node: dict[str, list[tuple[Held, Assignment]]] = {}
         for placement in plan.placements:
             job = self.jobs.get(placement.job)
-            option = None if job is None else option_of(job, placement.option)
-            if job is None or option is None:
-                continue
+            if job is None:
+                continue  # told by rule `account`
+            option = option_of(job, placement.option)
+            if option is None:
+                continue  # told by rule `option`
             held = Held(job, option, placement)
             self.held.append(held)
             for assignment in placement.assignments:

@@ -1,36 +1,42 @@
 """Does each GPU hold no more than it can?"""
 
-from placeopt.check.case import Case, names
-from placeopt.model import Gpu
+from placeopt.check.case import Case, Held, names
+from placeopt.model import Assignment
 
 
 def check_gpus(case: Case) -> None:
     """Share, number of jobs and memory of every GPU, by the share mode of the policy."""
-    for node, entries in case.on_node.items():
-        gpus = case.machine_of[node].gpus
-        on_gpu: dict[int, list[tuple[str, int, int]]] = {}
-        for held, assignment in entries:
-            memory = held.option.demand.gpu_memory_mib
-            for gpu, milli in assignment.gpus.items():
-                on_gpu.setdefault(int(gpu), []).append((held.job.id, milli, memory))
-        for index, holders in on_gpu.items():
-            if index < len(gpus):
-                _check_gpu(case, f"node {node!r} gpu {index}", gpus[index], holders)
-
-
-def _check_gpu(case: Case, where: str, gpu: Gpu, holders: list[tuple[str, int, int]]) -> None:
     policy = case.policy
-    held_by = f"held by {names([job for job, _, _ in holders])}" if len(holders) > 1 else ""
-    if policy.share_mode == "exclusive":
-        if len(holders) > 1:
-            case.add("gpu_exclusive", where, f"{len(holders)} jobs on an exclusive GPU, {held_by}")
-    elif policy.jobs_per_gpu_max is not None and len(holders) > policy.jobs_per_gpu_max:
-        case.add("gpu_jobs", where, f"{len(holders)} of {policy.jobs_per_gpu_max} jobs, {held_by}")
-    if policy.share_mode == "fraction":
-        milli = sum(share for _, share, _ in holders)
-        if milli > 1000:
-            case.add("gpu_share", where, f"{milli} of 1000 milli {held_by}")
-    memory = sum(need for _, _, need in holders)
-    if memory > gpu.memory_mib:
-        by = names([job for job, _, need in holders if need])
-        case.add("gpu_memory", where, f"{memory} of {gpu.memory_mib} MiB held by {by}")
+    jobs_max = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
+    milli_max = 1000 if policy.share_mode == "fraction" else None
+    for node, entries in case.on_node.items():
+        jobs: dict[str, int] = {}
+        milli: dict[str, int] = {}
+        memory: dict[str, int] = {}
+        for held, assignment in entries:
+            need = held.option.demand.gpu_memory_mib
+            for gpu, share in assignment.gpus.items():
+                jobs[gpu] = jobs.get(gpu, 0) + 1
+                milli[gpu] = milli.get(gpu, 0) + share
+                memory[gpu] = memory.get(gpu, 0) + need
+        gpus = case.machine_of[node].gpus
+        for gpu in jobs:
+            if int(gpu) >= len(gpus):
+                continue  # told by rule `gpu_indexes`
+            capacity = gpus[int(gpu)].memory_mib
+            too_many = jobs_max is not None and jobs[gpu] > jobs_max
+            too_much = milli_max is not None and milli[gpu] > milli_max
+            if not (too_many or too_much or memory[gpu] > capacity):
+                continue
+            where = f"node {node!r} gpu {gpu}"
+            if too_many:
+                rule = "gpu_exclusive" if policy.share_mode == "exclusive" else "gpu_jobs"
+                case.add(rule, where, f"{jobs[gpu]} of {jobs_max} jobs: {_holders(entries, gpu)}")
+            if too_much:
+                case.add("gpu_share", where, f"{milli[gpu]} of {milli_max} milli held by {_holders(entries, gpu)}")
+            if memory[gpu] > capacity:
+                case.add("gpu_memory", where, f"{memory[gpu]} of {capacity} MiB held by {_holders(entries, gpu)}")
+
+
+def _holders(entries: list[tuple[Held, Assignment]], gpu: str) -> str:
+    return names([held.job.id for held, assignment in entries if gpu in assignment.gpus])

@@ -12,13 +12,15 @@ def check_where(case: Case) -> None:
     the drained flag say where work may start.
     """
     for held in case.held:
-        stays = case.relation.get(held.job.id) in ("same", "shrunk")
+        job = held.job
+        stays = case.relation.get(job.id) in ("same", "shrunk") if case.relation else False
+        choosy = bool(job.node_selector) or job.nodes_allowed is not None
         models = held.option.demand.gpu_models
         for assignment in held.placement.assignments:
             node = case.nodes.get(assignment.node)
             if node is None:
                 continue
-            if not stays:
+            if (choosy or node.taints or node.drained) and not stays:
                 _check_node(case, held, node)
             if models:
                 gpus = case.machine_of[node.id].gpus
