@@ -50,6 +50,9 @@ class LinearModel:
         Constant added to the objective.
     sense
         ``"max"`` or ``"min"``.
+    row_divisor
+        Shape ``(m,)``, positive: what each row was divided by when it was added. A dual of row ``i`` is per unit of
+        the row as it stands here; per unit of the row as it was added it is ``dual[i] / row_divisor[i]``.
     """
 
     lower: IntArray
@@ -62,6 +65,7 @@ class LinearModel:
     objective: IntArray
     offset: int
     sense: Sense
+    row_divisor: IntArray
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -136,6 +140,7 @@ class ModelBuilder:
         self._coefficients = _Growing()
         self._row_lower = _Growing()
         self._row_upper = _Growing()
+        self._row_divisor = _Growing()
         self._objective = (_integers([]), _integers([]))
         self._offset = 0
         self._sense: Sense = "max"
@@ -222,12 +227,13 @@ class ModelBuilder:
         reach = self._reach(column)
         entries = _merged(row, column, coefficient, reach, first)
         counts = np.bincount(entries.row, minlength=num_rows)
-        coefficient, row_lower, row_upper = _divide_by_gcd(entries.coefficient, counts, row_lower, row_upper)
+        divisor = _row_divisors(entries.coefficient, counts)
         self._lengths.append(counts)
         self._columns.append(entries.column)
-        self._coefficients.append(coefficient)
-        self._row_lower.append(row_lower)
-        self._row_upper.append(row_upper)
+        self._coefficients.append(entries.coefficient // divisor[entries.row])
+        self._row_lower.append(np.where(row_lower == NO_LOWER, NO_LOWER, -(-row_lower // divisor)))
+        self._row_upper.append(np.where(row_upper == NO_UPPER, NO_UPPER, row_upper // divisor))
+        self._row_divisor.append(divisor)
         return np.arange(first, first + num_rows, dtype=np.int64)
 
     def add_row(self, columns: ArrayLike, coefficients: ArrayLike, lower: int, upper: int) -> int:
@@ -282,6 +288,7 @@ class ModelBuilder:
             objective=objective,
             offset=self._offset,
             sense=self._sense,
+            row_divisor=self._row_divisor.array().copy(),
         )
 
     def _reach(self, columns: IntArray) -> NDArray[np.float64]:
@@ -401,19 +408,12 @@ def _merged(row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArr
     return _Entries(row, column, coefficient)
 
 
-def _divide_by_gcd(
-    coefficient: IntArray, counts: IntArray, lower: IntArray, upper: IntArray
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Coefficients and bounds of the rows, each divided by its gcd; bounds move inwards to the next integer."""
+def _row_divisors(coefficient: IntArray, counts: IntArray) -> IntArray:
+    """Greatest common divisor of each row's coefficients, 1 for an empty row."""
+    divisors = np.ones(len(counts), dtype=np.int64)
     filled = np.flatnonzero(counts)
     heads = (np.cumsum(counts) - counts)[filled]
     size = np.abs(coefficient)
-    smallest = np.minimum.reduceat(size, heads) if len(heads) else size
-    if not np.any(smallest > 1):  # a row that holds a 1 has gcd 1, and most do
-        return coefficient, lower, upper
-    divisor = np.ones(len(counts), dtype=np.int64)
-    divisor[filled] = np.gcd.reduceat(size, heads)
-    no_lower, no_upper = lower == NO_LOWER, upper == NO_UPPER
-    lower, upper = -(-lower // divisor), upper // divisor  # -NO_LOWER wraps to itself, and is put back
-    lower[no_lower], upper[no_upper] = NO_LOWER, NO_UPPER
-    return coefficient // np.repeat(divisor, counts), lower, upper
+    if len(heads) and np.any(np.minimum.reduceat(size, heads) > 1):  # a row that holds a 1 has gcd 1; most do
+        divisors[filled] = np.gcd.reduceat(size, heads)
+    return divisors

@@ -1,7 +1,7 @@
 """
 HiGHS (highspy): linear relaxations, mixed-integer models, column generation.
 
-Models are passed as arrays, 0.1 s per million non-zeros.
+Models are passed as arrays, in 0.05 s per million non-zeros.
 
 Work is counted, for integer models, in the points at which HiGHS asks whether to go on: they fall in the same order
 whenever it runs on one thread, in the root node too, which a limit on nodes would leave unbounded. For relaxations

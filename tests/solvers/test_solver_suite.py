@@ -1,0 +1,218 @@
+"""One suite for every solver: what one can do, all must do alike."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from solver_models import KNOWN, hard, infeasible, knapsack
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.linear import ModelBuilder
+from placeopt.solvers.registry import SOLVERS, load
+from placeopt.solvers.result import Progress, SolveOptions
+
+each_solver = pytest.mark.parametrize("solver", list(SOLVERS))
+
+
+@each_solver
+@pytest.mark.parametrize("name", list(KNOWN))
+def test_known_optimum(solver: str, name: str) -> None:
+    """Trap 1 is among them: a model whose optimum another solver gets wrong."""
+    make, optimum = KNOWN[name]
+    model = make()
+    solution = load(solver)(model, SolveOptions(10.0))
+    assert (solution.status, solution.limit) == ("optimal", "none")
+    assert solution.objective == solution.bound == optimum
+    assert model.is_feasible(solution.values)
+    assert model.objective_value(solution.values) == optimum
+    assert solution.values.dtype == np.int64
+
+
+@each_solver
+def test_random_models_against_brute_force(solver: str) -> None:
+    """All points of small boxes, enumerated: the one judge that shares no code with any solver."""
+    rng = np.random.default_rng(7)
+    for _ in range(25):
+        n, m = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+        matrix = rng.integers(-5, 6, (m, n))
+        upper = rng.integers(-4, 12, m)
+        costs = rng.integers(-9, 10, n)
+        builder = ModelBuilder()
+        x = builder.add_variables(-1, 2, count=n)
+        builder.add_rows(*np.nonzero(np.ones((m, n))), matrix.ravel(), upper - 9, upper)
+        builder.set_objective(x, costs, "max" if rng.random() < 0.5 else "min", offset=int(rng.integers(-5, 5)))
+        model = builder.build()
+        points = np.array(np.meshgrid(*[np.arange(-1, 3)] * n)).reshape(n, -1).T
+        sums = points @ matrix.T
+        points = points[((sums <= upper) & (sums >= upper - 9)).all(axis=1)]
+        solution = load(solver)(model, SolveOptions(5.0))
+        if not len(points):
+            assert solution.status == "infeasible"
+            continue
+        objectives = points @ costs + model.offset
+        assert solution.status == "optimal"
+        assert solution.objective == (objectives.max() if model.sense == "max" else objectives.min())
+
+
+@each_solver
+def test_infeasible_is_a_status(solver: str) -> None:
+    """Never an exception, and nothing is read from a solver that found nothing (trap 2)."""
+    solution = load(solver)(infeasible(), SolveOptions(10.0))
+    assert (solution.status, solution.values, solution.objective) == ("infeasible", None, None)
+
+
+@each_solver
+def test_bounds_that_cross_are_infeasible(solver: str) -> None:
+    """CP-SAT calls such a domain an invalid model, HiGHS warns; for us it is an answer."""
+    builder = ModelBuilder()
+    builder.add_variables(2, 1)
+    assert load(solver)(builder.build(), SolveOptions(1.0)).status == "infeasible"
+    builder = ModelBuilder()
+    builder.add_row(builder.add_variables(0, 9), [2], 3, 3)  # 2x = 3
+    assert load(solver)(builder.build(), SolveOptions(1.0)).status == "infeasible"
+
+
+@each_solver
+def test_empty_models(solver: str) -> None:
+    """A round without jobs is a model without variables; HiGHS knows a status of its own for it."""
+    builder = ModelBuilder()
+    builder.set_objective([], [], "max", offset=3)
+    solution = load(solver)(builder.build(), SolveOptions(1.0))
+    assert (solution.status, solution.objective, solution.bound) == ("optimal", 3, 3)
+    builder.add_rows([], [], [], [1], [2])
+    assert load(solver)(builder.build(), SolveOptions(1.0)).status == "infeasible"
+
+
+@each_solver
+def test_stopped_by_time(solver: str) -> None:
+    """What was found is returned, bounded on the right side, and the limit says why."""
+    model, news = hard(), []
+    solution = load(solver)(model, SolveOptions(0.5), news.append)
+    assert (solution.status, solution.limit) == ("feasible", "time")
+    assert model.is_feasible(solution.values)
+    assert solution.objective < solution.bound
+    assert solution.seconds < 1.5
+    objectives = [item.objective for item in news if item.values is not None]
+    bounds = [item.bound for item in news]
+    assert objectives == sorted(set(objectives)), "every report of values is a better one"
+    assert bounds == sorted(bounds, reverse=True)
+    assert objectives[-1] == solution.objective
+
+
+@each_solver
+def test_no_time_at_all(solver: str) -> None:
+    """CP-SAT's bound reads 0 when it has none, which would 'prove' nothing better than 0 for a maximum."""
+    solution = load(solver)(hard(), SolveOptions(1e-6))
+    assert solution.status in ("no_solution", "feasible")
+    assert solution.limit == "time"
+    assert solution.bound >= 10_000
+
+
+@each_solver
+def test_stop_event_ends_the_solve(solver: str) -> None:
+    """How the parent asks: the answer comes at once, with what there is."""
+    stop = threading.Event()
+    timer = threading.Timer(0.4, stop.set)
+    timer.start()
+    began = time.monotonic()
+    solution = load(solver)(hard(), SolveOptions(20.0), stop=stop)
+    assert time.monotonic() - began < 2.0
+    assert (solution.status, solution.limit) == ("feasible", "user")
+
+
+@each_solver
+def test_a_feasible_hint_is_never_lost(solver: str) -> None:
+    """Solvers drop complete hints (trap 11); the reading keeps them."""
+    model = hard()
+    found = load(solver)(model, SolveOptions(0.4))
+    again = load(solver)(model, SolveOptions(1e-3, hint=found.values))
+    assert again.status == "feasible"
+    assert again.objective >= found.objective
+
+
+@each_solver
+def test_hints_that_do_not_fit(solver: str) -> None:
+    """An infeasible hint is only a suggestion; one of the wrong size is a mistake."""
+    assert load(solver)(knapsack(), SolveOptions(5.0, hint=np.array([1, 1, 1]))).objective == 227
+    with pytest.raises(ValueError, match="hint"):
+        load(solver)(knapsack(), SolveOptions(5.0, hint=np.array([1, 1])))
+
+
+@each_solver
+def test_gap_is_not_a_proof(solver: str) -> None:
+    """Solvers call a solution within the gap optimal; we do not."""
+    solution = load(solver)(hard(), SolveOptions(20.0, gap=0.2))
+    assert (solution.status, solution.limit) == ("feasible", "none")
+    assert solution.objective < solution.bound <= 1.3 * solution.objective
+
+
+@each_solver
+def test_deterministic_runs_agree(solver: str) -> None:
+    """Cut by work, not by the clock: the same values, whatever else the machine does (trap 14)."""
+    options = SolveOptions(60.0, deterministic=True, work_limit=0.1, seed=3)
+    first, second = (load(solver)(hard(), options) for _ in range(2))
+    assert first.limit == second.limit == "work"
+    assert first.values.tolist() == second.values.tolist()
+    assert (first.objective, first.bound) == (second.objective, second.bound)
+
+
+@each_solver
+def test_unknown_extra_option(solver: str) -> None:
+    """A typing error is an error, not a silent default."""
+    with pytest.raises(BadInput, match="no_such_option"):
+        load(solver)(knapsack(), SolveOptions(1.0, extra=(("no_such_option", "1"),)))
+
+
+@each_solver
+def test_several_thread_counts_in_one_process(solver: str) -> None:
+    """HiGHS fails silently with objective 0 if its scheduler was made for another number (trap 8)."""
+    for threads in (1, 2, 1, 2):
+        assert load(solver)(knapsack(), SolveOptions(5.0, threads=threads)).objective == 227
+
+
+@each_solver
+def test_large_objectives_are_exact(solver: str) -> None:
+    """A unit beside 1e12 is a unit: floats that are cut, or gaps relative to the objective, would lose it."""
+    builder = ModelBuilder()
+    x = builder.add_variables(0, 1, count=3)
+    builder.add_row(x, 1, 0, 2)
+    builder.set_objective(x, [10**12, 10**12 + 1, 10**12 + 2], "max")
+    solution = load(solver)(builder.build(), SolveOptions(5.0))
+    assert (solution.status, solution.objective) == ("optimal", 2 * 10**12 + 3)
+
+
+def test_relaxation_with_certified_bound() -> None:
+    """The LP of the knapsack takes x, y and 2/3 of z: 60 + 100 + 80 + 7 = 247; a unit of weight is worth 4."""
+    model = knapsack()
+    solution = load("highs")(model, SolveOptions(5.0, relax=True))
+    assert (solution.status, solution.values, solution.objective) == ("optimal", None, None)
+    assert solution.bound == 247
+    assert solution.relaxed_values == pytest.approx([1, 1, 2 / 3])
+    assert solution.duals / model.row_divisor == pytest.approx([4])
+
+
+def test_relaxations_that_do_not_end_well() -> None:
+    """Infeasible is a status here too, and a relaxation without time still has the trivial bound."""
+    builder = ModelBuilder()
+    x = builder.add_variables(0, 1, count=2)
+    builder.add_row(x, 1, 3, 4)
+    assert load("highs")(builder.build(), SolveOptions(5.0, relax=True)).status == "infeasible"
+    solution = load("highs")(hard(columns=3000, rows=400), SolveOptions(1e-4, relax=True))
+    assert (solution.status, solution.limit) == ("no_solution", "time")
+    assert solution.bound is not None
+
+
+def test_cpsat_solves_no_relaxations() -> None:
+    """The message names who can."""
+    with pytest.raises(Unsupported, match="highs"):
+        load("cpsat")(knapsack(), SolveOptions(1.0, relax=True))
+
+
+def test_progress_without_values_repeats_the_objective() -> None:
+    """A reader of the stream needs no memory to draw a gap."""
+    news: list[Progress] = []
+    load("cpsat")(hard(), SolveOptions(0.5), news.append)
+    without = [item for item in news if item.values is None]
+    assert without
+    assert all(item.bound is not None for item in without)
