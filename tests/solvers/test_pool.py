@@ -1,0 +1,307 @@
+"""A solve in another process: nothing is lost, nothing is late, nothing is left behind."""
+
+import contextlib
+import dataclasses
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from solver_models import hard, infeasible, knapsack
+
+from placeopt.errors import Unsupported
+from placeopt.linear import ModelBuilder
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solvers.supervise import Runner
+
+LONG = SolveOptions(60.0)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Worker]:
+    """One worker for the tests that do not harm it."""
+    with Worker(preload=("highs", "cpsat")) as worker:
+        yield worker
+
+
+@pytest.fixture(params=["worker", "inprocess"])
+def runner(request: pytest.FixtureRequest, shared: Worker) -> Iterator[Runner]:
+    """Both places where solves run."""
+    if request.param == "worker":
+        yield shared
+    else:
+        with InProcess() as runner:
+            yield runner
+
+
+def within(seconds: float) -> float:
+    return time.monotonic() + seconds
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 3.0) -> bool:
+    """Wait for a condition, in small steps."""
+    end = time.monotonic() + seconds
+    while not (met := condition()) and time.monotonic() < end:
+        time.sleep(0.01)
+    return met
+
+
+def alive(pid: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    return False
+
+
+@pytest.mark.parametrize("solver", ["highs", "cpsat"])
+def test_answers(runner: Runner, solver: str) -> None:
+    """The same answers as without a process in between, statuses included, one after the other."""
+    solution = runner.solve(solver, knapsack(), LONG, deadline=within(20))
+    assert (solution.status, solution.objective, solution.values.tolist()) == ("optimal", 227, [0, 1, 1])
+    assert runner.solve(solver, infeasible(), LONG, deadline=within(20)).status == "infeasible"
+
+
+def test_relaxation_comes_through(runner: Runner) -> None:
+    """Duals and relaxed values, too."""
+    options = dataclasses.replace(LONG, relax=True)
+    solution = runner.solve("highs", knapsack(), options, deadline=within(20))
+    assert (solution.status, solution.bound) == ("optimal", 247)
+    assert solution.duals == pytest.approx([40])
+
+
+@pytest.mark.parametrize("solver", ["highs", "cpsat"])
+def test_deadline_is_kept_and_progress_comes_in_between(runner: Runner, solver: str) -> None:
+    """The solver's own limit is far away: it is the deadline that ends this."""
+    model, news = hard(), []
+    deadline = within(0.7)
+    solution = runner.solve(solver, model, LONG, deadline=deadline, on_progress=news.append)
+    assert time.monotonic() < deadline + 0.1
+    assert (solution.status, solution.limit) == ("feasible", "time")
+    assert model.is_feasible(solution.values)
+    assert solution.objective == max(item.objective for item in news if item.values is not None)
+    assert solution.bound >= solution.objective
+
+
+def test_cancel(runner: Runner) -> None:
+    """Somebody else decides that it is enough."""
+    enough = within(0.3)
+    solution = runner.solve("highs", hard(), LONG, deadline=within(20), cancel=lambda: time.monotonic() > enough)
+    assert time.monotonic() < enough + 0.6
+    assert (solution.status, solution.limit) == ("feasible", "user")
+
+
+def test_errors_of_a_solve_are_answers(runner: Runner) -> None:
+    """Whatever happens over there is told, not raised; the next solve works."""
+    wrong = dataclasses.replace(LONG, extra=(("no_such_option", "1"),))
+    solution = runner.solve("highs", knapsack(), wrong, deadline=within(20))
+    assert solution.status == "error"
+    assert "no_such_option" in solution.message
+    assert runner.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+
+
+def test_unsupported_is_refused_at_the_door(runner: Runner) -> None:
+    """Before a model is sent anywhere; the message names who can."""
+    with pytest.raises(Unsupported, match="highs"):
+        runner.solve("cpsat", knapsack(), dataclasses.replace(LONG, relax=True), deadline=within(1))
+    with pytest.raises(Unsupported, match="cpsat"):
+        runner.solve("nosuch", knapsack(), LONG, deadline=within(1))
+
+
+def test_what_a_callback_raises_ends_the_solve(runner: Runner) -> None:
+    """It is the caller's error, so the caller gets it, and the worker is free for the next."""
+
+    def fail(_: Progress) -> None:
+        raise RuntimeError("mine")
+
+    with pytest.raises(RuntimeError, match="mine"):
+        runner.solve("highs", hard(), LONG, deadline=within(20), on_progress=fail)
+    assert runner.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+
+
+def test_feasible_hint_survives_a_passed_deadline(runner: Runner) -> None:
+    """No time at all still returns what the caller brought."""
+    hint = np.array([1, 1, 0])
+    solution = runner.solve("cpsat", knapsack(), dataclasses.replace(LONG, hint=hint), deadline=within(-1))
+    assert (solution.status, solution.objective, solution.limit) == ("feasible", 167, "time")
+
+
+def test_what_solvers_print_does_not_corrupt_the_stream(shared: Worker) -> None:
+    """Protocol and standard output are different descriptors in the child."""
+    chatty = dataclasses.replace(LONG, extra=(("output_flag", "true"), ("log_to_console", "true")))
+    assert shared.solve("highs", knapsack(), chatty, deadline=within(20)).objective == 227
+    chatty = dataclasses.replace(LONG, extra=(("log_search_progress", "true"), ("log_to_stdout", "true")))
+    assert shared.solve("cpsat", knapsack(), chatty, deadline=within(20)).objective == 227
+
+
+def solve_and_hit(worker: Worker, hit: Callable[[int], None]) -> Solution:
+    """Solve, and do something to the child as soon as it has reported a solution."""
+    done = threading.Event()
+
+    def on_progress(progress: Progress) -> None:
+        if progress.values is not None and not done.is_set():
+            done.set()
+            hit(worker.pid)
+
+    return worker.solve("highs", hard(), LONG, deadline=within(1.5), on_progress=on_progress)
+
+
+def test_killed_child_loses_nothing() -> None:
+    """The kernel kills without warning: the last verified solution is the answer, the cause is named."""
+    with Worker() as worker:
+        solution = solve_and_hit(worker, lambda pid: os.kill(pid, signal.SIGKILL))
+        assert (solution.status, solution.limit) == ("feasible", "none")
+        assert "SIGKILL" in solution.message
+        assert hard().is_feasible(solution.values)
+        assert solution.bound >= solution.objective
+        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227, "a new child"
+
+
+def test_child_that_hangs_is_killed_at_the_deadline() -> None:
+    """It does not even listen; nor is it left behind, stopped."""
+    with Worker() as worker:
+        deadline = within(1.5)
+        child = []
+        solution = solve_and_hit(worker, lambda pid: (child.append(pid), os.kill(pid, signal.SIGSTOP)))
+        assert deadline - 0.1 < time.monotonic() < deadline + 0.15
+        assert (solution.status, solution.limit) == ("feasible", "time")
+        assert eventually(lambda: not alive(child[0]))
+
+
+def test_child_that_dies_while_idle_is_replaced() -> None:
+    """Between two rounds the memory killer may come by."""
+    with Worker() as worker:
+        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+        first = worker.pid
+        os.kill(first, signal.SIGKILL)
+        assert eventually(lambda: not os.path.exists(f"/proc/{first}")), "reaped, without anybody asking"
+        assert worker.solve("highs", knapsack(), LONG, deadline=within(20)).objective == 227
+        assert worker.pid != first
+
+
+def test_memory_limit() -> None:
+    """A cap on what the solve may add; the failure is an answer, and says memory."""
+    n = 200_000
+    builder = ModelBuilder()
+    x = builder.add_variables(0, 1, count=n)
+    builder.add_rows(np.arange(n) // 10, x, 1, np.zeros(n // 10, dtype=np.int64), 3)
+    builder.set_objective(x, np.arange(n) % 17, "max")
+    with Worker() as worker:
+        options = dataclasses.replace(LONG, memory_limit_mib=1)
+        solution = worker.solve("cpsat", builder.build(), options, deadline=within(10))
+        assert solution.limit == "memory", solution
+        assert solution.status in ("error", "feasible")
+        assert worker.solve("cpsat", knapsack(), LONG, deadline=within(20)).objective == 227
+
+
+def test_worker_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No interpreter, or one without this library: an answer with the reason, not an exception."""
+    for executable, reason in (("/no/such/python", "No such file"), ("/bin/false", "could not start")):
+        monkeypatch.setattr(sys, "executable", executable)
+        with Worker() as worker:
+            solution = worker.solve("highs", knapsack(), LONG, deadline=within(5))
+        assert solution.status == "error"
+        assert reason in solution.message
+
+
+def test_large_model_does_not_block_past_the_deadline() -> None:
+    """A pipe holds 64 KiB; a child that does not read must not hold up the parent."""
+    builder = ModelBuilder()
+    x = builder.add_variables(0, 1, count=500_000)
+    builder.set_objective(x, 1, "max")
+    model = builder.build()
+    with Worker() as worker:
+        worker.solve("highs", knapsack(), LONG, deadline=within(20))
+        os.kill(worker.pid, signal.SIGSTOP)
+        deadline = within(0.3)
+        solution = worker.solve("highs", model, LONG, deadline=deadline)
+        assert time.monotonic() < deadline + 0.15
+        assert (solution.status, solution.limit, solution.bound) == ("no_solution", "time", 500_000)
+
+
+def test_close_is_idempotent_and_leaves_nothing() -> None:
+    """No process, no zombie, no thread; not even when nobody closes."""
+    threads = threading.active_count()
+    worker = Worker()
+    worker.close()
+    worker.start()
+    pid = worker.pid
+    worker.close()
+    worker.close()
+    assert not os.path.exists(f"/proc/{pid}")
+    assert threading.active_count() == threads
+    forgotten = Worker()
+    forgotten.start()
+    pid = forgotten.pid
+    del forgotten
+    gc.collect()
+    assert eventually(lambda: not os.path.exists(f"/proc/{pid}"))
+    assert eventually(lambda: threading.active_count() == threads)
+
+
+def test_ctrl_c_returns_the_best_so_far() -> None:
+    """KeyboardInterrupt in the parent ends the solve, not the program (trap 12)."""
+    with Worker() as worker:
+        worker.solve("cpsat", knapsack(), LONG, deadline=within(20))
+        timer = threading.Timer(0.4, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        began = time.monotonic()
+        solution = worker.solve("cpsat", hard(), LONG, deadline=within(20))
+        assert time.monotonic() - began < 1.5
+        assert (solution.status, solution.limit) == ("feasible", "user")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_child_dies_with_its_parent(how: signal.Signals) -> None:
+    """In the middle of a solve, and without the parent having a chance to tidy up (trap 13)."""
+    code = f"""
+import sys, time
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from solver_models import hard
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import SolveOptions
+worker = Worker()
+worker.start()
+print(worker.pid, flush=True)
+worker.solve("highs", hard(), SolveOptions(60.0), deadline=time.monotonic() + 60,
+             on_progress=lambda _: print("solving", flush=True))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    with parent:
+        child = int(parent.stdout.readline())
+        assert parent.stdout.readline() == "solving\n"
+        assert alive(child)
+        parent.send_signal(how)
+        parent.wait()
+        assert eventually(lambda: not alive(child))
+
+
+def test_second_thread_waits_its_turn(shared: Worker) -> None:
+    """One solve at a time; who waits too long gets an answer that says so."""
+    results = []
+    busy = threading.Thread(target=lambda: results.append(shared.solve("highs", hard(), LONG, deadline=within(0.8))))
+    busy.start()
+    time.sleep(0.2)
+    solution = shared.solve("highs", knapsack(), LONG, deadline=within(0.1))
+    assert (solution.status, solution.limit) == ("no_solution", "time")
+    assert "busy" in solution.message
+    assert shared.solve("highs", knapsack(), LONG, deadline=within(10)).objective == 227
+    busy.join()
+    assert results[0].status == "feasible"
+
+
+def test_a_solver_late_on_its_own_limit_is_ended(shared: Worker) -> None:
+    """The deadline may be far, the caller's time limit counts as well (trap 10)."""
+    began = time.monotonic()
+    solution = shared.solve("highs", hard(), SolveOptions(0.3), deadline=within(30))
+    assert time.monotonic() - began < 1.4
+    assert (solution.status, solution.limit) == ("feasible", "time")
+    assert shared.solve("highs", knapsack(), LONG, deadline=float("inf")).objective == 227
