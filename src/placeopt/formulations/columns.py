@@ -48,7 +48,7 @@ def add_columns(
     cell_size = np.array([len(gpus) for gpus in cells], dtype=np.int64)
     for u, jobs in enumerate(units):
         for option in problem.options_of(jobs[0]):
-            nodes, per_node = _room(state, option)
+            nodes, per_node = room_on_nodes(state, option)
             if int(per_node.sum()) < options.bundles[option]:
                 continue
             s, size = len(start_unit), len(jobs)
@@ -107,7 +107,7 @@ def _usable_cells(state: State, option: int, cell_gpu: IntArray) -> np.ndarray:
     return usable
 
 
-def _room(state: State, option: int) -> tuple[IntArray, IntArray]:
+def room_on_nodes(state: State, option: int) -> tuple[IntArray, IntArray]:
     """Return the nodes that can take a bundle of ``option``, and how many each could at most by any one resource."""
     problem, options = state.problem, state.problem.options
     workers = int(options.bundle_workers[option])

