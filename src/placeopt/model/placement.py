@@ -43,7 +43,7 @@ class Assignment(Record):
         low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli
         for gpu, milli in self.gpus.items():
             if not low <= milli <= high:
-                return f"gpus.{gpu}: {milli} milli, the option's demand is {low} to {high}"
+                return f'gpus["{gpu}"]: {milli} milli, the demand of the option is {low} to {high}'
         count = len(self.workers)
         if self.cpu_millicores != count * demand.cpu_millicores:
             return f"cpu_millicores: {self.cpu_millicores}, expected {count} workers x {demand.cpu_millicores}"

@@ -1,0 +1,170 @@
+"""
+Instances and plans as JSON documents: strict when read, stable when written.
+
+Reading goes over the text twice: once for what a JSON reader lets pass in silence (keys that stand twice, NaN), once
+through the strict records of `placeopt.model`. Whatever is wrong becomes one `BadInput` that names the file, the path
+inside it, the value and what was expected.
+"""
+
+import gc
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TypeVar
+
+from pydantic import ValidationError
+
+from placeopt.errors import BadInput
+from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
+from placeopt.formats.files import MAX_BYTES, label, read_bytes, write_bytes
+from placeopt.model import Instance, Plan
+from placeopt.model.base import Record
+
+Document = TypeVar("Document", Instance, Plan)
+UTF8_BOM = b"\xef\xbb\xbf"
+
+
+def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
+    """
+    Read an instance from ``.json``, ``.json.gz`` or ``-``.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read or is not a valid instance; at most 20 faults are shown, the others counted.
+    """
+    return loads(Instance, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+
+
+def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
+    """Read a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
+    return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+
+
+def write_instance(path: str | os.PathLike[str], instance: Instance) -> None:
+    """Write an instance, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
+    write_bytes(path, dumps(instance))
+
+
+def write_plan(path: str | os.PathLike[str], plan: Plan) -> None:
+    """Write a plan, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
+    write_bytes(path, dumps(plan))
+
+
+def loads(kind: type[Document], data: bytes | str, *, source: str = "document") -> Document:
+    """
+    Read an instance or a plan from text.
+
+    Parameters
+    ----------
+    kind
+        `Instance` or `Plan`.
+    data
+        JSON in UTF-8, with or without byte order mark.
+    source
+        What messages call it, the file's name as a rule.
+
+    Raises
+    ------
+    BadInput
+        If ``data`` is not a valid document of that kind.
+    """
+    text = data if isinstance(data, str) else _decode(data, source)
+    with _no_collection():
+        _refuse_what_json_lets_pass(text, source)
+        try:
+            return kind.model_validate_json(text)
+        except ValidationError as error:
+            fault = validation_fault(kind, error, source)
+    raise fault
+
+
+def dumps(document: Instance | Plan) -> bytes:
+    """
+    Write an instance or a plan as JSON, one job, node or placement a line.
+
+    An instance leaves out what is at its default, except the version of the format; a plan leaves out nothing. The
+    same document gives the same bytes.
+    """
+    return (_layout(document, "", sparse=isinstance(document, Instance)) + "\n").encode()
+
+
+def _decode(data: bytes, source: str) -> str:
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\x00" in data[:4]:
+        raise BadInput(f"{source}: not UTF-8 but UTF-16 or UTF-32, or no text at all; save it as UTF-8")
+    try:
+        return data.removeprefix(UTF8_BOM).decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{source}: not UTF-8: byte {data[error.start]:#04x} at offset {error.start}; save it as UTF-8"
+        ) from None
+
+
+def _refuse_what_json_lets_pass(text: str, source: str) -> None:
+    """Refuse text that is no JSON, keys that stand twice, and NaN; all of it without keeping what is read."""
+    try:
+        json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise syntax_fault(error, text, source) from None
+    except (_Suspect, ValueError):  # a plain ValueError is an integer of thousands of digits
+        raise find_fault(text, source) from None
+
+
+class _Suspect(Exception):
+    """There is a fault that the slow search locates."""
+
+
+def _no_duplicates(pairs: list[tuple[str, object]]) -> None:
+    if len(pairs) > 1 and len(dict(pairs)) != len(pairs):
+        raise _Suspect
+
+
+def _no_constant(_: str) -> NoReturn:
+    raise _Suspect
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """
+    Pause cyclic garbage collection: it would walk all records again and again while they are made (half the time).
+
+    Safe with threads: collection is switched on again by whoever found it on, at worst while another still reads.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _layout(record: Record, indent: str, *, sparse: bool) -> str:
+    """Lay out a record: a field a line, and for a list of records an element a line."""
+    inner = indent + "  "
+    lines = []
+    for name, field in type(record).model_fields.items():
+        value = getattr(record, name)
+        stays = name == "format_version" or field.is_required() or not sparse
+        if not stays and value == field.default:
+            continue
+        if isinstance(value, tuple) and value and isinstance(value[0], Record):
+            items = ",\n".join(f"{inner}  {_compact(item, sparse=sparse)}" for item in value)
+            text = f"[\n{items}\n{inner}]"
+        elif isinstance(value, Record) and not indent:
+            text = _layout(value, inner, sparse=sparse)
+        else:
+            text = _field(record, name, sparse=sparse and not stays)
+        lines.append(f'{inner}"{field.alias or name}": {text}')
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}" if lines else "{}"
+
+
+def _compact(record: Record, *, sparse: bool) -> str:
+    return record.model_dump_json(by_alias=True, exclude_defaults=sparse)
+
+
+def _field(record: Record, name: str, *, sparse: bool) -> str:
+    """Dump one field as pydantic does within the record, without the record around it."""
+    dumped = record.model_dump_json(by_alias=True, exclude_defaults=sparse, include={name})
+    return dumped[dumped.index(":") + 1 : -1] if dumped != "{}" else "{}"

@@ -1,0 +1,218 @@
+"""What is wrong with a document, in words: path inside the file, value, what was expected."""
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from pydantic import ValidationError
+
+from placeopt.errors import BadInput
+from placeopt.model import FORMAT_VERSION
+from placeopt.model.base import Id, Name, Record
+
+SHOWN = 20
+"""Faults shown of one file; the others are counted."""
+
+HUGE_DIGITS = 4300
+"""Python refuses to convert longer integers."""
+
+_RELATIVE_PATH = re.compile(r'^((?:[a-z_]\w*)(?:\.[a-z_]\w*|\[\d+\]|\["[^"]*"\])*): (.*)$', re.DOTALL)
+_PATTERNS = {
+    metadata.pattern: words
+    for annotation, words in (
+        (Id, "1 to 253 characters without white space"),
+        (Name, "1 to 253 characters on one line"),
+    )
+    for metadata in annotation.__metadata__
+}
+_WORDS = {
+    "int_type": "a whole number, without quotes, fraction or unit",
+    "int_from_float": "a whole number, without fraction",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "string_unicode": "text that is valid Unicode",
+    "string_too_short": "a text that is not empty",
+    "model_type": "an object {...}",
+    "dict_type": "an object {...}",
+    "tuple_type": "an array [...]",
+    "missing": "it, but it is missing",
+}
+
+
+def path_text(path: Iterable[str | int]) -> str:
+    """Write a path as ``jobs[3].node_selector["a b"]``."""
+    text = ""
+    for step in path:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif re.fullmatch(r"[A-Za-z_]\w*", step):
+            text += f".{step}" if text else step
+        else:
+            text += f"[{json.dumps(step)}]"
+    return text
+
+
+def value_text(value: object) -> str:
+    """Write a value as JSON has it, shortened to what fits into a line."""
+    if isinstance(value, dict):
+        return "an object" if value else "an empty object"
+    if isinstance(value, list | tuple):
+        return f"an array of {len(value)}" if value else "an empty array"
+    text = json.dumps(value[:60] if isinstance(value, str) else value)
+    return text if len(text) <= 62 else f"{text[:58]} ..."
+
+
+def bad_input(source: str, faults: list[str], count: int) -> BadInput:
+    """Put the faults of one file into one error: the first `SHOWN`, and how many there are."""
+    if count == 1:
+        return BadInput(f"{source}: {faults[0]}")
+    more = f", the first {SHOWN} are" if count > SHOWN else ""
+    return BadInput("\n  ".join([f"{source}: {count} faults{more}:", *faults[:SHOWN]]))
+
+
+def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> BadInput:
+    """Say where text stops being JSON."""
+    if isinstance(error, RecursionError):
+        return BadInput(f"{source}: nested too deeply; no document of placeopt is deeper than 12 levels")
+    if not text.strip():
+        return BadInput(f"{source}: empty, expected a JSON object")
+    if not isinstance(error, json.JSONDecodeError):
+        return BadInput(f"{source}: not JSON: {error}")
+    where = f"line {error.lineno} column {error.colno}"
+    if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
+        return BadInput(f"{source}: {where}: the file ends too early: {error.msg}; is it cut off?")
+    near = value_text(text[error.pos : error.pos + 20])
+    return BadInput(f"{source}: {where}: not JSON: {error.msg}, near {near}")
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object with all its keys, also those that stand twice."""
+
+
+class _Refused:
+    """A value that JSON knows nothing of, or that is too long to be a number."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text if len(text) < 30 else f"{text[:20]}... ({len(text)} digits)"
+
+
+def find_fault(text: str, source: str) -> BadInput:
+    """Locate the keys that stand twice, NaN, infinities and endless integers that the fast reading met."""
+    try:
+        document = json.loads(
+            text,
+            object_pairs_hook=_Pairs,
+            parse_constant=_Refused,
+            parse_int=lambda digits: _Refused(digits) if len(digits) >= HUGE_DIGITS else 0,
+        )
+    except (ValueError, RecursionError) as error:
+        return syntax_fault(error, text, source)
+    faults: list[str] = []
+    todo: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
+    while todo:
+        path, value = todo.pop()
+        steps: list[tuple[str | int, Any]] = []
+        if isinstance(value, _Pairs):
+            seen: set[str] = set()
+            for key, _ in value:
+                if key in seen:
+                    faults.append(f"{path_text((*path, key))}: the key stands twice; which one counts is not defined")
+                seen.add(key)
+            steps = list(value)
+        elif isinstance(value, list):
+            steps = list(enumerate(value))
+        elif isinstance(value, _Refused):
+            faults.append(f"{path_text(path) or 'document'}: {value.text}, expected a number in range")
+        todo.extend(((*path, step), inner) for step, inner in reversed(steps))
+    return bad_input(source, faults, len(faults))
+
+
+def validation_fault(kind: type[Record], error: ValidationError, source: str) -> BadInput:
+    """Turn what the model refuses into one error."""
+    errors = error.errors(include_url=False)
+    for fault in errors:
+        if fault["loc"] == ("format_version",):
+            return BadInput(
+                f"{source}: format_version: {value_text(fault['input'])}, this version of placeopt reads "
+                f"{FORMAT_VERSION}; was the file written by a later one?"
+            )
+    # A list with a bad element also counts as too short: pydantic drops the element first.
+    bad = {fault["loc"][:end] for fault in errors for end in range(len(fault["loc"]))}
+    errors = [fault for fault in errors if fault["type"] != "too_short" or fault["loc"] not in bad]
+    return bad_input(source, [_fault_text(kind, fault) for fault in errors[:SHOWN]], len(errors))
+
+
+def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
+    loc: tuple[str | int, ...] = fault["loc"]
+    context: Mapping[str, Any] = fault.get("ctx", {})
+    if loc and loc[-1] == "[key]":
+        return f"{path_text(loc[:-1])}: the key {value_text(fault['input'])}, expected {_expected(fault, context)}"
+    path = path_text(loc)
+    if fault["type"] == "value_error":
+        message = str(context.get("error", fault["msg"]))
+        relative = _RELATIVE_PATH.match(message)
+        if relative:
+            return f"{_join(path, relative[1])}: {relative[2]}"
+        return f"{path or 'document'}: {message}"
+    if fault["type"] == "json_invalid":
+        return f"document: not JSON: {context.get('error', fault['msg'])}"
+    if fault["type"] == "missing":
+        return f"{path}: is missing"
+    if fault["type"] == "extra_forbidden":
+        return f"{path}: unknown field{_suggestion(kind, loc)}"
+    return f"{path or 'document'}: {value_text(fault['input'])}, expected {_expected(fault, context)}"
+
+
+def _expected(fault: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    kind = fault["type"]
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if kind == "greater_than_equal":
+        return f"at least {context['ge']}"
+    if kind == "less_than_equal":
+        return f"at most {context['le']}"
+    if kind in ("too_long", "too_short"):
+        bound = "at most" if kind == "too_long" else "at least"
+        return f"{bound} {context.get('max_length', context.get('min_length'))} entries"
+    if kind == "string_too_long":
+        return f"at most {context['max_length']} characters"
+    if kind == "string_pattern_mismatch":
+        return _PATTERNS.get(context["pattern"], f"text that matches {context['pattern']}")
+    return str(fault["msg"]).removeprefix("Input should be ")
+
+
+def _join(path: str, relative: str) -> str:
+    return f"{path}.{relative}" if path else relative
+
+
+def _suggestion(kind: type[Record], loc: tuple[str | int, ...]) -> str:
+    """Name the field that was probably meant, or the kind of document that was probably given."""
+    if loc in (("placements",), ("cluster",)):
+        return f"; this looks like {'a plan' if loc == ('placements',) else 'an instance'}, not the file asked for"
+    record: type[Record] | None = kind
+    for step in loc[:-1]:
+        if isinstance(step, str) and record is not None:
+            record = _record_in(_fields(record).get(step))
+    if record is None:
+        return ""
+    close = difflib.get_close_matches(str(loc[-1]), _fields(record), n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(_fields(record))}"
+
+
+def _fields(record: type[Record]) -> dict[str, Any]:
+    return {field.alias or name: field.annotation for name, field in record.model_fields.items()}
+
+
+def _record_in(annotation: Any) -> type[Record] | None:
+    """Find the record inside ``tuple[Annotated[Record, ...], ...] | None`` and the like."""
+    if isinstance(annotation, type) and issubclass(annotation, Record):
+        return annotation
+    for inner in get_args(annotation):
+        found = _record_in(inner)
+        if found is not None:
+            return found
+    return None

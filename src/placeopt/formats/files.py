@@ -1,0 +1,154 @@
+"""
+Bytes in and out: plain and gzip files and the standard streams, bounded when read, all or nothing when written.
+"""
+
+import gzip
+import io
+import os
+import secrets
+import stat
+import sys
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+from placeopt.errors import BadInput
+
+MAX_BYTES = 2 << 30
+"""Most that is read from one file, after decompression."""
+STANDARD_STREAM = "-"
+GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 1 << 20
+
+
+def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> bytes:
+    """
+    Read a whole file, decompressed if it is gzip.
+
+    Parameters
+    ----------
+    path
+        A file, or ``-`` for the standard input. Whether it is gzip is told by its first bytes, not by its name.
+    max_bytes
+        Bound on the bytes returned. Nothing beyond is decompressed, so a gzip bomb costs no more than this.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read, is larger than ``max_bytes``, or is a damaged gzip file.
+    """
+    name = os.fspath(path)
+    try:
+        if name == STANDARD_STREAM:
+            return _read_stream(sys.stdin.buffer, label(name), max_bytes)
+        with open(name, "rb") as stream:
+            return _read_stream(stream, name, max_bytes)
+    except OSError as error:
+        raise BadInput(f"{label(name)}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:  # a NUL byte in the name
+        raise BadInput(f"{name!r}: no file name: {error}") from None
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    """
+    Write a whole file or none: on any failure, or when interrupted, the target is as it was before.
+
+    A temporary file beside the target is written, synced and renamed over it. An existing target keeps its
+    permissions; a link is followed. Standard output (``-``) and devices such as ``/dev/null`` are written directly.
+    A name that ends in ``.gz`` is compressed, the same bytes to the same file every time.
+
+    Raises
+    ------
+    BadInput
+        If the target cannot be written: no such folder, no permission, no space.
+    """
+    name = os.fspath(path)
+    try:
+        if name == STANDARD_STREAM:
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            return
+        if name.endswith(".gz"):
+            data = compress(data)
+        _write_file(Path(os.path.realpath(name)), data)
+    except OSError as error:
+        raise BadInput(f"{label(name)}: cannot be written: {error.strerror or error}") from None
+    except ValueError as error:
+        raise BadInput(f"{name!r}: no file name: {error}") from None
+
+
+def compress(data: bytes) -> bytes:
+    """Compress as gzip without name and time, so that equal content gives equal files."""
+    packed = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=packed, compresslevel=6, mtime=0) as stream:
+        stream.write(data)
+    return packed.getvalue()
+
+
+def label(name: str) -> str:
+    """Name a file for a message."""
+    return "standard stream '-'" if name == STANDARD_STREAM else name
+
+
+def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
+    data = _read_bounded(stream, name, max_bytes)
+    if not data.startswith(GZIP_MAGIC):
+        return data
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data), mode="rb") as unpacked:
+            return _read_bounded(unpacked, name, max_bytes)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadInput(f"{name}: damaged gzip file: {error}") from None
+
+
+def _read_bounded(stream: BinaryIO | gzip.GzipFile, name: str, max_bytes: int) -> bytes:
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := stream.read(min(_CHUNK, max_bytes + 1 - size)):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > max_bytes:
+            raise BadInput(f"{name}: larger than {max_bytes} bytes; split it, or raise the limit")
+    return b"".join(chunks)
+
+
+def _write_file(target: Path, data: bytes) -> None:
+    mode = None
+    if target.exists():
+        mode = target.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(None, "is a folder")
+        if not stat.S_ISREG(mode):
+            with open(target, "wb") as device:
+                device.write(data)
+            return
+        if not os.access(target, os.W_OK):  # a rename would replace even a read-only file
+            raise PermissionError(None, "permission denied")
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o666)
+    try:
+        with open(descriptor, "wb") as stream:
+            if mode is not None:
+                os.fchmod(descriptor, stat.S_IMODE(mode))
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable; file systems that cannot sync a folder do without."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError:
+        return
+    finally:
+        os.close(descriptor)
