@@ -236,14 +236,14 @@ def test_close_is_idempotent_and_leaves_nothing() -> None:
     worker.close()
     worker.close()
     assert not os.path.exists(f"/proc/{pid}")
-    assert threading.active_count() == threads
+    assert eventually(lambda: threading.active_count() <= threads)
     forgotten = Worker()
     forgotten.start()
     pid = forgotten.pid
     del forgotten
     gc.collect()
     assert eventually(lambda: not os.path.exists(f"/proc/{pid}"))
-    assert eventually(lambda: threading.active_count() == threads)
+    assert eventually(lambda: threading.active_count() <= threads)
 
 
 def test_ctrl_c_returns_the_best_so_far() -> None:

@@ -5,7 +5,7 @@ Models are passed as arrays, in 0.05 s per million non-zeros.
 
 Work is counted, for integer models, in the points at which HiGHS asks whether to go on: they fall in the same order
 whenever it runs on one thread, in the root node too, which a limit on nodes would leave unbounded. For relaxations
-it is counted in simplex iterations. A unit is about a second of a small model for either.
+it is counted in simplex iterations. A unit is of the order of a second of a small model for either.
 """
 
 import threading
@@ -24,6 +24,8 @@ from placeopt.solvers.result import Limit, Solution, SolveOptions, Status
 
 MAX_COEFFICIENT = 10**15
 """HiGHS refuses larger ones."""
+NOISE = 1e-9
+"""Relative error granted to two floats that HiGHS calls equal."""
 POINTS_PER_WORK = 400
 ITERATIONS_PER_WORK = 10_000
 
@@ -86,13 +88,14 @@ def solve(
         status = solver.run()
         if status == HighsStatus.kError:
             return reading.conclude("error", message=f"HiGHS failed: {solver.getModelStatus().name}")
-        conclude = _relaxed if options.relax else _integer
-        return conclude(reading, solver, options, watch.limit)
+        if options.relax:
+            return _relaxed(reading, solver, watch.limit)
+        return _integer(reading, solver, watch.limit, options)
     finally:
         solver.clear()
 
 
-def _integer(reading: Reading, solver: Any, options: SolveOptions, interrupted_by: Limit) -> Solution:
+def _integer(reading: Reading, solver: Any, interrupted_by: Limit, options: SolveOptions) -> Solution:
     """Status first; values only if HiGHS calls them feasible, and then they are verified."""
     status, info = solver.getModelStatus(), solver.getInfo()
     if status in _INFEASIBLE:
@@ -115,15 +118,14 @@ def _proven(reading: Reading, dual: float, options: SolveOptions) -> int | None:
     objective = reading.objective
     if objective is not None and options.gap == 0:
         distance = dual - objective if reading.model.sense == "max" else objective - dual
-        if -LOOSE * max(1, abs(objective)) <= distance < 1:
+        if -max(LOOSE, NOISE * abs(objective)) <= distance < 1:
             return objective
     reading.offer_bound(dual)
     return None
 
 
-def _relaxed(reading: Reading, solver: Any, options: SolveOptions, interrupted_by: Limit) -> Solution:
+def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit) -> Solution:
     """The relaxation: values and duals as they are, and the bound that the duals prove."""
-    del options
     status, solution = solver.getModelStatus(), solver.getSolution()
     if status in _INFEASIBLE:
         return Solution("infeasible", seconds=reading.seconds)

@@ -8,6 +8,7 @@ meet.
 """
 
 import math
+import threading
 import time
 from collections.abc import Callable
 
@@ -28,6 +29,8 @@ class Reading:
     """
     Collects verified solutions and safe bounds of one solve, and draws the conclusion.
 
+    Solvers may report from several threads at once.
+
     Parameters
     ----------
     model
@@ -45,6 +48,7 @@ class Reading:
         self.bound = trivial_bound(model)
         self._sign = 1 if model.sense == "max" else -1
         self._gap = options.gap
+        self._lock = threading.Lock()
         self._began = time.monotonic()
         self._on_progress = on_progress
         if options.hint is not None:
@@ -84,9 +88,10 @@ class Reading:
         if not self.model.is_feasible(found):
             return False
         objective = self.model.objective_value(found)
-        if self.objective is None or self._better(objective, self.objective):
-            self.values, self.objective = found, objective
-            self._report(found)
+        with self._lock:
+            if self.objective is None or self._better(objective, self.objective):
+                self.values, self.objective = found, objective
+                self._report(found)
         return True
 
     def offer_bound(self, bound: float, tolerance: float = LOOSE) -> None:
@@ -95,9 +100,10 @@ class Reading:
             return
         slack = tolerance * max(1.0, abs(bound))
         safe = self._sign * math.floor(self._sign * bound + slack)
-        if self._better(self.bound, safe):
-            self.bound = safe
-            self._report(None)
+        with self._lock:
+            if self._better(self.bound, safe):
+                self.bound = safe
+                self._report(None)
 
     def conclude(
         self, claim: Status, limit: Limit = "none", message: str = "", *, bound: int | None = None
