@@ -35,7 +35,7 @@ SEEDS = (0, 1, 2)
 TINY_JOBS = 20
 CLASSES = ROOT / "src" / "placeopt" / "generate" / "openb_classes.csv"
 CLASSES_HEAD = """\
-# GPU pods by class, counted by bench/make_instances.py from openb_pod_list_default.csv (Alibaba cluster-trace-gpu-v2023).
+# GPU pods of Alibaba's cluster-trace-gpu-v2023 by class: bench/make_instances.py, from openb_pod_list_default.csv.
 # Source: hkust-adsl/kubernetes-scheduler-simulator, commit 8f3d6417353c, data/csv. Licence: Apache-2.0.
 gpus,gpu_milli,cpu_millicores,memory_mib,pods
 """

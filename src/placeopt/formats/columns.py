@@ -5,6 +5,7 @@ Rows that differ only in plain fields of the job (id, user, arrival and the like
 the strict checks of the model are paid per distinct row and not per job.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
@@ -264,7 +265,11 @@ def _values(table: str, column: str, value: Any) -> list[Any]:
 def _plain_type(item: Any) -> Any:
     if isinstance(item, np.generic):
         return item.item()
-    return tuple(map(_plain_type, item)) if isinstance(item, list | tuple | np.ndarray) else item
+    if isinstance(item, list | tuple | np.ndarray):
+        plain = tuple(map(_plain_type, item))
+        unchanged = type(item) is tuple and all(map(operator.is_, plain, item))
+        return item if unchanged else plain  # the same object, so that rows that share one still do
+    return item
 
 
 def _keys(values: list[Any]) -> list[Any]:

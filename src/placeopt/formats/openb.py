@@ -146,7 +146,7 @@ def _read_nodes(path: Path) -> list[_Node]:
 
 
 def _read_pods(path: Path) -> list[Job]:
-    options: dict[tuple[int, int, int, int, str], tuple[Option, ...]] = {}  # pods alike share theirs
+    options: dict[tuple[int, int, int, int, str], Option] = {}  # pods alike share theirs
     jobs = []
     for row in _rows(path, "name", MAX_JOBS, [POD_COLUMNS, POD_COLUMNS_SHORT]):
         gpus = row.integer("num_gpu", 0, 1024)
@@ -163,13 +163,13 @@ def _read_pods(path: Path) -> list[Job]:
             demand = Demand(
                 gpus=gpus, gpu_milli=milli or 1000, gpu_models=models, cpu_millicores=cpu, memory_mib=memory
             )
-            options[key] = (Option(demand=demand, value=gpus * milli or 1),)
+            options[key] = Option(demand=demand, value=gpus * milli or 1)
         jobs.append(
             Job(
                 id=row.text("name"),
                 kind=KIND_BY_QOS.get(row.text("qos"), "training") if gpus else "cpu",
                 arrival_ms=1000 * row.integer("creation_time", 0, 10**10) if row.has("creation_time") else 0,
-                options=options[key],
+                options=(options[key],),
             )
         )
     return jobs

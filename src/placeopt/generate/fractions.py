@@ -17,15 +17,15 @@ from placeopt.generate.uniform import (
     NODES_PER_RACK,
 )
 from placeopt.generate.worth import worth
-from placeopt.model import Instance
-from placeopt.model.policy import Fragmentation, Policy, Weights
+from placeopt.model import Instance, Policy
+from placeopt.model.policy import Weights
 
 
 def fractions(size: Size) -> Instance:
     """
     GPU shares of the 20 sizes of openb, single GPUs and whole jobs: filling GPUs without a remainder is the difficulty.
 
-    Nodes as in ``uniform``. Sizes are drawn as often as openb's default list has GPU pods of them: 58 % one GPU, 41 %
+    Nodes as in ``uniform``. Sizes are drawn as often as openb's default list has GPU pods of them: 55 % one GPU, 44 %
     shares of 50 to 810 GPU-milli, 1 % jobs of 2, 4 or 8 GPUs on one node (of a node's GPUs at most). CPU and memory
     are in proportion and never bind; no communication, no profiles. The policy weighs fragmentation only.
     """
@@ -45,10 +45,6 @@ def fractions(size: Size) -> Instance:
         }
         return columns | worth(rng, gpus * milli)
 
-    policy = Policy(
-        name="fragmentation",
-        weights=Weights(communication=0, interference=0, fragmentation=1000),
-        fragmentation=Fragmentation(level_weights={"socket": 1, "node": 1, "rack": 1}),
-    )
+    policy = Policy(name="fragmentation", weights=Weights(communication=0, interference=0, fragmentation=1000))
     cluster = racks(machine, size.nodes, NODES_PER_RACK)
     return assemble("fractions", size, rng, cluster, draw, profiles=False, policy=policy)
