@@ -3,5 +3,6 @@
 from placeopt.formulations.assignment import add_assignment
 from placeopt.formulations.counts import add_counts
 from placeopt.formulations.decode import decode
+from placeopt.formulations.encode import encode
 
-__all__ = ["add_assignment", "add_counts", "decode"]
+__all__ = ["add_assignment", "add_counts", "decode", "encode"]

@@ -31,6 +31,7 @@ def greedy(
     score: str = "stranding",
     *,
     deadline: float = float("inf"),
+    cancelled: Callable[[], bool] | None = None,
     stop_at_first_failure: bool = False,
 ) -> GreedyResult:
     """
@@ -44,6 +45,8 @@ def greedy(
         Name in ``SCORES``.
     deadline
         Of ``time.monotonic()``: what is not reached by then waits.
+    cancelled
+        Asked now and then; true ends the pass like the deadline.
     stop_at_first_failure
         Whether the queue blocks behind a job that does not fit (strict first come, first served).
 
@@ -55,10 +58,10 @@ def greedy(
     candidates = Candidates(state, SCORES[score](problem))
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
-        if position % CLOCK_EVERY == 0 and time.monotonic() >= deadline:
+        if position % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         k = int(problem.job_class[job])
-        placement = None if k in hopeless else _place(candidates, job)
+        placement = None if k in hopeless else place(candidates, job)
         if placement is None:
             hopeless.add(k)
             if stop_at_first_failure:
@@ -70,7 +73,8 @@ def greedy(
     return GreedyResult(state.allocation(), ())
 
 
-def _place(candidates: Candidates, job: int) -> Placement | None:
+def place(candidates: Candidates, job: int) -> Placement | None:
+    """Return the best placement that every rule allows for a job that is nowhere yet, or None if none is found."""
     problem = candidates.problem
     by_value = sorted(problem.options_of(job), key=lambda o: -int(problem.options.value[o]))
     for option in by_value:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Instance, Job, Option, Policy, Running
+from placeopt.model import Instance, Job, Option, Policy
+from placeopt.model import Placement as PlacementRecord
 from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, Level, Options, Problem
 from placeopt.problem.placement import Placement
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -379,12 +380,19 @@ def _running(instance: Instance, problem: Problem) -> dict[int, Placement]:
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     return {
-        jobs[running.job]: _running_placement(running, problem, jobs[running.job], nodes)
-        for running in instance.running
+        jobs[running.job]: running_placement(running, problem, jobs[running.job], nodes) for running in instance.running
     }
 
 
-def _running_placement(running: Running, problem: Problem, job: int, nodes: dict[str, int]) -> Placement:
+def running_placement(running: PlacementRecord, problem: Problem, job: int, nodes: dict[str, int]) -> Placement:
+    """
+    Return a placement of the file's form in indices; ``nodes`` maps node ids to numbers.
+
+    Raises
+    ------
+    BadInput
+        If it does not agree with an option of the job, or names a GPU that the node lacks.
+    """
     workers: list[tuple[int, int, list[int], list[int]]] = []  # rank, node, GPUs, shares
     for assignment in running.assignments:
         n = nodes[assignment.node]

@@ -1,0 +1,343 @@
+"""A scheduling round: stages under one deadline, the best checked plan, its bound, and how it was found."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from types import TracebackType
+from typing import Literal, Self
+
+from placeopt.audit import audit
+from placeopt.check import violations
+from placeopt.errors import BadInput, InternalFault
+from placeopt.linear import LinearModel
+from placeopt.methods import METHODS, Method
+from placeopt.model import Instance, Plan, Policy
+from placeopt.model.plan import Cost, Level, Seconds
+from placeopt.problem import Problem, State, compile_problem
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import Progress as SolverProgress
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.stages.bound import run_bound
+from placeopt.stages.draft import draft_plan
+from placeopt.stages.exact import run_exact
+from placeopt.stages.heuristic import run_heuristic
+from placeopt.stages.reasons import reasons
+from placeopt.stages.round import Limits, Progress, Round, relative_gap
+from placeopt.terms.objective import Weighted
+from placeopt.workplace import usable_cores
+
+RESERVE_S = 0.02
+RESERVE_PER_JOB_S = 60e-6
+"""Time kept back for reasons, the final check and the audit, fixed and per job; measured, generous."""
+
+
+class Engine:
+    """
+    Solves rounds with a warm solver process; a context manager.
+
+    Parameters
+    ----------
+    policy
+        Overrides the policies of instances; None: each instance's own.
+    isolation
+        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, for those who
+        cannot start processes; a solver that does not stop when asked is then left behind.
+
+    Notes
+    -----
+    Not thread-safe: one engine a thread. Writes no file, prints nothing, sets no signal handler.
+    """
+
+    def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
+        self._policy = policy
+        self._worker: Worker | InProcess = Worker() if isolation == "process" else InProcess()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the solver process. May be called twice."""
+        self._worker.close()
+
+    @property
+    def solver_pid(self) -> int | None:
+        """Process id of the solver process, None without one."""
+        return self._worker.pid if isinstance(self._worker, Worker) else None
+
+    def solve(
+        self,
+        instance: Instance,
+        *,
+        method: str = "auto",
+        time_limit_s: float = 3.0,
+        gap: float = 0.0,
+        threads: int | None = None,
+        seed: int = 0,
+        deterministic: bool = False,
+        previous: Plan | None = None,
+        cancel: threading.Event | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        memory_limit_mib: int | None = None,
+        solver_options: dict[str, str] | None = None,
+        read_s: float | None = None,
+    ) -> Plan:
+        """
+        Solve one round; see ``placeopt.solve``.
+
+        ``read_s`` is what reading the instance has cost already: it counts against the time limit.
+        """
+        started = time.monotonic() - (read_s or 0.0)
+        chosen = _method(method)
+        _check_arguments(time_limit_s, gap, threads)
+        if chosen.needs_solver:
+            self._worker.start()
+        compiling = time.monotonic()
+        problem = compile_problem(instance, self._policy)
+        _refuse_broken_start(instance, problem)
+        compile_s = time.monotonic() - compiling
+        reserve = RESERVE_S + RESERVE_PER_JOB_S * problem.num_jobs
+        cores = usable_cores()
+        limits = Limits(
+            started=started,
+            deadline=started + time_limit_s - min(reserve, time_limit_s / 2),
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=1 if deterministic else min(threads or cores, cores),
+            seed=seed,
+            deterministic=deterministic,
+            memory_limit_mib=memory_limit_mib,
+            solver_options=tuple((solver_options or {}).items()),
+        )
+        round_ = Round(instance, problem, limits, on_progress, None if cancel is None else cancel.is_set)
+        solving = time.monotonic()
+        interrupted = False
+        try:
+            self._run(round_, chosen, previous)
+        except KeyboardInterrupt:
+            interrupted = True
+            round_.cut("user")
+        solve_s = time.monotonic() - solving - round_.check_s
+        plan = self._finish(round_, read_s, compile_s, solve_s, started)
+        if interrupted and round_.cancelled is None:
+            raise Interrupted(plan)
+        return plan
+
+    def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
+        del previous
+        run_heuristic(round_, method.score, method.order or round_.problem.policy.order, strict=method.strict)
+
+        def solve(
+            solver: str,
+            model: LinearModel,
+            options: SolveOptions,
+            on_progress: Callable[[SolverProgress], None] | None = None,
+        ) -> Solution:
+            # in deterministic mode work ends the stage; the clock is only a guard
+            return self._worker.solve(
+                solver,
+                model,
+                options,
+                deadline=round_.limits.deadline,
+                on_progress=on_progress,
+                cancel=round_.cancelled,
+            )
+
+        if method.bound and not round_.stopped():
+            run_bound(round_, solve)
+        for formulation, solver in method.exact:
+            if round_.proven or round_.within_gap or round_.stopped():
+                break
+            run_exact(round_, solve, formulation, solver)
+
+    def _finish(self, round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float) -> Plan:
+        best = round_.best
+        if best is None:
+            raise InternalFault("the running jobs alone were refused by the referee after they had been accepted")
+        problem = round_.problem
+        waits = reasons(round_)
+        draft = draft_plan(round_.instance, problem, best.allocation, waits)
+        levels = [Level(name="value", sense="max", objective=best.value, bound=round_.value_bound)]
+        if round_.weighted:
+            bound = round_.cost_bound if round_.value_proven else None
+            levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
+        open_levels = [level for level in levels if level.bound != level.objective]
+        checking = time.monotonic()
+        plan = draft.model_copy(
+            update={
+                "status": "feasible" if open_levels else "optimal",
+                "limit": round_.limit if open_levels else "none",
+                "levels": tuple(levels),
+                "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
+                "bound_relaxes": round_.relaxes if open_levels and open_levels[0].name == "value" else (),
+                "costs": {w.cost.name: _cost_record(w, problem, round_) for w in round_.weighted},
+                "facts": _facts(round_),
+                "stages": tuple(round_.stages),
+                "seed": round_.limits.seed,
+                "versions": versions(),
+            }
+        )
+        found = [str(v.message) for v in violations(round_.instance, plan)] + audit(round_.instance, plan, problem)
+        if found:
+            raise InternalFault(f"the final plan was refused: {found[0]}")
+        if round_.limits.deterministic:
+            return plan
+        now = time.monotonic()
+        check_s = now - checking + round_.check_s
+        seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=check_s, total=now - started)
+        return plan.model_copy(update={"seconds": seconds})
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a round: a ``KeyboardInterrupt`` that carries the best checked plan as ``plan``."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__("interrupted; the best plan so far is in 'plan'")
+        self.plan = plan
+
+
+def solve(
+    instance: Instance,
+    *,
+    policy: Policy | None = None,
+    method: str = "auto",
+    time_limit_s: float = 3.0,
+    gap: float = 0.0,
+    threads: int | None = None,
+    seed: int = 0,
+    deterministic: bool = False,
+    previous: Plan | None = None,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    isolation: Literal["process", "thread"] = "process",
+) -> Plan:
+    """
+    Solve one scheduling round and return the best checked plan with its proven bound.
+
+    Parameters
+    ----------
+    instance
+        The round: cluster, running placements, jobs.
+    policy
+        Overrides the instance's own.
+    method
+        ``auto``, or a name in ``placeopt.methods.METHODS``.
+    time_limit_s
+        Wall-clock seconds for the whole call, compile and check included.
+    gap
+        Stop at this relative gap of the first level not proven.
+    threads
+        Threads of a solver, at most the usable cores (the default).
+    seed
+        Of solvers and tie-breaks.
+    deterministic
+        One thread, stages stop on work instead of time, timings null: the same input gives the same plan, byte for
+        byte, as long as no stage's ``limit`` is ``time``.
+    previous
+        A plan of an earlier round; a hint, never more: ``instance.running`` is the truth.
+    cancel
+        Set it from another thread to stop with the best plan so far, limit ``user``.
+    on_progress
+        Called in this thread with every news. What it raises ends the call.
+    isolation
+        Where solvers run; see ``Engine``.
+
+    Raises
+    ------
+    BadInput
+        If arguments or the instance's running placements contradict themselves.
+    Unsupported
+        If the round asks for what this version cannot do.
+    Interrupted
+        At Ctrl-C (a ``KeyboardInterrupt``), with the best plan in it.
+    InternalFault
+        If placeopt contradicts itself; always a bug.
+    """
+    with Engine(policy, isolation=isolation) as engine:
+        return engine.solve(
+            instance,
+            method=method,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            deterministic=deterministic,
+            previous=previous,
+            cancel=cancel,
+            on_progress=on_progress,
+        )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of placeopt and the solvers, read without importing them."""
+    out = {}
+    for name in ("placeopt", "ortools", "highspy"):
+        try:
+            out[name] = version(name)
+        except PackageNotFoundError:
+            out[name] = "unknown"
+    return out
+
+
+def _method(name: str) -> Method:
+    if name not in METHODS:
+        raise BadInput(f"method: no method {name!r}; known: {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def _check_arguments(time_limit_s: float, gap: float, threads: int | None) -> None:
+    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
+        raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
+    if not 0 <= gap < 1:
+        raise BadInput(f"gap: {gap}, expected a fraction from 0 up to 1, such as 0.01 for one percent")
+    if threads is not None and threads < 1:
+        raise BadInput(f"threads: {threads}, expected 1 or more")
+
+
+MAX_TIME_LIMIT_S = 7 * 86_400
+
+
+def _refuse_broken_start(instance: Instance, problem: Problem) -> None:
+    """The running jobs alone must be a valid plan: this version does not change them."""
+    if not problem.running:
+        return
+    found = violations(instance, draft_plan(instance, problem, State(problem).allocation()))
+    if found:
+        raise BadInput(
+            f"running placements: {found[0].message} ({found[0].rule}); they must keep every rule of policy "
+            f"{problem.policy.name!r}, for this version leaves them where they are"
+        )
+
+
+def _cost_record(weighted: Weighted, problem: Problem, round_: Round) -> Cost:
+    allocation = round_.best.allocation if round_.best is not None else ()
+    raw = weighted.cost.score(problem, allocation)
+    return Cost(raw=raw, weight=weighted.weight, worst=weighted.worst, unit=weighted.cost.unit)
+
+
+def _facts(round_: Round) -> dict[str, int]:
+    """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
+    problem, options = round_.problem, round_.problem.options
+    placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
+    asked = [
+        max((int(options.total_milli[o]) for o in problem.options_of(j)), default=0) for j in range(problem.num_jobs)
+    ]
+    facts = {
+        "gpu_milli_placed": sum(sum(p.shares) if p.shares else int(options.total_milli[p.option]) for p in placed),
+        "gpu_milli_asked": sum(asked),
+        "gpu_milli_capacity": 1000 * problem.num_gpus,
+        "jobs_placed": len(placed),
+        "jobs_waiting": problem.num_jobs - len(placed),
+        "jobs_running": len(problem.running),
+    }
+    if round_.gpu_milli_bound is not None:
+        facts["gpu_milli_bound"] = round_.gpu_milli_bound
+    return facts

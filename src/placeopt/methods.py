@@ -1,0 +1,39 @@
+"""The methods that ``solve`` knows: which stages run, and how."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Method:
+    """
+    A recipe of stages.
+
+    ``order`` None takes the policy's. ``strict`` blocks the queue behind the first job that does not fit. ``exact``
+    lists (formulation, solver) pairs, tried in turn until the round is proven.
+    """
+
+    score: str = "stranding"
+    order: str | None = None
+    strict: bool = False
+    bound: bool = True
+    exact: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def needs_solver(self) -> bool:
+        """Whether any stage solves a model."""
+        return self.bound or bool(self.exact)
+
+
+METHODS: dict[str, Method] = {
+    "auto": Method(exact=(("counts", "highs"),)),
+    "counts": Method(exact=(("counts", "highs"),)),
+    "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
+    "assignment": Method(exact=(("assignment", "cpsat"),)),
+    "assignment-highs": Method(exact=(("assignment", "highs"),)),
+    "fcfs": Method(score="first_fit", order="fcfs"),
+    "fcfs-strict": Method(score="first_fit", order="fcfs", strict=True),
+    "best-fit": Method(score="best_fit", order="fcfs"),
+    "stranding": Method(),
+}

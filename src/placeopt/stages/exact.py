@@ -1,0 +1,124 @@
+"""Stage 2b: the exact formulations, one level of the objective after the other."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from placeopt.errors import PlaceoptError
+from placeopt.formulations import add_assignment, add_counts, decode, encode
+from placeopt.linear import ModelBuilder
+from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.stages.round import LevelName, Round
+from placeopt.stages.solving import Solve
+from placeopt.terms.objective import cost_expression, value_expression
+from placeopt.terms.variables import Variables
+
+MAX_COLUMNS = 20_000
+"""Columns up to which an exact stage starts at all; measured in bench/: above, no solver has helped in 30 s."""
+
+MAX_PRODUCT = 400_000
+"""Waiting jobs x GPUs up to which a formulation is built to be counted."""
+
+WORK_PER_SECOND = 0.5
+"""Deterministic work asked for per second of the time limit, so that work, not the clock, ends the stage."""
+
+
+def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> None:
+    """Solve the value level, and if that is proven the cost level at that value."""
+    if not round_.value_proven:
+        _run_level(round_, solve, formulation, solver, "value")
+    if round_.value_proven and round_.weighted and not round_.proven and not round_.stopped():
+        _run_level(round_, solve, formulation, solver, "cost")
+
+
+def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
+    started, name = time.monotonic(), f"{formulation}-{level}"
+    waiting = sum(placement is None for placement in round_.base.placements)
+    if waiting * round_.problem.num_gpus > MAX_PRODUCT * (1 if formulation == "assignment" else 10):
+        round_.cut("size")
+        size = f"{waiting} jobs on {round_.problem.num_gpus} GPUs"
+        round_.record(name, "skipped", started, f"{size}: too large for {formulation}", level)
+        return
+    builder = ModelBuilder()
+    try:
+        variables = _build(round_, builder, formulation, level)
+    except PlaceoptError as error:
+        round_.record(name, "skipped", started, str(error), level)
+        return
+    model = builder.build()
+    if model.num_variables > MAX_COLUMNS:
+        round_.cut("size")
+        round_.record(name, "skipped", started, f"{model.num_variables} columns: too large for an exact solve", level)
+        return
+    hint = None if round_.best is None else encode(variables, round_.best.allocation, model.num_variables)
+    limits = round_.limits
+    options = SolveOptions(
+        time_limit_s=limits.left_s,
+        threads=limits.threads,
+        seed=limits.seed,
+        gap=limits.gap,
+        deterministic=limits.deterministic,
+        work_limit=WORK_PER_SECOND * limits.time_limit_s if limits.deterministic else None,
+        hint=hint if hint is not None and model.is_feasible(hint) else None,
+        memory_limit_mib=limits.memory_limit_mib,
+        extra=limits.solver_options,
+    )
+
+    def on_progress(progress: Progress) -> None:
+        if level == "value":
+            round_.report(name, progress.objective, progress.bound)
+        else:
+            round_.report(name)
+
+    solution = solve(solver, model, options, on_progress)
+    _take(round_, solution, variables, level, name, started, f"{solver}, {model.num_variables} columns")
+
+
+def _build(round_: Round, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
+    costs = [w.cost for w in round_.weighted] if level == "cost" else []
+    if formulation == "assignment":
+        variables = add_assignment(builder, round_.base)
+    else:
+        variables = add_counts(builder, round_.base, costs)
+    columns, coefficients, constant = value_expression(variables)
+    if level == "value":
+        builder.set_objective(columns, coefficients, "max", constant)
+        return variables
+    if len(columns):
+        builder.add_row(columns, coefficients, round_.value_bound - constant, round_.value_bound - constant)
+    columns, coefficients, constant = cost_expression(builder, variables, round_.weighted)
+    builder.set_objective(columns, coefficients, "min", constant)
+    return variables
+
+
+def _take(
+    round_: Round, solution: Solution, variables: Variables, level: LevelName, name: str, started: float, detail: str
+) -> None:
+    """Take in what the solver found: its bound, and its values if the referee accepts what they stand for."""
+    if solution.limit != "none":
+        round_.cut(solution.limit)
+    before = round_.best
+    refused = None
+    if solution.values is not None:
+        try:
+            refused = round_.offer(decode(variables, np.asarray(solution.values)))
+        except ValueError as error:
+            refused = f"values do not add up: {error}"
+    if solution.status in ("infeasible", "error") or refused:
+        message = refused or solution.message or solution.status
+        round_.record(name, "failed", started, f"{detail}: {message}; what was held is kept", level)
+        return
+    if level == "value":
+        round_.prove_value(solution.bound)
+    else:
+        round_.prove_cost(solution.bound)
+    ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
+    cause = f" ({solution.message})" if solution.message and ended else ""
+    if round_.best is not before:
+        round_.record(name, "improved", started, detail + ended + cause, level)
+    elif solution.status == "optimal":
+        round_.record(name, "proved", started, detail, level)
+    else:
+        round_.record(name, "kept", started, detail + ended + cause, level)

@@ -1,0 +1,99 @@
+"""Why each waiting job waits, in one sentence that is true; ``explain`` goes deeper."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.heuristics import SCORES, Candidates, place
+from placeopt.model.plan import Unplaced, UnplacedReason
+from placeopt.problem import RESOURCES, UNLIMITED, Problem, State
+from placeopt.stages.round import Round
+from placeopt.terms.queue_share import option_use, queue_ceilings
+
+
+def reasons(round_: Round) -> dict[int, Unplaced]:
+    """
+    Return a reason for every job that waits in the best plan, worked out once per class of jobs.
+
+    ``conflict``: it does not fit beside the running jobs even alone. ``policy``: its queue may hold no more.
+    ``not_reached``: it fits beside the plan; time ended first. ``outvoted``: it fits alone, but not beside the plan.
+    """
+    if round_.best is None:
+        return {}
+    problem = round_.problem
+    final = State(problem)
+    final.load(round_.best.allocation)
+    beside, alone = (Candidates(state, SCORES["first_fit"](problem)) for state in (final, round_.base))
+    known: dict[int, tuple[UnplacedReason, str]] = {}
+    out: dict[int, Unplaced] = {}
+    for job, placement in enumerate(round_.best.allocation):
+        if placement is None:
+            k = int(problem.job_class[job])
+            if k not in known:
+                known[k] = _reason(round_, job, beside, alone)
+            reason, detail = known[k]
+            out[job] = Unplaced.model_construct(job=problem.job_ids[job], reason=reason, detail=detail)
+    return out
+
+
+def _reason(round_: Round, job: int, beside: Candidates, alone: Candidates) -> tuple[UnplacedReason, str]:
+    problem = round_.problem
+    found = place(beside, job)
+    if found is not None:
+        if problem.options.value[found.option] == 0:
+            return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
+        node = problem.node_ids[found.nodes[0]]
+        return "not_reached", f"fits on node {node!r}; stopped by {round_.limit}"
+    if not len(problem.options_of(job)):
+        return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
+    queue = _queue_is_full(beside.state, job)
+    if queue is not None:
+        return "policy", queue
+    if place(alone, job) is not None:
+        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {_need(problem, job)}"
+    return "conflict", _conflict(alone, job)
+
+
+def _queue_is_full(state: State, job: int) -> str | None:
+    """Return a sentence if the job's queue forbids each of its options."""
+    problem = state.problem
+    queue = int(problem.class_queue[problem.job_class[job]])
+    if queue < 0:
+        return None
+    room = queue_ceilings(problem)[queue] - state.queue_used[queue]
+    use = option_use(problem)[list(problem.options_of(job))]
+    if (use <= room).all(axis=1).any():
+        return None
+    name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
+    left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
+    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {_need(problem, job)}"
+
+
+def _need(problem: Problem, job: int) -> str:
+    o = problem.options_of(job)[0]
+    options = problem.options
+    workers, gpus = int(options.workers[o]), int(options.gpus[o])
+    each = f"{gpus} GPUs" if options.milli[o] == 1000 or gpus != 1 else f"{int(options.milli[o])}/1000 of a GPU"
+    if gpus == 0:
+        each = "no GPU"
+    parts = [f"{each}", f"{int(options.demand[o, 0])} millicores", f"{int(options.demand[o, 1])} MiB"]
+    return ("" if workers == 1 else f"{workers} workers of ") + ", ".join(parts)
+
+
+def _conflict(alone: Candidates, job: int) -> str:
+    """Say which demand no node meets by itself, or that it is their combination."""
+    problem, options = alone.problem, alone.problem.options
+    tried = []
+    for o in problem.options_of(job):
+        nodes = np.flatnonzero(problem.node_ok(o))
+        name = f"option {options.name[o]!r}: " if len(problem.options_of(job)) > 1 else ""
+        if not len(nodes):
+            tried.append(f"{name}no node offers {_need(problem, job)} even while idle, where the job may run")
+            continue
+        rooms = alone.rooms(o, nodes)
+        total, need = int(rooms.sum()), int(options.bundles[o])
+        if total < need:
+            tried.append(f"{name}{total} of {need} places left beside the running jobs for {_need(problem, job)}")
+        else:
+            tried.append(f"{name}there is room for {total} of its {need} parts, but no way found to lie as it asks")
+    return "; ".join(tried)

@@ -1,0 +1,233 @@
+"""A round in progress: the problem, the deadline, the best checked plan so far, the bounds, and what each stage did."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from placeopt.check import violations
+from placeopt.errors import InternalFault
+from placeopt.model import Instance, Plan
+from placeopt.model.plan import PlanLimit, Stage, StageOutcome
+from placeopt.problem import Allocation, Problem, State
+from placeopt.stages.draft import draft_plan
+from placeopt.terms.objective import Weighted, cost, trivial_value_bound, value, weighted_costs
+
+
+LevelName = Literal["value", "cost"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """
+    News from a round.
+
+    ``seconds`` since the call; ``stage`` at work; value placed, its bound and the relative gap between them, and the
+    same of the cost level once it is being solved; None where unknown.
+    """
+
+    seconds: float
+    stage: str
+    value: int | None
+    value_bound: int | None
+    cost: int | None = None
+    cost_bound: int | None = None
+
+    @property
+    def gap(self) -> float | None:
+        """Relative gap of the first level that is not proven."""
+        gap = relative_gap(self.value, self.value_bound)
+        return relative_gap(self.cost, self.cost_bound) if gap == 0 and self.cost is not None else gap
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a round may use. Times are of ``time.monotonic()``."""
+
+    started: float
+    deadline: float
+    time_limit_s: float
+    gap: float = 0.0
+    threads: int = 1
+    seed: int = 0
+    deterministic: bool = False
+    memory_limit_mib: int | None = None
+    solver_options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the deadline, at least 0."""
+        return max(0.0, self.deadline - time.monotonic())
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best checked allocation and its objective."""
+
+    allocation: Allocation
+    value: int
+    cost: int
+
+
+@dataclass
+class Round:
+    """
+    State shared by the stages. ``offer`` is the only way in for an allocation, ``prove`` for a bound.
+
+    Raises nothing for what a stage got wrong: an allocation that the referee refuses is not taken, and the stage's
+    outcome says so.
+    """
+
+    instance: Instance
+    problem: Problem
+    limits: Limits
+    on_progress: Callable[[Progress], None] | None = None
+    cancelled: Callable[[], bool] | None = None
+    base: State = field(init=False)
+    weighted: tuple[Weighted, ...] = field(init=False)
+    best: Best | None = None
+    value_bound: int = field(init=False)
+    cost_bound: int | None = None
+    gpu_milli_bound: int | None = None
+    relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
+    not_reached: frozenset[int] = frozenset()
+    stages: list[Stage] = field(default_factory=list)
+    limit: PlanLimit = "none"
+    check_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Start from the running jobs alone."""
+        self.base = State(self.problem)
+        self.weighted = weighted_costs(self.problem)
+        self.value_bound = trivial_value_bound(self.problem)
+
+    @property
+    def value_proven(self) -> bool:
+        """Whether the best plan's value meets its bound."""
+        return self.best is not None and self.best.value == self.value_bound
+
+    @property
+    def proven(self) -> bool:
+        """Whether both levels are proven."""
+        return self.value_proven and self.best is not None and (not self.weighted or self.best.cost == self.cost_bound)
+
+    @property
+    def within_gap(self) -> bool:
+        """Whether the asked-for gap is reached at the first level that is not proven."""
+        if self.best is None:
+            return False
+        gap = relative_gap(self.best.value, self.value_bound)
+        if gap == 0 and self.weighted:
+            gap = relative_gap(self.best.cost, self.cost_bound)
+        return gap is not None and gap <= self.limits.gap
+
+    def offer(self, allocation: Allocation) -> str | None:
+        """
+        Take ``allocation`` if it is strictly better and the referee accepts it.
+
+        Returns
+        -------
+        str or None
+            The referee's first complaint if it refused, else None.
+
+        Raises
+        ------
+        InternalFault
+            If a value above the proven bound passes the referee: then the bound is wrong.
+        """
+        gain = value(self.problem, allocation)
+        if self.best is not None and gain < self.best.value:
+            return None
+        price = cost(self.problem, allocation, self.weighted)
+        if self.best is not None and (gain, -price) <= (self.best.value, -self.best.cost):
+            return None
+        before = time.monotonic()
+        found = violations(self.instance, draft_plan(self.instance, self.problem, allocation))
+        self.check_s += time.monotonic() - before
+        if found:
+            return f"{found[0].rule}: {found[0].message}"
+        if gain > self.value_bound:
+            raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self.value_bound}")
+        if self.best is not None and gain > self.best.value:
+            self.cost_bound = None  # it held at the former value
+        self.best = Best(allocation, gain, price)
+        return None
+
+    def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = ()) -> None:
+        """Lower the bound on value, if it is lower. ``relaxes`` says what the proof leaves out."""
+        if bound is not None and bound < self.value_bound:
+            self.value_bound, self.relaxes = bound, relaxes
+        elif bound is not None and bound == self.value_bound and len(relaxes) < len(self.relaxes):
+            self.relaxes = relaxes
+
+    def prove_cost(self, bound: int | None) -> None:
+        """Raise the bound on cost at the proven value."""
+        if bound is not None and (self.cost_bound is None or bound > self.cost_bound):
+            self.cost_bound = bound
+
+    def record(
+        self, name: str, outcome: StageOutcome, started: float, detail: str = "", level: LevelName = "value"
+    ) -> None:
+        """Note what a stage did; objective and bound are those of the level it worked on."""
+        at_value = level == "value"
+        self.stages.append(
+            Stage(
+                name=name,
+                outcome=outcome,
+                detail=detail,
+                objective=None if self.best is None else self.best.value if at_value else self.best.cost,
+                bound=self.value_bound if at_value else self.cost_bound,
+                seconds=None if self.limits.deterministic else time.monotonic() - started,
+            )
+        )
+        self.report(name)
+
+    def report(self, stage: str, value_: int | None = None, bound: int | None = None) -> None:
+        """Tell the caller how far the round is; ``value_`` and ``bound`` are news not yet taken in."""
+        if self.on_progress is None:
+            return
+        held = None if self.best is None else self.best.value
+        bounds = [b for b in (self.value_bound, bound) if b is not None]
+        self.on_progress(
+            Progress(
+                seconds=time.monotonic() - self.limits.started,
+                stage=stage,
+                value=max((v for v in (held, value_) if v is not None), default=None),
+                value_bound=min(bounds),
+                cost=None if self.best is None or not self.value_proven else self.best.cost,
+                cost_bound=self.cost_bound,
+            )
+        )
+
+    def stopped(self) -> bool:
+        """Whether the user cancelled or the deadline has passed; notes which."""
+        if self.cancelled is not None and self.cancelled():
+            self.cut("user")
+            return True
+        if self.limits.left_s <= 0:
+            self.cut("time")
+            return True
+        return False
+
+    def cut(self, limit: PlanLimit) -> None:
+        """Note what cut the round short; the weightiest reason stays."""
+        if LIMITS.index(limit) > LIMITS.index(self.limit):
+            self.limit = limit
+
+    def plan(self) -> Plan:
+        """Return the best plan's placements alone, for tests and stages that need a plan."""
+        if self.best is None:
+            raise InternalFault("a round without any allocation")
+        return draft_plan(self.instance, self.problem, self.best.allocation)
+
+
+LIMITS: tuple[PlanLimit, ...] = ("none", "size", "work", "time", "memory", "user")
+
+
+def relative_gap(objective: int | None, bound: int | None) -> float | None:
+    """|bound - objective| / max(1, |objective|), None while either is unknown."""
+    if objective is None or bound is None:
+        return None
+    return abs(bound - objective) / max(1, abs(objective))

@@ -1,0 +1,27 @@
+"""What the machine offers this process: cores by affinity and quota, not by count."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+
+def usable_cores() -> int:
+    """
+    Return the cores that this process may use: affinity and container quota, at least 1.
+
+    ``os.cpu_count()`` knows neither.
+    """
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _quota()
+    return max(1, affinity if quota is None else min(affinity, quota))
+
+
+def _quota() -> int | None:
+    """Return the control group's CPU quota in whole cores, rounded up; None without one."""
+    try:
+        limit, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="ascii").split()
+        return None if limit == "max" else math.ceil(int(limit) / int(period))
+    except (OSError, ValueError):
+        return None
