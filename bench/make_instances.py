@@ -2,17 +2,17 @@
 Writes the files of ``instances/`` again: ``python bench/make_instances.py --openb DIR``.
 
 DIR holds the CSV files of cluster-trace-gpu-v2023; without it only hand-made and generated instances are written, and
-``openb_classes.csv`` of the generators stays as it is. The same input gives the same bytes: gzip without time and name,
-at one level. ``best.solu`` and the READMEs are not touched.
+``openb_classes.csv`` of the generators stays as it is. The same input gives the same bytes. ``best.solu`` and the
+READMEs are not touched.
 """
 
 import argparse
 import csv
-import gzip
 from collections import Counter
 from pathlib import Path
 
 from hand_instances import hand_instances
+from placeopt.formats.documents import write_instance
 from placeopt.formats.openb import read_openb
 from placeopt.generate import generate
 from placeopt.model import Instance
@@ -89,12 +89,10 @@ def write_classes(folder: Path) -> None:
 
 
 def write(instance: Instance, folder: Path, name: str) -> str:
-    """Write an instance, compressed if the name ends in ``.gz``, else indented for readers; return the name."""
+    """Write an instance, compressed if the name ends in ``.gz``; return the name."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    compress = path.suffix == ".gz"
-    text = instance.model_dump_json(exclude_defaults=True, indent=None if compress else 1).encode() + b"\n"
-    path.write_bytes(gzip.compress(text, mtime=0) if compress else text)
+    write_instance(path, instance)
     print(f"{path.stat().st_size:>9}  {name}")
     return name
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from placeopt.formats.documents import read_instance
 from placeopt.model import Instance, Job
 from placeopt.topology.machine_distances import gpu_distances
 
@@ -40,6 +41,6 @@ def best_and_how_often(instance: Instance) -> tuple[int, int, int]:
     ("name", "expected"), [("minsky-1", (4000, 4, 1)), ("dgx1-1", (8000, 28, 4)), ("dgx1-tour", (8000, 27, 24))]
 )
 def test_optimum_is_what_the_readme_says(name: str, expected: tuple[int, int, int]) -> None:
-    instance = Instance.model_validate_json((INSTANCES / "hand" / f"{name}.json").read_text())
+    instance = read_instance(INSTANCES / "hand" / f"{name}.json")
     assert best_and_how_often(instance) == expected
     assert f"=opt= {name} {expected[0]}" in (INSTANCES / "best.solu").read_text().splitlines()

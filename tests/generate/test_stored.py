@@ -1,13 +1,13 @@
 """The stored instances: listed, readable, small, and the same as the script makes them today."""
 
-import gzip
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from placeopt.model import Instance
+from placeopt.formats.documents import read_instance
+from placeopt.formats.files import read_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "instances"
@@ -18,15 +18,11 @@ def listed(name: str) -> list[str]:
     return (STORED / f"{name}.test").read_text().split()
 
 
-def content(path: Path) -> bytes:
-    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-
-
 @pytest.mark.parametrize("path", sorted({path for name in LISTS for path in listed(name)}))
 def test_every_listed_instance_reads(path: str) -> None:
     """Named as its file, with a source, and not above 200 kB."""
     file = STORED / path
-    instance = Instance.model_validate_json(content(file))
+    instance = read_instance(file)
     assert instance.name == file.name.removesuffix(".gz").removesuffix(".json")
     assert instance.note
     assert file.stat().st_size < 200_000
@@ -39,7 +35,7 @@ def test_lists_name_all_stored_instances() -> None:
 
 def test_openb_whole() -> None:
     """Known figures of the trace: 8,152 pods, 1,523 nodes of 27 shapes, 6,212 GPUs, of which 6,086.8 are asked for."""
-    instance = Instance.model_validate_json(content(STORED / "openb" / "openb-default.json.gz"))
+    instance = read_instance(STORED / "openb" / "openb-default.json.gz")
     gpus = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
     assert (len(instance.jobs), len(instance.cluster.nodes), len(gpus)) == (8152, 1523, 27)
     assert sum(gpus[node.machine] for node in instance.cluster.nodes) == 6212
@@ -55,6 +51,6 @@ def test_script_makes_the_same_files(tmp_path: Path) -> None:
     made = [file.relative_to(tmp_path) for file in tmp_path.rglob("*.json*")]
     assert len(made) == 21
     for file in made:
-        assert content(tmp_path / file) == content(STORED / file), file
+        assert read_bytes(tmp_path / file) == read_bytes(STORED / file), file
     for name in ("tiny", "generated"):
         assert (tmp_path / f"{name}.test").read_text() == (STORED / f"{name}.test").read_text()
