@@ -1,3 +1,85 @@
-"""placeopt: optimal placement of jobs on GPU clusters, with a proven gap on every round."""
+"""
+placeopt: optimal placement of jobs on GPU clusters, with a proven gap on every round.
+
+``solve(instance)`` answers a scheduling round; ``Engine`` does so repeatedly with a warm solver process.
+Importing this package loads the standard library only; what is asked for is loaded then.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from placeopt.audit import audit
+    from placeopt.check import violations
+    from placeopt.engine import Engine, Interrupted, solve
+    from placeopt.errors import BadInput, InternalFault, PlaceoptError, SolverFault, Unsupported
+    from placeopt.formats.columns import cluster_from_columns, instance_from_columns
+    from placeopt.formats.documents import read_instance, read_plan, write_instance, write_plan
+    from placeopt.generate import generate
+    from placeopt.model import Instance, Plan, Policy
+    from placeopt.stages.round import Progress
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "BadInput": "placeopt.errors",
+    "Engine": "placeopt.engine",
+    "Instance": "placeopt.model",
+    "InternalFault": "placeopt.errors",
+    "Interrupted": "placeopt.engine",
+    "PlaceoptError": "placeopt.errors",
+    "Plan": "placeopt.model",
+    "Policy": "placeopt.model",
+    "Progress": "placeopt.stages.round",
+    "SolverFault": "placeopt.errors",
+    "Unsupported": "placeopt.errors",
+    "audit": "placeopt.audit",
+    "cluster_from_columns": "placeopt.formats.columns",
+    "generate": "placeopt.generate",
+    "instance_from_columns": "placeopt.formats.columns",
+    "read_instance": "placeopt.formats.documents",
+    "read_plan": "placeopt.formats.documents",
+    "solve": "placeopt.engine",
+    "violations": "placeopt.check",
+    "write_instance": "placeopt.formats.documents",
+    "write_plan": "placeopt.formats.documents",
+}
+
+__all__ = [
+    "BadInput",
+    "Engine",
+    "Instance",
+    "InternalFault",
+    "Interrupted",
+    "PlaceoptError",
+    "Plan",
+    "Policy",
+    "Progress",
+    "SolverFault",
+    "Unsupported",
+    "__version__",
+    "audit",
+    "cluster_from_columns",
+    "generate",
+    "instance_from_columns",
+    "read_instance",
+    "read_plan",
+    "solve",
+    "violations",
+    "write_instance",
+    "write_plan",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name where it is first asked for (PEP 562)."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'placeopt' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return __all__

@@ -27,7 +27,7 @@ from placeopt.stages.exact import run_exact
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.reasons import reasons
 from placeopt.stages.round import Limits, Progress, Round, relative_gap
-from placeopt.terms.objective import Weighted
+from placeopt.terms.objective import Weighted, most_milli
 from placeopt.workplace import usable_cores
 
 RESERVE_S = 0.02
@@ -327,17 +327,12 @@ def _facts(round_: Round) -> dict[str, int]:
     """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
     problem, options = round_.problem, round_.problem.options
     placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
-    asked = [
-        max((int(options.total_milli[o]) for o in problem.options_of(j)), default=0) for j in range(problem.num_jobs)
-    ]
-    facts = {
+    return {
         "gpu_milli_placed": sum(sum(p.shares) if p.shares else int(options.total_milli[p.option]) for p in placed),
-        "gpu_milli_asked": sum(asked),
+        "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
+        "gpu_milli_bound": round_.gpu_milli_bound,
         "gpu_milli_capacity": 1000 * problem.num_gpus,
         "jobs_placed": len(placed),
         "jobs_waiting": problem.num_jobs - len(placed),
         "jobs_running": len(problem.running),
     }
-    if round_.gpu_milli_bound is not None:
-        facts["gpu_milli_bound"] = round_.gpu_milli_bound
-    return facts

@@ -37,5 +37,6 @@ def run_bound(round_: Round, solve: Solve) -> None:
         return
     round_.prove_value(solution.bound, fillings.relaxes)
     if solution.duals is not None:
-        round_.gpu_milli_bound = dual_bound(gpu_milli_objective(fillings, round_.problem), solution.duals)
+        milli = dual_bound(gpu_milli_objective(fillings, round_.problem), solution.duals)
+        round_.gpu_milli_bound = min(milli, round_.gpu_milli_bound)
     round_.record("bound", "proved", started, f"relaxation of {fillings.model.num_variables} columns")

@@ -9,12 +9,11 @@ from typing import Literal
 
 from placeopt.check import violations
 from placeopt.errors import InternalFault
-from placeopt.model import Instance, Plan
+from placeopt.model import Instance
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State
 from placeopt.stages.draft import draft_plan
-from placeopt.terms.objective import Weighted, cost, trivial_value_bound, value, weighted_costs
-
+from placeopt.terms.objective import Weighted, cost, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
 
 LevelName = Literal["value", "cost"]
 
@@ -90,7 +89,7 @@ class Round:
     best: Best | None = None
     value_bound: int = field(init=False)
     cost_bound: int | None = None
-    gpu_milli_bound: int | None = None
+    gpu_milli_bound: int = field(init=False)
     relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
     not_reached: frozenset[int] = frozenset()
     stages: list[Stage] = field(default_factory=list)
@@ -102,6 +101,7 @@ class Round:
         self.base = State(self.problem)
         self.weighted = weighted_costs(self.problem)
         self.value_bound = trivial_value_bound(self.problem)
+        self.gpu_milli_bound = trivial_gpu_milli_bound(self.problem)
 
     @property
     def value_proven(self) -> bool:
@@ -215,12 +215,6 @@ class Round:
         """Note what cut the round short; the weightiest reason stays."""
         if LIMITS.index(limit) > LIMITS.index(self.limit):
             self.limit = limit
-
-    def plan(self) -> Plan:
-        """Return the best plan's placements alone, for tests and stages that need a plan."""
-        if self.best is None:
-            raise InternalFault("a round without any allocation")
-        return draft_plan(self.instance, self.problem, self.best.allocation)
 
 
 LIMITS: tuple[PlanLimit, ...] = ("none", "size", "work", "time", "memory", "user")

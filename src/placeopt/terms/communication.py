@@ -175,9 +175,9 @@ def _add_start(builder: ModelBuilder, v: Variables, s: int, weight: int) -> list
 
     def price(members: IntArray, room: int, cost_of: list[int]) -> None:
         """Add the cost ``cost_of[k]`` for k GPUs held among ``members`` (positions in ``grants``)."""
-        if any(cost_of):
+        table = np.array(cost_of[: min(room, total) + 1], dtype=np.int64)
+        if table.any():
             digits = unary(builder, v.grant[grants[members]], 1, 0, min(room, total))
-            table = np.array(cost_of[: min(room, total) + 1], dtype=np.int64)
             steps: IntArray = table[1:] - table[:-1]
             out.append((digits, steps * weight))
 

@@ -43,11 +43,16 @@ def excess_table(curve: str, most_percent: int) -> IntArray:
         round(1000 * ((full - 1) * p / 100 if p <= 100 else slowdown(curve, p / 100) - 1))
         for p in range(most_percent + 1)
     ]
-    return np.array(table, dtype=np.int64)
+    return _frozen(table)
 
 
 @cache
 def cost_table(curve: str, weight_thousandths: int, most_percent: int) -> IntArray:
     """Shape (most_percent + 1,): w2 x f(x) of Horus eq. 9 in thousandths for x = 0..most_percent percent."""
-    table = [round(weight_thousandths * slowdown(curve, p / 100)) for p in range(most_percent + 1)]
-    return np.array(table, dtype=np.int64)
+    return _frozen([round(weight_thousandths * slowdown(curve, p / 100)) for p in range(most_percent + 1)])
+
+
+def _frozen(table: list[int]) -> IntArray:
+    array = np.array(table, dtype=np.int64)
+    array.setflags(write=False)  # callers share what is cached
+    return array

@@ -74,16 +74,29 @@ class HorusCost:
         return False
 
     def form(self, problem: Problem) -> Form:
-        """Exact where no utilisation is stated; otherwise its convex part is bounded by 0."""
-        return "bound" if problem.options.utilisation.any() else "exact"
+        """Exact where no jobs meet on a GPU, or none states a utilisation."""
+        alone = problem.jobs_per_gpu == 1 or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
+        return "exact" if alone or not problem.options.utilisation.any() else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """The memory part per grant; f(0) for every GPU that becomes busy; the rest of f is bounded by 0."""
-        del builder
-        v = variables
+        """
+        The memory part per grant, and w2 x f per grant where a GPU has one job only.
+
+        Where jobs may meet: f(0) for a GPU that becomes busy, and for every job what it adds to an idle one. That is a
+        lower bound, since f - f(0) = a x^2 + b x with a > 0 grows by more where jobs are already; 1 off for rounding.
+        """
+        v, use = variables, _use_cost(variables.problem)
         gpu_type = np.array([v.problem.gpu_type[gpus[0]] for gpus in v.cell_gpus], dtype=np.int64)
         memory = _memory_cost(v.problem)[v.grant_option, gpu_type[v.grant_cell]]
-        return v.grant, memory, self.score(v.problem, v.state.allocation())
+        percent = v.problem.options.utilisation[v.grant_option]
+        meet = v.cell_shared | (v.cell_idle == 0)
+        rise = np.maximum(use - use[0] - 1, 0)
+        each = memory + np.where(meet[v.grant_cell], rise[percent], use[percent])
+        fixed = self.score(v.problem, v.state.allocation())
+        if not use[0] or not v.cell_shared.any():
+            return v.grant, each, fixed
+        first = v.busy(builder)[v.cell_shared]
+        return np.concatenate([v.grant, first]), np.concatenate([each, np.full(len(first), use[0])]), fixed
 
 
 def _memory_cost(problem: Problem) -> IntArray:
@@ -103,8 +116,10 @@ def _use_cost(problem: Problem) -> IntArray:
 
 def most_percent(problem: Problem) -> int:
     """Return the highest cumulative utilisation that any GPU can reach, in percent."""
-    jobs = problem.jobs_per_gpu or 1000 // max(1, int(problem.options.milli.min(initial=1000)))
-    return int(problem.options.utilisation.max(initial=0)) * jobs
+    limits = [] if problem.jobs_per_gpu is None else [problem.jobs_per_gpu]
+    if problem.shares_bind:
+        limits.append(1000 // int(problem.options.milli.min(initial=1000)))
+    return int(problem.options.utilisation.max(initial=0)) * min(limits)
 
 
 def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:

@@ -49,7 +49,7 @@ class Interference:
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: beside all others, or at the end of the curve."""
         if problem.policy.interference.model == "curve":
-            return problem.num_jobs * int(_curve(problem).max(initial=0))
+            return 0 if problem.jobs_per_gpu == 1 else problem.num_jobs * int(_curve(problem).max(initial=0))
         profile = problem.class_profile[problem.job_class]
         count = np.bincount(profile[profile >= 0], minlength=problem.slowdown.shape[1])
         highest = problem.slowdown.max(axis=0, initial=0)  # (P, P)

@@ -52,6 +52,19 @@ def trivial_value_bound(problem: Problem) -> int:
     return int(best[problem.job_class[waiting]].sum()) + running
 
 
+def most_milli(problem: Problem) -> IntArray:
+    """Shape (K,): the largest GPU share, in thousandths of a GPU, that a job of each class asks for in any option."""
+    most = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.maximum.at(most, problem.options.job_class, problem.options.total_milli)
+    return most
+
+
+def trivial_gpu_milli_bound(problem: Problem) -> int:
+    """GPU share that no plan exceeds: what is asked for, and, where shares bind, what there is."""
+    asked = int(most_milli(problem)[problem.job_class].sum())
+    return min(asked, 1000 * problem.num_gpus) if problem.shares_bind else asked
+
+
 def weighted_costs(problem: Problem) -> tuple[Weighted, ...]:
     """
     Return the costs that count under the policy, with W = round(a x L / worst).

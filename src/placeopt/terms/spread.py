@@ -8,7 +8,6 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State
-from placeopt.problem.compile import node_domains
 from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import Variables
 
@@ -91,5 +90,5 @@ class Spread:
 
 
 def domain_of_nodes(problem: Problem, level: str) -> IntArray:
-    """Shape (N,): the domain of ``level`` (or the node itself) above each node, -1 without."""
-    return node_domains(problem.instance, level)
+    """Shape (N,): the domain of ``level``, which some split names, above each node (or the node itself), -1 without."""
+    return problem.split_domain[level]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
-from placeopt.problem import IntArray, Problem, State
+from placeopt.problem import BoolArray, IntArray, Problem, State
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,16 @@ class Variables:
         """Shape (C,): 1 where no running job holds a GPU of the cell, else 0 (such cells have one GPU)."""
         return np.array([int(self.state.gpu_jobs[gpus[0]] == 0) for gpus in self.cell_gpus], dtype=np.int64)
 
+    @property
+    def cell_shared(self) -> BoolArray:
+        """Shape (C,): whether waiting jobs may meet on the GPU of an idle cell (such cells have one GPU)."""
+        shared = np.zeros(len(self.cell_gpus), dtype=bool)
+        if self.problem.jobs_per_gpu != 1:
+            meets = (self.problem.options.milli[self.grant_option] < 1000) | (not self.problem.shares_bind)
+            shared[self.grant_cell[meets]] = True
+        shared &= self.cell_idle == 1
+        return shared
+
     def busy(self, builder: ModelBuilder) -> IntArray:
         """
         Return columns, shape (C,), that count the cell's GPUs which some job holds: those that waiting jobs make busy
@@ -84,11 +94,7 @@ class Variables:
         cells = len(self.cell_gpus)
         columns = builder.add_variables(np.zeros(cells, dtype=np.int64), self.cell_size * self.cell_idle)
         idle = self.cell_idle[self.grant_cell] == 1
-        cell, grant, option = self.grant_cell[idle], self.grant[idle], self.grant_option[idle]
-        shared = np.zeros(cells, dtype=bool)  # cells (of one GPU) on which jobs may meet
-        if self.problem.jobs_per_gpu != 1:
-            meets = (self.problem.options.milli[option] < 1000) | (not self.problem.shares_bind)
-            shared[cell[meets]] = True
+        cell, grant, shared = self.grant_cell[idle], self.grant[idle], self.cell_shared
         # busy = sum of grants where GPUs go whole; else busy <= sum, and every grant makes its GPU busy
         builder.add_rows(
             np.concatenate([cell, np.arange(cells)]),
