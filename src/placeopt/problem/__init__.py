@@ -1,6 +1,6 @@
 """The compiled problem, placements in indices, and the state of a round under construction."""
 
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, Level, Options, Problem
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, IntArray, Level, Options, Problem
 from placeopt.problem.compile import compile_problem
 from placeopt.problem.placement import Allocation, Placement
 from placeopt.problem.state import Move, State, hose_loads
@@ -9,6 +9,7 @@ __all__ = [
     "RESOURCES",
     "UNLIMITED",
     "Allocation",
+    "BoolArray",
     "IntArray",
     "Level",
     "Move",

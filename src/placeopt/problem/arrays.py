@@ -122,6 +122,7 @@ class Problem(Frozen):
 
     machine_link_mbps: IntArray  # (N,) uplink of the node
     domain_link_mbps: IntArray  # (D,)
+    split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
     running: dict[int, Placement]  # job -> where it runs now
 
     @property

@@ -69,6 +69,10 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
             [_limit(instance.cluster.machines[m].network_bandwidth_mbps) for m in topology.node_machine]
         ),
         domain_link_mbps=_ints([_limit(domain.uplink_mbps) for domain in instance.cluster.domains]),
+        split_domain={
+            level: node_domains(instance, level)
+            for level in dict.fromkeys(split.level for splits in options.splits for split in splits)
+        },
         running={},
     )
     problem.running.update(_running(instance, problem))
