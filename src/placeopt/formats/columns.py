@@ -5,8 +5,10 @@ Rows that differ only in plain fields of the job (id, user, arrival and the like
 the strict checks of the model are paid per distinct row and not per job.
 """
 
+import gc
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -78,10 +80,12 @@ def instance_from_columns(
 
     Notes
     -----
-    100,000 jobs of some hundred distinct rows take well under a second; a column of distinct values among those of the
-    option (say, ``value`` different for each job) makes distinct rows, at some 15 microseconds each.
+    100,000 jobs of some hundred distinct rows take about half a second of one core, a third of it for the
+    cross-references; a column of distinct values among those of the option (say, another ``value`` for each job) makes
+    as many distinct rows, at some 30 microseconds each. Cyclic garbage collection is paused meanwhile.
     """
-    made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
+    with _no_collection():
+        made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
     try:
         return Instance(
             name=name,
@@ -121,7 +125,8 @@ def cluster_from_columns(
     BadInput
         As for ``instance_from_columns``.
     """
-    made = _records(Node, "nodes", nodes, _NODE_FIELDS, dict)
+    with _no_collection():
+        made = _records(Node, "nodes", nodes, _NODE_FIELDS, dict)
     try:
         return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=made)
     except ValidationError as error:
@@ -180,15 +185,28 @@ def _records(kind: type[R], table: str, given: Mapping[str, Column], fields: _Fi
         _check_plain(kind, table, column, values)
     _check_unique(table, plain["id"])
     keys = zip(*map(_keys, columns.values()), strict=True) if columns else iter([()] * length)
+    every = plain | columns
     states: dict[tuple[Any, ...], dict[str, Any]] = {}
     state_of_row = []
     for row, key in enumerate(keys):
         state = states.get(key)
         if state is None:
-            flat = {column: values[row] for column, values in (plain | columns).items()}
+            flat = {column: values[row] for column, values in every.items()}
             state = states[key] = _validated(kind, table, row, scalars | flat, nest).__getstate__()
         state_of_row.append(state)
     return tuple(_copies(kind, state_of_row, plain))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Pause cyclic garbage collection, which walks all records again and again while they are made."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _copies(kind: type[R], states: list[dict[str, Any]], plain: dict[str, list[Any]]) -> Iterator[R]:
