@@ -167,7 +167,7 @@ class Engine:
         draft = draft_plan(round_.instance, problem, best.allocation, waits)
         levels = [Level(name="value", sense="max", objective=best.value, bound=round_.value_bound)]
         if round_.weighted:
-            bound = round_.cost_bound if round_.value_proven else None
+            bound = round_.cost_bound if round_.value_proven else None  # it holds at the proven value only
             levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
         open_levels = [level for level in levels if level.bound != level.objective]
         checking = time.monotonic()
@@ -177,7 +177,7 @@ class Engine:
                 "limit": round_.limit if open_levels else "none",
                 "levels": tuple(levels),
                 "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
-                "bound_relaxes": round_.relaxes if open_levels and open_levels[0].name == "value" else (),
+                "bound_relaxes": _relaxes(round_, open_levels),
                 "costs": {w.cost.name: _cost_record(w, problem, round_) for w in round_.weighted},
                 "facts": _facts(round_),
                 "stages": tuple(round_.stages),
@@ -315,6 +315,16 @@ def _refuse_broken_start(instance: Instance, problem: Problem) -> None:
             f"running placements: {found[0].message} ({found[0].rule}); they must keep every rule of policy "
             f"{problem.policy.name!r}, for this version leaves them where they are"
         )
+
+
+def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
+    """Say what the bound of the first level that is not proven leaves out."""
+    if not open_levels:
+        return ()
+    if open_levels[0].name == "value":
+        return round_.relaxes
+    bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
+    return tuple(f"{name} enters by a lower bound" for name in bounded)
 
 
 def _cost_record(weighted: Weighted, problem: Problem, round_: Round) -> Cost:

@@ -29,6 +29,8 @@ def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> Non
     """Solve the value level, and if that is proven the cost level at that value."""
     if not round_.value_proven:
         _run_level(round_, solve, formulation, solver, "value")
+    if round_.value_proven and round_.weighted:
+        round_.prove_cost(0)  # no term is ever negative
     if round_.value_proven and round_.weighted and not round_.proven and not round_.stopped():
         _run_level(round_, solve, formulation, solver, "cost")
 
