@@ -20,12 +20,12 @@ HUGE_DIGITS = 4300
 
 _RELATIVE_PATH = re.compile(r'^((?:[a-z_]\w*)(?:\.[a-z_]\w*|\[\d+\]|\["[^"]*"\])*): (.*)$', re.DOTALL)
 _PATTERNS = {
-    metadata.pattern: words
+    constraint.pattern: words
     for annotation, words in (
         (Id, "1 to 253 characters without white space"),
         (Name, "1 to 253 characters on one line"),
     )
-    for metadata in annotation.__metadata__
+    for constraint in get_args(annotation)[1:]
 }
 _WORDS = {
     "int_type": "a whole number, without quotes, fraction or unit",
@@ -140,6 +140,9 @@ def validation_fault(kind: type[Record], error: ValidationError, source: str) ->
                 f"{source}: format_version: {value_text(fault['input'])}, this version of placeopt reads "
                 f"{FORMAT_VERSION}; was the file written by a later one?"
             )
+        if fault["type"] == "extra_forbidden" and fault["loc"] in (("cluster",), ("placements",)):
+            given, wanted = ("an instance", "a plan") if fault["loc"] == ("cluster",) else ("a plan", "an instance")
+            return BadInput(f"{source}: {path_text(fault['loc'])}: this looks like {given}, expected {wanted}")
     # A list with a bad element also counts as too short: pydantic drops the element first.
     bad = {fault["loc"][:end] for fault in errors for end in range(len(fault["loc"]))}
     errors = [fault for fault in errors if fault["type"] != "too_short" or fault["loc"] not in bad]
@@ -190,9 +193,7 @@ def _join(path: str, relative: str) -> str:
 
 
 def _suggestion(kind: type[Record], loc: tuple[str | int, ...]) -> str:
-    """Name the field that was probably meant, or the kind of document that was probably given."""
-    if loc in (("placements",), ("cluster",)):
-        return f"; this looks like {'a plan' if loc == ('placements',) else 'an instance'}, not the file asked for"
+    """Name the field that was probably meant, or all that there are."""
     record: type[Record] | None = kind
     for step in loc[:-1]:
         if isinstance(step, str) and record is not None:
