@@ -1,0 +1,38 @@
+"""Placements of the jobs -> values of the columns, as a hint."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.problem import Allocation, IntArray
+from placeopt.terms.variables import Variables
+
+
+def encode(variables: Variables, allocation: Allocation, size: int) -> IntArray:
+    """
+    Return values, shape (size,), of the start, bundle and grant columns; 0 for columns that rules or costs added.
+
+    Placements that have no columns are left out, so the values may not be feasible: a hint is only a hint.
+    """
+    v, options = variables, variables.problem.options
+    values = np.zeros(size, dtype=np.int64)
+    start_of = {(int(u), int(o)): s for s, (u, o) in enumerate(zip(v.start_unit, v.start_option, strict=True))}
+    bundle_of = {(int(s), int(n)): b for b, (s, n) in enumerate(zip(v.bundle_start, v.bundle_node, strict=True))}
+    grant_of = {(int(b), int(c)): q for q, (b, c) in enumerate(zip(v.grant_bundle, v.grant_cell, strict=True))}
+    for unit, jobs in enumerate(v.unit_jobs):
+        for job in jobs:
+            placement = allocation[job]
+            if placement is None or (unit, placement.option) not in start_of:
+                continue
+            s = start_of[unit, placement.option]
+            values[v.start[s]] += 1
+            workers = int(options.bundle_workers[placement.option])
+            for node in placement.nodes[::workers]:
+                if (s, node) in bundle_of:
+                    values[v.bundle[bundle_of[s, node]]] += 1
+            for gpu in placement.gpus:
+                b = bundle_of.get((s, int(v.problem.gpu_node[gpu])))
+                q = None if b is None else grant_of.get((b, int(v.gpu_to_cell[gpu])))
+                if q is not None:
+                    values[v.grant[q]] += 1
+    return values
