@@ -1,0 +1,38 @@
+"""The file of best known values only ever improves, and calls optimal only what is."""
+
+from pathlib import Path
+
+import pytest
+
+from placeopt.errors import BadInput
+from placeopt.formats.solu import Known, read_solu, write_solu
+
+
+def test_values_and_bounds_only_improve() -> None:
+    """A worse run must not overwrite what a better one has found."""
+    known = Known(value=90, bound=100).improved(80, 105)
+    assert known == Known(90, 100)
+    assert not known.optimal
+    assert known.improved(95, 95) == Known(95, 95)
+    assert known.improved(95, 95).optimal
+
+
+def test_a_value_above_a_bound_is_refused() -> None:
+    """One of the two is wrong, and silently keeping either would hide it."""
+    with pytest.raises(BadInput, match="above bound"):
+        Known(value=90, bound=100).improved(101, None)
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    """What is written is read back, proven values as ``=opt=``."""
+    known = {"a": Known(5, 5), "b": Known(3, 7), "c": Known(2, None)}
+    write_solu(tmp_path / "x.solu", known)
+    assert (tmp_path / "x.solu").read_text() == "=opt= a 5\n=best= b 3\n=bound= b 7\n=best= c 2\n"
+    assert read_solu(tmp_path / "x.solu") == known
+
+
+def test_a_broken_line_is_named(tmp_path: Path) -> None:
+    """File and line stand in the message."""
+    (tmp_path / "x.solu").write_text("=opt= a 5\n=opt= b five\n")
+    with pytest.raises(BadInput, match=r"x\.solu:2"):
+        read_solu(tmp_path / "x.solu")
