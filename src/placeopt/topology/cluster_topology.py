@@ -45,7 +45,8 @@ class ClusterTopology:
     Notes
     -----
     Across nodes d(a, b) = root[a] + node_uplink[a] + path between the domains + node_uplink[b] + root[b]
-    (Amaral et al., SC'17, fig. 7, at any depth). The machine of a node is one vertex, so two nodes of one domain meet in that domain.
+    (Amaral et al., SC'17, fig. 7, at any depth). The machine of a node is one vertex, so two nodes of one domain meet
+    in that domain.
     """
 
     def __init__(self, cluster: Cluster) -> None:

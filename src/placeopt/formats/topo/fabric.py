@@ -1,0 +1,112 @@
+"""The network above the nodes: domains, which node hangs on which, and what could not be placed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from placeopt.errors import BadInput
+from placeopt.model import Cluster, Domain, Machine, Node
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """
+    A network as a tree of domains.
+
+    The lowest domains have level ``rack``, those above ``tier2``, ``tier3`` and so on: a name by height, because the
+    formats know switches and blocks but not what people call them.
+    """
+
+    domains: tuple[Domain, ...]
+    """Parents first."""
+    node_domains: Mapping[str, str]
+    """Node -> domain, in the file's order."""
+    unresolved: tuple[str, ...] = ()
+    """Nodes that were asked for but not found, one sentence each."""
+    source: str = ""
+
+    def cluster(self, machine: Machine) -> Cluster:
+        """Make the cluster whose nodes are all of one machine type."""
+        nodes = [Node(id=name, machine=machine.id, domain=domain) for name, domain in self.node_domains.items()]
+        return _cluster(self.source, (machine,), self.domains, nodes)
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Nodes and their machine types, without their network, as a resource manager lists them."""
+
+    machines: tuple[Machine, ...]
+    nodes: tuple[Node, ...]
+    source: str = ""
+    unresolved: tuple[str, ...] = field(default=())
+
+    def cluster(self, fabric: Fabric | None = None) -> Cluster:
+        """Make the cluster; nodes that the fabric does not name hang on the network itself."""
+        if fabric is None:
+            return _cluster(self.source, self.machines, (), self.nodes)
+        nodes = [node.model_copy(update={"domain": fabric.node_domains.get(node.id)}) for node in self.nodes]
+        if not any(node.domain for node in nodes):
+            raise BadInput(
+                f"{self.source}: none of its nodes is in {fabric.source}; files given together must be of one cluster"
+            )
+        return _cluster(self.source, self.machines, fabric.domains, nodes)
+
+
+def fabric_of(
+    source: str,
+    parents: Mapping[str, str | None],
+    node_domains: Mapping[str, str],
+    unresolved: Sequence[str] = (),
+) -> Fabric:
+    """
+    Make a fabric of domain -> parent (in any order) and node -> domain.
+
+    Raises
+    ------
+    BadInput
+        If the parents go round in a circle, a name is no id of the model, or no node is placed.
+    """
+    if not node_domains:
+        raise BadInput(f"{source}: places no node; expected host names under switches or blocks")
+    order = _parents_first(source, parents)
+    height = dict.fromkeys(order, 1)
+    for name in reversed(order):
+        parent = parents[name]
+        if parent is not None:
+            height[parent] = max(height[parent], height[name] + 1)
+    try:
+        domains = tuple(
+            Domain(id=name, level="rack" if height[name] == 1 else f"tier{height[name]}", parent=parents[name])
+            for name in order
+        )
+    except ValidationError as error:
+        raise _refused(source, error) from error
+    return Fabric(domains, dict(node_domains), tuple(unresolved), source)
+
+
+def _parents_first(source: str, parents: Mapping[str, str | None]) -> list[str]:
+    order: dict[str, None] = {}
+    for name in parents:
+        way: dict[str, None] = {}
+        step: str | None = name
+        while step is not None and step not in order:
+            if step in way:
+                raise BadInput(f"{source}: {step!r} stands above itself; expected a tree")
+            way[step] = None
+            step = parents[step]
+        order.update(dict.fromkeys(reversed(way)))
+    return list(order)
+
+
+def _cluster(source: str, machines: Sequence[Machine], domains: Sequence[Domain], nodes: Sequence[Node]) -> Cluster:
+    try:
+        return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=tuple(nodes))
+    except ValidationError as error:
+        raise _refused(source, error) from error
+
+
+def _refused(source: str, error: ValidationError) -> BadInput:
+    first = error.errors()[0]
+    where = ".".join(str(step) for step in first["loc"])
+    return BadInput(f"{source}: {where}: {str(first['input'])[:60]!r}: {first['msg']}")

@@ -1,0 +1,179 @@
+"""
+A host's description as shell output: ``lscpu``, and if there ``/proc/meminfo``, ``nvidia-smi`` and ``lspci``.
+
+Such texts are what clusters publish of their nodes. ``lspci`` without a tree tells bridges only by bus number: buses
+are numbered depth first, so what follows a root port's bus, up to the next root port's, hangs below it.
+"""
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
+
+from placeopt.formats.topo.host import Host, HostGpu, Place, cpu_list
+from placeopt.formats.topo.pci import GPU_VENDORS, MODELS, bus_address
+from placeopt.formats.topo.source import Source
+
+MAX_GPUS = 256
+
+_GPU = re.compile(
+    r"\|\s+(\d{1,3})\s+(\S.*?\S)\s+(?:On|Off|N/A)\s+\|\s+([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s"
+)
+_USED = re.compile(r"\|.*\|\s*\d{1,9}MiB\s*/\s*(\d{1,9})MiB\s*\|")
+_PCI = re.compile(r"((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ([^:]+): (.*)\Z")
+
+
+def is_host_text(source: Source) -> bool:
+    """Whether the text looks like it."""
+    return bool(
+        re.search(r"^Architecture:\s", source.text, re.MULTILINE)
+        and re.search(r"^CPU\(s\):\s", source.text, re.MULTILINE)
+    )
+
+
+def read_host_text(source: Source) -> Host:
+    """
+    Read it.
+
+    Sockets come from ``lscpu``; where its product of threads, cores and sockets is not the number of CPUs (virtual
+    machines and odd firmware), sockets are CPUs / (threads x cores). GPUs come from the table of ``nvidia-smi``, their
+    PCIe switches and sockets from ``lspci``: a socket starts at each bus that has a CBDMA engine, of which Intel puts
+    one on every socket's first bus. Where that does not fit, GPUs hang on the machine.
+
+    Raises
+    ------
+    BadInput
+        If ``lscpu``'s numbers are missing or make no sense.
+    """
+    fields: dict[str, str] = {}
+    for line in source.lines:
+        match = re.match(r"\s*([A-Za-z()][^:]{0,40}):\s*(\S.*?)\s*\Z", line)
+        if match:
+            fields.setdefault(match[1], match[2])
+    num_cpus = _number(source, fields, "CPU(s)")
+    places = _places(source, fields, num_cpus)
+    gpus = _gpus(source)
+    if len(gpus) > MAX_GPUS:
+        raise source.bad(1, f"{len(gpus)} GPUs; at most {MAX_GPUS} are read")
+    sockets = sum(place.level == "socket" for place in places) or len(places)
+    devices = _devices(source)
+    memory = re.fullmatch(r"(\d{1,12}) kB", fields.get("MemTotal", ""))
+    return Host(
+        format="lscpu and others",
+        file=source.name,
+        places=places,
+        knows_sockets=any(place.level == "socket" for place in places),
+        gpus=tuple(_located(gpus, devices, sockets)),
+        knows_pcie=bool(devices),
+        switch_mbps={f"port{bus}": None for bus in _root_buses(devices)},
+        num_cpus=num_cpus,
+        memory_mib=int(memory[1]) // 1024 if memory else None,
+    )
+
+
+def _number(source: Source, fields: dict[str, str], name: str) -> int:
+    value = fields.get(name, "")
+    if not re.fullmatch(r"[1-9]\d{0,5}", value):
+        raise source.bad(1, f"lscpu's {name!r} is {value[:20]!r}; expected a positive number")
+    return int(value)
+
+
+def _places(source: Source, fields: dict[str, str], num_cpus: int) -> tuple[Place, ...]:
+    """Sockets over NUMA domains, domains dealt to sockets in order."""
+    numas: list[tuple[int, int]] = []
+    for name, value in fields.items():
+        match = re.fullmatch(r"NUMA node(\d{1,4}) CPU\(s\)", name)
+        if match:
+            mask = cpu_list(value)
+            if mask is None:
+                raise source.bad(1, f"lscpu's {name!r} is {value[:40]!r}; expected such as '0-11,24-35'")
+            numas.append((int(match[1]), mask))
+    numas.sort()
+    names = ("Thread(s) per core", "Core(s) per socket", "Socket(s)")
+    threads, cores, sockets = (int(fields[n]) if re.fullmatch(r"[1-9]\d{0,4}", fields.get(n, "")) else 0 for n in names)
+    if threads * cores * sockets != num_cpus:
+        per_socket = threads * cores
+        sockets = num_cpus // per_socket if per_socket and num_cpus % per_socket == 0 else 0
+    if not sockets or sockets > 1024 or (numas and len(numas) % sockets and sockets % len(numas)):
+        return tuple(Place(f"numa{numa}", "numa", None, numa, mask) for numa, mask in numas)
+    if not numas or len(numas) < sockets:
+        return tuple(Place(f"socket{s}", "socket") for s in range(sockets))
+    each = len(numas) // sockets
+    places = []
+    for s in range(sockets):
+        mine = numas[s * each : (s + 1) * each]
+        places.append(Place(f"socket{s}", "socket", cpus=reduce(or_, (mask for _, mask in mine))))
+        places += [Place(f"numa{numa}", "numa", f"socket{s}", numa, mask) for numa, mask in mine]
+    return tuple(places)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A GPU in nvidia-smi's table, whose second line has the memory."""
+
+    name: str
+    bus: str
+    memory_mib: int
+
+
+def _gpus(source: Source) -> list[_Row]:
+    rows: list[_Row] = []
+    for n, line in enumerate(source.lines):
+        match = _GPU.match(line)
+        if match is None:
+            continue
+        if int(match[1]) != len(rows):
+            raise source.bad(n + 1, f"GPU {match[1]} after {len(rows)} others; expected the table of nvidia-smi, once")
+        below = source.lines[n + 1] if n + 1 < len(source.lines) else ""
+        used = _USED.match(below)
+        rows.append(_Row(match[2], bus_address(match[3]) or match[3], int(used[1]) if used else 0))
+    return rows
+
+
+def _devices(source: Source) -> list[tuple[str, str, str]]:
+    """(address, class, description) of the lines of lspci."""
+    devices = []
+    for line in source.lines:
+        match = _PCI.match(line.strip())
+        address = bus_address(match[1]) if match else None
+        if match and address:
+            devices.append((address, match[2], match[3]))
+    return sorted(devices)
+
+
+def _root_buses(devices: list[tuple[str, str, str]]) -> list[str]:
+    """Buses (``dddddddd:bb``) that have root ports."""
+    return sorted({address[:11] for address, _, text in devices if "Root Port" in text})
+
+
+def _located(gpus: list[_Row], devices: list[tuple[str, str, str]], sockets: int) -> list[HostGpu]:
+    """Models by device id, switches and sockets by bus number."""
+    roots = _root_buses(devices)
+    bridges = {address[:11] for address, kind, text in devices if kind == "PCI bridge" and "Root Port" not in text}
+    starts = sorted({address[:11] for address, _, text in devices if "CBDMA" in text})
+    ids = {address: re.search(r"Device ([0-9a-f]{4})\b", text) for address, _, text in devices}
+    makers = {address: "10de" if "NVIDIA" in text else "1002" for address, _, text in devices}
+    below: dict[str, int] = {}
+    made = []
+    for gpu in gpus:
+        bus = gpu.bus[:11]
+        position = bisect_right(roots, bus) - 1
+        switched = position >= 0 and any(roots[position] < bridge < bus for bridge in bridges)
+        switch = f"port{roots[position]}" if switched else ""
+        below[switch] = below.get(switch, 0) + 1
+        device = ids.get(gpu.bus)
+        known = MODELS.get((makers[gpu.bus], device[1])) if device and makers[gpu.bus] in GPU_VENDORS else None
+        cut = gpu.name.endswith("...")
+        island = bisect_right(starts, bus) - 1 if starts and len(starts) == sockets else -1
+        made.append(
+            HostGpu(
+                model=known[0] if known and cut else gpu.name,
+                memory_mib=gpu.memory_mib,
+                bus=gpu.bus,
+                island=island if island >= 0 else None,
+                switches=(switch,) if switch else (),
+            )
+        )
+    # A port with a single GPU joins nothing.
+    return [gpu if gpu.switches and below[gpu.switches[0]] > 1 else replace(gpu, switches=()) for gpu in made]

@@ -1,0 +1,219 @@
+"""``ibnetdiscover``: an InfiniBand network; with a host file and ``ibstat`` for the names that a cluster uses."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.topo.fabric import Fabric, fabric_of
+from placeopt.formats.topo.source import Source
+
+MAX_DEVICES = 500_000
+
+_DEVICE = re.compile(r'(Switch|Ca|Rt)\s+\d{1,4}\s+"([SHR])-([0-9a-fA-F]{1,16})"\s*(?:#\s*"([^"]*)")?')
+_PORT = re.compile(
+    r'\[\d{1,4}\](?:\[\w*\])?(?:\([0-9a-fA-F]+\))?\s+"([SHR])-([0-9a-fA-F]{1,16})"\[\d{1,4}\][^#]*(?:#\s*"([^"]*)")?'
+)
+
+
+def is_ibnetdiscover(source: Source) -> bool:
+    """Whether the text looks like it."""
+    return re.search(r'^(Switch|Ca)\s+\d+\s+"[SH]-[0-9a-fA-F]', source.text, re.MULTILINE) is not None
+
+
+def is_ibstat(source: Source) -> bool:
+    """Whether the text tells hosts' adapters: lines ``VM_hostname NAME`` followed by GUIDs, or plain ``ibstat``."""
+    return re.search(r"^(VM_hostname\s+\S+\s*|CA '\w+'\s*)$", source.text, re.MULTILINE) is not None
+
+
+def is_hostfile(source: Source) -> bool:
+    """Whether every line is one host name."""
+    lines = [line.strip() for line in source.lines if line.strip() and not line.startswith("#")]
+    return bool(lines) and all(re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{1,252}", line) for line in lines)
+
+
+@dataclass
+class _Network:
+    """Switches, their neighbours, and the adapters on them; numbers are GUIDs."""
+
+    names: dict[int, str] = field(default_factory=dict)
+    switches: set[int] = field(default_factory=set)
+    edges: dict[int, set[int]] = field(default_factory=dict)
+    adapters: dict[int, set[int]] = field(default_factory=dict)
+    """Adapter -> switches."""
+
+
+def read_ibnetdiscover(network: Source, hostfile: Source | None = None, ibstat: Source | None = None) -> Fabric:
+    """
+    Read the network and where its hosts hang.
+
+    A node is called by the first word of its adapters' descriptions or, with ``ibstat``, by the host that has the
+    adapter's GUID. With ``hostfile`` the nodes are those hosts, and who is not found is told in ``unresolved``.
+
+    Networks are often no trees (several spines above each leaf). The domains are: the switches that a host's adapters
+    hang on (switches that share a host are one domain); then, layer by layer away from the hosts, what hangs together
+    using only switches up to that layer. In a tree that is the tree; in a fat tree it gives leaf, pod, core. This is
+    ours: no standard says how to cut a network into domains.
+
+    Raises
+    ------
+    BadInput
+        If no host is found, or the text is damaged.
+    """
+    found = _read_network(network)
+    hosts = _hosts(found, ibstat)
+    unresolved = []
+    if hostfile is not None:
+        wanted = [line.strip() for line in hostfile.lines if line.strip() and not line.startswith("#")]
+        unresolved = [f"{name}: no adapter of that host is in {network.name}" for name in wanted if name not in hosts]
+        hosts = {name: hosts[name] for name in wanted if name in hosts}
+        if not hosts:
+            raise BadInput(
+                f"{hostfile.name}: none of its hosts is in {network.name}, whose adapters have other names; "
+                "give the hosts' ibstat output too (lines 'VM_hostname NAME', then the GUIDs)"
+            )
+    if not hosts:
+        raise BadInput(f"{network.name}: no host hangs on any switch; expected the output of ibnetdiscover")
+    parents, leaf_of = _domains(found, hosts)
+    return fabric_of(network.name, parents, {name: leaf_of[min(leaves)] for name, leaves in hosts.items()}, unresolved)
+
+
+def refuse_alone(source: Source) -> Unsupported:
+    """Return the error for a host file or ibstat output without a network."""
+    what = "ibstat tells hosts' adapters" if is_ibstat(source) else "a list of host names"
+    return Unsupported(f"{source.name}: {what}, no network; give it together with the output of ibnetdiscover")
+
+
+def _read_network(source: Source) -> _Network:
+    found = _Network()
+    here: tuple[str, int] | None = None
+    for n, line in enumerate(source.lines, 1):
+        device = _DEVICE.match(line)
+        if device:
+            here = (device[2], int(device[3], 16))
+            found.names.setdefault(here[1], device[4] or "")
+            if here[0] == "S":
+                found.switches.add(here[1])
+        elif line.startswith("["):
+            port = _PORT.match(line)
+            if port is None or here is None:
+                raise source.bad(n, f'{line.strip()[:60]!r}; expected a port such as [1] "S-0123"[2] under its device')
+            there = (port[1], int(port[2], 16))
+            if there[0] == "H":
+                found.names.setdefault(there[1], port[3] or "")
+            _connect(found, here, there)
+        elif not line.strip():
+            here = None
+        if len(found.names) > MAX_DEVICES:
+            raise source.bad(n, f"more than {MAX_DEVICES} devices")
+    return found
+
+
+def _connect(found: _Network, a: tuple[str, int], b: tuple[str, int]) -> None:
+    for (kind, guid), (other_kind, other) in ((a, b), (b, a)):
+        if kind == "S" and other_kind == "S":
+            found.switches.add(guid)
+            found.edges.setdefault(guid, set()).add(other)
+        elif kind == "H" and other_kind == "S":
+            found.adapters.setdefault(guid, set()).add(other)
+
+
+def _hosts(found: _Network, ibstat: Source | None) -> dict[str, set[int]]:
+    """Host name -> switches its adapters hang on. A switch's own aggregation node is no host."""
+    names = {guid: name for guid, name in found.names.items() if guid in found.adapters}
+    if ibstat is None:
+        host_of = {guid: name.split()[0] for guid, name in names.items() if name.split()}
+    else:
+        host_of = _ibstat_hosts(ibstat)
+    hosts: dict[str, set[int]] = {}
+    for guid, host in host_of.items():
+        if guid in found.adapters and "Aggregation Node" not in names.get(guid, ""):
+            hosts.setdefault(host, set()).update(found.adapters[guid] & found.switches)
+    return {host: switches for host, switches in hosts.items() if switches}
+
+
+def _ibstat_hosts(source: Source) -> dict[int, str]:
+    """GUID -> host."""
+    hosts: dict[int, str] = {}
+    host = None
+    for n, line in enumerate(source.lines, 1):
+        name = re.match(r"VM_hostname\s+(\S+)\s*\Z", line)
+        guid = re.match(r"\s*(?:(?:Node|Port) GUID:\s*)?(?:0x)?([0-9a-fA-F]{12,16})\s*\Z", line)
+        if name:
+            host = name[1]
+        elif guid:
+            if host is None:
+                raise source.bad(n, "a GUID before any line 'VM_hostname NAME'; expected each host's name first")
+            hosts[int(guid[1], 16)] = host
+    return hosts
+
+
+def _domains(found: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str | None], dict[int, str]]:
+    """Domain -> parent, and leaf switch -> domain."""
+    leaves = set().union(*hosts.values())
+    rank = _ranks(found, leaves)
+    leader = {switch: switch for switch in sorted(rank)}
+
+    def find(switch: int) -> int:
+        while leader[switch] != switch:
+            leader[switch] = leader[leader[switch]]
+            switch = leader[switch]
+        return switch
+
+    def join(switches: Iterable[int]) -> None:
+        roots = sorted({find(switch) for switch in switches})
+        for root in roots[1:]:
+            leader[root] = roots[0]
+
+    for mine in hosts.values():
+        join(mine)
+    used: set[str] = set()
+    parents: dict[str, str | None] = {}
+    leaf_of: dict[int, str] = {}
+    current: dict[int, str] = {}  # root of a group -> its domain
+    for leaf in sorted(leaves):
+        if find(leaf) not in current:
+            current[find(leaf)] = _domain_name(found, find(leaf), used)
+            parents[current[find(leaf)]] = None
+        leaf_of[leaf] = current[find(leaf)]
+    for layer in range(max(rank.values()) + 1):
+        for switch in sorted(s for s, r in rank.items() if r == layer):
+            join([switch, *(other for other in found.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)])
+        groups: dict[int, list[int]] = {}
+        for root in current:
+            groups.setdefault(find(root), []).append(root)
+        merged: dict[int, str] = {}
+        for root, members in groups.items():
+            if len(members) == 1:
+                merged[root] = current[members[0]]
+                continue
+            top = min(s for s, r in rank.items() if r == layer and find(s) == root)
+            merged[root] = _domain_name(found, top, used)
+            parents[merged[root]] = None
+            for member in members:
+                parents[current[member]] = merged[root]
+        current = merged
+    return parents, leaf_of
+
+
+def _ranks(found: _Network, leaves: set[int]) -> dict[int, int]:
+    """Distance of each switch from the nearest one that has hosts."""
+    rank = dict.fromkeys(leaves, 0)
+    layer = leaves
+    while layer:
+        layer = {other for switch in layer for other in found.edges.get(switch, ()) if other not in rank}
+        depth = max(rank.values(), default=0) + 1
+        rank.update(dict.fromkeys(layer, depth))
+    return rank
+
+
+def _domain_name(found: _Network, switch: int, used: set[str]) -> str:
+    """The switch's description where it is a good and new name, else its GUID; numbered where a layer joins itself."""
+    described = found.names.get(switch, "")
+    name = described if re.fullmatch(r"[^\s\x00-\x1f\x7f]{1,200}", described) else f"S-{switch:016x}"
+    count, base = 1, name
+    while name in used:
+        count += 1
+        name = f"{base}.{count}"
+    used.add(name)
+    return name

@@ -1,0 +1,127 @@
+"""Slurm's ``topology.conf``: the tree and the block plugin; topograph writes the same."""
+
+import re
+
+from placeopt.formats.topo.fabric import Fabric, fabric_of
+from placeopt.formats.topo.hostlist import MAX_HOSTS, expand_hosts
+from placeopt.formats.topo.source import Source
+
+_KEYS = ("switchname", "switches", "nodes", "blockname", "blocksizes", "linkspeed")
+_LINE = re.compile(r"^\s*(SwitchName|BlockName|BlockSizes)\s*=", re.IGNORECASE | re.MULTILINE)
+
+
+def is_slurm_topology(source: Source) -> bool:
+    """Whether the text looks like it."""
+    return _LINE.search(source.text) is not None
+
+
+def read_slurm_topology(source: Source) -> Fabric:
+    """
+    Read it. Switches or blocks become domains; nodes hang on the switch or block that names them.
+
+    Blocks are laid together as ``BlockSizes`` says (each size a multiple of the first, in nodes): consecutive blocks
+    make a larger one, the last of which may be incomplete. ``LinkSpeed``, which Slurm ignores too, is not read.
+
+    Raises
+    ------
+    BadInput
+        If a line is malformed, a name is unknown, or the switches are no tree.
+    """
+    parents: dict[str, str | None] = {}
+    above: dict[str, tuple[str, int]] = {}
+    node_domains: dict[str, str] = {}
+    blocks: list[str] = []
+    sizes: list[int] = []
+    for n, line in enumerate(_joined(source.lines), 1):
+        pairs = _pairs(source, n, line)
+        name = pairs.get("switchname") or pairs.get("blockname")
+        if "blocksizes" in pairs:
+            sizes = _sizes(source, n, pairs["blocksizes"])
+        if name is None:
+            continue
+        if name in parents:
+            raise source.bad(n, f"{name[:60]!r} stands twice; expected one line for each switch or block")
+        parents[name] = None
+        if "blockname" in pairs:
+            blocks.append(name)
+        for node in _hosts(source, n, pairs.get("nodes", "")):
+            if node_domains.setdefault(node, name) != name:
+                raise source.bad(
+                    n, f"node {node[:60]!r} is under {node_domains[node][:60]!r} already; a node hangs on one domain"
+                )
+        for switch in _hosts(source, n, pairs.get("switches", "")):
+            if above.setdefault(switch, (name, n))[0] != name:
+                raise source.bad(
+                    n, f"switch {switch[:60]!r} is under {above[switch][0][:60]!r} already; expected a tree"
+                )
+        if len(node_domains) > MAX_HOSTS or len(above) > MAX_HOSTS:
+            raise source.bad(n, f"more than {MAX_HOSTS} nodes or switches")
+    for switch, (name, n) in above.items():
+        if switch not in parents:
+            raise source.bad(n, f"{name[:60]!r} names the switch {switch[:60]!r}, which has no line of its own")
+        parents[switch] = name
+    if sizes:
+        _lay_together(source, parents, blocks, sizes)
+    return fabric_of(source.name, parents, node_domains)
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """The lines without comments; a backslash at the end continues a line (the number stays that of the last)."""
+    joined, begun = [], ""
+    for line in lines:
+        text = begun + line.split("#", 1)[0].rstrip()
+        begun = text[:-1] if text.endswith("\\") else ""
+        joined.append("" if begun else text)
+    return joined
+
+
+def _pairs(source: Source, n: int, line: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for word in line.split():
+        key, equals, value = word.partition("=")
+        if not equals or not value or key.lower() not in _KEYS or key.lower() in pairs:
+            raise source.bad(n, f"{word[:60]!r}; expected SwitchName=, BlockName=, Nodes=, Switches= or BlockSizes=")
+        pairs[key.lower()] = value
+    if pairs and not pairs.keys() & {"switchname", "blockname", "blocksizes"}:
+        raise source.bad(n, "no SwitchName= or BlockName=; expected one on each line")
+    return pairs
+
+
+def _hosts(source: Source, n: int, text: str) -> list[str]:
+    try:
+        return expand_hosts(text)
+    except ValueError as error:
+        raise source.bad(n, str(error)) from error
+
+
+def _sizes(source: Source, n: int, text: str) -> list[int]:
+    words = text.split(",")
+    sizes = [int(word) for word in words if re.fullmatch(r"[1-9]\d{0,5}", word)]
+    if len(sizes) != len(words) or sizes != sorted(set(sizes)) or any(size % sizes[0] for size in sizes):
+        raise source.bad(n, f"BlockSizes={text[:60]!r}; expected growing multiples of the first")
+    return sizes
+
+
+def _lay_together(source: Source, parents: dict[str, str | None], blocks: list[str], sizes: list[int]) -> None:
+    """Put consecutive blocks under larger ones; a size that gathers nothing new is left out."""
+    base, below = sizes[0], [(block, 1) for block in blocks]
+    for size in sizes[1:]:
+        if len(below) == 1:
+            break
+        groups: list[tuple[str, int]] = []
+        room = 0
+        for name, count in below:
+            if count > room:
+                groups.append((f"block{size}.{len(groups) + 1}", 0))
+                room = size // base
+            group, held = groups[-1]
+            groups[-1] = (group, held + count)
+            room -= count
+            parents[name] = group
+        for group, _ in groups:
+            if group in parents:
+                raise source.bad(
+                    1, f"a block is called {group!r}, the name that laying blocks together gives; rename it"
+                )
+            parents[group] = None
+        below = groups

@@ -1,0 +1,134 @@
+"""Replies of ``slurmrestd``: the list of nodes becomes an inventory; jobs and partitions are no topology."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.topo.fabric import Inventory
+from placeopt.formats.topo.source import Source
+from placeopt.model import Gpu, Machine, Node, Part
+from placeopt.model.base import MAX_NODES
+
+_GRES = re.compile(r"gpu(?::([^:()]+))?(?::(\d{1,6}))?(?:\(S:(\d{1,3})(?:-(\d{1,3}))?\))?\Z")
+_AWAY = frozenset(
+    {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT", "NOT_RESPONDING", "FUTURE", "ERROR"}
+)
+
+
+def is_json(source: Source) -> bool:
+    """Whether the first thing in the file opens a JSON object or list."""
+    return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def read_slurmrest(source: Source) -> Inventory:
+    """
+    Read the reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``.
+
+    ``cpus`` are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` gives the GPUs and, with ``(S:n)``,
+    their socket. Nodes of equal shape share a machine type. A node that is down, draining or failing is ``drained``.
+    Partitions become labels ``partition:NAME`` = ``yes``. The reply tells no GPU memory, links or network.
+
+    Raises
+    ------
+    BadInput
+        If it is no such reply, or a value makes no sense.
+    Unsupported
+        If it is a reply about jobs, partitions or something else.
+    """
+    try:
+        reply = json.loads(source.text)
+    except (ValueError, RecursionError) as error:
+        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
+        raise source.bad(line, f"not well-formed JSON ({str(error)[:100]}); is the file complete?") from error
+    if not isinstance(reply, dict) or not isinstance(reply.get("nodes"), list):
+        held = next((key for key in ("jobs", "partitions") if isinstance(reply, dict) and key in reply), None)
+        if held is not None:
+            raise Unsupported(
+                f"{source.name}: slurmrestd's list of {held}, which tells no hardware; give the reply of .../nodes"
+            )
+        raise BadInput(f"{source.name}: no list 'nodes'; expected slurmrestd's reply of .../nodes")
+    if not 1 <= len(reply["nodes"]) <= MAX_NODES:
+        raise BadInput(f"{source.name}: {len(reply['nodes'])} nodes, expected 1 to {MAX_NODES}")
+    machines: dict[tuple[Any, ...], Machine] = {}
+    nodes: dict[str, Node] = {}
+    for i, entry in enumerate(reply["nodes"]):
+        where = f"{source.name}: nodes[{i}]"
+        if not isinstance(entry, dict):
+            raise BadInput(f"{where}: expected an object")
+        shape = _shape(where, entry)
+        try:
+            machine = machines.get(shape) or _machine(source, shape, len(machines))
+            node = _node(where, entry, machine.id)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise BadInput(f"{where}: {first['loc']}: {str(first['input'])[:60]!r}: {first['msg']}") from error
+        if node.id in nodes:
+            raise BadInput(f"{where}.name: {node.id!r} stands twice; names are unique")
+        machines[shape] = machine
+        nodes[node.id] = node
+    return Inventory(tuple(machines.values()), tuple(nodes.values()), source.name)
+
+
+def _shape(where: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+    """(cpus, memory, sockets, ((model, socket or -1), ...)): what makes two nodes of one machine type."""
+    gpus: list[tuple[str, int]] = []
+    gres = entry.get("gres") or ""
+    if not isinstance(gres, str):
+        raise BadInput(f"{where}.gres: expected text such as 'gpu:a100:4'")
+    for item in re.findall(r"[^,(]+(?:\([^)]*\))?", gres):
+        if item.split(":")[0] != "gpu":
+            continue
+        match = _GRES.match(item)
+        count = int(match[2] or 1) if match else 0
+        if match is None or not 1 <= count + len(gpus) <= 1024:
+            raise BadInput(f"{where}.gres: {item[:60]!r}; expected such as 'gpu:a100:4(S:0)', at most 1024 GPUs")
+        socket = int(match[3]) if match[3] and match[4] in (None, match[3]) else -1
+        gpus += [(match[1] or "gpu", socket)] * count
+    sockets = _count(where, entry, "sockets", 64) if "sockets" in entry else 0
+    return (
+        _count(where, entry, "cpus", 100_000),
+        _count(where, entry, "real_memory", 1_000_000_000),
+        max([sockets, *(socket + 1 for _, socket in gpus)]),
+        tuple(gpus),
+    )
+
+
+def _count(where: str, entry: Mapping[str, Any], key: str, most: int) -> int:
+    value = entry.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
+        raise BadInput(f"{where}.{key}: {str(value)[:60]!r}, expected a number from 0 to {most}")
+    return value
+
+
+def _machine(source: Source, shape: tuple[Any, ...], number: int) -> Machine:
+    cpus, memory_mib, sockets, gpus = shape
+    counts = dict.fromkeys(model for model, _ in gpus)
+    names = [f"{sum(model == other for other, _ in gpus)}x{model}" for model in counts]
+    return Machine(
+        id="-".join([f"type{number}", f"{cpus}cpu", *names]),
+        cpu_millicores=1000 * cpus,
+        memory_mib=memory_mib,
+        parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(sockets)),
+        gpus=tuple(Gpu(model=model, part=f"socket{socket}" if socket >= 0 else None) for model, socket in gpus),
+        source=f"slurmrestd nodes: {source.name.rsplit('/', 1)[-1]}"[:253],
+    )
+
+
+def _node(where: str, entry: Mapping[str, Any], machine: str) -> Node:
+    name, state, partitions = entry.get("name"), entry.get("state", []), entry.get("partitions", [])
+    states = [state] if isinstance(state, str) else state
+    for key, words in (("state", states), ("partitions", partitions)):
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise BadInput(f"{where}.{key}: expected a list of words")
+    if not isinstance(name, str):
+        raise BadInput(f"{where}.name: expected the node's name")
+    return Node(
+        id=name,
+        machine=machine,
+        labels={f"partition:{word}": "yes" for word in partitions},
+        drained=any(word.strip("*").upper() in _AWAY for word in states),
+    )

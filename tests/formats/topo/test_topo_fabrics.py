@@ -1,0 +1,242 @@
+"""Networks and lists of nodes, worked by hand from the files."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placeopt.errors import BadInput, PlaceoptError, Unsupported
+from placeopt.formats.topo import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
+from placeopt.formats.topo.hostlist import expand_hosts
+from placeopt.topology import ClusterTopology, minsky
+
+DATA = Path(__file__).parents[2] / "data" / "topo"
+NETWORK, HOSTS, GUIDS = (DATA / f"superbench_{name}.txt" for name in ("ibnetdiscover", "hostfile", "ibstat"))
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def slurm_nodes(path: Path, *changes: dict[str, Any]) -> Path:
+    """A reply like slurmrestd's with only the fields that are read."""
+    plain = {"cpus": 32, "real_memory": 524_288, "sockets": 2, "gres": "gpu:h100:2,gpu:h200:4", "state": ["IDLE"]}
+    nodes = [plain | {"name": f"n{i}", "partitions": ["ia"]} | change for i, change in enumerate(changes)]
+    return write(path, json.dumps({"nodes": nodes, "errors": []}))
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a,b", ["a", "b"]),
+        ("n[08-10]", ["n08", "n09", "n10"]),
+        ("n[1,3-4]-ib,x", ["n1-ib", "n3-ib", "n4-ib", "x"]),
+        ("r[0-1]n[0-1]", ["r0n0", "r0n1", "r1n0", "r1n1"]),
+        ("", []),
+    ],
+)
+def test_hostlist(text: str, names: list[str]) -> None:
+    assert expand_hosts(text) == names
+
+
+@pytest.mark.parametrize(
+    "text", ["n[1", "n]1[", "n[[1]]", "n[a]", "n[3-1]", "n[1-999999999]", "n[0-999]m[0-999]", "n[]"]
+)
+def test_hostlist_refuses(text: str) -> None:
+    """Also what would make a million names: nothing is allocated before it is counted."""
+    with pytest.raises(ValueError, match=r"bracket|expected|range|more than"):
+        expand_hosts(text)
+
+
+def test_topograph_tree() -> None:
+    """One core, 6 spines of 2 leaves each, 8 hosts a leaf: srv1101 - leaf 1.1 - spine 2.1 - core 3.1."""
+    fabric = read_fabric([DATA / "topograph_tree.conf"])
+    assert len(fabric.domains) == 1 + 6 + 12
+    assert len(fabric.node_domains) == 96
+    parents = {domain.id: (domain.parent, domain.level) for domain in fabric.domains}
+    assert fabric.node_domains["srv1101"] == "switch.1.1"
+    assert parents["switch.1.1"] == ("switch.2.1", "rack")
+    assert parents["switch.2.1"] == ("switch.3.1", "tier2")
+    assert parents["switch.3.1"] == (None, "tier3")
+
+
+def test_slurm_blocks_are_laid_together(tmp_path: Path) -> None:
+    """Blocks of 4 nodes; sizes 4, 8, 16: b1 + b2, and b3 alone (incomplete), make blocks of 8; both one of 16."""
+    path = write(
+        tmp_path / "topology.conf",
+        "BlockName=b1 Nodes=n[01-04]\nBlockName=b2 Nodes=n[05-08]\nBlockName=b3 Nodes=n[09-12]\nBlockSizes=4,8,16,32\n",
+    )
+    parents = {domain.id: domain.parent for domain in read_fabric([path]).domains}
+    assert parents == {
+        "block16.1": None,
+        "block8.1": "block16.1",
+        "block8.2": "block16.1",
+        "b1": "block8.1",
+        "b2": "block8.1",
+        "b3": "block8.2",
+    }
+
+
+def test_slurm_continued_lines_and_comments(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.conf", "# comment\nSwitchName=s1 \\\n  Nodes=a,b LinkSpeed=100 # more\n")
+    assert read_fabric([path]).node_domains == {"a": "s1", "b": "s1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=c Nodes=n", "above itself"),
+        ("SwitchName=a Switches=b\n", "no line of its own"),
+        ("SwitchName=a Nodes=n\nSwitchName=b Nodes=n\n", "line 2: .*is under 'a' already"),
+        ("SwitchName=a Nodes=n\nSwitchName=a Nodes=m\n", "line 2: .*stands twice"),
+        ("SwitchName=a Nodes=n[1-\n", "line 1: brackets"),
+        ("SwitchName=a Fruit=n\n", "line 1: 'Fruit=n'"),
+        ("SwitchName=a\n", "places no node"),
+        ("BlockName=a Nodes=n\nBlockSizes=4,6\n", "line 2: BlockSizes"),
+    ],
+)
+def test_slurm_refusals(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        read_fabric([write(tmp_path / "t.conf", text)])
+
+
+def test_infiniband_with_names_of_the_cluster() -> None:
+    """Two hosts on each of five leaves; leaves 01-03 under L01, 11-12 under L02, both under S01."""
+    fabric = read_fabric([NETWORK, HOSTS, GUIDS])
+    parents = {domain.id.split(":")[0].split("-", 1)[1] + domain.id[-6:]: domain for domain in fabric.domains}
+    assert len(parents) == len(fabric.domains) == 8
+    groups: dict[str, list[str]] = {}
+    for node, domain in fabric.node_domains.items():
+        groups.setdefault(domain, []).append(node[-1])
+    assert sorted(map("".join, groups.values())) == ["IJ", "KL", "MN", "OP", "QR"]
+    above = {domain.id: domain.parent for domain in fabric.domains}
+    assert above[fabric.node_domains["vma414bbc00005I"]] == above[fabric.node_domains["vma414bbc00005M"]]
+    assert above[fabric.node_domains["vma414bbc00005I"]] != above[fabric.node_domains["vma414bbc00005O"]]
+    assert fabric.unresolved == ()
+
+
+def test_infiniband_alone_uses_its_own_names() -> None:
+    """The switch's aggregation node is no host."""
+    fabric = read_fabric([NETWORK])
+    assert len(fabric.node_domains) == 10
+    assert "RMD701091901003" in fabric.node_domains
+
+
+def test_infiniband_hosts_that_are_not_there(tmp_path: Path) -> None:
+    hosts = write(tmp_path / "hosts", "RMD701091901003\nnowhere\n")
+    fabric = read_fabric([NETWORK, hosts])
+    assert list(fabric.node_domains) == ["RMD701091901003"]
+    assert len(fabric.unresolved) == 1
+    assert "nowhere" in fabric.unresolved[0]
+    with pytest.raises(BadInput, match="ibstat"):
+        read_fabric([NETWORK, HOSTS])
+
+
+def test_infiniband_fat_tree_and_rails(tmp_path: Path) -> None:
+    """Hosts a, b hang on leaves 1 and 2 (two rails), c on leaf 3; spines 8, 9 join all: two racks, one tier above."""
+    cables = [
+        (1, "a"),
+        (2, "a"),
+        (1, "b"),
+        (2, "b"),
+        (3, "c"),
+        *((leaf, spine) for leaf in (1, 2, 3) for spine in (8, 9)),
+    ]
+    lines = []
+    for switch in (1, 2, 3, 8, 9):
+        lines.append(f'\nSwitch 40 "S-{switch:016x}"  # "switch {switch}" enhanced port 0')
+        for port, (leaf, other) in enumerate(cables):
+            if leaf == switch:
+                far = (
+                    f'"S-{other:016x}"[{leaf}]'
+                    if isinstance(other, int)
+                    else f'"H-{port + 100:016x}"[1](0) # "{other} mlx5_0"'
+                )
+                lines.append(f"[{port}] {far}")
+    fabric = read_fabric([write(tmp_path / "ib.txt", "\n".join(lines))])
+    assert [(domain.level, domain.parent is None) for domain in fabric.domains].count(("tier2", True)) == 1
+    assert len(fabric.domains) == 3
+    assert fabric.node_domains["a"] == fabric.node_domains["b"] != fabric.node_domains["c"]
+
+
+@pytest.mark.parametrize("path", [HOSTS, GUIDS])
+def test_names_without_a_network_are_refused(path: Path) -> None:
+    with pytest.raises(Unsupported, match="no network; give it together"):
+        read_topo([path])
+
+
+def test_slurm_nodes(tmp_path: Path) -> None:
+    """Equal shapes share a machine type; ``(S:1)`` hangs GPUs on a socket; DOWN and DRAIN mean drained."""
+    path = slurm_nodes(
+        tmp_path / "nodes.json",
+        {},
+        {"state": ["IDLE", "DRAIN"]},
+        {"gres": "gpu:a100:2(S:1),shard:8", "state": ["DOWN"]},
+        {"gres": ""},
+    )
+    inventory = read_inventory(path)
+    assert [machine.id for machine in inventory.machines] == [
+        "type0-32cpu-2xh100-4xh200",
+        "type1-32cpu-2xa100",
+        "type2-32cpu",
+    ]
+    assert [node.drained for node in inventory.nodes] == [False, True, True, False]
+    assert inventory.nodes[0].labels == {"partition:ia": "yes"}
+    assert [gpu.part for gpu in inventory.machines[1].gpus] == ["socket1", "socket1"]
+    assert (inventory.machines[0].cpu_millicores, inventory.machines[0].memory_mib) == (32_000, 524_288)
+    assert isinstance(read_topo([path]), Inventory)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ('{"jobs": []}', Unsupported, "list of jobs"),
+        ('{"partitions": []}', Unsupported, "list of partitions"),
+        ("{}", BadInput, "no list 'nodes'"),
+        ("[" * 100_000, BadInput, "not well-formed"),
+        ('{"nodes": []}', BadInput, "0 nodes"),
+        ('{"nodes": [7]}', BadInput, "expected an object"),
+        ('{"nodes": [{"name": "a", "cpus": "3", "real_memory": 1}]}', BadInput, "cpus: '3'"),
+        ('{"nodes": [{"name": "a b", "cpus": 3, "real_memory": 1}]}', BadInput, "'a b'"),
+        ('{"nodes": [{"name": "a", "cpus": 3, "real_memory": 1, "gres": "gpu:x:999999"}]}', BadInput, "1024 GPUs"),
+    ],
+)
+def test_slurm_replies_refused(tmp_path: Path, text: str, error: type[PlaceoptError], message: str) -> None:
+    with pytest.raises(error, match=message):
+        read_topo([write(tmp_path / "reply.json", text)])
+
+
+def test_whole_cluster_of_nodes_and_network(tmp_path: Path) -> None:
+    nodes = slurm_nodes(tmp_path / "nodes.json", {"name": "a"}, {"name": "b"}, {"name": "login"})
+    network = write(tmp_path / "topology.conf", "SwitchName=s1 Nodes=a,b\n")
+    cluster = read_cluster([nodes, network])
+    assert [node.domain for node in cluster.nodes] == ["s1", "s1", None]
+    elsewhere = write(tmp_path / "other.conf", "SwitchName=s1 Nodes=x,y\n")
+    with pytest.raises(BadInput, match="none of its nodes"):
+        read_cluster([nodes, elsewhere])
+    assert len(read_cluster([nodes]).nodes) == 3
+
+
+def test_whole_cluster_of_a_network_and_one_machine() -> None:
+    """96 hosts that are all Minskys: leaf 200, spine 400, core 600; from a GPU up to its leaf 1 + 20 + 100 = 121."""
+    cluster = read_cluster([DATA / "topograph_tree.conf"], machine=minsky())
+    topology = ClusterTopology(cluster)
+    assert topology.num_gpus == 384
+    assert topology.gpu_distance(0, 4) == 2 * 121  # srv1101, srv1102
+    assert topology.gpu_distance(0, 8 * 4) == 2 * (121 + 200)  # srv1201
+    assert topology.max_distance() == 2 * (121 + 200 + 400)  # over the core
+    assert read_cluster([DATA / "topograph_tree.conf", DATA / "4gpu_phb.txt"]).machines[0].id == "4gpu_phb"
+    with pytest.raises(Unsupported, match="a cluster needs"):
+        read_cluster([DATA / "topograph_tree.conf"])
+    with pytest.raises(Unsupported, match="machines are told already"):
+        read_cluster([DATA / "topograph_tree.conf", DATA / "4gpu_phb.txt"], machine=minsky())
+
+
+def test_two_networks_are_refused() -> None:
+    with pytest.raises(Unsupported, match="second file"):
+        read_fabric([DATA / "topograph_tree.conf"] * 2)
+    with pytest.raises(Unsupported, match="give it alone"):
+        read_fabric([DATA / "topograph_tree.conf", NETWORK])
+    assert isinstance(read_topo([DATA / "topograph_tree.conf"]), Fabric)
