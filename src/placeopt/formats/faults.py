@@ -180,7 +180,8 @@ def _expected(fault: Mapping[str, Any], context: Mapping[str, Any]) -> str:
         return f"at most {context['le']}"
     if kind in ("too_long", "too_short"):
         bound = "at most" if kind == "too_long" else "at least"
-        return f"{bound} {context.get('max_length', context.get('min_length'))} entries"
+        count = context.get("max_length", context.get("min_length"))
+        return f"{bound} {count} {'entry' if count == 1 else 'entries'}"
     if kind == "string_too_long":
         return f"at most {context['max_length']} characters"
     if kind == "string_pattern_mismatch":
