@@ -1,0 +1,368 @@
+"""
+The best allocation of a tiny round by trying all of them: no formulation, no solver, and the costs stated once more.
+
+Every hard rule that couples jobs is a limit on a sum (GPU share, jobs and memory of a GPU; a node's resources; hose
+load of an uplink; a queue's use). So a placement is a row of amounts, and an allocation is a choice of rows whose sum
+stays below the limits; what concerns one job alone is left to ``terms.rules.fits``, which has the referee as its judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement, islice, product
+from math import prod
+
+import numpy as np
+
+from placeopt.problem import Allocation, IntArray, Placement, Problem, State
+from placeopt.terms.objective import weighted_costs
+from placeopt.terms.rules import fits
+
+HORUS_FITS = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}  # Horus, fig. 6
+
+
+def optimum(problem: Problem) -> tuple[int, int, Allocation]:
+    """Return the greatest value, the least cost at that value, and an allocation that has both."""
+    return Enumeration(problem).best()
+
+
+def placements(problem: Problem, job: int) -> Iterator[Placement]:
+    """Yield everywhere that a waiting job may stand while only the running jobs do; alike workers in one order only."""
+    state = State(problem)
+    for option in problem.options_of(job):
+        for placement in _anywhere(problem, option, ordered=bool(_edges(problem, job))):
+            if fits(state, job, placement):
+                yield placement
+
+
+def space(problem: Problem, most: int) -> int:
+    """Return the number of combinations of placements, feasible or not; above ``most`` it stops counting."""
+    waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
+    return prod(1 + sum(1 for _ in islice(placements(problem, job), most)) for job in waiting)
+
+
+def _edges(problem: Problem, job: int) -> tuple[object, ...]:
+    return problem.class_communication[problem.job_class[job]].edges
+
+
+def _anywhere(problem: Problem, option: int, *, ordered: bool) -> Iterator[Placement]:
+    workers, gpus = int(problem.options.workers[option]), int(problem.options.gpus[option])
+    allowed = problem.gpu_ok(option)
+    start = problem.node_gpu_start
+    at = {n: [g for g in range(int(start[n]), int(start[n + 1])) if allowed[g]] for n in range(problem.num_nodes)}
+    roomy = [n for n in at if len(at[n]) >= gpus]
+    if ordered:
+        for nodes in product(roomy, repeat=workers):
+            for held in product(*(combinations(at[n], gpus) for n in nodes)):
+                yield Placement(option, nodes, tuple(gpu for part in held for gpu in part))
+    else:
+        for nodes in combinations_with_replacement(roomy, workers):
+            distinct = list(dict.fromkeys(nodes))
+            for held in product(*(combinations(at[n], gpus * nodes.count(n)) for n in distinct)):
+                yield Placement(option, nodes, tuple(gpu for part in held for gpu in part))
+
+
+class Enumeration:
+    """
+    All feasible allocations of a round, as rows of candidate numbers; 0 is to wait.
+
+    Attributes
+    ----------
+    candidates
+        Per job, None and its placements; only the one that holds now for a running job.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.candidates: list[list[Placement | None]] = [
+            [problem.running[job]] if job in problem.running else [None, *placements(problem, job)]
+            for job in range(problem.num_jobs)
+        ]
+        self._values = [
+            np.array([0 if p is None else problem.options.value[p.option] for p in of_job], dtype=np.int64)
+            for of_job in self.candidates
+        ]
+        self._held = [_held(problem, of_job) for of_job in self.candidates]
+        self._use, self._limit = self._amounts()
+
+    def best(self) -> tuple[int, int, Allocation]:
+        """Return the greatest value, the least cost at that value, and the first allocation that has both."""
+        rows, values = self.rows(self._greedy_value())
+        value = int(values.max())
+        rows = rows[values == value]
+        costs = self.costs(rows)
+        return value, int(costs.min()), self.allocation(rows[costs.argmin()])
+
+    def allocation(self, row: IntArray) -> Allocation:
+        """Return what a row of candidate numbers stands for."""
+        return tuple(of_job[c] for of_job, c in zip(self.candidates, row, strict=True))
+
+    def rows(self, least: int = 0) -> tuple[IntArray, IntArray]:
+        """Return every feasible allocation of value ``least`` or more, shape (L, J), and the values, shape (L,)."""
+        jobs = len(self.candidates)
+        rest = np.cumsum([int(v.max()) for v in self._values][::-1])[::-1].tolist()
+        rest.append(0)
+        rows = np.zeros((1, jobs), dtype=np.int64)
+        used = np.zeros((1, len(self._limit)), dtype=np.int64)
+        values = np.zeros(1, dtype=np.int64)
+        for j in range(jobs):
+            total = values[:, None] + self._values[j][None, :]
+            keep = total + rest[j + 1] >= least
+            for r in range(len(self._limit)):
+                use = self._use[j][:, r]
+                if use.any():
+                    keep &= used[:, r][:, None] + use[None, :] <= self._limit[r]
+            at, candidate = np.nonzero(keep)
+            rows = rows[at]
+            rows[:, j] = candidate
+            used = used[at] + self._use[j][candidate]
+            values = total[at, candidate]
+        return rows, values
+
+    def raw_costs(self, rows: IntArray) -> dict[str, IntArray]:
+        """Return every cost of every row, shape (L,) each, from the definitions in the documentation."""
+        return {
+            "communication": self._alone(rows, _communication),
+            "interference": self._interference(rows),
+            "fragmentation": self._fragmentation(rows),
+            "horus": self._horus(rows),
+            "resource": self._alone(rows, lambda problem, _, p: int(problem.options.cost_milli[p.option])),
+        }
+
+    def costs(self, rows: IntArray) -> IntArray:
+        """Return the cost level of every row, shape (L,)."""
+        total = np.zeros(len(rows), dtype=np.int64)
+        weighted = weighted_costs(self.problem)
+        if weighted:
+            raw = self.raw_costs(rows)
+            for w in weighted:
+                total += w.weight * raw[w.cost.name]
+        return total
+
+    def _greedy_value(self) -> int:
+        """Return the value of some allocation: running jobs first, then every job to the first best place left."""
+        used = np.zeros(len(self._limit), dtype=np.int64)
+        total = 0
+        for job in sorted(range(len(self._use)), key=lambda job: job not in self.problem.running):
+            use, values = self._use[job], self._values[job]
+            fit = np.flatnonzero((used + use <= self._limit).all(axis=1))
+            chosen = fit[values[fit].argmax()]
+            used = used + use[chosen]
+            total += int(values[chosen])
+        return total
+
+    def _amounts(self) -> tuple[list[IntArray], IntArray]:
+        """Per job, shape (candidates, R): what each uses of every limited thing; and the limits, shape (R,)."""
+        limit = _limits(self.problem)
+        keys = {key: r for r, key in enumerate(limit)}
+        use = []
+        for job, of_job in enumerate(self.candidates):
+            amounts = np.zeros((len(of_job), len(keys)), dtype=np.int64)
+            for c, placement in enumerate(of_job):
+                if placement is not None:
+                    for key, amount in _uses(self.problem, job, placement):
+                        if key in keys:
+                            amounts[c, keys[key]] += amount
+            use.append(amounts)
+        room = np.array(list(limit.values()), dtype=np.int64)
+        most = sum((amounts.max(axis=0) for amounts in use), start=np.zeros(len(room), dtype=np.int64))
+        binds = np.flatnonzero(most > room)
+        return [amounts[:, binds] for amounts in use], room[binds]
+
+    def _alone(self, rows: IntArray, cost: object) -> IntArray:
+        """Sum of a cost that each job has by itself."""
+        total = np.zeros(len(rows), dtype=np.int64)
+        for j, of_job in enumerate(self.candidates):
+            table = np.array([0 if p is None else cost(self.problem, j, p) for p in of_job], dtype=np.int64)  # type: ignore[operator]
+            total += table[rows[:, j]]
+        return total
+
+    def _per_gpu(self, rows: IntArray) -> tuple[IntArray, IntArray]:
+        """Return jobs on every GPU and their summed utilisation, shape (L, G) each."""
+        jobs = np.zeros((len(rows), self.problem.num_gpus), dtype=np.int64)
+        use = jobs.copy()
+        for j, of_job in enumerate(self.candidates):
+            percent = [0 if p is None else int(self.problem.options.utilisation[p.option]) for p in of_job]
+            held = self._held[j][rows[:, j]]
+            jobs += held
+            use += held * np.array(percent, dtype=np.int64)[rows[:, j]][:, None]
+        return jobs, use
+
+    def _fragmentation(self, rows: IntArray) -> IntArray:
+        busy = self._per_gpu(rows)[0] > 0
+        total = np.zeros(len(rows), dtype=np.int64)
+        for level in self.problem.levels:
+            for domain in set(level.gpu_to_domain.tolist()) - {-1}:
+                inside = level.gpu_to_domain == domain
+                used = busy[:, inside].sum(axis=1)
+                total += np.where(used > 0, level.weight * (int(inside.sum()) - used), 0)
+        return total
+
+    def _horus(self, rows: IntArray) -> IntArray:
+        horus = self.problem.policy.horus
+        a, b, c = HORUS_FITS[self.problem.policy.interference.curve]
+        jobs, use = self._per_gpu(rows)
+        table = [
+            round(horus.utilisation_thousandths * (a * x * x + b * x + c))
+            for x in (p / 100 for p in range(int(use.max(initial=0)) + 1))
+        ]
+
+        def memory(problem: Problem, _: int, placement: Placement) -> int:
+            need = int(problem.options.gpu_memory_mib[placement.option])
+            sizes = [int(problem.gpu_memory_mib[gpu]) for gpu in placement.gpus]
+            return sum(round(Fraction(horus.memory_thousandths * need, size)) for size in sizes if size)
+
+        on_gpus = np.where(jobs > 0, np.array(table, dtype=np.int64)[use], 0).sum(axis=1)
+        return self._alone(rows, memory) + on_gpus
+
+    def _interference(self, rows: IntArray) -> IntArray:
+        model = self.problem.policy.interference.model
+        if model == "curve":
+            return self._by_curve(rows)
+        total = np.zeros(len(rows), dtype=np.int64)
+        for j in range(len(self.candidates)):
+            mine = np.zeros(len(rows), dtype=np.int64)
+            for k in range(len(self.candidates)):
+                if j != k:
+                    excess = self._excesses(j, k)[rows[:, j], rows[:, k]]
+                    mine = np.maximum(mine, excess) if model == "worst" else mine + excess
+            total += mine
+        return total
+
+    def _by_curve(self, rows: IntArray) -> IntArray:
+        a, b, c = HORUS_FITS[self.problem.policy.interference.curve]
+        jobs, use = self._per_gpu(rows)
+        table = [
+            round(1000 * ((a + b + c - 1) * p / 100 if p <= 100 else a * (p / 100) * (p / 100) + b * (p / 100) + c - 1))
+            for p in range(int(use.max(initial=0)) + 1)
+        ]
+        excess = np.where(jobs > 1, np.array(table, dtype=np.int64)[use], 0)
+        held = [self._held[j][rows[:, j]] for j in range(len(self.candidates))]
+        return sum(((excess * here).max(axis=1, initial=0) for here in held), start=np.zeros(len(rows), dtype=np.int64))
+
+    def _excesses(self, j: int, k: int) -> IntArray:
+        """Shape (candidates of j, candidates of k): excess of j beside k in thousandths."""
+        problem = self.problem
+        mine, theirs = (problem.instance.jobs[job].profile for job in (j, k))
+        found = [s for s in problem.instance.slowdowns if (s.profile, s.beside) == (mine, theirs)]
+        out = np.zeros((len(self.candidates[j]), len(self.candidates[k])), dtype=np.int64)
+        if not found:
+            return out
+        at_level = (
+            found[0].gpu_thousandths,
+            found[0].switch_thousandths,
+            found[0].socket_thousandths,
+            found[0].node_thousandths,
+            0,
+        )
+        domains = [[_domains(problem, p) for p in self.candidates[job]] for job in (j, k)]
+        for c, here in enumerate(domains[0]):
+            for d, there in enumerate(domains[1]):
+                out[c, d] = at_level[next((i for i in range(4) if here[i] & there[i]), 4)]
+        return out
+
+
+def _domains(problem: Problem, placement: Placement | None) -> tuple[frozenset[int], ...]:
+    """GPUs, switches, sockets and nodes of a placement's GPUs."""
+    gpus = [] if placement is None else list(placement.gpus)
+    return tuple(
+        frozenset(int(part[gpu]) for gpu in gpus) - {-1}
+        for part in (np.arange(problem.num_gpus), problem.gpu_switch, problem.gpu_socket, problem.gpu_node)
+    )
+
+
+def _held(problem: Problem, of_job: list[Placement | None]) -> IntArray:
+    """Shape (candidates, G): 1 where the candidate holds the GPU."""
+    held = np.zeros((len(of_job), problem.num_gpus), dtype=np.int64)
+    for c, placement in enumerate(of_job):
+        if placement is not None and placement.gpus:
+            held[c, list(placement.gpus)] = 1
+    return held
+
+
+def _communication(problem: Problem, job: int, placement: Placement) -> int:
+    communication = problem.instance.jobs[job].communication
+    between = {frozenset(edge.ranks): edge.weight for edge in communication.edges}
+    per_worker = int(problem.options.gpus[placement.option])
+    total = 0
+    for a, b in combinations(range(len(placement.gpus)), 2):
+        ranks = frozenset((a // per_worker, b // per_worker))
+        inside = len(ranks) == 1 or not between
+        weight = communication.weight if inside else between.get(ranks, 0)
+        if weight:
+            total += weight * problem.topology.gpu_distance(placement.gpus[a], placement.gpus[b])
+    return total
+
+
+def _limits(problem: Problem) -> dict[tuple[object, ...], int]:
+    """Return every limit on a sum over jobs."""
+    policy, cluster = problem.policy, problem.instance.cluster
+    machines = {machine.id: machine for machine in cluster.machines}
+    limits: dict[tuple[object, ...], int] = {}
+    for gpu in range(problem.num_gpus):
+        if policy.share_mode == "fraction":
+            limits["milli", gpu] = 1000
+        if policy.share_mode == "exclusive" or policy.jobs_per_gpu_max:
+            limits["jobs", gpu] = policy.jobs_per_gpu_max or 1
+        limits["gpu_memory", gpu] = int(problem.gpu_memory_mib[gpu])
+    usable = policy.usable
+    for n, node in enumerate(cluster.nodes):
+        machine = machines[node.machine]
+        limits["cpu_millicores", n] = machine.cpu_millicores
+        limits["memory_mib", n] = machine.memory_mib
+        if machine.memory_bandwidth_mbps is not None:
+            limits["memory_bandwidth_mbps", n] = machine.memory_bandwidth_mbps * usable.memory_bandwidth_percent // 100
+        if machine.pcie_bandwidth_mbps is not None:
+            limits["pcie_bandwidth_mbps", n] = machine.pcie_bandwidth_mbps * usable.pcie_bandwidth_percent // 100
+        _limit_link(limits, problem, ("node", n), machine.network_bandwidth_mbps)
+    for d, domain in enumerate(cluster.domains):
+        _limit_link(limits, problem, ("domain", d), domain.uplink_mbps)
+    total = (
+        1000 * problem.num_gpus,
+        sum(machines[node.machine].cpu_millicores for node in cluster.nodes),
+        sum(machines[node.machine].memory_mib for node in cluster.nodes),
+    )
+    for queue in policy.queues:
+        for amount, all_of_it in zip(("gpu_milli", "cpu_millicores", "memory_mib"), total, strict=True):
+            quota, share = getattr(queue.quota, amount), queue.dominant_share_percent
+            ceilings = []
+            if quota is not None:
+                ceilings.append(quota + (getattr(queue.borrow, amount) or 0))
+            if share is not None:
+                ceilings.append(all_of_it * (share + queue.borrow_percent) // 100)
+            if ceilings:
+                limits["queue", queue.id, amount] = min(ceilings)
+    return limits
+
+
+def _limit_link(
+    limits: dict[tuple[object, ...], int], problem: Problem, link: tuple[str, int], mbps: int | None
+) -> None:
+    if mbps is not None:
+        limits["link", *link, True] = mbps * problem.policy.usable.network_gpu_jobs_percent // 100
+        limits["link", *link, False] = mbps * problem.policy.usable.network_cpu_jobs_percent // 100
+
+
+def _uses(problem: Problem, job: int, placement: Placement) -> Iterator[tuple[tuple[object, ...], int]]:
+    """Yield what a placement adds to which sum."""
+    record = problem.instance.jobs[job]
+    demand = next(o for o in record.options if o.id == problem.options.name[placement.option]).demand
+    workers = len(placement.nodes)
+    shares = placement.shares or (demand.gpu_milli,) * len(placement.gpus)
+    for gpu, share in zip(placement.gpus, shares, strict=True):
+        yield ("milli", gpu), share
+        yield ("jobs", gpu), 1
+        yield ("gpu_memory", gpu), demand.gpu_memory_mib
+    for node in placement.nodes:
+        for name in ("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps"):
+            yield (name, node), getattr(demand, name)
+    yield ("queue", record.queue, "gpu_milli"), sum(shares)
+    yield ("queue", record.queue, "cpu_millicores"), workers * demand.cpu_millicores
+    yield ("queue", record.queue, "memory_mib"), workers * demand.memory_mib
+    inside: dict[tuple[str, int], int] = {}
+    for node in placement.nodes:
+        for link in [("node", node), *(("domain", d) for d in problem.topology.node_ancestors(node))]:
+            inside[link] = inside.get(link, 0) + 1
+    for link, count in inside.items():
+        yield ("link", *link, demand.gpus > 0), min(count, workers - count) * demand.network_bandwidth_mbps

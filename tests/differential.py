@@ -1,0 +1,249 @@
+"""Many routes, one answer: a round through brute force, both formulations, both solvers, both levels, the referee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from brute_force import Enumeration
+from placeopt.check import violations
+from placeopt.formulations import add_assignment, add_counts, decode
+from placeopt.formulations.encode import encode
+from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
+from placeopt.model import Instance
+from placeopt.problem import Allocation, IntArray, Move, Problem, State, compile_problem
+from placeopt.solvers.registry import load
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.terms.objective import COSTS, Weighted, cost, cost_expression, value, value_expression, weighted_costs
+from placeopt.terms.protocols import Cost
+from placeopt.terms.variables import Variables
+from plans import plan_of
+
+Add = Callable[[ModelBuilder, State, tuple[Cost, ...]], Variables]
+FORMULATIONS: dict[str, Add] = {
+    "assignment": lambda builder, state, costs: add_assignment(builder, state),
+    "counts": lambda builder, state, costs: add_counts(builder, state, costs),
+}
+SOLVERS = ("highs", "cpsat")
+TIME_LIMIT_S = 30.0
+
+
+@dataclass
+class Report:
+    """What a round was like, and everything in which two routes disagree."""
+
+    form: Literal["exact", "bound", "off"] = "off"
+    """Whether every active cost has an exact form, or some only bound; ``off`` without costs."""
+    solves: int = 0
+    moves: int = 0
+    pinned: int = 0
+    mismatches: list[str] = field(default_factory=list)
+
+    def expect(self, what: str, found: object, expected: object) -> None:
+        """Note a mismatch unless both are equal."""
+        if found != expected:
+            self.mismatches.append(f"{what}: {found}, expected {expected}")
+
+
+def solve(solver: str, model: LinearModel) -> Solution:
+    """Solve in this process on one thread."""
+    return load(solver)(model, SolveOptions(time_limit_s=TIME_LIMIT_S))
+
+
+def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int = 1) -> Report:
+    """
+    Take a round through all routes.
+
+    Parameters
+    ----------
+    instance
+        So small that every allocation can be tried.
+    rng
+        For the random moves and allocations.
+    moves
+        Random moves for which every cost's delta is compared with a recomputation.
+    pinned
+        Allocations to which each formulation's columns are fixed, to compare some costs with their scores.
+    """
+    report = Report()
+    problem = compile_problem(instance)
+    weighted = weighted_costs(problem)
+    if weighted:
+        report.form = "exact" if all(w.cost.form(problem) == "exact" for w in weighted) else "bound"
+    everything = Enumeration(problem)
+    best, least, allocation = everything.best()
+    report.expect("value of the best", value(problem, allocation), best)
+    report.expect("cost of the best", cost(problem, allocation, weighted), least)
+    report.expect("referee on the best", [str(v) for v in violations(instance, plan_of(problem, allocation))], [])
+    for name, add in FORMULATIONS.items():
+        _examine_formulation(report, problem, add, name, weighted, best, least)
+    rows = everything.rows()[0]
+    chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
+    _examine_scores(report, everything, chosen)
+    for row in chosen[:pinned]:
+        terms = tuple(term for term in COSTS if rng.random() < 0.6)
+        for name, add in FORMULATIONS.items():
+            _examine_pinned(report, problem, add, name, everything.allocation(row), terms or COSTS)
+    _examine_deltas(report, everything, rows, rng, moves)
+    return report
+
+
+def _examine_formulation(
+    report: Report,
+    problem: Problem,
+    add: Add,
+    name: str,
+    weighted: tuple[Weighted, ...],
+    best: int,
+    least: int,
+) -> None:
+    """Both levels through both solvers."""
+    builder = ModelBuilder()
+    variables = add(builder, State(problem), tuple(w.cost for w in weighted))
+    columns, coefficients, constant = value_expression(variables)
+    builder.set_objective(columns, coefficients, "max", constant)
+    model = builder.build()
+    for solver in SOLVERS:
+        route, solution = f"{name}/{solver}/value", solve(solver, model)
+        report.solves += 1
+        report.expect(f"{route}: status", (solution.status, solution.limit, solution.bound), ("optimal", "none", best))
+        report.expect(f"{route}: objective", solution.objective, best)
+        _examine_solution(report, problem, variables, solution, route, best)
+    if not weighted:
+        return
+    builder.add_row(columns, coefficients, best - constant, NO_UPPER)
+    columns, coefficients, constant = cost_expression(builder, variables, weighted)
+    builder.set_objective(columns, coefficients, "min", constant)
+    model = builder.build()
+    for solver in SOLVERS:
+        route, solution = f"{name}/{solver}/cost", solve(solver, model)
+        report.solves += 1
+        report.expect(f"{route}: status", (solution.status, solution.limit), ("optimal", "none"))
+        allocation = _examine_solution(report, problem, variables, solution, route, best)
+        if allocation is None or solution.objective is None:
+            continue
+        true = cost(problem, allocation, weighted)
+        if report.form == "exact":
+            report.expect(f"{route}: objective", solution.objective, least)
+            report.expect(f"{route}: cost of the decoded", true, least)
+        else:
+            report.expect(
+                f"{route}: bound {solution.objective} <= {least} <= {true}", solution.objective <= least <= true, True
+            )
+
+
+def _examine_solution(
+    report: Report, problem: Problem, variables: Variables, solution: Solution, route: str, best: int
+) -> Allocation | None:
+    """Decode, and ask the referee."""
+    if solution.values is None:
+        report.mismatches.append(f"{route}: no values ({solution.status}, {solution.message})")
+        return None
+    allocation = decode(variables, solution.values)
+    found = violations(problem.instance, plan_of(problem, allocation))
+    report.expect(f"{route}: referee", [str(v) for v in found], [])
+    report.expect(f"{route}: value", value(problem, allocation), best)
+    return allocation
+
+
+def _examine_scores(report: Report, everything: Enumeration, rows: IntArray) -> None:
+    """Scores as the enumeration states them a second time, and never above the worst case."""
+    problem = everything.problem
+    raw = everything.raw_costs(rows)
+    for i, row in enumerate(rows):
+        allocation = everything.allocation(row)
+        for term in COSTS:
+            score = term.score(problem, allocation)
+            report.expect(f"{term.name}: score of {row}", score, int(raw[term.name][i]))
+            if score > term.worst(problem):
+                report.mismatches.append(f"{term.name}: score {score} of {row} above worst {term.worst(problem)}")
+
+
+def _examine_pinned(
+    report: Report, problem: Problem, add: Add, name: str, allocation: Allocation, terms: tuple[Cost, ...]
+) -> None:
+    """With the columns fixed to an allocation, each cost's linear form is its score, or at most that."""
+    builder = ModelBuilder()
+    variables = add(builder, State(problem), terms)
+    pin(builder, variables, allocation)
+    expressions = [term.add_to(builder, variables) for term in terms]
+    builder.set_objective(
+        np.concatenate([columns for columns, _, _ in expressions]),
+        np.concatenate([coefficients for _, coefficients, _ in expressions]),
+        "min",
+    )
+    solution = solve("highs", builder.build())
+    report.solves += 1
+    if solution.status != "optimal" or solution.values is None:
+        report.mismatches.append(f"{name} pinned: {solution.status} {solution.message}")
+        return
+    for term, (columns, coefficients, constant) in zip(terms, expressions, strict=True):
+        form = constant + int((coefficients * solution.values[columns]).sum())
+        score = term.score(problem, allocation)
+        report.pinned += 1
+        if term.form(problem) == "exact":
+            report.expect(f"{name}/{term.name} pinned", form, score)
+        elif form > score:
+            report.mismatches.append(f"{name}/{term.name} pinned: bound {form} above score {score}")
+
+
+def pin(builder: ModelBuilder, variables: Variables, allocation: Allocation) -> None:
+    """Fix starts, bundles and grants to what ``allocation`` says."""
+    columns = np.concatenate([variables.start, variables.bundle, variables.grant])
+    values = encode(variables, allocation, builder.num_variables)[columns]
+    builder.add_rows(np.arange(len(columns)), columns, np.ones(len(columns), dtype=np.int64), values, values)
+
+
+def _examine_deltas(report: Report, everything: Enumeration, rows: IntArray, rng: Generator, moves: int) -> None:
+    """A random move from one feasible allocation to the next, differing in one job: delta, apply, undo."""
+    problem = everything.problem
+    movable = [job for job, of_job in enumerate(everything.candidates) if len(of_job) > 1]
+    if not movable:
+        return
+    for _ in range(moves):
+        row = rows[rng.integers(len(rows))]
+        job = int(rng.choice(movable))
+        others = np.delete(rows, job, axis=1)
+        near = rows[(others == np.delete(row, job)).all(axis=1)]
+        state = State(problem)
+        state.load(everything.allocation(row))
+        examine_move(report, state, Move(job, everything.candidates[job][int(near[rng.integers(len(near)), job])]))
+
+
+def examine_move(report: Report, state: State, move: Move) -> None:
+    """Compare every cost's delta with a recomputation, and the state after undo with the state before."""
+    problem, before = state.problem, snapshot(state)
+    deltas = [term.delta(state, move) for term in COSTS]
+    report.expect("state after delta", snapshot(state) == before, True)
+    scores = [term.score(problem, state.allocation()) for term in COSTS]
+    undo = state.apply(move)
+    report.expect("state loaded afresh", snapshot(_fresh(state)) == snapshot(state), True)
+    after = [term.score(problem, state.allocation()) for term in COSTS]
+    for term, delta, old, new in zip(COSTS, deltas, scores, after, strict=True):
+        report.expect(f"{term.name}: delta of {move}", delta, new - old)
+    report.expect("undone by", state.apply(undo), move)
+    report.expect("state after undo", snapshot(state) == before, True)
+    report.moves += 1
+
+
+def _fresh(state: State) -> State:
+    fresh = State(state.problem)
+    fresh.load(state.allocation())
+    return fresh
+
+
+def snapshot(state: State) -> dict[str, object]:
+    """Return everything that a state knows, comparable with ``==``."""
+    found: dict[str, object] = {}
+    for name, thing in vars(state).items():
+        if isinstance(thing, np.ndarray):
+            found[name] = thing.tolist()
+        elif name == "level_free":
+            found[name] = [free.tolist() for free in thing]
+        elif name != "problem":
+            found[name] = [dict(entry) if isinstance(entry, dict) else entry for entry in thing]
+    return found

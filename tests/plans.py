@@ -1,0 +1,61 @@
+"""Allocations in indices -> the records of the model, for the referee to read."""
+
+from __future__ import annotations
+
+from placeopt.model import Assignment, Placement, Plan, WorkerGpus
+from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
+from placeopt.problem import Allocation, Problem
+from placeopt.problem import Placement as Indices
+from placeopt.terms.objective import value
+
+
+def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ...]:
+    """Write a placement node by node, as the option states the amounts."""
+    options, topology, o = problem.options, problem.topology, placement.option
+    per_worker = int(options.gpus[o])
+    workers: dict[int, list[WorkerGpus]] = {}
+    shares: dict[int, dict[str, int]] = {}
+    for rank, node in enumerate(placement.nodes):
+        held = range(rank * per_worker, (rank + 1) * per_worker)
+        indices = [int(topology.gpu_index[placement.gpus[i]]) for i in held]
+        workers.setdefault(node, []).append(WorkerGpus(rank=rank, gpus=tuple(indices)))
+        for i, index in zip(held, indices, strict=True):
+            share = placement.shares[i] if placement.shares else int(options.milli[o])
+            shares.setdefault(node, {})[str(index)] = share
+    return tuple(
+        Assignment(
+            node=problem.node_ids[node],
+            gpus=shares.get(node, {}),
+            cpu_millicores=len(here) * int(options.demand[o, 0]),
+            memory_mib=len(here) * int(options.demand[o, 1]),
+            workers=tuple(here),
+        )
+        for node, here in workers.items()
+    )
+
+
+def plan_of(problem: Problem, allocation: Allocation) -> Plan:
+    """Write an allocation as a plan that claims nothing but its value."""
+    instance, policy = problem.instance, problem.policy
+    return Plan(
+        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=value(problem, allocation), bound=None),),
+        gap=None,
+        placements=tuple(
+            Placement(
+                job=problem.job_ids[j],
+                option=problem.options.name[placement.option],
+                assignments=assignments_of(problem, placement),
+            )
+            for j, placement in enumerate(allocation)
+            if placement is not None
+        ),
+        unplaced=tuple(
+            Unplaced(job=problem.job_ids[j], reason="outvoted", detail="left out by the test")
+            for j, placement in enumerate(allocation)
+            if placement is None
+        ),
+    )
