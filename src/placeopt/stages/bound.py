@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
+from placeopt.model.plan import StageOutcome
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import SolveOptions
 from placeopt.stages.round import Round
@@ -31,12 +32,17 @@ def run_bound(round_: Round, solve: Solve) -> None:
     solution = solve("highs", fillings.model, options)
     if solution.limit != "none":
         round_.cut(solution.limit)
-    if solution.bound is None:
-        detail = f"no bound: {solution.status}, limit {solution.limit}. {solution.message}".strip()
-        round_.record("bound", "failed", started, detail)
-        return
+    before = round_.value_bound
     round_.prove_value(solution.bound, fillings.relaxes)
     if solution.duals is not None:
         milli = dual_bound(gpu_milli_objective(fillings, round_.problem), solution.duals)
         round_.gpu_milli_bound = min(milli, round_.gpu_milli_bound)
-    round_.record("bound", "proved", started, f"relaxation of {fillings.model.num_variables} columns")
+    detail = f"relaxation of {fillings.model.num_variables} columns"
+    if solution.status == "optimal":
+        round_.record("bound", "proved", started, detail)
+        return
+    # cut short: whatever was proven by then holds, be it only what the bounds of the variables say
+    ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
+    cause = f" ({solution.message})" if solution.message else ""
+    outcome: StageOutcome = "proved" if round_.value_bound < before else "failed"
+    round_.record("bound", outcome, started, f"{detail}: {solution.status}{ended}{cause}")

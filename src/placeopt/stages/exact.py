@@ -117,7 +117,7 @@ def _take(
     else:
         round_.prove_cost(solution.bound)
     ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
-    cause = f" ({solution.message})" if solution.message and ended else ""
+    cause = f" ({solution.message})" if solution.message else ""
     if round_.best is not before:
         round_.record(name, "improved", started, detail + ended + cause, level)
     elif solution.status == "optimal":
