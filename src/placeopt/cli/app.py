@@ -1,0 +1,63 @@
+"""The commands of ``placeopt``, by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from placeopt import __version__
+from placeopt.cli.check import check
+from placeopt.cli.exits import ExitCode
+from placeopt.cli.output import write_out
+from placeopt.cli.solve import solve
+
+app = typer.Typer(
+    name="placeopt",
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        write_out(f"placeopt {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog="Exit codes: 0 done, 1 the answer is no, 2 usage, 3 bad input, 4 jobs were waiting and none was placed, "
+    "5 internal fault, 130 and 143 interrupted with the best plan written.\n\n"
+    "Example: placeopt generate --spec uniform --jobs 50 --nodes 16 --gpus 8 --out round.json, "
+    "then placeopt solve round.json --out plan.json",
+)
+def _root(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback answers
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """
+    Optimal placement of jobs on GPU clusters, with a proven gap on every round.
+
+    Placeopt reads and writes .json and .json.gz; - is a standard stream.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(ExitCode.USAGE)
+
+
+def _add(command: Callable[..., int], example: str) -> None:
+    """Register a command under its function's name; its docstring is its help, each paragraph wrapped anew."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    words = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    app.command(name=command.__name__, help=words, epilog=f"Example: {example}")(command)
+
+
+_add(solve, "placeopt solve round.json --time-limit 30 --out plan.json")
+_add(check, "placeopt check round.json plan.json")

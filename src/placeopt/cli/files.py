@@ -1,0 +1,79 @@
+"""Files as commands name them: standard input once, policies by name or file, and targets that can be written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from placeopt.cli.exits import UsageError
+from placeopt.cli.output import write_bytes_out
+from placeopt.errors import BadInput
+
+if TYPE_CHECKING:
+    from placeopt.model import Policy
+
+STREAM = "-"
+
+
+def one_stream(paths: Mapping[str, str | None]) -> None:
+    """Refuse to read standard input for two things."""
+    names = [name for name, path in paths.items() if path == STREAM]
+    if len(names) > 1:
+        raise UsageError(f"'-' stands for {' and '.join(names)}; standard input can be read once")
+
+
+def check_target(path: str | None) -> None:
+    """
+    Refuse a target that cannot be written, before any work is done for it.
+
+    Raises
+    ------
+    BadInput
+        If the folder is missing, or target or folder must not be written. Writing itself may still fail.
+    """
+    if path is None or path == STREAM:
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise BadInput(f"{path}: cannot be written: is a folder")
+    if not target.parent.is_dir():
+        raise BadInput(f"{path}: cannot be written: no folder {str(Path(path).parent)!r}")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise BadInput(f"{path}: cannot be written: permission denied")
+
+
+def write_document(path: str, data: bytes) -> None:
+    """Write a document to a file, all or nothing, or to standard output."""
+    from placeopt.formats.files import write_bytes
+
+    if path == STREAM:
+        write_bytes_out(data)
+    else:
+        write_bytes(path, data)
+
+
+def read_policy(text: str | None) -> Policy | None:
+    """
+    Return the policy of that name, or the one in that file; None if none is asked for.
+
+    Raises
+    ------
+    UsageError
+        If it is neither; lists the names.
+    BadInput
+        If the file is no policy.
+    """
+    if text is None:
+        return None
+    from placeopt.formats.documents import loads
+    from placeopt.formats.files import label, read_bytes
+    from placeopt.model import Policy
+
+    known = {"placeopt": Policy()}
+    if text in known:
+        return known[text]
+    if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
+        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
+    return loads(Policy, read_bytes(text), source=label(text))  # type: ignore[type-var]  # reads any record

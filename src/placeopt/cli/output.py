@@ -1,0 +1,116 @@
+"""Standard output and error: one place that writes, so that one place knows what can go wrong with it."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+from placeopt.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+MAX_WIDTH = 100
+"""Columns of any output, unless a command is told another width."""
+MIN_WIDTH = 40
+
+
+def write_out(text: str) -> None:
+    """Write text to standard output."""
+    _write(sys.stdout, text)
+
+
+def write_bytes_out(data: bytes) -> None:
+    """Write a document to standard output, byte for byte."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise BadInput(f"standard output: cannot be written: {error.strerror or error}") from None
+
+
+def write_error(text: str) -> None:
+    """Write a line to standard error; where nobody listens, nothing is lost."""
+    try:
+        _write(sys.stderr, text + "\n")
+    except BadInput:
+        return
+
+
+def show(*parts: RenderableType, width: int | None = None, color: bool = True) -> None:
+    """Print rich renderables to standard output."""
+    console = make_console(width=width, color=color)
+    for part in parts:
+        console.print(part)
+    buffer = console.file
+    if isinstance(buffer, io.StringIO):
+        lines = (line.rstrip() for line in buffer.getvalue().splitlines())
+        write_out("\n".join(lines) + "\n")
+
+
+def make_console(*, width: int | None = None, color: bool = True) -> Console:
+    """
+    Return a console that renders into memory for standard output.
+
+    Markup, emoji and highlighting are off: names come from files and are printed as they are. Colours follow the
+    terminal, NO_COLOR and FORCE_COLOR as rich does.
+    """
+    from rich.console import Console
+
+    return Console(
+        file=io.StringIO(),
+        width=width or output_width(),
+        force_terminal=True if color and _is_terminal(sys.stdout) else None,
+        color_system="auto" if color else None,
+        markup=False,
+        emoji=False,
+        highlight=False,
+        legacy_windows=False,
+        soft_wrap=False,
+    )
+
+
+def output_width() -> int:
+    """Columns to use: the terminal's, COLUMNS, or 100; never more than 100."""
+    return max(MIN_WIDTH, min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH))
+
+
+def can_unicode() -> bool:
+    """Whether standard output takes block characters."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
+    return encoding.startswith("utf")
+
+
+def _write(stream: TextIO, text: str) -> None:
+    try:
+        if not can_unicode():
+            encoding = getattr(stream, "encoding", None) or "ascii"
+            text = text.encode(encoding, "replace").decode(encoding)
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _discard(stream)
+    except OSError as error:
+        _discard(stream)
+        raise BadInput(f"standard output: cannot be written: {error.strerror or error}") from None
+
+
+def _discard(stream: TextIO) -> None:
+    """Nobody reads any more: send the rest to nowhere, also what the interpreter flushes at its end."""
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+    except (OSError, ValueError):
+        return
+
+
+def _is_terminal(stream: TextIO) -> bool:
+    return bool(getattr(stream, "isatty", lambda: False)())

@@ -1,0 +1,103 @@
+"""News of a long solve on standard error: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from placeopt.cli.output import write_error
+from placeopt.report.text import number, percent
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from placeopt.stages.round import Progress
+
+QUIET_S = 2.0
+"""What is done by then needs no progress."""
+EVERY_S = 2.0
+"""Seconds between plain lines."""
+
+
+class Ticker:
+    """
+    Shows the latest news while something runs; a context manager. Its thread only reads what was last said.
+
+    Parameters
+    ----------
+    started
+        ``time.monotonic()`` of the command's start.
+    quiet
+        Show nothing.
+    """
+
+    def __init__(self, started: float, *, quiet: bool) -> None:
+        self._started = started
+        self._doing = "reading"
+        self._news: Progress | None = None
+        self._over = threading.Event()
+        self._thread = None if quiet else threading.Thread(target=self._show, name="placeopt-progress", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._thread is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Show no more; may be called twice."""
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(1.0)
+
+    def doing(self, what: str) -> None:
+        """Say what is done now, where there is no news from a round yet."""
+        self._doing, self._news = what, None
+
+    def news(self, progress: Progress) -> None:
+        """Take news from the round."""
+        self._news = progress
+
+    def line(self) -> str:
+        """Return the state of things on one line."""
+        elapsed, news = time.monotonic() - self._started, self._news
+        if news is None:
+            return f"{elapsed:6.1f} s  {self._doing}"
+        name, best, bound = "value", news.value, news.value_bound
+        if best is not None and best == bound and news.cost is not None:
+            name, best, bound = "cost", news.cost, news.cost_bound
+        return (
+            f"{elapsed:6.1f} s  {news.stage:<14}  {name} {number(best)}  bound {number(bound)}  gap {percent(news.gap)}"
+        )
+
+    def _show(self) -> None:
+        if self._over.wait(max(0.0, self._started + QUIET_S - time.monotonic())):
+            return
+        if sys.stderr.isatty():
+            self._show_live()
+            return
+        while True:
+            write_error(self.line())
+            if self._over.wait(EVERY_S):
+                return
+
+    def _show_live(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(stderr=True, markup=False, highlight=False, emoji=False)
+        with Live(console=console, get_renderable=self._styled, refresh_per_second=8, transient=True):
+            self._over.wait()
+
+    def _styled(self) -> Text:
+        from rich.text import Text
+
+        mark = "|/-\\"[int(8 * (time.monotonic() - self._started)) % 4]
+        return Text(f"{mark} {self.line()}", no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,88 @@
+"""Running one command line: every error becomes one message on standard error and an exit code."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from placeopt import __version__
+from placeopt.cli.app import app
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.output import write_error
+from placeopt.errors import BadInput, InternalFault, SolverFault, Unsupported
+
+DEBUG = "PLACEOPT_DEBUG"
+"""Set to anything, this variable shows the traceback of an internal fault."""
+
+# typer has had its own copy of click since 0.26; its bad parameter is a usage error of either.
+_ParserError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """
+    Run a command line and return its exit code.
+
+    Parameters
+    ----------
+    arguments
+        Without the program's name. Never raises, whatever stands in them or in the files that they name.
+    """
+    try:
+        return _invoke(list(arguments))
+    except (UsageError, _ParserError) as error:
+        return _fail(ExitCode.USAGE, f"{_usage(error)}; see '{_command(arguments)} --help'")
+    except (BadInput, Unsupported) as error:
+        return _fail(ExitCode.BAD_INPUT, str(error))
+    except OSError as error:
+        return _fail(ExitCode.BAD_INPUT, ": ".join(str(part) for part in (error.filename, error.strerror) if part))
+    except MemoryError:
+        return _fail(ExitCode.BAD_INPUT, "out of memory; the input is too large for this machine or its limit")
+    except KeyboardInterrupt:
+        return _fail(ExitCode.INTERRUPTED, "interrupted before there was anything to write")
+    except (InternalFault, SolverFault, Exception) as error:  # noqa: BLE001 - the last resort, and it is reported
+        return _internal(error)
+
+
+def _invoke(arguments: list[str]) -> int:
+    command: Any = typer.main.get_command(app)
+    try:
+        with command.make_context("placeopt", arguments) as context:
+            code = command.invoke(context)
+    except typer.Exit as end:
+        return int(end.exit_code)
+    return int(code) if isinstance(code, int) else ExitCode.DONE
+
+
+def _usage(error: Exception) -> str:
+    """Say what the parser says, on one line and in the house's spelling."""
+    words: str = error.format_message() if hasattr(error, "format_message") else str(error)
+    text = " ".join(words.split()).rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Name the command whose help answers a usage error."""
+    names = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
+    return f"placeopt {arguments[0]}" if arguments and arguments[0] in names else "placeopt"
+
+
+def _internal(error: BaseException) -> int:
+    if os.environ.get(DEBUG):
+        write_error(traceback.format_exc().rstrip())
+    hint = "" if os.environ.get(DEBUG) else f" ({DEBUG}=1 shows where)"
+    return _fail(
+        ExitCode.INTERNAL,
+        f"internal fault: {type(error).__name__}: {error}; this is a fault of placeopt {__version__}, not yours: "
+        f"please report it with the command and its files{hint}",
+    )
+
+
+def _fail(code: ExitCode, message: str) -> int:
+    from placeopt.report.text import plain
+
+    write_error("\n".join(plain(line) for line in f"error: {message}".splitlines()))
+    return code
