@@ -80,8 +80,11 @@ def test_slurm_blocks_are_laid_together(tmp_path: Path) -> None:
 
 
 def test_slurm_continued_lines_and_comments(tmp_path: Path) -> None:
-    path = write(tmp_path / "t.conf", "# comment\nSwitchName=s1 \\\n  Nodes=a,b LinkSpeed=100 # more\n")
+    """As in Slurm, what follows the backslash is joined as it stands, within a list too."""
+    path = write(tmp_path / "t.conf", "# comment\nSwitchName=s1\\\n  Nodes=a,\\\nb LinkSpeed=100 # more\n")
     assert read_fabric([path]).node_domains == {"a": "s1", "b": "s1"}
+    path = write(tmp_path / "t.conf", "SwitchName=s1 Nodes=a\\")
+    assert read_fabric([path]).node_domains == {"a": "s1"}
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ from placeopt.formats.topo.pci import smaller
 from placeopt.model import Gpu, Machine, Part
 from placeopt.model.machine import PartLevel
 
+MAX_PLACES = 1024
+
 UNKNOWN_GPU = "unknown"
 """Model of a GPU of which no file tells it."""
 
@@ -37,6 +39,8 @@ def build_machine(
     BadInput
         If the files contradict each other, or the result is no valid machine.
     """
+    if len(host.places) > MAX_PLACES:
+        raise BadInput(f"{host.file}: {len(host.places)} sockets and NUMA domains; at most {MAX_PLACES} are read")
     parts, part_of = _frame(host.places)
     depth = max((len(gpu.switches) for gpu in host.gpus), default=0)
     above: dict[str, str | None] = {}  # switch key -> part above

@@ -17,6 +17,9 @@ from placeopt.formats.topo.source import Source
 
 MAX_GPUS = 256
 
+MAX_TABLE_COLUMNS = 300
+"""Width of a line of nvidia-smi's table, which has some 80; longer ones are not looked at."""
+
 _GPU = re.compile(
     r"\|\s+(\d{1,3})\s+(\S.*?\S)\s+(?:On|Off|N/A)\s+\|\s+([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s"
 )
@@ -26,10 +29,7 @@ _PCI = re.compile(r"((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ([^:]+): (
 
 def is_host_text(source: Source) -> bool:
     """Whether the text looks like it."""
-    return bool(
-        re.search(r"^Architecture:\s", source.text, re.MULTILINE)
-        and re.search(r"^CPU\(s\):\s", source.text, re.MULTILINE)
-    )
+    return all(any(line.startswith(name) for line in source.lines) for name in ("Architecture:", "CPU(s):"))
 
 
 def read_host_text(source: Source) -> Host:
@@ -48,9 +48,9 @@ def read_host_text(source: Source) -> Host:
     """
     fields: dict[str, str] = {}
     for line in source.lines:
-        match = re.match(r"\s*([A-Za-z()][^:]{0,40}):\s*(\S.*?)\s*\Z", line)
+        match = re.match(r"([A-Za-z()][^:]{0,40}):(.*)\Z", line)
         if match:
-            fields.setdefault(match[1], match[2])
+            fields.setdefault(match[1], match[2].strip())
     num_cpus = _number(source, fields, "CPU(s)")
     places = _places(source, fields, num_cpus)
     gpus = _gpus(source)
@@ -120,13 +120,13 @@ class _Row:
 def _gpus(source: Source) -> list[_Row]:
     rows: list[_Row] = []
     for n, line in enumerate(source.lines):
-        match = _GPU.match(line)
+        match = _GPU.match(line) if len(line) <= MAX_TABLE_COLUMNS else None
         if match is None:
             continue
         if int(match[1]) != len(rows):
             raise source.bad(n + 1, f"GPU {match[1]} after {len(rows)} others; expected the table of nvidia-smi, once")
         below = source.lines[n + 1] if n + 1 < len(source.lines) else ""
-        used = _USED.match(below)
+        used = _USED.match(below) if len(below) <= MAX_TABLE_COLUMNS else None
         rows.append(_Row(match[2], bus_address(match[3]) or match[3], int(used[1]) if used else 0))
     return rows
 
@@ -135,7 +135,7 @@ def _devices(source: Source) -> list[tuple[str, str, str]]:
     """(address, class, description) of the lines of lspci."""
     devices = []
     for line in source.lines:
-        match = _PCI.match(line.strip())
+        match = _PCI.match(line)
         address = bus_address(match[1]) if match else None
         if match and address:
             devices.append((address, match[2], match[3]))

@@ -9,6 +9,8 @@ from placeopt.formats.topo.fabric import Fabric, fabric_of
 from placeopt.formats.topo.source import Source
 
 MAX_DEVICES = 500_000
+MAX_LAYERS = 64
+"""Switches farther from any host join nothing; real networks have 2 to 4 layers."""
 
 _DEVICE = re.compile(r'(Switch|Ca|Rt)\s+\d{1,4}\s+"([SHR])-([0-9a-fA-F]{1,16})"\s*(?:#\s*"([^"]*)")?')
 _PORT = re.compile(
@@ -18,17 +20,17 @@ _PORT = re.compile(
 
 def is_ibnetdiscover(source: Source) -> bool:
     """Whether the text looks like it."""
-    return re.search(r'^(Switch|Ca)\s+\d+\s+"[SH]-[0-9a-fA-F]', source.text, re.MULTILINE) is not None
+    return any(_DEVICE.match(line) for line in source.lines)
 
 
 def is_ibstat(source: Source) -> bool:
     """Whether the text tells hosts' adapters: lines ``VM_hostname NAME`` followed by GUIDs, or plain ``ibstat``."""
-    return re.search(r"^(VM_hostname\s+\S+\s*|CA '\w+'\s*)$", source.text, re.MULTILINE) is not None
+    return any(re.match(r"VM_hostname\s+\S+\Z|CA '\w+'\Z", line) for line in source.lines)
 
 
 def is_hostfile(source: Source) -> bool:
     """Whether every line is one host name."""
-    lines = [line.strip() for line in source.lines if line.strip() and not line.startswith("#")]
+    lines = [line for line in source.lines if line and not line.startswith("#")]
     return bool(lines) and all(re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{1,252}", line) for line in lines)
 
 
@@ -64,7 +66,7 @@ def read_ibnetdiscover(network: Source, hostfile: Source | None = None, ibstat: 
     hosts = _hosts(found, ibstat)
     unresolved = []
     if hostfile is not None:
-        wanted = [line.strip() for line in hostfile.lines if line.strip() and not line.startswith("#")]
+        wanted = [line for line in hostfile.lines if line and not line.startswith("#")]
         unresolved = [f"{name}: no adapter of that host is in {network.name}" for name in wanted if name not in hosts]
         hosts = {name: hosts[name] for name in wanted if name in hosts}
         if not hosts:
@@ -97,12 +99,12 @@ def _read_network(source: Source) -> _Network:
         elif line.startswith("["):
             port = _PORT.match(line)
             if port is None or here is None:
-                raise source.bad(n, f'{line.strip()[:60]!r}; expected a port such as [1] "S-0123"[2] under its device')
+                raise source.bad(n, f'{line[:60]!r}; expected a port such as [1] "S-0123"[2] under its device')
             there = (port[1], int(port[2], 16))
             if there[0] == "H":
                 found.names.setdefault(there[1], port[3] or "")
             _connect(found, here, there)
-        elif not line.strip():
+        elif not line:
             here = None
         if len(found.names) > MAX_DEVICES:
             raise source.bad(n, f"more than {MAX_DEVICES} devices")
@@ -137,8 +139,8 @@ def _ibstat_hosts(source: Source) -> dict[int, str]:
     hosts: dict[int, str] = {}
     host = None
     for n, line in enumerate(source.lines, 1):
-        name = re.match(r"VM_hostname\s+(\S+)\s*\Z", line)
-        guid = re.match(r"\s*(?:(?:Node|Port) GUID:\s*)?(?:0x)?([0-9a-fA-F]{12,16})\s*\Z", line)
+        name = re.match(r"VM_hostname\s+(\S+)\Z", line)
+        guid = re.match(r"(?:(?:Node|Port) GUID:\s*)?(?:0x)?([0-9a-fA-F]{12,16})\Z", line)
         if name:
             host = name[1]
         elif guid:
@@ -176,9 +178,15 @@ def _domains(found: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str
             current[find(leaf)] = _domain_name(found, find(leaf), used)
             parents[current[find(leaf)]] = None
         leaf_of[leaf] = current[find(leaf)]
-    for layer in range(max(rank.values()) + 1):
-        for switch in sorted(s for s, r in rank.items() if r == layer):
+    layers: dict[int, list[int]] = {}
+    for switch in sorted(rank):
+        layers.setdefault(rank[switch], []).append(switch)
+    for layer, switches in sorted(layers.items()):
+        for switch in switches:
             join([switch, *(other for other in found.edges.get(switch, ()) if rank.get(other, layer + 1) <= layer)])
+        first: dict[int, int] = {}
+        for switch in switches:
+            first.setdefault(find(switch), switch)
         groups: dict[int, list[int]] = {}
         for root in current:
             groups.setdefault(find(root), []).append(root)
@@ -187,8 +195,7 @@ def _domains(found: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str
             if len(members) == 1:
                 merged[root] = current[members[0]]
                 continue
-            top = min(s for s, r in rank.items() if r == layer and find(s) == root)
-            merged[root] = _domain_name(found, top, used)
+            merged[root] = _domain_name(found, first[root], used)
             parents[merged[root]] = None
             for member in members:
                 parents[current[member]] = merged[root]
@@ -197,12 +204,11 @@ def _domains(found: _Network, hosts: dict[str, set[int]]) -> tuple[dict[str, str
 
 
 def _ranks(found: _Network, leaves: set[int]) -> dict[int, int]:
-    """Distance of each switch from the nearest one that has hosts."""
+    """Distance of each switch from the nearest one that has hosts; those beyond ``MAX_LAYERS`` are left out."""
     rank = dict.fromkeys(leaves, 0)
     layer = leaves
-    while layer:
+    for depth in range(1, MAX_LAYERS):
         layer = {other for switch in layer for other in found.edges.get(switch, ()) if other not in rank}
-        depth = max(rank.values(), default=0) + 1
         rank.update(dict.fromkeys(layer, depth))
     return rank
 

@@ -5,7 +5,7 @@ import re
 from placeopt.formats.topo.host import MAX_CPU, Host, Place
 from placeopt.formats.topo.source import Source
 
-MAX_NUMA = 1024
+MAX_NUMA = 256
 
 SAME_SOCKET_DISTANCE = 15
 """
@@ -13,13 +13,13 @@ Domains at most this far apart share a socket: firmware of AMD and Intel reports
 and 16 or more across. The output itself names no sockets, so this is a reading.
 """
 
-_LINE = re.compile(r"\s*node (\d{1,4}) (cpus|size):\s*(.*?)\s*\Z")
-_ROW = re.compile(r"\s*(\d{1,4}):((?:\s+\d{1,4})+)\s*\Z")
+_LINE = re.compile(r"node (\d{1,4}) (cpus|size):(.*)\Z")
+_ROW = re.compile(r"(\d{1,4}):((?:\s+\d{1,4})+)\Z")
 
 
 def is_numactl(source: Source) -> bool:
     """Whether the text looks like it."""
-    return re.search(r"^\s*available: \d+ nodes?\b", source.text, re.MULTILINE) is not None
+    return any(re.match(r"available: \d+ nodes?\b", line) for line in source.lines)
 
 
 def read_numactl(source: Source) -> Host:
@@ -39,17 +39,17 @@ def read_numactl(source: Source) -> Host:
     columns: list[int] = []
     announced = -1
     for n, line in enumerate(source.lines, 1):
-        if match := re.match(r"\s*available: (\d{1,4}) nodes?\b", line):
+        if match := re.match(r"available: (\d{1,4}) nodes?\b", line):
             announced = int(match[1])
         elif match := _LINE.match(line):
             numa = int(match[1])
             if match[2] == "cpus":
                 cpus[numa] = _cpus(source, n, match[3])
-            elif size := re.fullmatch(r"(\d{1,9}) MB", match[3]):
+            elif size := re.fullmatch(r"(\d{1,9}) MB", match[3].strip()):
                 sizes[numa] = int(size[1])
             else:
-                raise source.bad(n, f"size {match[3]!r} of node {numa}; expected such as '64502 MB'")
-        elif re.match(r"\s*node(\s+\d+)+\s*\Z", line):
+                raise source.bad(n, f"size {match[3].strip()[:40]!r} of node {numa}; expected such as '64502 MB'")
+        elif re.match(r"node(\s+\d+)+\Z", line):
             columns = [int(word[:5]) for word in line.split()[1:]]
         elif match := _ROW.match(line):
             distances[int(match[1])] = [int(word) for word in match[2].split()]

@@ -28,12 +28,12 @@ MAX_DEVICES = 256
 
 _NAME = re.compile(r"(GPU|NIC)\d{1,4}\Z|(mlx|bnxt|hfi|qedr|irdma|efa|i40iw|cxgb|hns)\w{0,20}\Z")
 _NVLINK = re.compile(r"NV([1-9]|[1-5]\d|6[0-4])\Z")
-_HEADER = re.compile(r"^\s*GPU0\b.*\bCPU\b|^\s*GPU0\s+(GPU|NIC|mlx)\w+", re.MULTILINE)
+_HEADER = re.compile(r"GPU0\b.*\bCPU\b|GPU0\s+(GPU|NIC|mlx)\w+")
 
 
 def is_nvidia_smi(source: Source) -> bool:
     """Whether the text looks like it."""
-    return _HEADER.search(source.text) is not None
+    return any(_HEADER.match(line) for line in source.lines)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def read_nvidia_smi(source: Source) -> Host:
 
 
 def _read_matrix(source: Source) -> _Matrix:
-    start = next((n for n, line in enumerate(source.lines) if _HEADER.search(line)), None)
+    start = next((n for n, line in enumerate(source.lines) if _HEADER.match(line)), None)
     if start is None:
         raise source.bad(1, "no header 'GPU0 GPU1 ... CPU Affinity'; expected the output of nvidia-smi topo -m")
     names = []

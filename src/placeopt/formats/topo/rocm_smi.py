@@ -8,8 +8,8 @@ from placeopt.model import Link
 
 MAX_GPUS = 256
 
-_TITLE = re.compile(r"=*\s*Link Type between two GPUs\s*=*\s*\Z")
-_NUMA = re.compile(r"\s*GPU\[(\d{1,4})\]\s*:\s*\(Topology\) Numa Node:\s*(-?\d{1,4})\s*\Z")
+_TITLE = re.compile(r"=* ?Link Type between two GPUs ?=*\Z")
+_NUMA = re.compile(r"GPU\[(\d{1,4})\]\s*: \(Topology\) Numa Node: (-?\d{1,4})\Z")
 
 
 def is_rocm_smi(source: Source) -> bool:
@@ -29,7 +29,7 @@ def read_rocm_smi(source: Source) -> Host:
     BadInput
         If the table is missing, incomplete or not symmetric.
     """
-    start = next((n for n, line in enumerate(source.lines) if _TITLE.match(line.strip())), None)
+    start = next((n for n, line in enumerate(source.lines) if _TITLE.match(line)), None)
     if start is None:
         raise source.bad(1, "no table 'Link Type between two GPUs'; expected the output of rocm-smi --showtopo")
     names: list[str] = []
@@ -41,10 +41,10 @@ def read_rocm_smi(source: Source) -> Host:
         if not names and words:
             names = words
             if len(names) > MAX_GPUS or names != [f"GPU{i}" for i in range(len(names))]:
-                raise source.bad(n, f"header {line.strip()[:40]!r}; expected GPU0 GPU1 ..., at most {MAX_GPUS}")
+                raise source.bad(n, f"header {line[:40]!r}; expected GPU0 GPU1 ..., at most {MAX_GPUS}")
         elif words:
             if words[0] not in names or words[0] in rows or len(words) != len(names) + 1:
-                raise source.bad(n, f"{line.strip()[:40]!r}; expected one row of {len(names)} entries for each GPU")
+                raise source.bad(n, f"{line[:40]!r}; expected one row of {len(names)} entries for each GPU")
             rows[words[0]] = (n, words[1:])
     if not names or len(rows) != len(names):
         raise source.bad(start + 1, f"{len(rows)} rows for {len(names)} GPUs; the output is incomplete")

@@ -7,12 +7,12 @@ from placeopt.formats.topo.hostlist import MAX_HOSTS, expand_hosts
 from placeopt.formats.topo.source import Source
 
 _KEYS = ("switchname", "switches", "nodes", "blockname", "blocksizes", "linkspeed")
-_LINE = re.compile(r"^\s*(SwitchName|BlockName|BlockSizes)\s*=", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=", re.IGNORECASE)
 
 
 def is_slurm_topology(source: Source) -> bool:
     """Whether the text looks like it."""
-    return _LINE.search(source.text) is not None
+    return any(_LINE.match(line) for line in source.lines)
 
 
 def read_slurm_topology(source: Source) -> Fabric:
@@ -32,7 +32,7 @@ def read_slurm_topology(source: Source) -> Fabric:
     node_domains: dict[str, str] = {}
     blocks: list[str] = []
     sizes: list[int] = []
-    for n, line in enumerate(_joined(source.lines), 1):
+    for n, line in enumerate(_joined(source.text), 1):
         pairs = _pairs(source, n, line)
         name = pairs.get("switchname") or pairs.get("blockname")
         if "blocksizes" in pairs:
@@ -65,13 +65,18 @@ def read_slurm_topology(source: Source) -> Fabric:
     return fabric_of(source.name, parents, node_domains)
 
 
-def _joined(lines: list[str]) -> list[str]:
+def _joined(text: str) -> list[str]:
     """The lines without comments; a backslash at the end continues a line (the number stays that of the last)."""
-    joined, begun = [], ""
-    for line in lines:
-        text = begun + line.split("#", 1)[0].rstrip()
-        begun = text[:-1] if text.endswith("\\") else ""
-        joined.append("" if begun else text)
+    joined: list[str] = []
+    begun: list[str] = []
+    for line in text.split("\n"):
+        kept = line.split("#", 1)[0].rstrip()
+        begun.append(kept.removesuffix("\\"))
+        joined.append("")
+        if not kept.endswith("\\"):
+            joined[-1] = "".join(begun)
+            begun = []
+    joined[-1] += "".join(begun)
     return joined
 
 

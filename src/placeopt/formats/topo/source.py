@@ -55,8 +55,8 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The text's lines; line ``n`` of the file is ``lines[n - 1]``."""
-        return self.text.split("\n")
+        """The text's lines without white space around them; line ``n`` of the file is ``lines[n - 1]``."""
+        return [line.strip() for line in self.text.split("\n")]
 
     @property
     def is_xml(self) -> bool:
