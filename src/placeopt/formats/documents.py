@@ -147,7 +147,7 @@ def _layout(record: Record, indent: str, *, sparse: bool) -> str:
     for name, field in type(record).model_fields.items():
         value = getattr(record, name)
         stays = name == "format_version" or field.is_required() or not sparse
-        if not stays and value == field.default:
+        if not stays and value == field.get_default(call_default_factory=True):
             continue
         if isinstance(value, tuple) and value and isinstance(value[0], Record):
             items = ",\n".join(f"{inner}  {_compact(item, sparse=sparse)}" for item in value)

@@ -25,7 +25,7 @@ class Node(Record):
     id: Id
     machine: Id
     domain: Id | None = None
-    labels: Labels = {}
+    labels: Labels = Field(default_factory=dict)
     taints: tuple[Id, ...] = ()
     """A job is kept off unless it tolerates all of them."""
     drained: bool = False

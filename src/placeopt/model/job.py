@@ -152,7 +152,7 @@ class Job(Record):
     profile: Name | None = None
     """Its row in the instance's interference profiles."""
     utility_min_thousandths: Thousandths | None = None
-    node_selector: Labels = {}
+    node_selector: Labels = Field(default_factory=dict)
     """Effective labels that a node must carry."""
     nodes_allowed: tuple[Id, ...] | None = None
     tolerations: tuple[Id, ...] = ()
@@ -168,6 +168,11 @@ class Job(Record):
                 raise ValueError(
                     f"options[{i}].demand.gpus: {option.demand.gpus} in a job of kind 'cpu'; use 0, or another kind"
                 )
+        if self.communication.edges:
+            self._check_edges()
+        return self
+
+    def _check_edges(self) -> None:
         most = max(option.workers for option in self.options)
         pairs: set[tuple[int, int]] = set()
         for i, edge in enumerate(self.communication.edges):
@@ -179,4 +184,3 @@ class Job(Record):
             if (a, b) in pairs:
                 raise ValueError(f"communication.edges[{i}].ranks: workers {a} and {b} have an edge already")
             pairs.add((a, b))
-        return self

@@ -25,7 +25,7 @@ class Assignment(Record):
     """What a job holds on one node. ``gpus`` maps a GPU index to the share held in thousandths."""
 
     node: Id
-    gpus: GpuShares = {}
+    gpus: GpuShares = Field(default_factory=dict)
     cpu_millicores: Millicores = 0
     memory_mib: Mib = 0
     workers: Annotated[tuple[WorkerGpus, ...], Field(min_length=1)]
