@@ -88,7 +88,7 @@ def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int =
         terms = tuple(term for term in COSTS if rng.random() < 0.6)
         for name, add in FORMULATIONS.items():
             _examine_pinned(report, problem, add, name, everything.allocation(row), terms or COSTS)
-    _examine_deltas(report, everything, rows, rng, moves)
+    examine_moves(report, everything, rows, rng, moves)
     return report
 
 
@@ -198,7 +198,7 @@ def pin(builder: ModelBuilder, variables: Variables, allocation: Allocation) -> 
     builder.add_rows(np.arange(len(columns)), columns, np.ones(len(columns), dtype=np.int64), values, values)
 
 
-def _examine_deltas(report: Report, everything: Enumeration, rows: IntArray, rng: Generator, moves: int) -> None:
+def examine_moves(report: Report, everything: Enumeration, rows: IntArray, rng: Generator, moves: int) -> None:
     """A random move from one feasible allocation to the next, differing in one job: delta, apply, undo."""
     problem = everything.problem
     movable = [job for job, of_job in enumerate(everything.candidates) if len(of_job) > 1]

@@ -1,0 +1,94 @@
+"""Path length between a job's GPUs: SC'17 eq. 3 by hand, and the shapes that its linear form needs."""
+
+import numpy as np
+import pytest
+
+from builders import instance, job, machine, node
+from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part
+from placeopt.problem import Placement, Problem, compile_problem
+from placeopt.terms.communication import Communication as CommunicationCost
+from placeopt.terms.communication import job_cost
+
+TERM = CommunicationCost()
+SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
+TWO_BY_TWO = [Gpu(model="P100", part=part) for part in ("s0", "s0", "s1", "s1")]
+SC17_MATRIX = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
+
+
+def one_job(machine: Machine, weight: int = 1, edges: tuple[Edge, ...] = (), **fields: int) -> Problem:
+    """A job on two nodes of a machine type that hang on the network."""
+    traffic = Communication(weight=weight, edges=edges)
+    return compile_problem(instance(2, [job("a", communication=traffic, **fields)], machines=[machine]))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "distance"), [((0,), 0), ((0, 1), 1), ((1, 2), 20), ((0, 1, 2), 41), ((0, 1, 2, 3), 82)]
+)
+def test_the_distances_of_the_sc17_scenarios(gpus: tuple[int, ...], distance: int) -> None:
+    """1 inside a socket, 20 across: 1 + 20 + 20 = 41 for three GPUs (m(3) of the artifact), 2 x 1 + 4 x 20 for all."""
+    problem = one_job(machine(gpus=4, gpu_distance_matrix=SC17_MATRIX), gpus=len(gpus))
+    assert job_cost(problem, 0, Placement(0, (0,), gpus)) == distance
+
+
+def test_the_graph_of_figure_7_gives_42_across_sockets() -> None:
+    """1 up to the socket, 20 up to the machine, and down again: 1 + 20 + 20 + 1. Weight 4 is the tiny batch."""
+    problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), weight=4, gpus=2)
+    assert job_cost(problem, 0, Placement(0, (0,), (0, 1))) == 4 * 2
+    assert job_cost(problem, 0, Placement(0, (0,), (1, 2))) == 4 * 42
+
+
+def test_pairs_between_nodes_go_up_and_down_the_tree() -> None:
+    """
+    Racks of weight 200 above machines of weight 100 above GPUs of weight 1.
+
+    Same rack: 1 + 100 + 100 + 1 = 202. Other rack: 1 + 100 + 200 + 200 + 100 + 1 = 602. In a node: 2.
+    """
+    nodes = (node("n0", domain="r0"), node("n1", domain="r0"), node("n2", domain="r1"))
+    traffic = Communication(weight=1)
+    problem = compile_problem(
+        instance(
+            nodes,
+            [job("a", workers=4, communication=traffic)],
+            machines=[machine(gpus=2)],
+            domains=(Domain(id="r0"), Domain(id="r1")),
+        )
+    )
+    assert job_cost(problem, 0, Placement(0, (0, 0, 1, 2), (0, 1, 2, 4))) == 2 + 2 * 202 + 3 * 602
+    assert TERM.worst(problem) == 6 * 602
+
+
+def test_edges_weigh_pairs_of_workers_and_the_weight_holds_inside_one() -> None:
+    """Workers 0-1 talk with weight 5, 0-2 not at all; each worker's two GPUs with weight 3."""
+    problem = one_job(machine(gpus=4), weight=3, edges=(Edge(ranks=(1, 0), weight=5),), workers=3, gpus=2)
+    placement = Placement(0, (0, 0, 1), (0, 1, 2, 3, 4, 5))
+    assert job_cost(problem, 0, placement) == 3 * (2 + 2 + 2) + 5 * 4 * 2
+    assert TERM.worst(problem) == (3 * 3 + 5 * 4) * 202
+    assert TERM.form(problem) == "bound"
+
+
+def ring(count: int) -> Machine:
+    """GPUs in a ring of links: no levels."""
+    return machine(gpus=count, links=tuple(Link(gpus=(g, (g + 1) % count)) for g in range(count)))
+
+
+def test_gpus_are_alike_where_they_swap_without_changing_a_distance() -> None:
+    """Formulations fold alike GPUs: those of a socket on levelled machines, none on rings and cube meshes."""
+    levelled = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), gpus=2)
+    assert TERM.resolution(levelled).tolist() == [0, 0, 2, 2] * 2
+    assert TERM.resolution(one_job(ring(4), gpus=2)).tolist() == [0, 1, 2, 3] * 2
+    assert TERM.resolution(one_job(ring(4), gpus=1)) is None
+    assert TERM.resolution(one_job(ring(4), weight=0, gpus=2)) is None
+
+
+def test_the_form_is_exact_unless_gpus_lie_unequally_far_from_the_network() -> None:
+    """Between nodes only the number of GPUs counts, so each must have the same way out."""
+    assert TERM.form(one_job(ring(4), gpus=2)) == "exact"
+    lopsided = machine(gpus=[Gpu(model="A", part="s0"), Gpu(model="A")], parts=SOCKETS)
+    assert TERM.form(one_job(lopsided, gpus=2)) == "bound"
+
+
+def test_the_worst_case_is_the_costliest_option_over_the_longest_path() -> None:
+    """SC'17 eq. 1 divides by it; k (k - 1) / 2 pairs in the largest option."""
+    problem = one_job(machine(gpus=4), weight=2, workers=4)
+    assert TERM.worst(problem) == 2 * 6 * 202
+    assert np.array_equal(problem.topology.max_distance(), 202)

@@ -1,0 +1,90 @@
+"""Slowdown by co-runners in the three models, by hand."""
+
+from typing import Literal
+
+import pytest
+
+from builders import instance, job, machine
+from placeopt.model import Gpu, Part, Policy, Slowdown
+from placeopt.model.policy import Interference as Choice
+from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
+from placeopt.terms.interference import Interference, slowdowns
+
+TERM = Interference()
+PARTS = (
+    Part(id="s0", level="socket"),
+    Part(id="w0", level="switch", parent="s0"),
+    Part(id="s1", level="socket"),
+)
+GPUS = [Gpu(model="A", memory_mib=1, part=part) for part in ("w0", "w0", "s0", "s1")]
+BESIDE_LOUD = Slowdown(
+    profile="calm",
+    beside="loud",
+    gpu_thousandths=400,
+    switch_thousandths=300,
+    socket_thousandths=200,
+    node_thousandths=100,
+)
+
+
+def round_of(model: Literal["pairwise", "worst", "curve"], *profiles: str, percent: int = 0) -> Problem:
+    """Jobs of one or two GPUs on one machine: GPUs 0 and 1 under a switch of socket 0, 2 in it, 3 in socket 1."""
+    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3, interference=Choice(model=model))
+    jobs = [job(f"{i}", profile=name, gpu_utilisation_percent=percent) for i, name in enumerate(profiles)]
+    return compile_problem(
+        instance(2, jobs, machines=[machine(gpus=GPUS, parts=PARTS)], policy=policy, slowdowns=(BESIDE_LOUD,))
+    )
+
+
+def at(problem: Problem, *gpus: int) -> Allocation:
+    """One GPU a job."""
+    return tuple(
+        Placement(problem.options_of(j)[0], (int(problem.gpu_node[gpu]),), (gpu,)) for j, gpu in enumerate(gpus)
+    )
+
+
+@pytest.mark.parametrize(("gpu", "excess"), [(0, 400), (1, 300), (2, 200), (3, 100), (4, 0)])
+def test_a_pair_counts_at_the_closest_domain_that_it_shares(gpu: int, excess: int) -> None:
+    """GPU, switch, socket, machine; nothing on another node. The loud one has no entry and is not slowed."""
+    problem = round_of("pairwise", "calm", "loud")
+    assert TERM.score(problem, at(problem, 0, gpu)) == excess
+
+
+def test_pairwise_adds_and_worst_takes_the_largest() -> None:
+    """Beside a loud job in its socket (200) and one in the other (100): 300 in all, 200 at worst."""
+    for model, excess in (("pairwise", 300), ("worst", 200)):
+        problem = round_of(model, "calm", "loud", "loud")
+        allocation = at(problem, 0, 2, 3)
+        state = State(problem)
+        state.load(allocation)
+        assert slowdowns(state) == {0: excess, 1: 0, 2: 0}
+        assert TERM.score(problem, allocation) == excess
+
+
+def test_worst_cases_by_hand() -> None:
+    """Two calm and two loud jobs: each calm one beside both loud ones on its GPU, or beside the worse of them."""
+    assert TERM.worst(round_of("pairwise", "calm", "calm", "loud", "loud")) == 2 * 2 * 400
+    assert TERM.worst(round_of("worst", "calm", "calm", "loud", "loud")) == 2 * 400
+
+
+def test_the_curve_is_a_line_up_to_full_use_and_the_published_quadratic_above() -> None:
+    """
+    Horus fig. 6, RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366.
+
+    Two jobs of 40 % on a GPU: 0.8 x 163.66 = 130.9 -> 131 thousandths each. Two of 75 %: f(1.5) = 1.16664 x 2.25
+    - 0.00302 x 1.5 + 0.00004 = 2.62045 -> 1620 each. Alone: 0, however busy.
+    """
+    problem = round_of("curve", "calm", "calm", percent=40)
+    assert TERM.score(problem, at(problem, 0, 0)) == 2 * 131
+    problem = round_of("curve", "calm", "calm", percent=75)
+    assert TERM.score(problem, at(problem, 0, 0)) == 2 * 1620
+    assert TERM.score(problem, at(problem, 0, 1)) == 0
+    assert TERM.worst(problem) == 2 * 4899  # three jobs of 75 % on a GPU: f(2.25) - 1 = 4.89936
+
+
+def test_the_curve_costs_nothing_where_no_jobs_meet() -> None:
+    """A term that cannot cost anything is left out of the cost level, rather than make it a bound."""
+    policy = Policy(share_mode="exclusive", interference=Choice(model="curve"))
+    problem = compile_problem(instance(1, [job("a", gpu_utilisation_percent=100)], policy=policy))
+    assert TERM.worst(problem) == 0
+    assert TERM.form(problem) == "exact"
