@@ -1,9 +1,13 @@
 """The referee: every rule has a plan that just keeps it and one that just breaks it, made by hand."""
 
+import ast
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import placeopt.check as check_package
 from builders import instance, job, machine, node, option, placement, plan_for, running
 from placeopt.check import Violation, violations
 from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Split
@@ -35,6 +39,17 @@ def test_a_message_says_what_where_and_the_numbers() -> None:
         Violation("gpu_share", "node 'n3' gpu 2", "node 'n3' gpu 2: 1250 of 1000 milli held by jobs 'a', 'b'")
     ]
     assert str(violations(round_, plan)[0]).endswith("jobs 'a', 'b' [gpu_share]")
+
+
+def test_the_referee_stands_on_the_model_alone() -> None:
+    """No fault of compile, decode or solver can hide from a module that shares no code with them."""
+    allowed = {"placeopt.model", "placeopt.check"}
+    for path in Path(check_package.__file__).parent.glob("*.py"):
+        for line in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [line.module or ""] if isinstance(line, ast.ImportFrom) else []
+            names += [alias.name for alias in line.names] if isinstance(line, ast.Import) else []
+            for name in names:
+                assert name.split(".")[0] in sys.stdlib_module_names or ".".join(name.split(".")[:2]) in allowed
 
 
 def test_an_empty_plan_is_valid() -> None:

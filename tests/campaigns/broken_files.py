@@ -330,7 +330,9 @@ def _texts() -> list[Fault]:
         Fault("deep objects", b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested"),
         Fault("deep in a field", valid.replace(b'"revision": 7', b'"revision": ' + deep), "nested"),
         Fault(
-            "somewhat deep in a field", valid.replace(b'"revision": 7', b'"revision": ' + b"[" * 300 + b"]" * 300), ""
+            "somewhat deep in a field",
+            valid.replace(b'"revision": 7', b'"revision": ' + b"[" * 300 + b"]" * 300),
+            "nested",
         ),
         Fault("deep and cut off", b"[" * 100_000, "nested"),
         Fault("gzip cut off", gzip.compress(valid)[:-20], "gzip"),

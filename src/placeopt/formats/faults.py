@@ -27,6 +27,7 @@ _PATTERNS = {
     )
     for constraint in get_args(annotation)[1:]
 }
+_TOO_DEEP = "nested too deeply; no document of placeopt is deeper than 12 levels"
 _WORDS = {
     "int_type": "a whole number, without quotes, fraction or unit",
     "int_from_float": "a whole number, without fraction",
@@ -77,7 +78,7 @@ def bad_input(source: str, faults: list[str], count: int) -> BadInput:
 def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> BadInput:
     """Say where text stops being JSON."""
     if isinstance(error, RecursionError):
-        return BadInput(f"{source}: nested too deeply; no document of placeopt is deeper than 12 levels")
+        return BadInput(f"{source}: {_TOO_DEEP}")
     if not text.strip():
         return BadInput(f"{source}: empty, expected a JSON object")
     if not isinstance(error, json.JSONDecodeError):
@@ -162,7 +163,8 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
             return f"{_join(path, relative[1])}: {relative[2]}"
         return f"{path or 'document'}: {message}"
     if fault["type"] == "json_invalid":
-        return f"document: not JSON: {context.get('error', fault['msg'])}"
+        said = str(context.get("error", fault["msg"]))
+        return _TOO_DEEP if said.startswith("recursion limit") else f"document: not JSON: {said}"
     if fault["type"] == "missing":
         return f"{path}: is missing"
     if fault["type"] == "extra_forbidden":
