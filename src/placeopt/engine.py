@@ -33,6 +33,8 @@ from placeopt.workplace import usable_cores
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 60e-6
 """Time kept back for reasons, the final check and the audit, fixed and per job; measured, generous."""
+RESERVE_PER_CHECK = 3.0
+"""The same as a multiple of what the referee has taken so far: what holds where the machine is busy with other work."""
 
 
 class Engine:
@@ -134,6 +136,7 @@ class Engine:
     def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
         del previous
         run_heuristic(round_, method.score, method.order or round_.problem.policy.order, strict=method.strict)
+        round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
 
         def solve(
             solver: str,

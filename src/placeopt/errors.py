@@ -22,5 +22,9 @@ class SolverFault(PlaceoptError):
     """A solver returned something that contradicts itself; its answer is thrown away."""
 
 
+class OutOfTime(PlaceoptError):
+    """The deadline passed while a model was being built. Stages catch it; it leaves no public call."""
+
+
 class InternalFault(PlaceoptError):
     """placeopt contradicts itself, for instance a plan that the referee refuses. Always a bug."""

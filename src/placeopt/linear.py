@@ -9,13 +9,14 @@ Up to there a float64 holds every partial sum exactly, and int64 cannot overflow
 2**31, and only of *enforced* rows, which this model does not have.)
 """
 
+import time
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from placeopt.errors import Unsupported
+from placeopt.errors import OutOfTime, Unsupported
 
 IntArray = NDArray[np.int64]
 Sense = Literal["max", "min"]
@@ -130,9 +131,16 @@ class ModelBuilder:
     lexicographic levels do; models built earlier do not change. Rows are brought into their final shape when they
     are added (duplicates summed, zeros dropped, divided by their greatest common divisor), so a row that cannot be
     represented is refused by the call that adds it.
+
+    Parameters
+    ----------
+    deadline
+        Of ``time.monotonic()``. Building is not cut short from outside, so every call asks the clock and raises
+        ``OutOfTime`` once it has passed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, deadline: float = float("inf")) -> None:
+        self._deadline = deadline
         self._lower = _Growing()
         self._upper = _Growing()
         self._lengths = _Growing()
@@ -154,6 +162,11 @@ class ModelBuilder:
     def num_rows(self) -> int:
         """Number of rows so far."""
         return len(self._row_lower)
+
+    def check_time(self) -> None:
+        """Raise ``OutOfTime`` if the deadline has passed; for loops that add nothing for a while."""
+        if time.monotonic() > self._deadline:
+            raise OutOfTime(f"no time left to build the model, at {self.num_variables} columns")
 
     def add_variables(self, lower: ArrayLike, upper: ArrayLike, count: int | None = None) -> IntArray:
         """
@@ -178,6 +191,7 @@ class ModelBuilder:
         ValueError
             If the shapes do not agree.
         """
+        self.check_time()
         low, high = np.broadcast_arrays(_integers(lower), _integers(upper))
         if low.ndim == 0 or count is not None:
             low, high = (np.broadcast_to(bound, (1 if count is None else count,)) for bound in (low, high))
@@ -215,6 +229,7 @@ class ModelBuilder:
         ValueError
             If shapes do not agree, or a row or column does not exist.
         """
+        self.check_time()
         row_lower, row_upper = (
             np.atleast_1d(bound) for bound in np.broadcast_arrays(_integers(lower), _integers(upper))
         )

@@ -47,6 +47,7 @@ def add_columns(
     cell_node = problem.gpu_node[cell_gpu] if len(cells) else np.zeros(0, dtype=np.int64)
     cell_size = np.array([len(gpus) for gpus in cells], dtype=np.int64)
     for u, jobs in enumerate(units):
+        builder.check_time()
         for option in problem.options_of(jobs[0]):
             nodes, per_node = room_on_nodes(state, option)
             if int(per_node.sum()) < options.bundles[option]:

@@ -25,6 +25,10 @@ RELAXES = (
 )
 
 
+KnownFillings = dict[tuple[int, tuple[int, ...]], IntArray | None]
+"""Maximal fillings by share and sizes; None where there are too many."""
+
+
 @dataclass(frozen=True, eq=False)
 class Fillings:
     """The relaxation: the model, its start columns with their options, and the columns of other objectives."""
@@ -35,10 +39,17 @@ class Fillings:
     relaxes: tuple[str, ...]
 
 
-def build_fillings(state: State) -> Fillings:
-    """Build the relaxation of net value: its optimum bounds what any plan that leaves running jobs alone is worth."""
+def build_fillings(state: State, deadline: float = float("inf")) -> Fillings:
+    """
+    Build the relaxation of net value: its optimum bounds what any plan that leaves running jobs alone is worth.
+
+    Raises
+    ------
+    OutOfTime
+        If ``deadline``, of ``time.monotonic()``, passes meanwhile.
+    """
     problem, options = state.problem, state.problem.options
-    builder = ModelBuilder()
+    builder = ModelBuilder(deadline)
     waiting = _waiting(state)
     count = np.bincount(problem.job_class[waiting], minlength=len(problem.class_communication))
     start, start_option, placed = _add_jobs(builder, state, count)
@@ -135,6 +146,7 @@ def _add_gpu_rows(builder: ModelBuilder, state: State, start_option: IntArray, p
     option = start_option[placed.start]
     gpus = (options.gpus * options.bundle_workers)[option]
     relaxed: list[str] = []
+    known: KnownFillings = {}
     if options.gpu_memory_mib.any():
         relaxed.append("GPU memory is summed over alike nodes")
     for c in np.unique(placed.node_class[gpus > 0]):
@@ -145,7 +157,9 @@ def _add_gpu_rows(builder: ModelBuilder, state: State, start_option: IntArray, p
             room = int(np.maximum(problem.jobs_per_gpu - state.gpu_jobs[usable], 0).sum())
             builder.add_row(placed.column[mine], gpus[mine], NO_LOWER, room)
         filled = not problem.shares_bind or problem.jobs_per_gpu == 1
-        if not filled and not _add_fillings(builder, state, usable, placed.column[mine], option[mine], gpus[mine]):
+        if not filled and not _add_fillings(
+            builder, state, usable, placed.column[mine], option[mine], gpus[mine], known
+        ):
             relaxed.append("shares are summed over alike nodes")
     return tuple(dict.fromkeys(relaxed))
 
@@ -167,16 +181,30 @@ def _add_memory_row(
 
 
 def _add_fillings(
-    builder: ModelBuilder, state: State, usable: IntArray, column: IntArray, option: IntArray, gpus: IntArray
+    builder: ModelBuilder,
+    state: State,
+    usable: IntArray,
+    column: IntArray,
+    option: IntArray,
+    gpus: IntArray,
+    known: KnownFillings,
 ) -> bool:
-    """Add a column per free share and maximal filling; where these are too many, one row of summed shares."""
+    """
+    Add a column per free share and maximal filling; where these are too many, one row of summed shares.
+
+    ``known`` holds what was enumerated for other classes of nodes, most of which ask for the same.
+    """
     milli = state.problem.options.milli[option]
     sizes = np.unique(milli)[::-1]
     free, count = np.unique(state.gpu_free_milli[usable], return_counts=True)
     fillings: list[IntArray] = []
     for share in free:
-        found = maximal_fillings(int(share), sizes, MAX_FILLINGS - sum(len(f) for f in fillings))
-        if found is None:
+        builder.check_time()
+        key = (int(share), tuple(sizes.tolist()))
+        if key not in known:
+            known[key] = maximal_fillings(int(share), sizes, MAX_FILLINGS)
+        found = known[key]
+        if found is None or sum(len(f) for f in fillings) + len(found) > MAX_FILLINGS:
             builder.add_row(column, gpus * milli, NO_LOWER, int((free * count).sum()))
             return False
         fillings.append(found)
@@ -209,23 +237,23 @@ def maximal_fillings(share: int, sizes: IntArray, most: int) -> IntArray | None:
         Shape (fillings, len(sizes)): how many of each size; None if there are more than ``most``.
     """
     out: list[tuple[int, ...]] = []
-    for filling in _fill(share, sizes.tolist()):
+    for filling, _ in _fill(share, sizes.tolist()):
         out.append(filling)
         if len(out) > most:
             return None
     return np.array(out, dtype=np.int64).reshape(len(out), len(sizes))
 
 
-def _fill(share: int, sizes: list[int]) -> Iterator[tuple[int, ...]]:
+def _fill(share: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the maximal fillings and what each leaves of ``share``."""
     size, rest = sizes[0], sizes[1:]
     if not rest:
-        yield (share // size,)
+        yield (share // size,), share % size
         return
     for number in range(share // size, -1, -1):
-        for tail in _fill(share - number * size, rest):
-            left = share - number * size - sum(n * s for n, s in zip(tail, rest, strict=True))
+        for tail, left in _fill(share - number * size, rest):
             if left < size:
-                yield (number, *tail)
+                yield (number, *tail), left
 
 
 def _add_queue_rows(builder: ModelBuilder, state: State, start: IntArray, start_option: IntArray) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from placeopt.errors import PlaceoptError
 from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
 from placeopt.model.plan import StageOutcome
 from placeopt.solvers.certify import dual_bound
@@ -15,12 +16,17 @@ SIMPLEX_WORK = 60.0
 
 
 def run_bound(round_: Round, solve: Solve) -> None:
-    """Solve the relaxation and take its certified bound on value, and the same duals' bound on GPU share."""
+    """Solve the relaxation, if it is built in time, and take the bounds on value and GPU share that its duals prove."""
     started = time.monotonic()
     if round_.value_proven:
         round_.record("bound", "skipped", started, "the value is proven already")
         return
-    fillings = build_fillings(round_.base)
+    try:
+        fillings = build_fillings(round_.base, round_.limits.deadline)
+    except PlaceoptError as error:
+        round_.stopped()
+        round_.record("bound", "skipped", started, str(error))
+        return
     options = SolveOptions(
         time_limit_s=round_.limits.left_s,
         seed=round_.limits.seed,

@@ -43,10 +43,11 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         size = f"{waiting} jobs on {round_.problem.num_gpus} GPUs"
         round_.record(name, "skipped", started, f"{size}: too large for {formulation}", level)
         return
-    builder = ModelBuilder()
+    builder = ModelBuilder(round_.limits.deadline)
     try:
         variables = _build(round_, builder, formulation, level)
     except PlaceoptError as error:
+        round_.stopped()
         round_.record(name, "skipped", started, str(error), level)
         return
     model = builder.build()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from placeopt.check import violations
@@ -200,6 +200,11 @@ class Round:
                 cost_bound=self.cost_bound,
             )
         )
+
+    def keep_back(self, seconds: float) -> None:
+        """Move the deadline forward, so that ``seconds`` are left for what comes after the stages."""
+        latest = self.limits.started + self.limits.time_limit_s - seconds
+        self.limits = replace(self.limits, deadline=min(self.limits.deadline, latest))
 
     def stopped(self) -> bool:
         """Whether the user cancelled or the deadline has passed; notes which."""
