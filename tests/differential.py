@@ -13,9 +13,10 @@ from brute_force import Enumeration
 from placeopt.check import violations
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.encode import encode
+from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
-from placeopt.problem import Allocation, IntArray, Move, Problem, State, compile_problem
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.terms.objective import COSTS, Weighted, cost, cost_expression, value, value_expression, weighted_costs
@@ -81,7 +82,8 @@ def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int =
     report.expect("referee on the best", [str(v) for v in violations(instance, plan_of(problem, allocation))], [])
     for name, add in FORMULATIONS.items():
         _examine_formulation(report, problem, add, name, weighted, best, least)
-    rows = everything.rows()[0]
+    rows, values = everything.rows()
+    _examine_fillings(report, everything, rows, int(values.max()))
     chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
     _examine_scores(report, everything, chosen)
     for row in chosen[:pinned]:
@@ -148,6 +150,28 @@ def _examine_solution(
     report.expect(f"{route}: referee", [str(v) for v in found], [])
     report.expect(f"{route}: value", value(problem, allocation), best)
     return allocation
+
+
+def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, best: int) -> None:
+    """The relaxation's bounds on net value and on GPU share hold for every allocation."""
+    problem = everything.problem
+    fillings = build_fillings(State(problem))
+    share = np.zeros(len(rows), dtype=np.int64)
+    for j, of_job in enumerate(everything.candidates):
+        share += np.array([0 if p is None else gpu_milli(problem, p) for p in of_job], dtype=np.int64)[rows[:, j]]
+    for what, model, reached in (
+        ("value", fillings.model, best),
+        ("GPU share", gpu_milli_objective(fillings, problem), int(share.max())),
+    ):
+        solution = load("highs")(model, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
+        report.solves += 1
+        if solution.bound is None or solution.bound < reached:
+            report.mismatches.append(f"fillings: bound {solution.bound} on {what}, but {reached} is reached")
+
+
+def gpu_milli(problem: Problem, placement: Placement) -> int:
+    """GPU share that a placement holds, in thousandths of a GPU."""
+    return sum(placement.shares) if placement.shares else int(problem.options.total_milli[placement.option])
 
 
 def _examine_scores(report: Report, everything: Enumeration, rows: IntArray) -> None:

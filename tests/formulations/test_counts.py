@@ -113,7 +113,7 @@ def test_decode_refuses_values_that_do_not_add_up() -> None:
     for start, bundle, grant in ((1, 0, 0), (1, 1, 0), (2, 1, 1), (1, 1, 2)):
         values = np.zeros(columns, dtype=np.int64)
         values[variables.start], values[variables.bundle], values[variables.grant] = start, bundle, grant
-        with pytest.raises(ValueError, match="GPUs granted|bundles for"):
+        with pytest.raises(ValueError, match=r"GPUs granted|bundles for"):
             decode(variables, values)
 
 
