@@ -7,7 +7,7 @@ from numpy.random import Generator
 from builders import instance, job, machine, node
 from placeopt.check import violations
 from placeopt.model import Domain, Policy, Split
-from placeopt.model.policy import Queue, Quota
+from placeopt.model.policy import Queue, Quota, Usable
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.rules import RULES, fits
 from plans import plan_of
@@ -58,6 +58,16 @@ def test_a_queue_may_hold_its_quota_and_what_it_borrows() -> None:
     state.apply(Move(0, Placement(0, (0,), (0, 1))))
     assert fits(state, 1, Placement(1, (0,), (2,)))
     assert not fits(state, 2, Placement(2, (0,), (2,)))
+
+
+def test_an_unknown_uplink_is_no_limit_even_where_nothing_of_a_link_is_usable() -> None:
+    """0 % of unlimited once came out as 0, so ``fits`` refused what formulations and referee allow."""
+    policy = Policy(usable=Usable(network_cpu_jobs_percent=0))
+    spread = job("a", workers=2, gpus=0, network_bandwidth_mbps=1)
+    for mbps, allowed in ((None, True), (1000, False)):
+        machines = [machine(network_bandwidth_mbps=mbps)]
+        problem = compile_problem(instance(2, [spread], machines=machines, policy=policy))
+        assert fits(State(problem), 0, Placement(0, (0, 1), ())) is allowed
 
 
 @pytest.mark.parametrize("seed", range(0, 120, 10))

@@ -31,7 +31,7 @@ class Uplink:
         for where, at, amount in hose_loads(problem, placement):
             load = (state.machine_load if where == "machine" else state.domain_load)[at, kind]
             link = (problem.machine_link_mbps if where == "machine" else problem.domain_link_mbps)[at]
-            if amount and (load + amount) * 100 > link * self._percent(state, kind):
+            if link < UNLIMITED and (load + amount) * 100 > link * self._percent(state, kind):
                 return False
         return True
 
