@@ -10,8 +10,12 @@ import typer
 
 from placeopt import __version__
 from placeopt.cli.check import check
+from placeopt.cli.doctor import doctor
 from placeopt.cli.exits import ExitCode
+from placeopt.cli.generate import generate
+from placeopt.cli.importing import openb, topo
 from placeopt.cli.output import write_out
+from placeopt.cli.show import show
 from placeopt.cli.solve import solve
 
 app = typer.Typer(
@@ -52,12 +56,26 @@ def _root(
         raise typer.Exit(ExitCode.USAGE)
 
 
-def _add(command: Callable[..., int], example: str) -> None:
+imports = typer.Typer(
+    name="import",
+    no_args_is_help=False,
+    help="Read rounds and hardware from other people's files.",
+    epilog="Example: placeopt import topo topo-m.txt numactl.txt --out box.json",
+)
+
+
+def _add(group: typer.Typer, command: Callable[..., int], example: str) -> None:
     """Register a command under its function's name; its docstring is its help, each paragraph wrapped anew."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     words = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    app.command(name=command.__name__, help=words, epilog=f"Example: {example}")(command)
+    group.command(name=command.__name__, help=words, epilog=f"Example: {example}")(command)
 
 
-_add(solve, "placeopt solve round.json --time-limit 30 --out plan.json")
-_add(check, "placeopt check round.json plan.json")
+_add(app, solve, "placeopt solve round.json --time-limit 30 --out plan.json")
+_add(app, check, "placeopt check round.json plan.json")
+_add(app, show, "placeopt show plan.json --instance round.json")
+_add(app, generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json")
+_add(imports, openb, "placeopt import openb --nodes nodes.csv --pods pods.csv --limit 500 --out round.json")
+_add(imports, topo, "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
+app.add_typer(imports)
+_add(app, doctor, "placeopt doctor")

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placeopt.cli.exits import UsageError
-from placeopt.cli.output import write_bytes_out
+from placeopt.cli.output import write_bytes_out, write_error, write_out
 from placeopt.errors import BadInput
+from placeopt.report.text import plain
 
 if TYPE_CHECKING:
     from placeopt.model import Policy
@@ -77,3 +78,11 @@ def read_policy(text: str | None) -> Policy | None:
     if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
         raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
     return loads(Policy, read_bytes(text), source=label(text))  # type: ignore[type-var]  # reads any record
+
+
+def say(text: str, out: str) -> None:
+    """Tell people what was written: on standard output, unless the document itself went there."""
+    if out == STREAM:
+        write_error(text)
+    else:
+        write_out(f"{text}\nwritten to {plain(out)}\n")

@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from placeopt.errors import BadInput
+from placeopt.report.text import plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -37,9 +38,9 @@ def write_bytes_out(data: bytes) -> None:
 
 
 def write_error(text: str) -> None:
-    """Write a line to standard error; where nobody listens, nothing is lost."""
+    """Write lines to standard error, made printable; where nobody listens, nothing is lost."""
     try:
-        _write(sys.stderr, text + "\n")
+        _write(sys.stderr, "".join(f"{plain(line)}\n" for line in text.splitlines()))
     except BadInput:
         return
 

@@ -82,7 +82,5 @@ def _internal(error: BaseException) -> int:
 
 
 def _fail(code: ExitCode, message: str) -> int:
-    from placeopt.report.text import plain
-
-    write_error("\n".join(plain(line) for line in f"error: {message}".splitlines()))
+    write_error(f"error: {message}")
     return code

@@ -47,6 +47,8 @@ class Settings:
         _expect(0 <= self.gap < 1, "--gap", self.gap, "a fraction from 0 up to 1, such as 0.01 for one percent")
         _expect(self.threads is None or self.threads >= 1, "--threads", self.threads, "1 or more")
         _expect(0 <= self.seed <= MAX_SEED, "--seed", self.seed, f"0 to {MAX_SEED}")
+        if self.solver_options and not METHODS[self.method].exact:
+            raise UsageError(f"--solver-option: method {self.method!r} runs no exact solver; use another --method")
         memory = self.memory_limit_mib
         _expect(memory is None or memory >= 1, "--memory-limit", memory, "1 MiB or more")
 

@@ -10,7 +10,7 @@ import typer
 from placeopt.cli.exits import ExitCode
 from placeopt.cli.files import STREAM, check_target, one_stream, read_policy, write_document
 from placeopt.cli.log import SolveLog
-from placeopt.cli.output import show
+from placeopt.cli.output import show, write_error
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import Settings, check_previous, parse_solver_options
 from placeopt.cli.signals import Interruption
@@ -114,6 +114,7 @@ def solve(
                 )
             total_s = time.monotonic() - started
             ticker.stop()
+            _warn(plan)
             _deliver(plan, out, as_json=as_json, quiet=quiet, total_s=total_s)
             code = interruption.code or _judge(round_, plan)
         journal.end(plan, read_s=read_s, total_s=total_s, code=code)
@@ -140,6 +141,13 @@ def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s
         show(*plan_summary(plan, total_s=total_s))
     if fault is not None:
         raise fault
+
+
+def _warn(plan: Plan) -> None:
+    """Name the stages that failed: the plan is good all the same, but its owner may want to know."""
+    for stage in plan.stages:
+        if stage.outcome == "failed":
+            write_error(f"warning: stage {stage.name} failed: {stage.detail}")
 
 
 def _judge(instance: Instance, plan: Plan) -> ExitCode:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from placeopt.report.tables import heading, table
+from placeopt.report.tables import Rows, heading
 from placeopt.report.text import number, percent
 
 if TYPE_CHECKING:
@@ -57,4 +57,4 @@ def cost_table(plan: Plan) -> list[RenderableType]:
         for term in cost_facts(plan)
     ]
     columns = ["term", ">raw", "unit", ">of worst", ">x weight", ">= cost", ">share"]
-    return [heading("Cost"), table(columns, rows, wrap="unit")] if rows else []
+    return [heading("Cost"), Rows(columns, rows, wrap="unit", drop=["x weight", "of worst", "unit"])] if rows else []

@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from placeopt.report.palette import BAD, GOOD, SO_SO
-from placeopt.report.tables import table
+from placeopt.report.tables import Rows
 from placeopt.report.text import gpus, number, percent, plain
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def headline(plan: Plan) -> list[RenderableType]:
     milli = _gpu_milli(plan)
     if milli is not None:
         rows.insert(1, milli)
-    parts.append(table(["", ">reached", ">bound", ">gap", "of"], rows, wrap="of"))
+    parts.append(Rows(["", ">reached", ">bound", ">gap", "of"], rows, wrap="of", drop=["of"]))
     if plan.bound_relaxes:
         parts.append(Text(f"  The bound leaves out: {plain('; '.join(plan.bound_relaxes))}.", style="dim"))
     return parts

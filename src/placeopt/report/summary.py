@@ -9,7 +9,7 @@ from rich.text import Text
 from placeopt.report.costs import cost_table
 from placeopt.report.headline import headline
 from placeopt.report.palette import BAD, GOOD
-from placeopt.report.tables import heading, table
+from placeopt.report.tables import Rows, heading
 from placeopt.report.text import number, plural, seconds
 from placeopt.report.waiting import waiting_table
 
@@ -71,7 +71,11 @@ def _stages(plan: Plan) -> list[RenderableType]:
         for stage in plan.stages
     ]
     columns = ["stage", "outcome", ">objective", ">bound", ">time", "what it did"]
-    return [heading("Stages"), table(columns, rows, wrap="what it did")] if rows else []
+    return (
+        [heading("Stages"), Rows(columns, rows, wrap="what it did", drop=["what it did", "bound", "objective"])]
+        if rows
+        else []
+    )
 
 
 def _times(plan: Plan, total_s: float | None) -> Text:

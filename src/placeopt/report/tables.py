@@ -1,22 +1,28 @@
-"""The look of all tables: no frames, a quiet header, numbers to the right."""
+"""The look of all tables: no frames, a quiet header, numbers to the right, and never wider than the page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from placeopt.report.text import plain
 
-Align = Literal["left", "right"]
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+INDENT, GAP = 2, 2
+LEAST = 24
+"""Columns that the wrapped column should have; before it has less, droppable columns go."""
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, wrap: str = "") -> Padding:
+class Rows:
     """
-    Lay out rows under quiet headers, indented by two.
+    Rows under quiet headers, indented; a rich renderable.
 
     Parameters
     ----------
@@ -25,20 +31,48 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]], *, wrap:
     rows
         Cells; plain strings are made printable.
     wrap
-        The column that gives way in a narrow terminal; its text is folded into lines. The others are never cut.
+        The column that gives way in a narrow terminal; its text is folded into lines.
+    drop
+        Columns that a narrow terminal does without, the first to go first.
     """
-    grid = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False, show_edge=False)
-    for column in columns:
-        name = column.removeprefix(">")
-        grid.add_column(
-            Text(name),
-            justify="right" if column.startswith(">") else "left",
-            no_wrap=name != wrap,
-            overflow="fold",
-        )
-    for row in rows:
-        grid.add_row(*(cell if isinstance(cell, Text) else Text(plain(cell)) for cell in row))
-    return Padding(grid, (0, 0, 0, 2))
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[str | Text]],
+        *,
+        wrap: str = "",
+        drop: Sequence[str] = (),
+    ) -> None:
+        self._right = {column[1:] for column in columns if column.startswith(">")}
+        self._columns = [column.removeprefix(">") for column in columns]
+        self._rows = [[cell if isinstance(cell, Text) else Text(plain(cell)) for cell in row] for row in rows]
+        self._wrap, self._drop = wrap, tuple(drop)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Lay out what fits into the width there is."""
+        widths = [
+            max([cell_len(name), *(cell_len(row[i].plain) for row in self._rows)])
+            for i, name in enumerate(self._columns)
+        ]
+        kept = list(range(len(widths)))
+        for name in self._drop:
+            if self._needed(widths, kept) > options.max_width:
+                kept.remove(self._columns.index(name))
+        grid = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
+        grid.show_header = any(self._columns[i] for i in kept)
+        for i in kept:
+            name = self._columns[i]
+            justify = "right" if name in self._right else "left"
+            grid.add_column(Text(name), justify=justify, no_wrap=name != self._wrap, overflow="fold")  # type: ignore[arg-type]
+        for row in self._rows:
+            grid.add_row(*(row[i] for i in kept))
+        yield Padding(grid, (0, 0, 0, INDENT))
+
+    def _needed(self, widths: list[int], kept: list[int]) -> int:
+        """Columns of the page that the kept ones want, the wrapped one at its least."""
+        wanted = (min(LEAST, widths[i]) if self._columns[i] == self._wrap else widths[i] for i in kept)
+        return INDENT + sum(wanted) + GAP * (len(kept) - 1)
 
 
 def heading(title: str, note: str = "") -> Text:

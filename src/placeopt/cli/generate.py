@@ -1,0 +1,36 @@
+"""``placeopt generate``: a made-up round with a documented distribution."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import check_target, say, write_document
+from placeopt.errors import BadInput
+
+
+def generate(
+    out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write it: .json, .json.gz, or - for standard output.")],
+    spec: Annotated[
+        str, typer.Option(metavar="NAME", help="One of uniform, varied, gangs, fractions, cubemesh.")
+    ] = "uniform",
+    jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; some running ones come on top.")] = 50,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
+    gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh takes 8 only.")] = 8,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same round.")] = 0,
+) -> int:
+    """Make up a round to try things on: the same arguments always give the same file."""
+    check_target(out)
+    from placeopt.formats.documents import dumps
+    from placeopt.generate import generate as make
+    from placeopt.report.contents import contents_facts, summary_line
+
+    try:
+        round_ = make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
+    except BadInput as error:  # all that it can refuse are these options
+        raise UsageError(f"--{error}") from None
+    write_document(out, dumps(round_))
+    say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+    return ExitCode.DONE

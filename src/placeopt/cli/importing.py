@@ -1,0 +1,101 @@
+"""``placeopt import``: rounds and hardware from other people's files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import STREAM, check_target, say, write_document
+from placeopt.errors import Unsupported
+
+if TYPE_CHECKING:
+    from placeopt.formats.topo import Fabric, Inventory
+    from placeopt.model import Cluster, Machine
+
+    Found = Machine | Fabric | Inventory | Cluster
+
+
+def openb(
+    nodes: Annotated[str, typer.Option(metavar="CSV", help="The trace's node list.")],
+    pods: Annotated[str, typer.Option(metavar="CSV", help="One of the trace's pod lists.")],
+    out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write the round: .json, .json.gz or -.")],
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", help="Take the first N pods and a proportionate part of the nodes.")
+    ] = None,
+) -> int:
+    """Read Alibaba's GPU trace of 2023 (openb) as one round in which every pod waits and every node is empty."""
+    if limit is not None and limit < 1:
+        raise UsageError(f"--limit: {limit}, expected 1 or more")
+    check_target(out)
+    from placeopt.formats.documents import dumps
+    from placeopt.formats.openb import read_openb
+    from placeopt.report.contents import contents_facts, summary_line
+
+    round_ = read_openb(nodes, pods, limit)
+    write_document(out, dumps(round_))
+    say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+    return ExitCode.DONE
+
+
+def topo(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Dumps of one machine or one network.")],
+    out: Annotated[str, typer.Option(metavar="MACHINE", help="Write what they describe: .json, .json.gz or -.")],
+    name: Annotated[
+        str | None, typer.Option("--id", metavar="NAME", help="Name of the machine type; left out, the file's.")
+    ] = None,
+    gpu_model: Annotated[str | None, typer.Option(metavar="NAME", help="GPU model, where no file tells it.")] = None,
+    gpu_memory_mib: Annotated[int | None, typer.Option(metavar="N", help="Memory of a GPU, likewise.")] = None,
+    cpu_millicores: Annotated[int | None, typer.Option(metavar="N", help="CPU of the machine, likewise.")] = None,
+    memory_mib: Annotated[int | None, typer.Option(metavar="N", help="Memory of the machine, likewise.")] = None,
+) -> int:
+    """
+    Read hardware as tools print it; the format is recognised from the content.
+
+    One machine, from one file or several together: nvidia-smi topo -m, rocm-smi, numactl --hardware, lstopo XML, lscpu,
+    NCCL. Or a network: topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
+    """
+    check_target(out)
+    if files.count(STREAM) > 1:
+        raise UsageError("'-' stands twice among the files; standard input can be read once")
+    from placeopt.formats.topo import read_machine
+    from placeopt.report.hardware import hardware_document, hardware_summary
+
+    stated = {
+        "id": name,
+        "gpu_model": gpu_model,
+        "gpu_memory_mib": gpu_memory_mib,
+        "cpu_millicores": cpu_millicores,
+        "memory_mib": memory_mib,
+    }
+    found: Found
+    if any(value is not None for value in stated.values()):
+        found = read_machine(
+            files,
+            name,
+            cpu_millicores=cpu_millicores,
+            memory_mib=memory_mib,
+            gpu_model=gpu_model,
+            gpu_memory_mib=gpu_memory_mib,
+        )
+    else:
+        found = _read(files)
+    write_document(out, hardware_document(found))
+    say(hardware_summary(found), out)
+    return ExitCode.DONE
+
+
+def _read(files: list[str]) -> Found:
+    """Read files that describe one thing, or a cluster together."""
+    from placeopt.formats.topo import read_cluster, read_topo
+
+    try:
+        return read_topo(files)
+    except Unsupported as error:
+        if len(files) < 2 or STREAM in files:
+            raise
+        try:
+            return read_cluster(files)
+        except Unsupported:
+            raise error from None

@@ -1,0 +1,134 @@
+"""What this installation has and can: versions, limits, and trials of what has been seen to fail."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import NamedTuple
+
+from placeopt.workplace import usable_cores
+
+PACKAGES = (
+    *("placeopt", "ortools", "highspy", "pulp", "numpy", "networkx", "pydantic", "joblib"),
+    *("typer", "rich", "defusedxml"),
+)
+IMPORT_ORDERS = (("highspy", "ortools.sat.python.cp_model"), ("ortools.sat.python.cp_model", "highspy"))
+"""Some versions of the two cannot be loaded into one process, in one order or in both."""
+
+TRIAL_S = 30.0
+
+
+class Finding(NamedTuple):
+    """One point: what was looked at, what was found, and what is wrong with it (empty if nothing)."""
+
+    what: str
+    fact: str
+    problem: str = ""
+
+
+def examine() -> list[Finding]:
+    """Look at everything; takes a second or two, and starts processes."""
+    return [
+        Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        *(_package(name) for name in PACKAGES),
+        _cores(),
+        *_memory(),
+        *(_solver(name) for name in _solver_names()),
+        *(_import_order(order) for order in IMPORT_ORDERS),
+    ]
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, version(name))
+    except PackageNotFoundError:
+        return Finding(
+            name, "missing", f"is not installed; pip install {'defusedxml' if name == 'defusedxml' else name}"
+        )
+
+
+def _cores() -> Finding:
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    told = [f"{os.cpu_count()} in the machine"]
+    if affinity is not None:
+        told.append(f"{affinity} by affinity")
+    quota = _first_line("/sys/fs/cgroup/cpu.max")
+    told.append(f"quota {quota}" if quota and not quota.startswith("max") else "no quota")
+    return Finding("cores", f"{usable_cores()} usable ({', '.join(told)})")
+
+
+def _memory() -> list[Finding]:
+    found = []
+    for line in (_text("/proc/meminfo") or "").splitlines():
+        name, _, amount = line.partition(":")
+        if name in ("MemTotal", "MemAvailable"):
+            found.append(f"{int(amount.split()[0]) // 1024:,} MiB {'in all' if name == 'MemTotal' else 'available'}")
+    limits = []
+    group = _first_line("/sys/fs/cgroup/memory.max")
+    limits.append(f"control group {int(group) >> 20:,} MiB" if group and group.isdigit() else "no control group limit")
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limits.append("address space unlimited" if soft == resource.RLIM_INFINITY else f"address space {soft >> 20:,} MiB")
+    return [Finding("memory", ", ".join(found) or "unknown"), Finding("memory limits", ", ".join(limits))]
+
+
+def _solver_names() -> tuple[str, ...]:
+    from placeopt.solvers.registry import SOLVERS
+
+    return tuple(SOLVERS)
+
+
+def _solver(name: str) -> Finding:
+    """Start a solver process and have it solve the smallest model: maximise x up to 1."""
+    from placeopt.linear import ModelBuilder
+    from placeopt.solvers.pool import Worker
+    from placeopt.solvers.registry import available
+    from placeopt.solvers.result import SolveOptions
+
+    what = f"solver {name}"
+    if name not in available():
+        return Finding(what, "missing", "its package is not installed")
+    builder = ModelBuilder()
+    columns = builder.add_variables(0, 1, 1)
+    builder.set_objective(columns, [1], "max")
+    started = time.monotonic()
+    with Worker() as worker:
+        solution = worker.solve(name, builder.build(), SolveOptions(time_limit_s=5.0), deadline=started + TRIAL_S)
+    spent = time.monotonic() - started
+    if solution.status != "optimal" or solution.objective != 1:
+        why = solution.message or f"{solution.status}, limit {solution.limit}"
+        return Finding(what, "failed", f"its process did not solve a model of one variable: {why}")
+    return Finding(what, f"process started and solved in {spent:.2f} s")
+
+
+def _import_order(order: tuple[str, str]) -> Finding:
+    short = " then ".join(name.split(".")[0] for name in order)
+    what = f"import {short}"
+    program = f"import {order[0]}, {order[1]}, highspy; highspy.Highs().run()"
+    try:
+        done = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=TRIAL_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding(what, "failed", f"cannot be tried: {error}")
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return Finding(what, "failed", f"fails ({last}); pip install 'highspy>=1.13,<1.15'")
+    return Finding(what, "fine")
+
+
+def _first_line(path: str) -> str | None:
+    lines = (_text(path) or "").splitlines()
+    return lines[0] if lines else None
+
+
+def _text(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return None

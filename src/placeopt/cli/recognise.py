@@ -1,0 +1,41 @@
+"""Which document a file holds, told by its content."""
+
+from __future__ import annotations
+
+import json
+
+from placeopt.errors import BadInput
+from placeopt.formats.documents import loads
+from placeopt.formats.files import label, read_bytes
+from placeopt.model import Instance, Machine, Plan
+
+SIGNS: tuple[tuple[str, type[Instance] | type[Plan] | type[Machine]], ...] = (
+    ("cluster", Instance),
+    ("placements", Plan),
+    ("levels", Plan),
+    ("cpu_millicores", Machine),
+    ("gpus", Machine),
+)
+"""A key that only one kind of document has at its top."""
+
+
+def read_any(path: str) -> Instance | Plan | Machine:
+    """
+    Read an instance, a plan or a machine.
+
+    Raises
+    ------
+    BadInput
+        If the file is none of them, or not a valid one.
+    """
+    data, source = read_bytes(path), label(path)
+    try:
+        top = json.loads(data)
+    except (ValueError, RecursionError):
+        return loads(Instance, data, source=source)  # says where it stops being JSON
+    keys = top.keys() if isinstance(top, dict) else ()
+    kind = next((kind for key, kind in SIGNS if key in keys), None)
+    if kind is None:
+        held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"
+        raise BadInput(f"{source}: {held}; expected an instance (cluster), a plan (placements) or a machine (gpus)")
+    return loads(kind, data, source=source)  # type: ignore[type-var]  # reads any record

@@ -1,0 +1,76 @@
+"""Who holds which GPU: placements, running or planned, seen from the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from placeopt.errors import BadInput
+
+if TYPE_CHECKING:
+    from placeopt.model import Instance, Machine, Node, Placement
+
+
+class Held(NamedTuple):
+    """A job's share of one GPU, in thousandths."""
+
+    job: str
+    milli: int
+
+
+@dataclass
+class NodeUse:
+    """What is held on one node; ``gpus[i]`` lists the holders of GPU ``i``."""
+
+    node: Node
+    machine: Machine
+    gpus: list[list[Held]]
+    cpu_millicores: int = 0
+    memory_mib: int = 0
+    jobs: list[str] = field(default_factory=list)
+
+    @property
+    def milli(self) -> list[int]:
+        """Thousandths held of each GPU; above 1000 where the policy overcommits."""
+        return [sum(held.milli for held in gpu) for gpu in self.gpus]
+
+    @property
+    def used_milli(self) -> int:
+        """GPU-milli held on the node, each GPU counted to 1000 at most."""
+        return sum(min(milli, 1000) for milli in self.milli)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job holds anything here."""
+        return not self.jobs
+
+
+def node_uses(instance: Instance, placements: Sequence[Placement], source: str = "placements") -> list[NodeUse]:
+    """
+    Return the nodes of an instance in file order, with what the placements hold on them.
+
+    Raises
+    ------
+    BadInput
+        If a placement names a node or GPU that is not there; ``source`` is what the message calls the list.
+    """
+    machines = {machine.id: machine for machine in instance.cluster.machines}
+    uses = {}
+    for node in instance.cluster.nodes:
+        machine = machines[node.machine]
+        uses[node.id] = NodeUse(node, machine, [[] for _ in machine.gpus])
+    for p, placement in enumerate(placements):
+        for a, assignment in enumerate(placement.assignments):
+            where = f"{source}[{p}].assignments[{a}]"
+            use = uses.get(assignment.node)
+            if use is None:
+                raise BadInput(f"{where}.node: no node {assignment.node!r} in the instance")
+            use.jobs.append(placement.job)
+            use.cpu_millicores += assignment.cpu_millicores
+            use.memory_mib += assignment.memory_mib
+            for index, milli in assignment.gpus.items():
+                if int(index) >= len(use.gpus):
+                    raise BadInput(f"{where}.gpus: no GPU {index} on node {assignment.node!r}, it has {len(use.gpus)}")
+                use.gpus[int(index)].append(Held(placement.job, milli))
+    return list(uses.values())
