@@ -41,6 +41,34 @@ def test_a_message_says_what_where_and_the_numbers() -> None:
     assert str(violations(round_, plan)[0]).endswith("jobs 'a', 'b' [gpu_share]")
 
 
+def test_messages_stay_short_and_say_what_was_expected() -> None:
+    """Seven jobs of 200 on a GPU: five are named. A share has one right value or a range, a bandwidth its usable part."""
+    seven = [job(f"j{i}", gpu_milli=200) for i in range(7)]
+    round_ = instance(1, seven)
+    plan = plan_for(round_, {f"j{i}": [("n0", [0])] for i in range(7)})
+    assert [violation.message for violation in violations(round_, plan)] == [
+        "node 'n0' gpu 0: 1400 of 1000 milli held by jobs 'j0', 'j1', 'j2', 'j3', 'j4' and 2 more"
+    ]
+    five = instance(1, [job(f"j{i}", gpu_milli=201) for i in range(5)])
+    assert violations(five, plan_for(five, {f"j{i}": [("n0", [0])] for i in range(5)}))[0].message.endswith("'j4'")
+    for limit, expected in ((None, "expected 200"), (300, "expected 200 to 300")):
+        one = instance(1, [job("a", gpu_milli=200, gpu_milli_limit=limit)])
+        found = violations(one, plan_for(one, {"a": placement(one.jobs[0], [("n0", [0])], milli=100)}))
+        assert found[0].message == f"job 'a' on node 'n0': 100 milli of GPU 0, {expected}"
+    for least, expected in ((None, "has 3"), (2, "has 2 to 3")):
+        gang = instance(1, [job("a", workers=3, workers_min=least)])
+        found = violations(gang, plan_for(gang, {"a": [("n0", [0])]}))
+        assert found[0].message == f"job 'a': 1 workers, option 'default' {expected}"
+    slow = instance(1, [job("a", memory_bandwidth_mbps=76)], machines=[machine(memory_bandwidth_mbps=100)])
+    assert violations(slow, plan_for(slow, {"a": [("n0", [0])]}))[0].message == (
+        "node 'n0': 76 of 75 % of 100 MB/s of memory bandwidth held by job 'a'"
+    )
+    small = instance(1, [job("a", cpu_millicores=11)], machines=[machine(cpu_millicores=10)])
+    assert violations(small, plan_for(small, {"a": [("n0", [0])]}))[0].message == (
+        "node 'n0': 11 of 10 millicores held by job 'a'"
+    )
+
+
 def test_the_referee_stands_on_the_model_alone() -> None:
     """No fault of compile, decode or solver can hide from a module that shares no code with them."""
     allowed = {"placeopt.model", "placeopt.check"}
@@ -262,6 +290,11 @@ class TestWhere:
         assert rules(round_, plan_for(round_, {})) == set()
         moved = plan_for(round_, {"a": [("n0", [1])]}, moved=["a"])
         assert rules(round_, moved) == {"drained", "taints", "node_selector", "nodes_allowed"}
+
+    def test_gpu_model_of_a_gpu_that_is_not_there(self) -> None:
+        """Reported as the missing GPU that it is, not raised."""
+        round_ = instance(1, [job("a", gpu_models=("V100",))])
+        assert rules(round_, plan_for(round_, {"a": [("n0", [4])]})) == {"gpu_indexes"}
 
     def test_gpu_model(self) -> None:
         """Models may differ inside a node: only the GPUs held count."""
