@@ -42,7 +42,7 @@ def test_a_message_says_what_where_and_the_numbers() -> None:
 
 
 def test_messages_stay_short_and_say_what_was_expected() -> None:
-    """Seven jobs of 200 on a GPU: five are named. A share has one right value or a range, a bandwidth its usable part."""
+    """Five of seven jobs are named; a share has one right value or a range, a bandwidth its usable part."""
     seven = [job(f"j{i}", gpu_milli=200) for i in range(7)]
     round_ = instance(1, seven)
     plan = plan_for(round_, {f"j{i}": [("n0", [0])] for i in range(7)})
