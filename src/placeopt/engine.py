@@ -121,15 +121,13 @@ class Engine:
         )
         round_ = Round(instance, problem, limits, on_progress, None if cancel is None else cancel.is_set)
         solving = time.monotonic()
-        interrupted = False
         try:
             self._run(round_, chosen, previous)
         except KeyboardInterrupt:
-            interrupted = True
             round_.cut("user")
         solve_s = time.monotonic() - solving - round_.check_s
         plan = self._finish(round_, read_s, compile_s, solve_s, started)
-        if interrupted and round_.cancelled is None:
+        if round_.limit == "user" and round_.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
             raise Interrupted(plan)
         return plan
 

@@ -23,6 +23,7 @@ def run_heuristic(round_: Round, score: str, order: str, *, strict: bool = False
         round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled, stop_at_first_failure=strict
     )
     refused = round_.offer(result.allocation) or refused
+    round_.blocks = strict
     if result.not_reached:
         round_.not_reached = frozenset(result.not_reached)
         round_.stopped()

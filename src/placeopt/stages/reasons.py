@@ -15,8 +15,9 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
-    ``conflict``: it does not fit beside the running jobs even alone. ``policy``: its queue may hold no more.
-    ``not_reached``: it fits beside the plan; time ended first. ``outvoted``: it fits alone, but not beside the plan.
+    ``conflict``: it does not fit beside the running jobs even alone. ``policy``: its queue may hold no more, or is
+    blocked by an earlier job. ``not_reached``: it fits beside the plan; time ended first. ``outvoted``: it fits alone,
+    but not beside the plan.
     """
     if round_.best is None:
         return {}
@@ -43,6 +44,8 @@ def _reason(round_: Round, job: int, beside: Candidates, alone: Candidates) -> t
         if problem.options.value[found.option] == 0:
             return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
         node = problem.node_ids[found.nodes[0]]
+        if round_.blocks and job not in round_.not_reached:
+            return "policy", f"fits on node {node!r}, but the queue is strict and an earlier job does not fit"
         return "not_reached", f"fits on node {node!r}; stopped by {round_.limit}"
     if not len(problem.options_of(job)):
         return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"

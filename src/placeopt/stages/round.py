@@ -92,6 +92,8 @@ class Round:
     gpu_milli_bound: int = field(init=False)
     relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
     not_reached: frozenset[int] = frozenset()
+    blocks: bool = False
+    """Whether the first job that did not fit ended the queue."""
     stages: list[Stage] = field(default_factory=list)
     limit: PlanLimit = "none"
     check_s: float = 0.0
@@ -208,7 +210,7 @@ class Round:
 
     def stopped(self) -> bool:
         """Whether the user cancelled or the deadline has passed; notes which."""
-        if self.cancelled is not None and self.cancelled():
+        if self.limit == "user" or (self.cancelled is not None and self.cancelled()):
             self.cut("user")
             return True
         if self.limits.left_s <= 0:
