@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.random import Generator
 
 from brute_force import placements, space
@@ -37,6 +38,7 @@ MOST_COMBINATIONS = 20_000
 MOST_PLACEMENTS = 80
 GPU_MODELS = ("A", "B")
 PROFILES = ("p0", "p1", "p2")
+TAINTS = ("old", "loud")
 
 T = TypeVar("T")
 
@@ -104,7 +106,7 @@ def random_round(rng: Generator) -> Instance:
         slowdowns=slowdowns if dice.chance(0.7) else (),
         policy=policy,
     )
-    if dice.chance(0.35):
+    if dice.chance(0.45):
         instance = _with_running(dice, instance)
     return _with_barriers(dice, instance)
 
@@ -116,7 +118,7 @@ class _Style:
         self.mode = policy.share_mode
         self.queues = [queue.id for queue in policy.queues]
         self.levels = levels
-        self.fractions = dice.chance(0.5)
+        self.fractions = dice.chance(0.6)
         self.models = dice.chance(0.3)
         self.gpu_memory = dice.chance(0.4)
         self.utilisation = dice.chance(0.5)
@@ -126,7 +128,7 @@ class _Style:
         self.gangs = dice.chance(0.7)
         self.traffic = dice.chance(0.6)
         self.edges = dice.chance(0.3)
-        self.alike = dice.chance(0.4)
+        self.alike = dice.chance(0.5)
         self.utility = dice.chance(0.15)
         self.made: list[Job] = []
 
@@ -285,8 +287,17 @@ def _queues(dice: Dice) -> tuple[Queue, ...]:
 
 
 def _job(dice: Dice, name: str, style: _Style, nodes: list[str]) -> Job:
-    if style.alike and style.made and dice.chance(0.6):
-        return dice.pick(style.made).model_copy(update={"id": name})
+    if style.alike and style.made and dice.chance(0.7):
+        one = {
+            "profile": dice.pick((*PROFILES, None)),
+            "tolerations": tuple(dice.some(TAINTS)),
+            "queue": dice.pick([*style.queues, None]),
+            "communication": Communication(weight=dice.number(0, 4)),
+            "utility_min_thousandths": dice.pick((None, 400)),
+        }
+        field = dice.pick(list(one))
+        other = {field: one[field]} if dice.chance(0.6) else {}
+        return dice.pick(style.made).model_copy(update={"id": name, **other})
     count = dice.pick((1, 1, 1, 2, 3))
     options = tuple(_option(dice, f"o{i}", style, cpu_only=i > 0 and dice.chance(0.4)) for i in range(count))
     most = max(option.workers for option in options)
@@ -305,7 +316,7 @@ def _job(dice: Dice, name: str, style: _Style, nodes: list[str]) -> Job:
         utility_min_thousandths=dice.maybe(0.7, 400) if style.utility else None,
         node_selector=dice.pick(({"disk": "ssd"}, {"rack": "r0"})) if dice.chance(0.1) else {},
         nodes_allowed=tuple(dice.some(nodes)) if dice.chance(0.1) else None,
-        tolerations=("old",) if dice.chance(0.3) else (),
+        tolerations=tuple(dice.some(TAINTS)) if dice.chance(0.4) else (),
     )
     style.made.append(job)
     return job
@@ -316,7 +327,7 @@ def _option(dice: Dice, name: str, style: _Style, *, cpu_only: bool) -> Option:
     milli, limit = 1000, None
     if style.fractions and gpus == 1 and dice.chance(0.7):
         milli = dice.pick((200, 250, 300, 400, 500, 600))
-        limit = dice.maybe(0.4, dice.number(milli, 1000, 50))
+        limit = dice.maybe(0.7, dice.number(milli, 1000, 50))
     workers, fewest = 1, None
     if style.gangs and dice.chance(0.6):
         workers = dice.number(2, 3 if gpus < 2 else 2)
@@ -382,7 +393,7 @@ def _with_running(dice: Dice, instance: Instance) -> Instance:
         if open_to:
             state.apply(Move(job, dice.pick(open_to)))
     plain = _running(problem, state.placements)
-    generous = _running(problem, [None if p is None else _more(dice, problem, p) for p in state.placements])
+    generous = _running(problem, [None if p is None else _more(dice, state, p) for p in state.placements])
     for running in (generous, plain):
         out = instance.model_copy(update={"running": running})
         now = compile_problem(out)
@@ -391,14 +402,20 @@ def _with_running(dice: Dice, instance: Instance) -> Instance:
     raise AssertionError("running jobs that fit are refused by the referee")
 
 
-def _more(dice: Dice, problem: Problem, placement: Placement) -> Placement:
-    job = problem.options.job_class[placement.option]
-    record = next(r for j, r in enumerate(problem.instance.jobs) if problem.job_class[j] == job)
-    demand = next(o for o in record.options if o.id == problem.options.name[placement.option]).demand
+def _more(dice: Dice, state: State, placement: Placement) -> Placement:
+    """Let the job hold more than its request of a GPU, as far as its limit and the GPU allow; a queue may object."""
+    problem, o = state.problem, placement.option
+    job = problem.instance.jobs[int(np.flatnonzero(problem.job_class == problem.options.job_class[o])[0])]
+    demand = next(option for option in job.options if option.id == problem.options.name[o]).demand
     if demand.gpu_milli_limit is None or not placement.gpus:
         return placement
-    shares = tuple(dice.number(demand.gpu_milli, demand.gpu_milli_limit) for _ in placement.gpus)
-    return Placement(placement.option, placement.nodes, placement.gpus, shares)
+    shares = []
+    for gpu in placement.gpus:
+        free = max(0, int(state.gpu_free_milli[gpu]))
+        share = dice.number(demand.gpu_milli, min(demand.gpu_milli_limit, demand.gpu_milli + free))
+        state.gpu_free_milli[gpu] -= share - demand.gpu_milli
+        shares.append(share)
+    return Placement(o, placement.nodes, placement.gpus, tuple(shares))
 
 
 def _running(problem: Problem, held: Sequence[Placement | None]) -> tuple[Running, ...]:
@@ -419,7 +436,7 @@ def _with_barriers(dice: Dice, instance: Instance) -> Instance:
         node.model_copy(
             update={
                 "drained": dice.chance(0.1 if node.id != "n0" else 0.03),
-                "taints": ("old",) if dice.chance(0.1) else (),
+                "taints": tuple(dice.some(TAINTS)) if dice.chance(0.15) else (),
             }
         )
         for node in instance.cluster.nodes

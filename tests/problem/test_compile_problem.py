@@ -200,6 +200,13 @@ def test_a_queue_that_another_policy_does_not_know_is_refused() -> None:
     assert compile_problem(one, Policy()).class_queue.tolist() == [-1]
 
 
+def test_values_that_cannot_be_summed_exactly_are_refused() -> None:
+    """Within the fields' limits an elastic job may be worth 1e14; a hundred of them would wrap around in 64 bits."""
+    elastic = option(workers=100_000, workers_min=1, value_per_extra_worker=10**9)
+    with pytest.raises(Unsupported, match=r"more than 2\*\*53"):
+        compile_problem(instance(1, [job(f"{i}", options=(elastic,)) for i in range(100)]))
+
+
 def test_arrays_are_read_only() -> None:
     """States share them."""
     problem = compile_problem(instance(1, [job("a")]))

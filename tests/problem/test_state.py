@@ -65,9 +65,11 @@ def test_apply_takes_and_undo_gives_back() -> None:
 
 def test_a_running_job_counts_with_the_share_it_holds() -> None:
     """It may hold more than its request; what it holds is not free (DynamoML 3.1)."""
-    here = job("here", options=(option(gpu_milli=400, gpu_milli_limit=900),))
-    state = State(compile_problem(instance(1, [here], running=[running(here, [("n0", [0])], milli=800)])))
+    here = job("here", options=(option(gpu_milli=400, gpu_milli_limit=900),), queue="q")
+    runs = [running(here, [("n0", [0])], milli=800)]
+    state = State(compile_problem(instance(1, [here], running=runs, policy=Policy(queues=(Queue(id="q"),)))))
     assert state.gpu_free_milli.tolist() == [200, 1000, 1000, 1000]
+    assert state.queue_used.tolist() == [[800, 0, 0]]
 
 
 def test_load_moves_everybody_to_where_an_allocation_has_them() -> None:

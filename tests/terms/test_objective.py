@@ -3,6 +3,7 @@
 import pytest
 
 from builders import instance, job, machine, option, running
+from placeopt.errors import Unsupported
 from placeopt.model import Communication, Policy
 from placeopt.model.policy import Fragmentation, Weights
 from placeopt.problem import Placement, Problem, compile_problem
@@ -61,6 +62,13 @@ def test_a_huge_worst_case_stays_exact() -> None:
     found = weighted_costs(compile_problem(instance(1, dear, policy=policy)))
     assert sum(w.weight * w.worst for w in found) < MAX_COST
     assert all(w.weight >= 1 for w in found)
+
+
+def test_a_cost_that_cannot_be_summed_exactly_is_refused() -> None:
+    """5e9 pairs of weight 1e6 over a path of 202: 1e18; a little more, and 64 bits wrap before anybody notices."""
+    gang = job("a", workers=100_000, communication=Communication(weight=1_000_000))
+    with pytest.raises(Unsupported, match=r"'communication' can reach 1009989900000000000 weighted path"):
+        weighted_costs(compile_problem(instance(2, [gang])))
 
 
 def test_value_counts_running_jobs_and_the_option_taken() -> None:

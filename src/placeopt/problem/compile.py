@@ -14,6 +14,7 @@ from placeopt.problem.placement import Placement
 from placeopt.topology.cluster_topology import ClusterTopology
 
 MAX_OPTION_ROWS = 200_000
+MAX_VALUE = 2**53
 SLOWDOWN_LEVELS = ("gpu", "switch", "socket", "node")
 
 
@@ -26,7 +27,8 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
     BadInput
         If a running placement does not fit its job or machine, or a job's queue is unknown to the policy.
     Unsupported
-        If policy and jobs allow running jobs to be changed: this version keeps them where they are.
+        If policy and jobs allow running jobs to be changed: this version keeps them where they are. If the values of
+        all jobs together can exceed 2^53, beyond which sums are not exact.
     """
     policy = policy or instance.policy
     _refuse_changes(instance, policy)
@@ -34,6 +36,7 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
     members, job_class = _job_classes(instance, policy)
     types, gpu_type = _gpu_types(instance, topology)
     rows = _option_rows(members)
+    _refuse_huge_values(rows, job_class)
     node_class, class_nodes = _node_classes(instance, members)
     capacity = _node_capacity(instance, policy)
     options = _options(instance, rows, members, types, gpu_type, topology, class_nodes, capacity)
@@ -157,6 +160,15 @@ def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
                 for workers in range(fewest, option.workers + 1)
             )
     return rows
+
+
+def _refuse_huge_values(rows: list[tuple[int, Option, int, int]], job_class: IntArray) -> None:
+    best: dict[int, int] = {}
+    for k, _, _, value in rows:
+        best[k] = max(best.get(k, 0), value)
+    total = sum(best.get(k, 0) * count for k, count in enumerate(np.bincount(job_class).tolist()))
+    if total > MAX_VALUE:
+        raise Unsupported(f"the jobs are worth {total} together, more than 2**53; use coarser values")
 
 
 def _gpu_types(instance: Instance, topology: ClusterTopology) -> tuple[list[tuple[str, int]], IntArray]:

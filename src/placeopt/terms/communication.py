@@ -38,10 +38,11 @@ class Communication:
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: all its traffic over the longest path of the cluster."""
         longest = problem.topology.max_distance()
-        per_class = np.zeros(len(problem.class_communication), dtype=np.int64)
+        per_class = [0] * len(problem.class_communication)  # of Python's integers, which do not overflow
         for o, k in enumerate(problem.options.job_class):
             per_class[k] = max(per_class[k], _traffic(problem, o) * longest)
-        return int(per_class[problem.job_class].sum())
+        jobs = np.bincount(problem.job_class, minlength=len(per_class)).tolist()
+        return sum(worst * count for worst, count in zip(per_class, jobs, strict=True))
 
     def resolution(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance; all alone on machines such as a cube mesh."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
 from placeopt.terms.communication import Communication
@@ -72,11 +73,21 @@ def weighted_costs(problem: Problem) -> tuple[Weighted, ...]:
     SC'17 eq. 1 divides each term by its worst case. L is the smallest power of ten that gives every term's W at least
     four digits, as long as the sum of W x worst stays below 2^53. (The largest such L, as first planned, makes
     coefficients of 1e12, at which the float tolerances of a MILP solver, 1e-9 relative, can prove no integer optimum.)
+
+    Raises
+    ------
+    Unsupported
+        If a cost can reach 2^53, beyond which sums are not exact.
     """
     active = []
     for cost in COSTS:
         a = getattr(problem.policy.weights, cost.name)
         worst = cost.worst(problem) if a else 0
+        if worst >= MAX_COST:
+            raise Unsupported(
+                f"cost {cost.name!r} can reach {worst} {cost.unit}, more than 2**53; use smaller weights in the "
+                "instance, or set its weight in policy.weights to 0"
+            )
         if worst:
             active.append((cost, a, worst))
     scale = 1
