@@ -157,7 +157,8 @@ class _Listener(cp.SolutionCallback):  # type: ignore[misc]
     def OnSolutionCallback(self) -> None:  # noqa: N802 - the name is CP-SAT's
         response = self.Response()
         self._reading.offer(list(response.solution))
-        self._reading.offer_bound(response.best_objective_bound, EXACT)
+        if self._reading.model.objective.any():  # without an objective it reads 0, whatever the offset
+            self._reading.offer_bound(response.best_objective_bound, EXACT)
 
 
 class _Stopper:
