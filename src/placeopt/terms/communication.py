@@ -169,6 +169,7 @@ def _add_start(builder: ModelBuilder, v: Variables, s: int, weight: int) -> list
     problem, topology = v.problem, v.problem.topology
     option = int(v.start_option[s])
     total = int(problem.options.workers[option] * problem.options.gpus[option])
+    together = problem.options.bundles[option] == 1  # all on one node or none
     grants = np.flatnonzero(v.grant_start == s)
     cells = v.grant_cell[grants]
     cell_node = np.array([problem.gpu_node[v.cell_gpus[c][0]] for c in cells], dtype=np.int64)
@@ -190,7 +191,10 @@ def _add_start(builder: ModelBuilder, v: Variables, s: int, weight: int) -> list
         room = int(v.cell_size[cells[members]].sum())
         leave = int(root.min()) + int(topology.node_uplink[node]) if len(root) else 0
         inside = [shape.height * (k * (k - 1) // 2) for k in range(total + 1)]
-        price(members, room, [inside[k] + leave * k * (total - k) for k in range(total + 1)])
+        if together:
+            out.append((v.bundle[v.grant_bundle[grants[members[:1]]]], np.array([inside[total] * weight])))
+        else:
+            price(members, room, [inside[k] + leave * k * (total - k) for k in range(total + 1)])
         start = int(problem.node_gpu_start[node])
         for gpus, drop in shape.groups:
             held = {start + gpu for gpu in gpus}
@@ -200,7 +204,7 @@ def _add_start(builder: ModelBuilder, v: Variables, s: int, weight: int) -> list
                 price(group, size, [-drop * (k * (k - 1) // 2) for k in range(total + 1)])
         if not shape.levelled:
             out.extend(_pairs(builder, v, grants[members], weight))
-        for domain in topology.node_ancestors(int(node)):
+        for domain in () if together else topology.node_ancestors(int(node)):
             domains.setdefault(domain, []).extend(int(i) for i in members)
     for domain, positions in domains.items():
         up = int(topology.domain_uplink[domain])

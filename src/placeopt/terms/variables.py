@@ -10,6 +10,7 @@ and cells of one GPU; ``counts`` folds what is alike; so rules and costs are wri
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -38,40 +39,40 @@ class Variables:
     gpu_to_cell: IntArray  # (G,) -1 where no option may hold the GPU
     _busy: dict[str, IntArray] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def unit_size(self) -> IntArray:
         """Shape (U,): jobs in each unit."""
         return np.array([len(jobs) for jobs in self.unit_jobs], dtype=np.int64)
 
-    @property
+    @cached_property
     def bundle_option(self) -> IntArray:
         """Shape (B,)."""
         option: IntArray = self.start_option[self.bundle_start]
         return option
 
-    @property
+    @cached_property
     def grant_option(self) -> IntArray:
         """Shape (Q,)."""
         option: IntArray = self.bundle_option[self.grant_bundle]
         return option
 
-    @property
+    @cached_property
     def grant_start(self) -> IntArray:
         """Shape (Q,): position in ``start``."""
         position: IntArray = self.bundle_start[self.grant_bundle]
         return position
 
-    @property
+    @cached_property
     def cell_size(self) -> IntArray:
         """Shape (C,): GPUs in each cell."""
         return np.array([len(gpus) for gpus in self.cell_gpus], dtype=np.int64)
 
-    @property
+    @cached_property
     def cell_idle(self) -> IntArray:
         """Shape (C,): 1 where no running job holds a GPU of the cell, else 0 (such cells have one GPU)."""
         return np.array([int(self.state.gpu_jobs[gpus[0]] == 0) for gpus in self.cell_gpus], dtype=np.int64)
 
-    @property
+    @cached_property
     def cell_shared(self) -> BoolArray:
         """Shape (C,): whether waiting jobs may meet on the GPU of an idle cell (such cells have one GPU)."""
         shared = np.zeros(len(self.cell_gpus), dtype=bool)
@@ -114,7 +115,7 @@ class Variables:
         )
         return columns
 
-    @property
+    @cached_property
     def _grant_unit(self) -> IntArray:
         """Shape (Q,). A unit holds a GPU at most once a job."""
         unit: IntArray = self.start_unit[self.grant_start]
