@@ -12,7 +12,8 @@ WORKERS ?= 2
 demo: $(STAMP)
 	@mkdir -p out
 	$(BIN)/placeopt solve $(ROUND) --time-limit 10 --out out/demo-plan.json.gz
-	$(BIN)/placeopt show out/demo-plan.json.gz
+	$(BIN)/placeopt check $(ROUND) out/demo-plan.json.gz
+	$(BIN)/placeopt show out/demo-plan.json.gz --instance $(ROUND)
 
 test: $(STAMP)
 	$(BIN)/ruff check
