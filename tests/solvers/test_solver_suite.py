@@ -2,13 +2,14 @@
 
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from solver_models import KNOWN, hard, infeasible, knapsack
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.linear import ModelBuilder
+from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.solvers.registry import available, load
 from placeopt.solvers.result import Progress, SolveOptions
 
@@ -64,6 +65,15 @@ def test_an_objective_that_is_a_constant(solver: str) -> None:
     builder.set_objective(x, [0, 0], "max", offset=8)
     solution = load(solver)(builder.build(), SolveOptions(5.0))
     assert (solution.status, solution.objective, solution.bound) == ("optimal", 8, 8)
+
+
+@each_solver
+def test_a_model_that_presolve_calls_infeasible(solver: str) -> None:
+    """The cost level of a random small round: HiGHS 1.14 presolves it to infeasible, and its optimum is 0."""
+    with np.load(Path(__file__).parent.parent / "data" / "highs_presolve.npz") as arrays:
+        model = LinearModel(**dict(arrays), offset=0, sense="min")
+    solution = load(solver)(model, SolveOptions(20.0))
+    assert (solution.status, solution.objective) == ("optimal", 0)
 
 
 @each_solver

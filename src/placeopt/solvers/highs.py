@@ -86,6 +86,8 @@ def solve(
         watch.attach(solver)
         solver.setOptionValue("time_limit", max(options.time_limit_s - reading.seconds, 1e-3))
         status = solver.run()
+        if not options.relax and solver.getModelStatus() in _INFEASIBLE and not _presolve_is_off(options):
+            status = _run_without_presolve(solver, max(options.time_limit_s - reading.seconds, 1e-3))
         if status == HighsStatus.kError:
             return reading.conclude("error", message=f"HiGHS failed: {solver.getModelStatus().name}")
         if options.relax:
@@ -93,6 +95,18 @@ def solve(
         return _integer(reading, solver, watch.limit, options)
     finally:
         solver.clear()
+
+
+def _presolve_is_off(options: SolveOptions) -> bool:
+    return ("presolve", "off") in options.extra
+
+
+def _run_without_presolve(solver: Any, time_limit_s: float) -> Any:
+    """Try once more what presolve calls infeasible: it has been wrong (tests/data/highs_presolve.npz)."""
+    solver.clearSolver()
+    solver.setOptionValue("presolve", "off")
+    solver.setOptionValue("time_limit", time_limit_s)
+    return solver.run()
 
 
 def _integer(reading: Reading, solver: Any, interrupted_by: Limit, options: SolveOptions) -> Solution:
