@@ -46,9 +46,11 @@ def topo(
         str | None, typer.Option("--id", metavar="NAME", help="Name of the machine type; left out, the file's.")
     ] = None,
     gpu_model: Annotated[str | None, typer.Option(metavar="NAME", help="GPU model, where no file tells it.")] = None,
-    gpu_memory_mib: Annotated[int | None, typer.Option(metavar="N", help="Memory of a GPU, likewise.")] = None,
-    cpu_millicores: Annotated[int | None, typer.Option(metavar="N", help="CPU of the machine, likewise.")] = None,
-    memory_mib: Annotated[int | None, typer.Option(metavar="N", help="Memory of the machine, likewise.")] = None,
+    gpu_memory_mib: Annotated[int | None, typer.Option(metavar="N", min=0, help="Memory of a GPU, likewise.")] = None,
+    cpu_millicores: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="CPU of the machine, likewise.")
+    ] = None,
+    memory_mib: Annotated[int | None, typer.Option(metavar="N", min=0, help="Memory of the machine, likewise.")] = None,
 ) -> int:
     """
     Read hardware as tools print it; the format is recognised from the content.

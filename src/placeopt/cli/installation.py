@@ -21,6 +21,9 @@ PACKAGES = (
 IMPORT_ORDERS = (("highspy", "ortools.sat.python.cp_model"), ("ortools.sat.python.cp_model", "highspy"))
 """Some versions of the two cannot be loaded into one process, in one order or in both."""
 
+NEEDED = ("cpsat", "highs")
+"""Solvers that placeopt counts on; others are welcome."""
+
 TRIAL_S = 30.0
 
 
@@ -39,7 +42,7 @@ def examine() -> list[Finding]:
         *(_package(name) for name in PACKAGES),
         _cores(),
         *_memory(),
-        *(_solver(name) for name in _solver_names()),
+        *_solvers(),
         *(_import_order(order) for order in IMPORT_ORDERS),
     ]
 
@@ -77,22 +80,26 @@ def _memory() -> list[Finding]:
     return [Finding("memory", ", ".join(found) or "unknown"), Finding("memory limits", ", ".join(limits))]
 
 
-def _solver_names() -> tuple[str, ...]:
-    from placeopt.solvers.registry import SOLVERS
+def _solvers() -> list[Finding]:
+    """Try every solver that is there; those that come with placeopt must be."""
+    from placeopt.solvers.registry import SOLVERS, available
 
-    return tuple(SOLVERS)
+    found = [_solver(name) for name in available()]
+    lacking = [name for name in SOLVERS if name not in available()]
+    found += [
+        Finding(f"solver {name}", "missing", "its package is not installed") for name in NEEDED if name in lacking
+    ]
+    optional = [name for name in lacking if name not in NEEDED]
+    return [*found, Finding("further solvers", f"not installed: {', '.join(optional)}")] if optional else found
 
 
 def _solver(name: str) -> Finding:
     """Start a solver process and have it solve the smallest model: maximise x up to 1."""
     from placeopt.linear import ModelBuilder
     from placeopt.solvers.pool import Worker
-    from placeopt.solvers.registry import available
     from placeopt.solvers.result import SolveOptions
 
     what = f"solver {name}"
-    if name not in available():
-        return Finding(what, "missing", "its package is not installed")
     builder = ModelBuilder()
     columns = builder.add_variables(0, 1, 1)
     builder.set_objective(columns, [1], "max")

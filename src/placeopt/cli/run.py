@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import typer
@@ -34,7 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         return _invoke(list(arguments))
     except (UsageError, _ParserError) as error:
-        return _fail(ExitCode.USAGE, f"{_usage(error)}; see '{_command(arguments)} --help'")
+        return _fail(ExitCode.USAGE, f"{_usage(error)}; see '{_command(error, arguments)} --help'")
     except (BadInput, Unsupported) as error:
         return _fail(ExitCode.BAD_INPUT, str(error))
     except OSError as error:
@@ -48,13 +49,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    command: Any = typer.main.get_command(app)
+    command = _parser()
     try:
         with command.make_context("placeopt", arguments) as context:
             code = command.invoke(context)
     except typer.Exit as end:
         return int(end.exit_code)
     return int(code) if isinstance(code, int) else ExitCode.DONE
+
+
+@cache
+def _parser() -> Any:
+    """Build the parser, which takes longer than most command lines need it."""
+    return typer.main.get_command(app)
 
 
 def _usage(error: Exception) -> str:
@@ -64,10 +71,12 @@ def _usage(error: Exception) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _command(arguments: Sequence[str]) -> str:
+def _command(error: Exception, arguments: Sequence[str]) -> str:
     """Name the command whose help answers a usage error."""
-    names = [command.name for command in app.registered_commands] + [group.name for group in app.registered_groups]
-    return f"placeopt {arguments[0]}" if arguments and arguments[0] in names else "placeopt"
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        return str(context.command_path)
+    return " ".join(["placeopt", *arguments[: 2 if arguments[:1] == ["import"] else 1]])
 
 
 def _internal(error: BaseException) -> int:

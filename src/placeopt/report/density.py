@@ -56,9 +56,9 @@ def density_rows(uses: Sequence[NodeUse], glyphs: Glyphs, *, width: int) -> list
         ">of GPUs",
         ">",
         ">free",
-        ">empty nodes",
+        ">empty",
     ]
-    parts: list[RenderableType] = [heading("GPUs by machine type"), Rows(columns, rows, drop=["empty nodes", "free"])]
+    parts: list[RenderableType] = [heading("GPUs by machine type"), Rows(columns, rows, drop=["empty", "free"])]
     if len(ordered) > MAX_TYPES:
         parts.append(Text(f"  and {len(ordered) - MAX_TYPES:,} smaller types", style="dim"))
     legend = Text("  ").append(glyphs.free, style=FREE).append(" free   ", style="dim")

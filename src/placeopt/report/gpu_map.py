@@ -29,6 +29,7 @@ MAX_LINES = 70
 """Lines up to which nodes are drawn at all: two screens."""
 
 NAME_WIDTH = 20
+DRAINED = "!"
 
 
 def gpu_map(uses: Sequence[NodeUse], painter: Painter, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
@@ -53,7 +54,7 @@ def gpu_map(uses: Sequence[NodeUse], painter: Painter, glyphs: Glyphs, *, width:
         if len(lines) > MAX_LINES:
             parts += density_rows(with_gpus, glyphs, width=width)
         else:
-            parts += [*lines, _legend(painter)]
+            parts += [*lines, _legend(painter, drained=any(use.node.drained for use in with_gpus))]
     without = [use for use in uses if not use.gpus]
     if without:
         busy = sum(not use.is_idle for use in without)
@@ -63,7 +64,7 @@ def gpu_map(uses: Sequence[NodeUse], painter: Painter, glyphs: Glyphs, *, width:
 
 def _rows(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
     """Draw a node a row, with what is left of its CPU and memory."""
-    name_width = min(NAME_WIDTH, max(len(use.node.id) for use in uses))
+    name_width = min(NAME_WIDTH, max(len(use.node.id) + use.node.drained for use in uses))
     room = max(8, width - name_width - 40)
     lines = []
     for title, members in _groups(uses):
@@ -84,7 +85,7 @@ def _rows(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
 
 def _grid(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
     """Draw as many nodes a row as the page takes."""
-    name_width = min(NAME_WIDTH, max(len(use.node.id) for use in uses))
+    name_width = min(NAME_WIDTH, max(len(use.node.id) + use.node.drained for use in uses))
     lines = []
     for title, members in _groups(uses):
         lines.append(title)
@@ -146,16 +147,18 @@ def top_parts(machine: Machine) -> list[str | None]:
     return tops
 
 
-def _legend(painter: Painter) -> Text:
+def _legend(painter: Painter, *, drained: bool) -> Text:
     line = Text("  ")
     for cell, meaning in painter.legend():
         line.append(cell.glyph, style=cell.style).append(f" {meaning}   ", style="dim")
+    if drained:
+        line.append(f"{DRAINED} drained", style="dim")
     line.rstrip()
     return line
 
 
 def _name(use: NodeUse, width: int) -> str:
-    mark = "!" if use.node.drained else ""
+    mark = DRAINED if use.node.drained else ""
     return f"{shorten(plain(use.node.id), width - len(mark))}{mark}".ljust(width)
 
 

@@ -1,0 +1,149 @@
+"""``placeopt generate``, ``import`` and ``doctor``."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import INSTANCES, Cli, said
+
+from placeopt.formats.documents import loads, read_instance
+from placeopt.generate import SPECS, generate
+from placeopt.model import Machine
+
+TOPO = Path(__file__).resolve().parents[1] / "data" / "topo"
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,8000,4096,2,T4\nn2,8000,4096,0,\n"
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1000,512,1,500\np2,1000,512,0,0\np3,1000,512,2,1000\n"
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_generate_writes_what_the_library_makes(cli: Cli, tmp_path: Path, spec: str) -> None:
+    """The same arguments give the same round; what it is is told."""
+    out = tmp_path / "round.json.gz"
+    done = cli("generate", "--spec", spec, "--jobs", 5, "--nodes", 3, "--gpus", 8, "--seed", 4, "--out", out)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{spec}-5x3x8-s4: 5 jobs waiting")
+    assert read_instance(out) == generate(spec, jobs=5, nodes=3, gpus=8, seed=4)
+
+
+def test_generate_to_standard_output(cli: Cli) -> None:
+    """The document alone on standard output; the words go to standard error."""
+    done = cli("generate", "--jobs", 2, "--nodes", 1, "--gpus", 2, "--out", "-")
+    assert json.loads(done.out)["name"] == "uniform-2x1x2-s0"
+    assert done.err.startswith("uniform-2x1x2-s0: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--spec", "magic"], "'magic', expected one of uniform"),
+        (["--jobs", "-1"], "--jobs"),
+        (["--jobs", "many"], "--jobs"),
+        (["--nodes", "0"], "--nodes"),
+        (["--gpus", "65"], "--gpus"),
+        (["--gpus", "4", "--spec", "cubemesh"], "8"),
+        (["--seed", "-1"], "--seed"),
+        (["--jobs", "1000000000"], "--jobs"),
+        (["--color"], "--color"),
+    ],
+)
+def test_generate_refuses_numbers_out_of_range(cli: Cli, tmp_path: Path, arguments: list[str], word: str) -> None:
+    """Usage, and no file."""
+    out = tmp_path / "i.json"
+    said(cli("generate", *arguments, "--out", out), 2, word)
+    assert not out.exists()
+
+
+def test_generate_refuses_targets(cli: Cli, tmp_path: Path) -> None:
+    """No target is usage; one that cannot be written is bad input."""
+    said(cli("generate"), 2, "--out")
+    said(cli("generate", "--out", tmp_path / "no" / "i.json"), 3, "no folder")
+
+
+def test_import_openb(cli: Cli, tmp_path: Path) -> None:
+    """Three pods on two nodes; with a limit the first of them on a share of the nodes."""
+    nodes, pods, out = tmp_path / "nodes.csv", tmp_path / "pods.csv", tmp_path / "i.json"
+    nodes.write_text(NODES)
+    pods.write_text(PODS)
+    done = cli("import", "openb", "--nodes", nodes, "--pods", pods, "--out", out)
+    assert done.code == 0
+    assert done.out.startswith("pods: 3 jobs waiting, 0 running; 2 nodes, 2 GPUs (2 T4)")
+    assert [job.id for job in read_instance(out).jobs] == ["p1", "p2", "p3"]
+    assert cli("import", "openb", "--nodes", nodes, "--pods", pods, "--limit", 2, "--out", out).code == 0
+    assert read_instance(out).name == "pods-first-2"
+
+
+def test_import_openb_refuses(cli: Cli, tmp_path: Path) -> None:
+    """File, line, column, value and expectation; the target stays as it was."""
+    nodes, pods, out = tmp_path / "nodes.csv", tmp_path / "pods.csv", tmp_path / "i.json"
+    nodes.write_text(NODES)
+    pods.write_text(PODS.replace("p2,1000", "p2,lots"))
+    out.write_text("before")
+    arguments = ("import", "openb", "--nodes", nodes, "--pods", pods, "--out", out)
+    said(cli(*arguments), 3, "pods.csv:3", "cpu_milli", "'lots'", "integer")
+    said(cli(*arguments, "--limit", 0), 2, "--limit", "1 or more")
+    said(cli("import", "openb", "--nodes", nodes, "--pods", tmp_path / "none.csv", "--out", out), 3, "none.csv")
+    said(cli("import", "openb", "--nodes", pods, "--pods", nodes, "--out", out), 3, "header")
+    said(cli("import", "openb", "--nodes", nodes, "--pods", pods), 2, "--out", "placeopt import openb --help")
+    assert out.read_text() == "before"
+
+
+def test_import_topo_machine(cli: Cli, tmp_path: Path) -> None:
+    """A DGX-1 from ``nvidia-smi topo -m``, named, with the model that the dump does not tell."""
+    out = tmp_path / "box.json"
+    dump = INSTANCES / "topo" / "dgx1-topo-m.txt"
+    done = cli("import", "topo", dump, "--id", "dgx", "--gpu-model", "V100", "--gpu-memory-mib", 16384, "--out", out)
+    assert done.code == 0
+    assert done.out.startswith("dgx: 8 GPUs of model V100, 2 sockets, 4 switches, 16 nvlink links")
+    box = loads(Machine, out.read_bytes())  # type: ignore[type-var]
+    assert (box.id, len(box.gpus), box.gpus[0].memory_mib) == ("dgx", 8, 16384)
+
+
+def test_import_topo_network(cli: Cli, tmp_path: Path) -> None:
+    """A network alone gives its domains; the same with a machine a whole cluster."""
+    out = tmp_path / "net.json"
+    done = cli("import", "topo", TOPO / "topograph_tree.conf", "--out", out)
+    assert done.code == 0
+    assert done.out.startswith("network of ")
+    network = json.loads(out.read_text())
+    assert network.keys() == {"domains", "node_domains"}
+    assert set(network["node_domains"].values()) <= {domain["id"] for domain in network["domains"]}
+    dump = INSTANCES / "topo" / "dgx1-topo-m.txt"
+    done = cli("import", "topo", TOPO / "topograph_tree.conf", dump, "--out", out)
+    assert done.code == 0
+    assert "1 machine type" in done.out
+    assert json.loads(out.read_text()).keys() == {"machines", "domains", "nodes"}
+
+
+def test_import_topo_refuses(cli: Cli, tmp_path: Path) -> None:
+    """What is no dump, what does not go together, standard input twice, a bad name."""
+    text, out = tmp_path / "text.txt", tmp_path / "box.json"
+    text.write_text("the quick brown fox (jumps) over\n{the} lazy dog\n")
+    dump = INSTANCES / "topo" / "dgx1-topo-m.txt"
+    said(cli("import", "topo", text, "--out", out), 3, "text.txt", "expected")
+    said(cli("import", "topo", "--out", out), 2, "FILE")
+    said(cli("import", "topo", "-", "-", "--out", out), 2, "once")
+    said(cli("import", "topo", dump, "--id", "a b", "--out", out), 3, "id")
+    said(cli("import", "topo", dump, "--gpu-memory-mib", -5, "--out", out), 2, "--gpu-memory-mib")
+    said(cli("import", "topo", TOPO / "topograph_tree.conf", "--id", "x", "--out", out), 3, "describes no machine")
+    said(cli("import", "topo", dump), 2, "--out")
+    assert not out.exists()
+
+
+def test_doctor(cli: Cli) -> None:
+    """This installation is able to work."""
+    done = cli("doctor", "--json")
+    facts = json.loads(done.out)
+    assert (done.code, facts["ok"], facts["problems"]) == (0, True, [])
+    assert {"python", "ortools", "highspy", "cores", "memory limits", "solver highs"} <= facts["facts"].keys()
+    assert "solved in" in facts["facts"]["solver cpsat"]
+
+
+def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No process can be started, and a package is missing: exit code 1 and both by name."""
+    monkeypatch.setattr("sys.executable", "/nonexistent/python")
+    monkeypatch.setattr("placeopt.cli.installation.PACKAGES", ("placeopt", "no-such-package"))
+    done = cli("doctor")
+    assert done.code == 1
+    assert "could not start" in " ".join(done.out.split())
+    assert "no-such-package" in done.out
+    assert "points are wrong" in done.out

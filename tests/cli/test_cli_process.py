@@ -1,0 +1,181 @@
+"""What only a process of its own shows: signals, closed pipes, missing packages, what is imported."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import INSTANCES, MINSKY, Cli, said
+
+from placeopt.check import violations
+from placeopt.cli.exits import ExitCode
+from placeopt.cli.signals import Interruption
+from placeopt.formats.documents import read_instance, read_plan
+
+PLACEOPT = [sys.executable, "-m", "placeopt.cli"]
+HARD = INSTANCES / "openb" / "openb-first-100.json.gz"
+"""No optimum is proven within a minute."""
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    """Start a command whose streams are pipes."""
+    command = [*PLACEOPT, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(log: Path, stage: str) -> None:
+    """Wait until the log has news of a stage."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if log.exists() and f'"stage": "{stage}"' in log.read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"no news of stage {stage}")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signal_returns_the_best_plan(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    """A signal in the middle of a long solve: soon over, the plan is written whole, valid, and says why it ended."""
+    out, log = tmp_path / "plan.json", tmp_path / "log.jsonl"
+    process = start("solve", HARD, "--time-limit", 120, "--out", out, "--log", log)
+    wait_for(log, "bound")
+    sent = time.monotonic()
+    process.send_signal(number)
+    printed, told = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert time.monotonic() - sent < 10
+    assert "stopping with the best plan so far" in told
+    assert "stopped by the user" in " ".join(printed.split())
+    plan = read_plan(out)
+    assert plan.limit == "user"
+    assert violations(read_instance(HARD), plan) == []
+    assert subprocess.run([*PLACEOPT, "check", HARD, out], capture_output=True, timeout=60).returncode == 0
+    assert json.loads(log.read_text().splitlines()[-1])["exit_code"] == code
+
+
+def test_second_signal_kills(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first sets the event, the second falls back on the default and kills; afterwards all is as before."""
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda _, number: killed.append(number))
+    before = signal.getsignal(signal.SIGINT)
+    with Interruption() as interruption:
+        signal.raise_signal(signal.SIGINT)
+        assert interruption.event.is_set()
+        assert interruption.code is ExitCode.INTERRUPTED
+        assert not killed
+        signal.raise_signal(signal.SIGINT)
+        assert killed == [signal.SIGINT]
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_interrupted_while_reading() -> None:
+    """There is no plan yet: 130, and a word."""
+    process = start("solve", "-")
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert told.endswith("error: interrupted before there was anything to write\n")
+
+
+def test_progress_in_plain_lines(tmp_path: Path) -> None:
+    """Without a terminal: a line every two seconds or so, with stage, value, bound and gap; none with --quiet."""
+    arguments = ("solve", HARD, "--time-limit", 4.5, "--out", tmp_path / "plan.json")
+    processes = [start(*arguments), start(*arguments[:-1], tmp_path / "other.json", "--quiet")]
+    (_, told), (printed, quiet) = (process.communicate(timeout=60) for process in processes)
+    lines = told.splitlines()
+    assert 1 <= len(lines) <= 3
+    assert all(word in lines[-1] for word in ("value", "bound", "gap"))
+    assert (printed, quiet) == ("", "")
+
+
+def test_closed_pipe_is_quiet() -> None:
+    """``placeopt show ... | head -1``."""
+    for arguments in (["show", HARD], ["show", HARD, "--json"], ["solve", MINSKY, "--json"]):
+        process = start(*arguments)
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, told = process.communicate(timeout=60)
+        assert (process.returncode, told) == (0, "")
+
+
+def test_full_standard_output() -> None:
+    """A full disk behind the standard output is an error that is told."""
+    with open("/dev/full", "w") as full:
+        command = [*PLACEOPT, "show", MINSKY]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 3
+    assert done.stderr == "error: standard output: cannot be written: No space left on device\n"
+
+
+def test_ascii_standard_output() -> None:
+    """Blocks become signs where the terminal has no Unicode."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [*PLACEOPT, "show", MINSKY]
+    done = subprocess.run(command, capture_output=True, timeout=60, env=environment)
+    assert done.returncode == 0
+    assert b"#. .." in done.stdout
+
+
+def test_missing_extra() -> None:
+    """Without typer or rich: how to get them, no traceback."""
+    for package in ("typer", "rich"):
+        program = f"import sys; sys.modules[{package!r}] = None; from placeopt.cli.__main__ import main; main()"
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2
+        assert "pip install 'placeopt[cli]'" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_help_is_light() -> None:
+    """Help and version load neither NumPy nor a solver."""
+    heavy = ["highspy", "networkx", "numpy", "ortools", "pulp"]
+    for arguments in (["--help"], ["--version"], ["solve", "--help"]):
+        program = (
+            f"import sys; from placeopt.cli.run import run; run({arguments!r}); "
+            f"sys.stderr.write(str([name for name in {heavy!r} if name in sys.modules]))"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert done.stderr == "[]"
+
+
+def test_traceback_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """For those who mend it."""
+    from placeopt.cli.run import run
+
+    monkeypatch.setattr("placeopt.engine.compile_problem", lambda *_: 1 / 0)
+    monkeypatch.setenv("PLACEOPT_DEBUG", "1")
+    assert run(["solve", str(MINSKY)]) == 5
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [[], ["solve"], ["check"], ["show"], ["generate"], ["import"], ["import", "openb"], ["import", "topo"], ["doctor"]],
+    ids=" ".join,
+)
+def test_every_command_has_help_with_an_example(cli: Cli, command: list[str]) -> None:
+    """On the page's width."""
+    done = cli(*command, "--help")
+    assert done.code == 0
+    assert "Example: placeopt" in done.out
+    assert max(map(len, done.out.splitlines())) <= 100
+    assert cli(*command, "-h") == done
+
+
+def test_the_root(cli: Cli) -> None:
+    """Version; no command is usage and shows the help; a wrong one is named."""
+    assert cli("--version").out.startswith("placeopt 0.")
+    bare = cli()
+    assert bare.code == 2
+    assert "Usage: placeopt" in bare.out
+    said(cli("solv", MINSKY), 2, "'solv'")
+    said(cli("--frobnicate"), 2, "--frobnicate", "placeopt --help")
+    said(cli("import", "magic"), 2, "'magic'")
+    assert cli("import").code == 2

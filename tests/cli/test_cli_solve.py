@@ -1,0 +1,224 @@
+"""``placeopt solve``: the summary, the files it writes, its exit codes, and what it refuses."""
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import DGX1, GANGS, MINSKY, Cli, said
+
+from builders import instance, job, machine
+from placeopt.check import violations
+from placeopt.formats.documents import dumps, read_instance, read_plan, write_instance
+from placeopt.model import Policy
+
+
+def test_summary_tells_the_known_answer(cli: Cli) -> None:
+    """The optimum of the hand-made round is 4000; every part of the summary is there."""
+    done = cli("solve", MINSKY)
+    assert done.code == 0
+    assert done.err == ""
+    for word in ("optimal", "GPU-milli", "communication", "outvoted", "heuristic", "in all", "5,000 demanded"):
+        assert word in done.out
+    lines = {line.split()[0]: line.split()[1:4] for line in done.out.splitlines() if line.strip()}
+    assert lines["value"] == ["4,000", "4,000", "0"]
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan.json.gz"])
+def test_plan_file_is_valid_and_passes_check(cli: Cli, tmp_path: Path, name: str) -> None:
+    """The file is what ``check`` accepts, compressed if its name says so."""
+    out = tmp_path / name
+    assert cli("solve", MINSKY, "--out", out, "--quiet").out == ""
+    assert (out.read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
+    assert violations(read_instance(MINSKY), read_plan(out)) == []
+    assert cli("check", MINSKY, out).code == 0
+    assert [path.name for path in tmp_path.iterdir()] == [name], "no temporary file stays"
+
+
+def test_standard_streams(cli: Cli) -> None:
+    """An instance from standard input; ``--json`` and ``--out -`` print the same plan and nothing else."""
+    data = MINSKY.read_bytes()
+    by_json = cli("solve", "-", "--json", "--deterministic", stdin=data)
+    by_out = cli("solve", "-", "--out", "-", "--deterministic", stdin=gzip.compress(data))
+    assert by_json == by_out
+    assert json.loads(by_json.out)["levels"][0]["objective"] == 4000
+
+
+def test_deterministic_is_equal_to_the_byte(cli: Cli) -> None:
+    """The promise of the flag, on a round whose cost level is solved exactly."""
+    first = cli("solve", DGX1, "--deterministic", "--json", "--seed", 7)
+    second = cli("solve", DGX1, "--deterministic", "--json", "--seed", 7)
+    assert first == second
+    assert json.loads(first.out)["seconds"]["total"] is None
+
+
+def test_log_has_timings_also_where_the_plan_has_none(cli: Cli, tmp_path: Path) -> None:
+    """Deterministic plans have null timings; the log is where they went."""
+    log = tmp_path / "log.jsonl"
+    assert cli("solve", MINSKY, "--deterministic", "--log", log, "--quiet").code == 0
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [events[0]["event"], events[-1]["event"]] == ["start", "end"]
+    assert {event["event"] for event in events} == {"start", "progress", "stage", "end"}
+    stages = [event for event in events if event["event"] == "stage"]
+    assert [stage["name"] for stage in stages][:2] == ["heuristic", "bound"]
+    assert all(stage["seconds"] > 0 for stage in stages)
+    assert [stage["ended_s"] for stage in stages] == sorted(stage["ended_s"] for stage in stages)
+    assert events[-1]["seconds"]["total"] >= stages[-1]["ended_s"] - 1e-6
+
+
+def test_methods_and_policies(cli: Cli, tmp_path: Path) -> None:
+    """A method by name; a policy by name and by file; the plan carries what was used."""
+    file = tmp_path / "policy.json"
+    file.write_text('{"name": "mine", "weights": {"communication": 1000, "interference": 0, "fragmentation": 0}}')
+    for policy, name in (("placeopt", "placeopt"), (str(file), "mine")):
+        done = cli("solve", MINSKY, "--method", "fcfs", "--policy", policy, "--json")
+        assert json.loads(done.out)["policy"]["name"] == name
+    assert Policy().name == "placeopt"
+
+
+def test_previous_plan_is_taken_if_it_is_of_the_same_round(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
+    """A hint; but one of another round is a mistake that must be told."""
+    assert cli("solve", MINSKY, "--previous", minsky_plan, "--quiet").code == 0
+    said(cli("solve", DGX1, "--previous", minsky_plan), 3, str(minsky_plan), "instance.name", "'minsky-1'", "'dgx1-1'")
+    text = minsky_plan.read_text().replace('"job":"pair"', '"job":"unheard-of"')
+    strange = tmp_path / "strange.json"
+    strange.write_text(text)
+    said(cli("solve", MINSKY, "--previous", strange), 3, "].job", "'unheard-of'")
+
+
+def test_nothing_placed_is_exit_4(cli: Cli, tmp_path: Path) -> None:
+    """Jobs waited and none was placed; with no job waiting it is 0."""
+    path = tmp_path / "i.json"
+    write_instance(path, instance(1, [job("a", gpus=8)]))
+    done = cli("solve", path)
+    assert done.code == 4
+    assert "conflict" in done.out
+    write_instance(path, instance(1, []))
+    assert cli("solve", path, "--quiet").code == 0
+
+
+def test_names_are_printed_literally(cli: Cli, tmp_path: Path) -> None:
+    """Brackets are markup to some libraries, and a C1 control character is a command to some terminals."""
+    path = tmp_path / "i.json"
+    write_instance(path, instance(1, [job("[bold]a[/bold]:smile:", gpus=8)], name="[red]\x9b31m"))
+    done = cli("solve", path)
+    assert "[bold]a[/bold]:smile:" in done.out.replace("\n", "").replace("  ", "") or "[bold]a[/bold]" in done.out
+    assert "[red]\\x9b31m" in done.out
+    assert "\x9b" not in done.out
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 100, 200])
+def test_width(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    """Readable in a narrow terminal, and never wider than 100 columns."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    done = cli("solve", GANGS, "--method", "stranding")
+    assert max(map(len, done.out.splitlines())) <= min(columns, 100)
+    assert ("what it did" in done.out) == (columns > 60)
+
+
+def test_failed_stages_are_warned_of(cli: Cli) -> None:
+    """A solver option that the solver refuses costs the stage, not the plan; it must be seen."""
+    done = cli("solve", MINSKY, "--solver-option", "no_such_option=1", "--quiet")
+    assert done.code == 0
+    assert done.err.startswith("warning: stage counts-cost failed: ")
+    assert "no_such_option" in done.err
+
+
+WRONG_USAGE = [
+    (["--method", "magic"], "--method", "one of auto"),
+    (["--time-limit", "0"], "--time-limit", "0.0"),
+    (["--time-limit", "nan"], "--time-limit", "nan"),
+    (["--time-limit", "inf"], "--time-limit", "inf"),
+    (["--time-limit", "soon"], "--time-limit", "number"),
+    (["--gap", "1"], "--gap", "1.0"),
+    (["--gap", "-0.1"], "--gap", "-0.1"),
+    (["--threads", "0"], "--threads", "0"),
+    (["--threads", "1.5"], "--threads", "integer"),
+    (["--seed", "-1"], "--seed", "-1"),
+    (["--seed", str(2**31)], "--seed", "2147483648"),
+    (["--memory-limit", "0"], "--memory-limit", "0"),
+    (["--solver-option", "fast"], "--solver-option", "NAME=VALUE"),
+    (["--solver-option", "=1"], "--solver-option", "'=1'"),
+    (["--solver-option", "a=1", "--solver-option", "a=2"], "--solver-option", "once"),
+    (["--solver-option", "a=1", "--method", "fcfs"], "--solver-option", "'fcfs'"),
+    (["--policy", "nobody"], "--policy", "known policies: placeopt"),
+    (["--previous", "-", "--policy", "-"], "'-'", "once"),
+    (["--frobnicate"], "--frobnicate", "placeopt solve --help"),
+    (["another.json"], "another.json", "placeopt solve --help"),
+    (["--out"], "--out", "argument"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "word", "other"), WRONG_USAGE, ids=lambda part: str(part)[:40])
+def test_wrong_usage_is_exit_2(cli: Cli, arguments: list[str], word: str, other: str) -> None:
+    """The option, the value and what is expected, on one line."""
+    said(cli("solve", MINSKY, *arguments), 2, word, other)
+
+
+def test_wrong_files_are_exit_3(cli: Cli, tmp_path: Path, minsky_plan: Path) -> None:
+    """Missing, a folder, not JSON, a plan, a policy with a wrong field; file and field are named."""
+    text = tmp_path / "text.json"
+    text.write_text("hello")
+    policy = tmp_path / "policy.json"
+    policy.write_text('{"share_mode": "sharing"}')
+    said(cli("solve", tmp_path / "missing.json"), 3, "missing.json", "No such file")
+    said(cli("solve", tmp_path), 3, str(tmp_path), "directory")
+    said(cli("solve", text), 3, "text.json", "not JSON")
+    said(cli("solve", minsky_plan), 3, "this looks like a plan")
+    said(cli("solve", "x\0y"), 3, "no file name")
+    said(cli("solve", MINSKY, "--previous", MINSKY), 3, "this looks like an instance")
+    said(cli("solve", MINSKY, "--policy", policy), 3, "policy.json", "share_mode", "sharing", "exclusive")
+    said(cli("solve", MINSKY, "--policy", tmp_path / "none.json"), 3, "none.json", "No such file")
+    said(cli("solve", "-", stdin=b""), 3, "standard stream '-'", "empty")
+
+
+def test_targets_are_tried_before_the_work(cli: Cli, tmp_path: Path) -> None:
+    """A missing folder must not be found out after the time limit; nothing is created on the way."""
+    said(cli("solve", MINSKY, "--out", tmp_path / "no" / "plan.json"), 3, "no folder")
+    said(cli("solve", MINSKY, "--out", tmp_path), 3, "is a folder")
+    said(cli("solve", MINSKY, "--log", tmp_path / "no" / "log"), 3, "cannot be written")
+    if os.geteuid():
+        locked = tmp_path / "locked"
+        locked.mkdir(mode=0o500)
+        said(cli("solve", MINSKY, "--out", locked / "plan.json"), 3, "permission denied")
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_full_disk(cli: Cli) -> None:
+    """The summary stands, the error is told, and a full log does not end the solve."""
+    full = cli("solve", MINSKY, "--out", "/dev/full")
+    said(full, 3, "/dev/full", "No space left")
+    assert "optimal" in full.out
+    log = cli("solve", MINSKY, "--log", "/dev/full", "--quiet")
+    assert log.code == 0
+    assert log.err.startswith("warning: /dev/full")
+
+
+def test_contradicting_running_jobs_are_bad_input(cli: Cli, tmp_path: Path) -> None:
+    """The engine refuses what it may not change; that is the file's fault, not ours."""
+    small = instance(1, [job("a")], machines=[machine(gpus=1)])
+    document = json.loads(dumps(small))
+    held = {"job": "a", "option": "default", "assignments": [{"node": "n0", "gpus": {"0": 1000}}]}
+    held["assignments"][0]["workers"] = [{"rank": 0, "gpus": [0]}]  # type: ignore[index]
+    document["jobs"].append({"id": "b"})
+    document["running"] = [held, {**held, "job": "b"}]
+    path = tmp_path / "i.json"
+    path.write_text(json.dumps(document))
+    said(cli("solve", path), 3, "running placements")
+
+
+def test_internal_faults_are_reported_as_such(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exit code 5, how to report it, and a traceback only on request."""
+    monkeypatch.setattr("placeopt.engine.compile_problem", lambda *_: 1 / 0)
+    said(cli("solve", MINSKY), 5, "internal fault: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1")
+
+
+def test_out_of_memory_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large file on a small machine is no fault of ours."""
+
+    def greedy(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("placeopt.engine.compile_problem", greedy)
+    said(cli("solve", MINSKY), 3, "out of memory")
