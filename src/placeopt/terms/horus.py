@@ -74,29 +74,52 @@ class HorusCost:
         return False
 
     def form(self, problem: Problem) -> Form:
-        """Exact where no jobs meet on a GPU, or none states a utilisation."""
-        alone = problem.jobs_per_gpu == 1 or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
-        return "exact" if alone or not problem.options.utilisation.any() else "bound"
+        """Exact, unless the utilisations that GPUs can have are too many to be told apart."""
+        return "exact" if few_levels(problem) else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """
         The memory part per grant, and w2 x f per grant where a GPU has one job only.
 
-        Where jobs may meet: f(0) for a GPU that becomes busy, and for every job what it adds to an idle one. That is a
-        lower bound, since f - f(0) = a x^2 + b x with a > 0 grows by more where jobs are already; 1 off for rounding.
+        Where jobs may meet, f steps from level to level of the GPU's cumulative utilisation, plus f(0) if it is busy.
         """
         v, use = variables, _use_cost(variables.problem)
         gpu_type = np.array([v.problem.gpu_type[gpus[0]] for gpus in v.cell_gpus], dtype=np.int64)
         memory = _memory_cost(v.problem)[v.grant_option, gpu_type[v.grant_cell]]
-        percent = v.problem.options.utilisation[v.grant_option]
-        meet = v.cell_shared | (v.cell_idle == 0)
-        rise = np.maximum(use - use[0] - 1, 0)
-        each = memory + np.where(meet[v.grant_cell], rise[percent], use[percent])
+        alone = ~v.cell_met[v.grant_cell]
+        columns, coefficients = [v.grant], [memory + alone * use[v.problem.options.utilisation[v.grant_option]]]
         fixed = self.score(v.problem, v.state.allocation())
-        if not use[0] or not v.cell_shared.any():
-            return v.grant, each, fixed
-        first = v.busy(builder)[v.cell_shared]
-        return np.concatenate([v.grant, first]), np.concatenate([each, np.full(len(first), use[0])]), fixed
+        met = np.intersect1d(np.flatnonzero(v.cell_met), v.grant_cell)
+        if not few_levels(v.problem):
+            return _bounded(v, use, memory, fixed)
+        for cell in met.tolist():
+            levels, digits = v.utilisation(builder, cell)
+            columns.append(digits)
+            coefficients.append(use[levels[1:]] - use[levels[:-1]])
+        if use[0]:
+            first = np.flatnonzero(v.cell_shared)
+            columns.append(v.busy(builder)[first])
+            coefficients.append(np.full(len(first), use[0]))
+        return np.concatenate(columns), np.concatenate(coefficients), fixed
+
+
+MAX_LEVELS = 20_000
+"""Utilisations that all GPUs on which jobs may meet can have, up to which the exact form is used."""
+
+
+def few_levels(problem: Problem) -> bool:
+    """Tell whether cumulative utilisations are few enough to be told apart one by one."""
+    alone = problem.jobs_per_gpu == 1 or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
+    unit = int(np.gcd.reduce(problem.options.utilisation)) if len(problem.options) else 0
+    return alone or not unit or problem.num_gpus * most_percent(problem) // unit <= MAX_LEVELS
+
+
+def _bounded(v: Variables, use: IntArray, memory: IntArray, fixed: int) -> Expression:
+    """What each job adds to an idle GPU, at least: f - f(0) = a x^2 + b x, a > 0, only grows; 1 off for rounding."""
+    rise = np.maximum(use - use[0] - 1, 0)
+    percent = v.problem.options.utilisation[v.grant_option]
+    each = memory + np.where(v.cell_met[v.grant_cell], rise[percent], use[percent])
+    return v.grant, each, fixed
 
 
 def _memory_cost(problem: Problem) -> IntArray:

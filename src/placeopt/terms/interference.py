@@ -6,8 +6,9 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
+from placeopt.terms import interference_rows as rows
 from placeopt.terms.curves import excess_table
-from placeopt.terms.horus import most_percent
+from placeopt.terms.horus import few_levels, most_percent
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.variables import Variables
 
@@ -50,32 +51,72 @@ class Interference:
         """Return the sum over jobs of each one's own worst: beside all others, or at the end of the curve."""
         if problem.policy.interference.model == "curve":
             return 0 if problem.jobs_per_gpu == 1 else problem.num_jobs * int(_curve(problem).max(initial=0))
-        profile = problem.class_profile[problem.job_class]
-        count = np.bincount(profile[profile >= 0], minlength=problem.slowdown.shape[1])
+        count = _by_profile(problem)
         highest = problem.slowdown.max(axis=0, initial=0)  # (P, P)
         if problem.policy.interference.model == "worst":
             return int((count * highest.max(axis=1, initial=0)).sum())
         return int((count[:, None] * highest * count[None, :]).sum() - (count * highest.diagonal()).sum())
 
     def resolution(self, problem: Problem) -> IntArray | None:
-        """Not asked for: the bound in use does not look at GPUs."""
-        del problem
-        return None
+        """GPUs alike: those that share switch and socket; not asked for where only the trivial bound is used."""
+        if self.form(problem) == "bound" or problem.policy.interference.model == "curve":
+            return None
+        return np.unique(np.stack([problem.gpu_switch, problem.gpu_socket]), axis=1, return_inverse=True)[1]
 
     def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Never, for the same reason."""
-        del problem, option
-        return False
+        """Tell whether a job in the option slows others or is slowed, and the exact form is used."""
+        if not problem.options.gpus[option] or self.worst(problem) == 0 or self.form(problem) == "bound":
+            return False
+        if problem.policy.interference.model == "curve":
+            return True
+        p = int(problem.class_profile[problem.options.job_class[option]])
+        return p >= 0 and bool(problem.slowdown[:, p].any() or problem.slowdown[:, :, p].any())
 
     def form(self, problem: Problem) -> Form:
-        """Only the trivial bound: what the running jobs do to each other, since no co-runner ever speeds a job up."""
-        return "exact" if self.worst(problem) == 0 else "bound"
+        """
+        Exact in rounds of moderate size where no excess falls towards a closer domain.
+
+        Elsewhere only the trivial bound: what the running jobs do to each other, since no co-runner speeds a job up.
+        """
+        if self.worst(problem) == 0:
+            return "exact"
+        if problem.policy.interference.model == "curve":
+            if not few_levels(problem):
+                return "bound"
+            meetings = (problem.num_jobs - len(problem.running)) * problem.num_gpus
+        else:
+            both = problem.slowdown.max(axis=0)
+            active = (both + both.T) > 0
+            count = _by_profile(problem)
+            meetings = int((count[:, None] * active * count[None, :]).sum()) // 2 * problem.num_nodes
+            if not rows.is_levelled(problem, problem.slowdown):
+                return "bound"
+        return "exact" if meetings <= MAX_MEETINGS else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """A constant: excesses only grow when jobs are added."""
-        del builder
+        """Add who meets whom and how full GPUs get; the trivial bound is a constant."""
+        problem, state = variables.problem, variables.state
+        base = slowdowns(state)
         nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing, sum(slowdowns(variables.state).values())
+        if self.form(problem) == "bound" or self.worst(problem) == 0:
+            return nothing, nothing, sum(base.values())
+        if problem.policy.interference.model == "curve":
+            return rows.curve(builder, variables, _curve(problem), base)
+        if problem.policy.interference.model == "worst":
+            columns, coefficients, _ = rows.worst(builder, variables, problem.slowdown, base)
+            return columns, coefficients, 0
+        columns, coefficients, _ = rows.pairwise(builder, variables, problem.slowdown)
+        return columns, coefficients, sum(base.values())
+
+
+MAX_MEETINGS = 40_000
+"""Pairs of jobs x nodes up to which the exact form is used: above, its rows would outgrow the rest of the model."""
+
+
+def _by_profile(problem: Problem) -> IntArray:
+    """Shape (P,): jobs of each profile, running ones included."""
+    profile = problem.class_profile[problem.job_class]
+    return np.bincount(profile[profile >= 0], minlength=problem.slowdown.shape[1])
 
 
 def slowdowns(state: State) -> dict[int, int]:

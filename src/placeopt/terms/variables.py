@@ -37,7 +37,8 @@ class Variables:
     grant_cell: IntArray  # (Q,)
     cell_gpus: tuple[tuple[int, ...], ...]  # (C,)
     gpu_to_cell: IntArray  # (G,) -1 where no option may hold the GPU
-    _busy: dict[str, IntArray] = field(default_factory=dict, repr=False)
+    _made: dict[str, IntArray] = field(default_factory=dict, repr=False)
+    """Columns that several terms use, by name, once they are added."""
 
     @cached_property
     def unit_size(self) -> IntArray:
@@ -82,14 +83,63 @@ class Variables:
         shared &= self.cell_idle == 1
         return shared
 
+    @property
+    def cell_met(self) -> BoolArray:
+        """Shape (C,): whether a waiting job may hold the cell's GPU together with another job, waiting or running."""
+        met: BoolArray = self.cell_shared | (self.cell_idle == 0)
+        return met
+
+    def utilisation(self, builder: ModelBuilder, cell: int) -> tuple[IntArray, IntArray]:
+        """
+        Cumulative utilisation of a cell of one GPU, running jobs included, in binaries.
+
+        Returns (levels, digits): the percentages that can occur, ascending from what runs there now, and one column
+        for each but the first, 1 where the utilisation is at least that level. Any function of it is then linear.
+        """
+        base = int(self.state.gpu_utilisation[self.cell_gpus[cell][0]])
+        mine = np.flatnonzero(self.grant_cell == cell)
+        percent = self.problem.options.utilisation[self.grant_option[mine]]
+        levels = self._levels(cell, base, percent)
+        name = f"utilisation {cell}"
+        if name not in self._made:
+            digits = builder.add_variables(0, 1, count=len(levels) - 1)
+            steps = levels[1:] - levels[:-1]
+            builder.add_row(np.append(self.grant[mine], digits), np.append(percent, -steps), 0, 0)
+            rows = np.arange(len(digits) - 1)
+            builder.add_rows(
+                np.concatenate([rows, rows]),
+                np.concatenate([digits[:-1], digits[1:]]),
+                np.concatenate([np.ones(len(rows), dtype=np.int64), -np.ones(len(rows), dtype=np.int64)]),
+                np.zeros(len(rows), dtype=np.int64),
+                np.full(len(rows), NO_UPPER, dtype=np.int64),
+            )
+            self._made[name] = digits
+        return levels, self._made[name]
+
+    def _levels(self, cell: int, base: int, percent: IntArray) -> IntArray:
+        """Sums that the utilisations of the jobs which fit on the GPU together can make, on top of ``base``."""
+        gpu = self.cell_gpus[cell][0]
+        room = len(percent) if not self.problem.shares_bind else int(self.state.gpu_free_milli[gpu])
+        if self.problem.shares_bind:
+            room //= int(self.problem.options.milli[self.grant_option[self.grant_cell == cell]].min(initial=1000))
+        if self.problem.jobs_per_gpu is not None:
+            room = min(room, self.problem.jobs_per_gpu - int(self.state.gpu_jobs[gpu]))
+        sums = {base}
+        for _ in range(room):
+            more = sums | {s + int(p) for s in sums for p in np.unique(percent)}
+            if len(more) == len(sums):
+                break
+            sums = more
+        return np.array(sorted(sums), dtype=np.int64)
+
     def busy(self, builder: ModelBuilder) -> IntArray:
         """
         Return columns, shape (C,), that count the cell's GPUs which some job holds: those that waiting jobs make busy
         (for a GPU that a running job holds already, 0). Added to the model at the first call.
         """
-        if "columns" not in self._busy:
-            self._busy["columns"] = self._add_busy(builder)
-        return self._busy["columns"]
+        if "busy" not in self._made:
+            self._made["busy"] = self._add_busy(builder)
+        return self._made["busy"]
 
     def _add_busy(self, builder: ModelBuilder) -> IntArray:
         cells = len(self.cell_gpus)
