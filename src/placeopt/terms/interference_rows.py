@@ -36,8 +36,10 @@ class Presence:
         grant_unit = variables.start_unit[variables.grant_start]
         for q, unit in enumerate(grant_unit.tolist()):
             if unit in self._grants:
-                gpu = variables.cell_gpus[variables.grant_cell[q]][0]
-                for where in self._around(gpu):
+                gpus = variables.cell_gpus[variables.grant_cell[q]]
+                for where in self._around(gpus[0]):
+                    if where[0] == 0 and len(gpus) > 1:
+                        continue  # GPUs of such a cell go whole: nobody meets on one
                     self._grants[unit].setdefault(where, []).append(q)
         self._running: dict[int, set[Where]] = {
             job: {where for gpu in placement.gpus for where in self._around(gpu)}
