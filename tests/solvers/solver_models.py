@@ -58,6 +58,31 @@ def cbc_trap() -> LinearModel:
     return builder.build()
 
 
+def placement(rng: np.random.Generator) -> LinearModel:
+    """A tiny round: two to five jobs, each on one node or none, by GPUs and memory, some of them together."""
+    jobs, nodes = int(rng.integers(2, 6)), int(rng.integers(2, 4))
+    builder = ModelBuilder()
+    u = builder.add_variables(0, 1, count=jobs)
+    x = builder.add_variables(0, 1, count=jobs * nodes).reshape(jobs, nodes)
+    for job in range(jobs):
+        builder.add_row([u[job], *x[job]], 1, 1, 1)
+    if rng.random() < 0.5:
+        pair = rng.choice(jobs, 2, replace=False)
+        builder.add_row(u[pair], [1, -1], 0, 0)
+    gpus, memory = rng.integers(1, 5, jobs), rng.integers(1, 80, jobs)
+    for node in range(nodes):
+        builder.add_row(x[:, node], gpus, NO_LOWER, int(rng.integers(0, 6)))
+        builder.add_row(x[:, node], memory, NO_LOWER, int(rng.integers(0, 150)))
+    if rng.random() < 0.2:  # more than there may be room for: some of these rounds are infeasible
+        builder.add_row(u, 1, NO_LOWER, int(rng.integers(0, jobs)))
+    costs = np.concatenate([rng.integers(1, 60, jobs), rng.integers(0, 30, jobs * nodes)])
+    if rng.random() < 0.5:
+        builder.set_objective([*u, *x.ravel()], costs, "min", offset=int(rng.integers(-9, 10)))
+    else:
+        builder.set_objective([*u, *x.ravel()], -costs, "max", offset=int(rng.integers(-9, 10)))
+    return builder.build()
+
+
 def infeasible() -> LinearModel:
     """Three binaries that sum to 1 by pairs: no parity allows it."""
     builder = ModelBuilder()

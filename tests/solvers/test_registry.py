@@ -6,12 +6,24 @@ import sys
 import pytest
 
 from placeopt.errors import Unsupported
+from placeopt.solvers import registry
 from placeopt.solvers.registry import SOLVERS, available, load, require
 
 
-def test_all_solvers_are_available_here() -> None:
-    """Both are dependencies."""
-    assert available() == tuple(SOLVERS) == ("cpsat", "highs")
+def test_solvers_of_the_dependencies_are_available_here() -> None:
+    """The others are whatever else is installed."""
+    assert available()[:3] == ("cpsat", "highs", "pulp-cbc")
+
+
+def test_a_solver_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused before a model is built, with its package and those that are there and can."""
+    missing = registry.Entry("placeopt.solvers.pulp_gateway", "no_such_package", registry.Capability(), "scip")
+    monkeypatch.setattr(registry, "SOLVERS", {**SOLVERS, "pulp-scip": missing})
+    assert "pulp-scip" not in available()
+    with pytest.raises(Unsupported, match=r"'pulp-scip' needs .*'no_such_package'.* use cpsat or highs or pulp-cbc"):
+        require("pulp-scip", ["hint"])
+    with pytest.raises(Unsupported, match="not installed"):
+        load("pulp-scip")
 
 
 def test_require() -> None:
@@ -24,7 +36,9 @@ def test_require() -> None:
         require("highs", ["integer"], coefficient=2**50)
     with pytest.raises(Unsupported, match="none can"):
         require("highs", ["relax"], coefficient=2**53 + 1)
-    with pytest.raises(Unsupported, match="there are cpsat, highs"):
+    with pytest.raises(Unsupported, match="use cpsat or highs"):
+        require("pulp-cbc", ["integer"], coefficient=10**10)
+    with pytest.raises(Unsupported, match="there are cpsat, highs, pulp-cbc"):
         load("gurobi")
     with pytest.raises(ValueError, match="unknown need"):
         require("highs", ["speed"])
@@ -40,13 +54,15 @@ def run(code: str) -> str:
 def test_the_package_imports_nothing_heavy() -> None:
     """The command line imports it on every call, also when nothing is solved."""
     code = "import sys, placeopt.solvers, placeopt.solvers.registry as r; r.available(); r.require('highs', ['relax'])"
-    loaded = run(f"{code}; print(*sorted({{'numpy', 'ortools', 'highspy', 'pandas'}} & set(sys.modules)))")
+    loaded = run(f"{code}; print(*sorted({{'numpy', 'ortools', 'highspy', 'pandas', 'pulp'}} & set(sys.modules)))")
     assert loaded.split() == []
 
 
 def test_the_parent_of_a_worker_imports_no_solver() -> None:
     """Solvers are the child's; the parent only needs numpy."""
-    code = "import sys, placeopt.solvers.pool; print(*sorted({'ortools', 'highspy', 'pandas'} & set(sys.modules)))"
+    code = (
+        "import sys, placeopt.solvers.pool; print(*sorted({'ortools', 'highspy', 'pandas', 'pulp'} & set(sys.modules)))"
+    )
     assert run(code).split() == []
 
 

@@ -10,9 +10,11 @@ from solver_models import KNOWN, hard, infeasible, knapsack
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import LinearModel, ModelBuilder
-from placeopt.solvers.registry import available, load
+from placeopt.solvers.registry import SOLVERS, available, load
 from placeopt.solvers.result import Progress, SolveOptions
 
+STREAMING = frozenset(name for name in SOLVERS if SOLVERS[name].capability.progress)
+"""Those that report solutions while they run; the others need time to start and to end."""
 each_solver = pytest.mark.parametrize("solver", list(available()))
 
 
@@ -109,11 +111,12 @@ def test_empty_models(solver: str) -> None:
 def test_stopped_by_time(solver: str) -> None:
     """What was found is returned, bounded on the right side, and the limit says why."""
     model, news = hard(), []
-    solution = load(solver)(model, SolveOptions(0.5), news.append)
+    limit = 0.5 if solver in STREAMING else 3.0
+    solution = load(solver)(model, SolveOptions(limit), news.append)
     assert (solution.status, solution.limit) == ("feasible", "time")
     assert model.is_feasible(solution.values)
     assert solution.objective < solution.bound
-    assert solution.seconds < 1.5
+    assert solution.seconds < limit + 1.0
     objectives = [item.objective for item in news if item.values is not None]
     bounds = [item.bound for item in news]
     assert objectives == sorted(set(objectives)), "every report of values is a better one"
@@ -134,19 +137,21 @@ def test_no_time_at_all(solver: str) -> None:
 def test_stop_event_ends_the_solve(solver: str) -> None:
     """How the parent asks: the answer comes at once, with what there is."""
     stop = threading.Event()
-    timer = threading.Timer(0.4, stop.set)
+    timer = threading.Timer(0.4 if solver in STREAMING else 2.0, stop.set)
     timer.start()
     began = time.monotonic()
     solution = load(solver)(hard(), SolveOptions(20.0), stop=stop)
-    assert time.monotonic() - began < 2.0
-    assert (solution.status, solution.limit) == ("feasible", "user")
+    assert time.monotonic() - began < timer.interval + 1.6
+    assert solution.limit == "user"
+    # One that does not stream and has to be killed, in the midst of a root node, leaves nothing.
+    assert solution.status == "feasible" or (solver not in STREAMING and solution.status == "no_solution")
 
 
 @each_solver
 def test_a_feasible_hint_is_never_lost(solver: str) -> None:
     """Solvers drop complete hints (trap 11); the reading keeps them."""
     model = hard()
-    found = load(solver)(model, SolveOptions(0.4))
+    found = load("cpsat")(model, SolveOptions(0.4))
     again = load(solver)(model, SolveOptions(1e-3, hint=found.values))
     assert again.status == "feasible"
     assert again.objective >= found.objective
@@ -172,6 +177,10 @@ def test_gap_is_not_a_proof(solver: str) -> None:
 def test_deterministic_runs_agree(solver: str) -> None:
     """Cut by work, not by the clock: the same values, whatever else the machine does (trap 14)."""
     options = SolveOptions(60.0, deterministic=True, work_limit=0.1, seed=3)
+    if not SOLVERS[solver].capability.deterministic:
+        with pytest.raises(Unsupported, match="highs"):
+            load(solver)(hard(), options)
+        return
     first, second = (load(solver)(hard(), options) for _ in range(2))
     assert first.limit == second.limit == "work"
     assert first.values.tolist() == second.values.tolist()
@@ -200,7 +209,11 @@ def test_large_objectives_are_exact(solver: str) -> None:
     builder.add_row(x, 1, 0, 2)
     builder.set_objective(x, [10**12, 10**12 + 1, 10**12 + 2], "max")
     solution = load(solver)(builder.build(), SolveOptions(5.0))
-    assert (solution.status, solution.objective) == ("optimal", 2 * 10**12 + 3)
+    if solver in ("cpsat", "highs", "pulp-cbc"):
+        assert (solution.status, solution.objective) == ("optimal", 2 * 10**12 + 3)
+    else:  # numbers that differ by 1e-9 of themselves are the same to them
+        assert solution.status == "feasible"
+        assert solution.bound >= 2 * 10**12 + 3
 
 
 def test_relaxation_with_certified_bound() -> None:
@@ -224,10 +237,12 @@ def test_relaxations_that_do_not_end_well() -> None:
     assert solution.bound is not None
 
 
-def test_cpsat_solves_no_relaxations() -> None:
+@each_solver
+def test_relaxations_are_for_those_who_can(solver: str) -> None:
     """The message names who can."""
-    with pytest.raises(Unsupported, match="highs"):
-        load("cpsat")(knapsack(), SolveOptions(1.0, relax=True))
+    if not SOLVERS[solver].capability.relax:
+        with pytest.raises(Unsupported, match="highs"):
+            load(solver)(knapsack(), SolveOptions(1.0, relax=True))
 
 
 def test_progress_without_values_repeats_the_objective() -> None:

@@ -48,11 +48,25 @@ class Capability:
 
 @dataclass(frozen=True)
 class Entry:
-    """A solver: the module of its wrapper, the package it needs, its capability."""
+    """
+    A solver.
+
+    Attributes
+    ----------
+    module
+        Of its wrapper.
+    package
+        Which it needs, by the name that is imported.
+    capability
+        What it can do.
+    name
+        By which the wrapper knows it, if that serves several solvers: there ``solver(name)`` returns the ``solve``.
+    """
 
     module: str
     package: str
     capability: Capability
+    name: str | None = None
 
 
 class Solve(Protocol):
@@ -69,20 +83,32 @@ class Solve(Protocol):
         ...
 
 
+def _through_pulp(name: str, package: str, *, hint: bool = True, deterministic: bool = False) -> Entry:
+    capability = Capability(hint=hint, progress=False, deterministic=deterministic, max_coefficient=10**9)
+    return Entry("placeopt.solvers.pulp_gateway", package, capability, name)
+
+
 SOLVERS = MappingProxyType(
     {
         "cpsat": Entry("placeopt.solvers.cpsat", "ortools", Capability()),
         "highs": Entry("placeopt.solvers.highs", "highspy", Capability(relax=True, max_coefficient=10**15)),
+        "pulp-cbc": _through_pulp("cbc", "pulp", deterministic=True),
+        "pulp-scip": _through_pulp("scip", "pyscipopt"),
+        "pulp-gurobi": _through_pulp("gurobi", "gurobipy"),
+        "pulp-cplex": _through_pulp("cplex", "cplex"),
+        "pulp-xpress": _through_pulp("xpress", "xpress"),
+        "pulp-copt": _through_pulp("copt", "coptpy"),
+        "pulp-cuopt": _through_pulp("cuopt", "cuopt", hint=False),
     }
 )
-"""All solvers by name; where several can do it, the first is the first choice."""
+"""All solvers by name, installed or not; where several can do it, the first is the first choice."""
 
 _FLAGS = tuple(field.name for field in fields(Capability) if field.name != "max_coefficient")
 
 
 def available() -> tuple[str, ...]:
     """Names of the solvers whose package is installed."""
-    return tuple(name for name, entry in SOLVERS.items() if importlib.util.find_spec(entry.package) is not None)
+    return tuple(name for name in SOLVERS if _installed(name))
 
 
 def require(name: str, needs: Iterable[str] = (), *, coefficient: int = 0) -> Entry:
@@ -101,7 +127,7 @@ def require(name: str, needs: Iterable[str] = (), *, coefficient: int = 0) -> En
     Raises
     ------
     Unsupported
-        If the solver does not exist or cannot; names those that can.
+        If the solver does not exist, is not installed or cannot; names those that are and can.
     """
     wanted = tuple(needs)
     for need in wanted:
@@ -109,18 +135,27 @@ def require(name: str, needs: Iterable[str] = (), *, coefficient: int = 0) -> En
             raise ValueError(f"unknown need {need!r}: expected one of {', '.join(_FLAGS)}")
     if name not in SOLVERS:
         raise Unsupported(f"unknown solver {name!r}: there are {', '.join(SOLVERS)}")
-    able = [other for other in SOLVERS if _can(SOLVERS[other].capability, wanted, coefficient)]
-    if name not in able:
-        what = ", ".join([*wanted, *([f"coefficients of {coefficient}"] if coefficient else [])])
-        raise Unsupported(
-            f"solver {name!r} cannot do all of: {what}; " + (f"use {' or '.join(able)}" if able else "none can")
-        )
-    return SOLVERS[name]
+    entry = SOLVERS[name]
+    able = _can(entry.capability, wanted, coefficient)
+    if able and _installed(name):
+        return entry
+    others = [other for other in available() if _can(SOLVERS[other].capability, wanted, coefficient)]
+    advice = f"use {' or '.join(others)}" if others else "none can" if not able else "none that can is installed"
+    if able:
+        raise Unsupported(f"solver {name!r} needs the package {entry.package!r}, which is not installed; {advice}")
+    what = ", ".join([*wanted, *([f"coefficients of {coefficient}"] if coefficient else [])])
+    raise Unsupported(f"solver {name!r} cannot do all of: {what}; {advice}")
 
 
 def load(name: str) -> Solve:
     """The ``solve`` function of a solver; imports its package, which takes a tenth of a second."""
-    return cast(Solve, importlib.import_module(require(name).module).solve)
+    entry = require(name)
+    module = importlib.import_module(entry.module)
+    return cast(Solve, module.solve if entry.name is None else module.solver(entry.name))
+
+
+def _installed(name: str) -> bool:
+    return importlib.util.find_spec(SOLVERS[name].package) is not None
 
 
 def _can(capability: Capability, needs: tuple[str, ...], coefficient: int) -> bool:

@@ -1,0 +1,256 @@
+"""Solvers through PuLP: what its own way of calling them gets wrong, and that nothing outlives us."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from solver_models import cbc_trap, hard, infeasible, knapsack, placement
+from test_pool import alive, eventually, within
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.solvers import cbc, launch
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.registry import load
+from placeopt.solvers.result import SolveOptions
+
+LONG = SolveOptions(60.0)
+SOLUTION = """Optimal - objective value -220.00000000
+      0 r0                     5                      40
+      0 x0        -3.3306691e-16                       0
+**    1 x1            0.99999999                       0
+      2 x2                     1                       0
+"""
+
+
+def children(pid: int) -> list[int]:
+    """Process ids of the children of a process."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(OSError):
+            found += [int(text) for text in (task / "children").read_text().split()]
+    return found
+
+
+def running_cbc(pid: int) -> int:
+    """Wait until a process has a child that is CBC, and return its process id."""
+    found: list[int] = []
+
+    def started() -> bool:
+        for child in children(pid):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{child}/comm").read_text().strip() == "cbc":
+                    found.append(child)
+        return bool(found)
+
+    assert eventually(started, 10.0)
+    return found[0]
+
+
+def test_whole_solution_file() -> None:
+    """Values as they are, rounding is for the reading; stars mark what CBC thinks is out of bounds."""
+    result = cbc._read(SOLUTION.encode(), knapsack())
+    assert (result.claim, result.objective) == ("optimal", -220)
+    assert result.values.round().tolist() == [0, 1, 1]
+
+
+def test_no_part_of_a_solution_file_is_a_solution() -> None:
+    """PuLP reads one that was cut short as a complete optimum, with 0 for what is missing (trap 3)."""
+    for length in range(len(SOLUTION)):
+        assert cbc._read(SOLUTION[:length].encode(), knapsack()).values is None
+
+
+@pytest.mark.parametrize(
+    ("status", "claim"),
+    [("Stopped on time", "feasible"), ("Stopped on iterations", "feasible"),
+     ("Stopped on time (no integer solution - continuous used)", "no_solution"),
+     ("Optimal (within gap tolerance)", "optimal"), ("Integer infeasible", "infeasible"), ("Infeasible", "infeasible"),
+     ("Unbounded", "error")],
+)  # fmt: skip
+def test_statuses_of_solution_files(status: str, claim: str) -> None:
+    """Without a solution CBC leaves the fractional values of the relaxation in the file (trap 3)."""
+    result = cbc._read(SOLUTION.replace("Optimal", status).encode(), knapsack())
+    assert result.claim == claim
+    assert (result.values is not None) == (claim in ("optimal", "feasible"))
+
+
+def test_random_placements_agree_with_highs() -> None:
+    """With its preprocessing, CBC got 17 of 2,000 such models wrong; ``tests/campaigns/cbc_optima.py`` runs more."""
+    rng = np.random.default_rng(2)
+    for number in range(400):
+        model = placement(rng)
+        one, other = load("pulp-cbc")(model, LONG), load("highs")(model, LONG)
+        assert (one.status, one.objective) == (other.status, other.objective), (number, one.message)
+
+
+def test_infeasible_where_cbc_crashes() -> None:
+    """CBC finds these bounds infeasible, says so, and dies of a segmentation fault over the solution file."""
+    builder = ModelBuilder()
+    x = builder.add_variables(-1, 2, count=2)
+    matrix = np.array([[4, 1], [5, -2], [-4, -3], [-1, 1]])
+    builder.add_rows(*np.nonzero(matrix), matrix.ravel(), [-10, -6, -10, 1], [-1, 3, -1, 2])
+    builder.set_objective(x, [-6, 0], "min", offset=3)
+    for solver in ("pulp-cbc", "highs"):
+        assert load(solver)(builder.build(), LONG).status == "infeasible"
+
+
+def test_crash_without_a_word_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever dies without a solution file has proven nothing."""
+    monkeypatch.setattr("placeopt.solvers.pulp_gateway._cbc_program", lambda: "/bin/false")
+    solution = load("pulp-cbc")(knapsack(), LONG)
+    assert (solution.status, solution.values) == ("error", None)
+    assert "exit code 1" in solution.message
+
+
+def test_preprocessing_stays_off() -> None:
+    """Nor by an abbreviation; the model that CBC gets wrong with it is solved without."""
+    assert load("pulp-cbc")(cbc_trap(), LONG).objective == 64
+    for name in ("preprocess", "prepro", "-preprocess"):
+        with pytest.raises(BadInput, match="preprocess"):
+            load("pulp-cbc")(cbc_trap(), SolveOptions(9.0, extra=((name, "on"),)))
+
+
+@pytest.mark.parametrize("extra", [("ratioGap", "abc"), ("maxNodes", "1.5"), ("cuts", "maybe"), ("r", "1"),
+                                   ("integerTolerance", "-1")])  # fmt: skip
+def test_option_values_that_cbc_ignores(extra: tuple[str, str]) -> None:
+    """It says so in its log and goes on with its defaults; we do not."""
+    with pytest.raises(BadInput, match=extra[0]):
+        load("pulp-cbc")(knapsack(), SolveOptions(9.0, extra=(extra,)))
+
+
+def test_options_reach_cbc() -> None:
+    """One node, in its own words."""
+    solution = load("pulp-cbc")(hard(columns=60, rows=10), SolveOptions(20.0, extra=(("maxNodes", "1"),)))
+    assert (solution.status, solution.limit) == ("feasible", "work")
+
+
+def test_values_that_would_lose_digits() -> None:
+    """CBC writes eight of them: refused, with those who write all."""
+    builder = ModelBuilder()
+    x = builder.add_variables(0, 10**9, count=2)
+    builder.add_row(x, [1, 1], NO_LOWER, 123_456_789)
+    builder.set_objective(x, 1, "max")
+    with pytest.raises(Unsupported, match="highs"):
+        load("pulp-cbc")(builder.build(), LONG)
+
+
+def test_bounds_stream_while_cbc_runs() -> None:
+    """So a kill keeps them, also where the solution is lost; they come line by line, not in blocks."""
+    news = []
+    solution = load("pulp-cbc")(hard(), SolveOptions(3.0), lambda item: news.append((item, item.seconds)))
+    early = [item for item, seconds in news if item.values is None and seconds < 2.5]
+    assert early
+    assert solution.bound <= early[0].bound < hard().objective.sum()
+
+
+def test_hint_reaches_cbc() -> None:
+    """At once the best that is known, not only at the end."""
+    model = hard()
+    found = load("cpsat")(model, SolveOptions(1.0))
+    solution = load("pulp-cbc")(model, SolveOptions(1.5, hint=found.values))
+    assert solution.objective >= found.objective
+
+
+def test_in_worker_and_in_process() -> None:
+    """The worker ignores SIGINT, and what it starts inherits that; CBC is stopped by it all the same."""
+    for runner in (Worker(), InProcess()):
+        with runner:
+            assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
+            assert runner.solve("pulp-cbc", infeasible(), LONG, deadline=within(20)).status == "infeasible"
+            deadline = within(3.0)
+            solution = runner.solve("pulp-cbc", hard(), LONG, deadline=deadline)
+            assert time.monotonic() < deadline + 0.1
+            assert (solution.status, solution.limit) == ("feasible", "time")
+            assert solution.bound < hard().objective.sum()
+            assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
+
+
+def test_interrupt_ends_cbc_with_what_it_has() -> None:
+    """SIGINT to the program is what a stop is; it writes its solution if it gets the time."""
+    stop = threading.Event()
+    threading.Timer(2.0, stop.set).start()
+    solution = load("pulp-cbc")(hard(columns=60, rows=10), SolveOptions(30.0), stop=stop)
+    assert solution.status in ("optimal", "feasible")
+
+
+@pytest.mark.parametrize("how", ["worker", "group", "deadline", "close"])
+def test_cbc_dies_with_the_worker(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed alone, by group, at the deadline or closed: no process is left, and no file (trap 13)."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with Worker() as worker:
+        solve = threading.Thread(
+            target=lambda: worker.solve("pulp-cbc", hard(), LONG, deadline=within(2.0 if how == "deadline" else 30.0))
+        )
+        solve.start()
+        assert eventually(lambda: worker.pid is not None)
+        program = running_cbc(worker.pid)
+        if how == "worker":
+            os.kill(worker.pid, signal.SIGKILL)
+        elif how == "group":
+            os.killpg(worker.pid, signal.SIGKILL)
+        elif how == "close":
+            worker.close()
+        solve.join()
+        assert eventually(lambda: not alive(program))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("isolation", ["Worker", "InProcess"])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_cbc_dies_with_the_host(how: signal.Signals, isolation: str, tmp_path: Path) -> None:
+    """Without the host having a chance to tidy up, and whether a worker stands in between or not."""
+    code = f"""
+import sys, time
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from solver_models import hard
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import SolveOptions
+runner = {isolation}()
+runner.start()
+print(getattr(runner, "pid", 0), flush=True)
+runner.solve("pulp-cbc", hard(), SolveOptions(60.0), deadline=time.monotonic() + 60)
+"""
+    host = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    with host:
+        worker = int(host.stdout.readline())
+        program = running_cbc(worker or host.pid)
+        host.send_signal(how)
+        assert eventually(lambda: not alive(program))
+        host.wait(timeout=5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_limit() -> None:
+    """It holds for the program, which is a process of its own; the failure is an answer."""
+    n = 60_000
+    builder = ModelBuilder()
+    x = builder.add_variables(0, 1, count=n)
+    builder.add_rows(np.arange(n) // 10, x, 1, np.zeros(n // 10, dtype=np.int64), 3)
+    builder.set_objective(x, np.arange(n) % 17, "max")
+    solution = load("pulp-cbc")(builder.build(), SolveOptions(30.0, memory_limit_mib=1))
+    assert (solution.status, solution.limit) == ("error", "memory"), solution
+
+
+def test_a_program_that_does_not_stop_is_killed() -> None:
+    """Asked, and 0.2 s later ended; what it said is kept."""
+    said: list[bytes] = []
+    code = (
+        "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print('here', flush=True); time.sleep(60)"
+    )
+    began = time.monotonic()
+    ended = launch.run([sys.executable, "-c", code], said.append, seconds=1.0, stop=None)
+    assert time.monotonic() - began < 1.5
+    assert (ended.code, ended.limit) == (-signal.SIGKILL, "time")
+    assert b"".join(said) == b"here\n"
