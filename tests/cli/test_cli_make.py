@@ -94,7 +94,7 @@ def test_import_topo_machine(cli: Cli, tmp_path: Path) -> None:
     done = cli("import", "topo", dump, "--id", "dgx", "--gpu-model", "V100", "--gpu-memory-mib", 16384, "--out", out)
     assert done.code == 0
     assert done.out.startswith("dgx: 8 GPUs of model V100, 2 sockets, 4 switches, 16 nvlink links")
-    box = loads(Machine, out.read_bytes())  # type: ignore[type-var]
+    box = loads(Machine, out.read_bytes())
     assert (box.id, len(box.gpus), box.gpus[0].memory_mib) == ("dgx", 8, 16384)
 
 

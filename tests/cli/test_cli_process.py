@@ -94,6 +94,37 @@ def test_progress_in_plain_lines(tmp_path: Path) -> None:
     assert (printed, quiet) == ("", "")
 
 
+def test_progress_on_a_terminal() -> None:
+    """One line that is drawn again and again, and taken away in the end, the cursor with it."""
+    ours, theirs = os.openpty()
+    command = [*PLACEOPT, "solve", str(HARD), "--time-limit", "3"]
+    environment = {**os.environ, "TERM": "xterm"}
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
+    os.close(theirs)
+    seen = b""
+    try:
+        while piece := os.read(ours, 4096):
+            seen += piece
+    except OSError:  # the other end is closed
+        pass
+    finally:
+        os.close(ours)
+    assert process.wait(timeout=60) == 0
+    assert seen.count(b"bound ") > 2
+    assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"bound ")
+    assert seen.endswith(b"\x1b[2K")
+
+
+def test_closed_streams() -> None:
+    """Started without standard streams, as some supervisors do."""
+    for command, code in (("show FILE >&-", 3), ("solve - <&-", 3), ("show FILE 2>&-", 0), ("--version >&-", 3)):
+        line = f"{sys.executable} -m placeopt.cli {command.replace('FILE', str(MINSKY))}"
+        done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, timeout=60)
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+        assert "internal fault" not in done.stderr
+
+
 def test_closed_pipe_is_quiet() -> None:
     """``placeopt show ... | head -1``."""
     for arguments in (["show", HARD], ["show", HARD, "--json"], ["solve", MINSKY, "--json"]):

@@ -11,9 +11,13 @@ def main() -> None:
     except ImportError as error:
         sys.stderr.write(f"error: the command line needs {error.name}; pip install 'placeopt[cli]'\n")
         sys.exit(2)
-    from placeopt.cli.run import run
+    try:
+        from placeopt.cli.run import run
 
-    sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while the first modules load
+        code = 130
+    sys.exit(code)
 
 
 if __name__ == "__main__":

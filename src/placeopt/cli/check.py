@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from placeopt.cli.exits import ExitCode
-from placeopt.cli.files import one_stream
+from placeopt.cli.files import check_sources
 from placeopt.cli.output import output_width, write_out
 
 SHOWN = 20
@@ -24,7 +24,7 @@ def check(
 
     Prints ok and returns 0, or lists what is wrong and returns 1. The plan is judged by the policy that it carries.
     """
-    one_stream({"INSTANCE": instance, "PLAN": plan})
+    check_sources({"INSTANCE": instance, "PLAN": plan})
     from placeopt.audit import audit
     from placeopt.check import violations
     from placeopt.formats.documents import read_instance, read_plan

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,31 +19,40 @@ if TYPE_CHECKING:
 STREAM = "-"
 
 
-def one_stream(paths: Mapping[str, str | None]) -> None:
-    """Refuse to read standard input for two things."""
+def check_sources(paths: Mapping[str, str | None]) -> None:
+    """Refuse to read standard input for two things, or where there is none."""
     names = [name for name, path in paths.items() if path == STREAM]
     if len(names) > 1:
         raise UsageError(f"'-' stands for {' and '.join(names)}; standard input can be read once")
+    if names and sys.stdin is None:
+        raise BadInput("standard input: is closed")
 
 
-def check_target(path: str | None) -> None:
+def check_target(path: str | None, sources: Iterable[str | None] = ()) -> None:
     """
     Refuse a target that cannot be written, before any work is done for it.
 
     Raises
     ------
+    UsageError
+        If it is one of the files that are read.
     BadInput
         If the folder is missing, or target or folder must not be written. Writing itself may still fail.
     """
     if path is None or path == STREAM:
         return
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise BadInput(f"{path}: cannot be written: is a folder")
-    if not target.parent.is_dir():
-        raise BadInput(f"{path}: cannot be written: no folder {str(Path(path).parent)!r}")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise BadInput(f"{path}: cannot be written: permission denied")
+    try:
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise BadInput(f"{path}: cannot be written: is a folder")
+        if not target.parent.is_dir():
+            raise BadInput(f"{path}: cannot be written: no folder {str(Path(path).parent)!r}")
+        if not os.access(target if target.exists() else target.parent, os.W_OK):
+            raise BadInput(f"{path}: cannot be written: permission denied")
+    except ValueError as error:  # a NUL byte in the name
+        raise BadInput(f"{path!r}: no file name: {error}") from None
+    if target.is_file() and any(source and os.path.realpath(source) == str(target) for source in sources):
+        raise UsageError(f"{path} is read and would be written over; name another target")
 
 
 def write_document(path: str, data: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import STREAM, check_target, say, write_document
+from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
 from placeopt.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def openb(
     """Read Alibaba's GPU trace of 2023 (openb) as one round in which every pod waits and every node is empty."""
     if limit is not None and limit < 1:
         raise UsageError(f"--limit: {limit}, expected 1 or more")
-    check_target(out)
+    check_target(out, (nodes, pods))
     from placeopt.formats.documents import dumps
     from placeopt.formats.openb import read_openb
     from placeopt.report.contents import contents_facts, summary_line
@@ -58,9 +58,8 @@ def topo(
     One machine, from one file or several together: nvidia-smi topo -m, rocm-smi, numactl --hardware, lstopo XML, lscpu,
     NCCL. Or a network: topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
     """
-    check_target(out)
-    if files.count(STREAM) > 1:
-        raise UsageError("'-' stands twice among the files; standard input can be read once")
+    check_target(out, files)
+    check_sources({f"FILE {number}": path for number, path in enumerate(files, start=1)})
     from placeopt.formats.topo import read_machine
     from placeopt.report.hardware import hardware_document, hardware_summary
 

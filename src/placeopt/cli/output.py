@@ -26,6 +26,8 @@ def write_out(text: str) -> None:
 
 def write_bytes_out(data: bytes) -> None:
     """Write a document to standard output, byte for byte."""
+    if sys.stdout is None:
+        raise BadInput("standard output: is closed")
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -89,7 +91,9 @@ def can_unicode() -> bool:
     return encoding.startswith("utf")
 
 
-def _write(stream: TextIO, text: str) -> None:
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is None:  # closed by whoever started us
+        raise BadInput("standard output: is closed")
     try:
         if not can_unicode():
             encoding = getattr(stream, "encoding", None) or "ascii"
@@ -113,5 +117,5 @@ def _discard(stream: TextIO) -> None:
         return
 
 
-def _is_terminal(stream: TextIO) -> bool:
+def _is_terminal(stream: TextIO | None) -> bool:
     return bool(getattr(stream, "isatty", lambda: False)())

@@ -80,7 +80,7 @@ class Ticker:
     def _show(self) -> None:
         if self._over.wait(max(0.0, self._started + QUIET_S - time.monotonic())):
             return
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             self._show_live()
             return
         while True:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import one_stream
+from placeopt.cli.files import check_sources
 from placeopt.cli.output import can_unicode, output_width, write_out
 from placeopt.cli.output import show as print_page
 from placeopt.errors import BadInput
@@ -44,7 +44,7 @@ def show(
     """
     if width is not None and not WIDTHS[0] <= width <= WIDTHS[1]:
         raise UsageError(f"--width: {width}, expected {WIDTHS[0]} to {WIDTHS[1]}")
-    one_stream({"FILE": document, "--instance": instance})
+    check_sources({"FILE": document, "--instance": instance})
     from placeopt.cli.recognise import read_any
     from placeopt.model import Instance, Plan
     from placeopt.report import documents

@@ -12,6 +12,8 @@ from placeopt.cli.exits import ExitCode
 
 _CODES = {signal.SIGINT: ExitCode.INTERRUPTED, signal.SIGTERM: ExitCode.TERMINATED}
 
+SHOW_CURSOR = b"\x1b[?25h\n"
+
 
 class Interruption:
     """
@@ -45,12 +47,18 @@ class Interruption:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         del frame
         if self.code is not None:
+            _tell(SHOW_CURSOR if os.isatty(2) else b"")  # a live line hides it
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
             return
         self.code = _CODES[signal.Signals(number)]
         self.event.set()
-        try:  # a handler must not wait for a stream's lock
-            os.write(2, b"\nstopping with the best plan so far; once more to quit at once\n")
-        except OSError:
-            return
+        _tell(b"\nstopping with the best plan so far; once more to quit at once\n")
+
+
+def _tell(message: bytes) -> None:
+    """Write past all streams: a handler must not wait for a stream's lock."""
+    try:
+        os.write(2, message)
+    except OSError:
+        return

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.exits import ExitCode
-from placeopt.cli.files import STREAM, check_target, one_stream, read_policy, write_document
+from placeopt.cli.files import STREAM, check_sources, check_target, read_policy, write_document
 from placeopt.cli.log import SolveLog
 from placeopt.cli.output import show, write_error
 from placeopt.cli.progress import Ticker
@@ -75,8 +75,9 @@ def solve(
         solver_options=parse_solver_options(solver_option or []),
     )
     settings.check()
-    one_stream({"INSTANCE": instance, "--previous": previous, "--policy": policy})
-    check_target(out)
+    check_sources({"INSTANCE": instance, "--previous": previous, "--policy": policy})
+    check_target(out, (instance, previous, policy, log))
+    check_target(log, (instance, previous, policy))
     from placeopt.engine import Engine
     from placeopt.formats.documents import read_instance, read_plan
 
@@ -88,7 +89,7 @@ def solve(
             earlier = read_plan(previous)
             check_previous(earlier, round_, previous)
         journal.start(round_, settings)
-        ticker.doing("compiling")
+        ticker.doing("first plan")
 
         def on_progress(news: Progress) -> None:
             ticker.news(news)

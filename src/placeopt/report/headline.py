@@ -42,17 +42,16 @@ def headline(plan: Plan) -> list[RenderableType]:
 
 
 def _status(plan: Plan) -> Text:
+    text = Text()
     if plan.status == "optimal":
-        return Text("optimal", style=GOOD).append(": no better plan exists", style="none")
-    text = Text("feasible", style=SO_SO if plan.gap is not None else BAD)
-    open_level = next((level.name for level in plan.levels if level.bound != level.objective), "value")
+        return text.append("optimal", style=GOOD).append(": no better plan exists")
+    level = next((level.name for level in plan.levels if level.bound != level.objective), "value")
     if plan.gap is None:
-        text.append(f": keeps every rule; how good its {open_level} can be is not proven", style="none")
+        text.append("feasible", style=BAD).append(f": keeps every rule; how good its {level} can be is not proven")
     else:
-        text.append(f": keeps every rule, {open_level} within {percent(plan.gap)} of the bound", style="none")
-    if plan.limit in LIMITS:
-        text.append(f"; {LIMITS[plan.limit]}", style="none")
-    return text
+        text.append("feasible", style=SO_SO)
+        text.append(f": keeps every rule, {level} within {percent(plan.gap)} of the bound")
+    return text.append(f"; {LIMITS[plan.limit]}") if plan.limit in LIMITS else text
 
 
 def _level(level: Level) -> list[str]:
