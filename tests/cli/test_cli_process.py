@@ -73,10 +73,12 @@ def test_second_signal_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_interrupted_while_reading() -> None:
-    """There is no plan yet: 130, and a word."""
-    process = start("solve", "-")
-    time.sleep(1.0)
+def test_interrupted_while_reading(tmp_path: Path) -> None:
+    """There is no plan yet: 130, and a word. The log is opened just before."""
+    log = tmp_path / "log.jsonl"
+    process = start("solve", "-", "--log", log)
+    while not log.exists():
+        time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 130

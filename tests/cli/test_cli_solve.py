@@ -130,7 +130,7 @@ WRONG_USAGE = [
     (["--time-limit", "0"], "--time-limit", "0.0"),
     (["--time-limit", "nan"], "--time-limit", "nan"),
     (["--time-limit", "inf"], "--time-limit", "inf"),
-    (["--time-limit", "soon"], "--time-limit", "number"),
+    (["--time-limit", "soon"], "--time-limit", "valid"),
     (["--gap", "1"], "--gap", "1.0"),
     (["--gap", "-0.1"], "--gap", "-0.1"),
     (["--threads", "0"], "--threads", "0"),
