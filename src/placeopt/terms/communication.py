@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 
-from placeopt.linear import NO_LOWER, ModelBuilder, unary
+from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.terms.prices import Prices
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.variables import Variables
 
@@ -75,20 +76,12 @@ class Communication:
         Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
         each pair of GPUs has a column that is 1 where both are held.
         """
-        columns: list[IntArray] = []
-        coefficients: list[IntArray] = []
+        prices = Prices()
         for s, option in enumerate(variables.start_option):
             communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
             if self.tells_apart(variables.problem, int(option)) and not communication.edges:
-                for cols, coefs in _add_start(builder, variables, s, communication.weight):
-                    columns.append(cols)
-                    coefficients.append(coefs)
-        if not columns:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), self._fixed(variables)
-        return np.concatenate(columns), np.concatenate(coefficients), self._fixed(variables)
-
-    def _fixed(self, variables: Variables) -> int:
-        return self.score(variables.problem, variables.state.allocation())
+                _price_start(prices, variables, s, communication.weight)
+        return (*prices.add_to(builder), self.score(variables.problem, variables.state.allocation()))
 
 
 def job_cost(problem: Problem, job: int, placement: Placement) -> int:
@@ -164,68 +157,44 @@ def _shape_of(distances: bytes, size: int) -> _Shape:
     return _Shape(True, heights[-1] if heights else 0, tuple(groups), np.asarray(alike))
 
 
-def _add_start(builder: ModelBuilder, v: Variables, s: int, weight: int) -> list[tuple[IntArray, IntArray]]:
-    """Return (columns, coefficients) of the cost of one start, whose unit is one job."""
+def _price_start(prices: Prices, v: Variables, s: int, weight: int) -> None:
+    """State the cost of one start, whose unit is one job."""
     problem, topology = v.problem, v.problem.topology
     option = int(v.start_option[s])
     total = int(problem.options.workers[option] * problem.options.gpus[option])
     together = problem.options.bundles[option] == 1  # all on one node or none
     grants = np.flatnonzero(v.grant_start == s)
-    cells = v.grant_cell[grants]
-    cell_node = np.array([problem.gpu_node[v.cell_gpus[c][0]] for c in cells], dtype=np.int64)
-    out: list[tuple[IntArray, IntArray]] = []
+    cell_node = problem.gpu_node[v.cell_gpu[v.grant_cell[grants]]]
+    order = np.argsort(cell_node, kind="stable")
+    nodes, first = np.unique(cell_node[order], return_index=True)
+    k = np.arange(total + 1)
+    pairs, crossing = k * (k - 1) // 2, k * (total - k)
 
-    def price(members: IntArray, room: int, cost_of: list[int]) -> None:
-        """Add the cost ``cost_of[k]`` for k GPUs held among ``members`` (positions in ``grants``)."""
-        table = np.array(cost_of[: min(room, total) + 1], dtype=np.int64)
-        if table.any():
-            digits = unary(builder, v.grant[grants[members]], 1, 0, min(room, total))
-            steps: IntArray = table[1:] - table[:-1]
-            out.append((digits, steps * weight))
+    def price(members: IntArray, cost_of: IntArray) -> None:
+        """State the cost ``cost_of[k]`` for k GPUs held through the grants ``members``."""
+        room = min(int(v.cell_size[v.grant_cell[members]].sum()), total)
+        prices.add_count(v.grant[members], cost_of[: room + 1] * weight)
 
-    domains: dict[int, list[int]] = {}
-    for node in np.unique(cell_node):
-        members = np.flatnonzero(cell_node == node)
+    domains: dict[int, list[IntArray]] = {}
+    for node, members in zip(nodes.tolist(), np.split(grants[order], first[1:]), strict=True):
         machine = int(topology.node_machine[node])
-        shape, root = _shape(problem, machine), topology.root[machine]
-        room = int(v.cell_size[cells[members]].sum())
-        leave = int(root.min()) + int(topology.node_uplink[node]) if len(root) else 0
-        inside = [shape.height * (k * (k - 1) // 2) for k in range(total + 1)]
+        shape = _shape(problem, machine)
         if together:
-            out.append((v.bundle[v.grant_bundle[grants[members[:1]]]], np.array([inside[total] * weight])))
+            inside = shape.height * int(pairs[total]) * weight
+            prices.add(v.bundle[v.grant_bundle[members[:1]]], np.array([inside], dtype=np.int64))
         else:
-            price(members, room, [inside[k] + leave * k * (total - k) for k in range(total + 1)])
-        start = int(problem.node_gpu_start[node])
+            leave = int(topology.root[machine].min()) + int(topology.node_uplink[node])
+            price(members, shape.height * pairs + leave * crossing)
+        index = v.cell_gpu[v.grant_cell[members]] - problem.node_gpu_start[node]
         for gpus, drop in shape.groups:
-            held = {start + gpu for gpu in gpus}
-            group = members[[v.cell_gpus[c][0] in held for c in cells[members]]]
+            group = members[np.isin(index, gpus)]
             if len(group):
-                size = int(v.cell_size[cells[group]].sum())
-                price(group, size, [-drop * (k * (k - 1) // 2) for k in range(total + 1)])
-        if not shape.levelled:
-            out.extend(_pairs(builder, v, grants[members], weight))
-        for domain in () if together else topology.node_ancestors(int(node)):
-            domains.setdefault(domain, []).extend(int(i) for i in members)
-    for domain, positions in domains.items():
-        up = int(topology.domain_uplink[domain])
-        members = np.array(positions, dtype=np.int64)
-        room = int(v.cell_size[cells[members]].sum())
-        price(members, room, [up * k * (total - k) for k in range(total + 1)])
-    return out
-
-
-def _pairs(builder: ModelBuilder, v: Variables, grants: IntArray, weight: int) -> list[tuple[IntArray, IntArray]]:
-    """Columns that are at least 1 where both GPUs of a pair are held, on a machine whose cells are single GPUs."""
-    gpus = np.array([v.cell_gpus[c][0] for c in v.grant_cell[grants]], dtype=np.int64)
-    a, b = np.triu_indices(len(gpus), 1)
-    both = builder.add_variables(np.zeros(len(a), dtype=np.int64), np.ones(len(a), dtype=np.int64))
-    rows, ones = np.arange(len(a)), np.ones(len(a), dtype=np.int64)
-    builder.add_rows(
-        np.concatenate([rows, rows, rows]),
-        np.concatenate([v.grant[grants[a]], v.grant[grants[b]], both]),
-        np.concatenate([ones, ones, -ones]),
-        np.full(len(a), NO_LOWER, dtype=np.int64),
-        ones,
-    )
-    distance = v.problem.topology.pair_distances(gpus)[a, b]
-    return [(both, distance * weight)]
+                price(group, -drop * pairs)
+        if not shape.levelled:  # cells are single GPUs
+            a, b = np.triu_indices(len(members), 1)
+            distance = topology.distance[machine][index[a], index[b]]
+            prices.add_both(v.grant[members[a]], v.grant[members[b]], distance * weight)
+        for domain in () if together else topology.node_ancestors(node):
+            domains.setdefault(domain, []).append(members)
+    for domain, parts in domains.items():
+        price(np.concatenate(parts), int(topology.domain_uplink[domain]) * crossing)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.linear import NO_LOWER, ModelBuilder, unary
+from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import UNLIMITED, IntArray, Placement, State, hose_loads
+from placeopt.terms.prices import unary_digits
 from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import Variables
 
@@ -53,36 +54,41 @@ class Uplink:
             (problem.machine_link_mbps, v.state.machine_load, _machines(v)),
             (problem.domain_link_mbps, v.state.domain_load, _domains(v)),
         ):
+            limited = {at: bundles for at, bundles in members.items() if links[at] < UNLIMITED}
             for kind in (0, 1):
+                mine = [s for s in starts if (problem.options.gpus[v.start_option[s]] == 0) == bool(kind)]
+                sums: list[tuple[IntArray, int]] = []
+                loads: list[tuple[int, IntArray]] = []
+                for s in mine:
+                    self._loads_of_start(v, int(s), limited, sums, loads)
                 rows: dict[int, list[tuple[IntArray, IntArray]]] = {}
-                for s in starts:
-                    if (problem.options.gpus[v.start_option[s]] == 0) == bool(kind):
-                        self._load_of_start(builder, v, int(s), links, members, rows)
+                for (at, amounts), digits in zip(loads, unary_digits(builder, sums), strict=True):
+                    rows.setdefault(at, []).append((digits, amounts))
                 for at, parts in rows.items():
                     room = (int(links[at]) * self._percent(v.state, kind)) // 100 - int(load[at, kind])
                     columns, amounts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
                     builder.add_row(columns, amounts, NO_LOWER, room)
 
-    def _load_of_start(
+    def _loads_of_start(
         self,
-        builder: ModelBuilder,
         v: Variables,
         s: int,
-        links: IntArray,
         members: dict[int, IntArray],
-        rows: dict[int, list[tuple[IntArray, IntArray]]],
+        sums: list[tuple[IntArray, int]],
+        loads: list[tuple[int, IntArray]],
     ) -> None:
+        """List the start's workers below every limited uplink, and the load that each further one of them brings."""
         if len(v.unit_jobs[v.start_unit[s]]) > 1:
             raise Unsupported("uplink: jobs that load uplinks cannot be counted together; use method 'assignment'")
         option = int(v.start_option[s])
         k, mbps = int(v.problem.options.workers[option]), int(v.problem.options.network_mbps[option])
+        i = np.arange(k + 1)
+        steps = np.diff(np.minimum(i, k - i)) * mbps
         for at, bundles in members.items():
             mine = bundles[v.bundle_start[bundles] == s]
-            if not len(mine) or links[at] >= UNLIMITED:
-                continue
-            digits = unary(builder, v.bundle[mine], np.ones(len(mine), dtype=np.int64), 0, k)
-            steps = np.array([min(i, k - i) - min(i - 1, k - i + 1) for i in range(1, k + 1)], dtype=np.int64)
-            rows.setdefault(at, []).append((digits, steps * mbps))
+            if len(mine):
+                sums.append((v.bundle[mine], k))
+                loads.append((at, steps))
 
     @staticmethod
     def _percent(state: State, kind: int) -> int:

@@ -64,6 +64,11 @@ class Variables:
         return position
 
     @cached_property
+    def cell_gpu(self) -> IntArray:
+        """Shape (C,): the first GPU of each cell."""
+        return np.array([gpus[0] for gpus in self.cell_gpus], dtype=np.int64)
+
+    @cached_property
     def cell_size(self) -> IntArray:
         """Shape (C,): GPUs in each cell."""
         return np.array([len(gpus) for gpus in self.cell_gpus], dtype=np.int64)
