@@ -133,3 +133,15 @@ def test_two_gangs_of_two_on_minsky_find_a_socket_each() -> None:
         assert solution.values is not None
         held = {placement.gpus for placement in decode(variables, solution.values) if placement}
         assert held == {(0, 1), (2, 3)}
+
+
+def test_utilisation_counts_the_jobs_of_a_folded_unit() -> None:
+    """Two alike jobs are one grant; the GPU that both hold has twice the utilisation (round 5087 was infeasible)."""
+    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
+    pair = [job(f"{i}", gpu_utilisation_percent=30) for i in range(2)]
+    builder = ModelBuilder()
+    variables = add_counts(builder, State(compile_problem(instance(1, pair, policy=policy))), [cost("horus")])
+    assert [len(jobs) for jobs in variables.unit_jobs] == [2]
+    levels, digits = variables.utilisation(builder, 0)
+    assert levels.tolist() == [0, 30, 60]
+    assert len(digits) == 2

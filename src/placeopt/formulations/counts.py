@@ -29,10 +29,13 @@ def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) 
 def _units(state: State, costs: Sequence[Cost]) -> list[tuple[int, ...]]:
     problem = state.problem
     folded: dict[int, list[int]] = {}
+    folds: dict[int, bool] = {}
     for job in range(problem.num_jobs):
         if state.placements[job] is None:
             k = int(problem.job_class[job])
-            folded.setdefault(k if _folds(problem, job, costs) else -1 - job, []).append(job)
+            if k not in folds:
+                folds[k] = _folds(problem, job, costs)
+            folded.setdefault(k if folds[k] else -1 - job, []).append(job)
     return [tuple(jobs) for jobs in folded.values()]
 
 

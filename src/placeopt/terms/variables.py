@@ -123,10 +123,11 @@ class Variables:
 
     def _levels(self, cell: int, base: int, percent: IntArray) -> IntArray:
         """Sums that the utilisations of the jobs which fit on the GPU together can make, on top of ``base``."""
-        gpu = self.cell_gpus[cell][0]
-        room = len(percent) if not self.problem.shares_bind else int(self.state.gpu_free_milli[gpu])
+        gpu, mine = self.cell_gpus[cell][0], self.grant_cell == cell
+        room = int(self.unit_size[self._grant_unit[mine]].sum())
         if self.problem.shares_bind:
-            room //= int(self.problem.options.milli[self.grant_option[self.grant_cell == cell]].min(initial=1000))
+            smallest = int(self.problem.options.milli[self.grant_option[mine]].min(initial=1000))
+            room = min(room, int(self.state.gpu_free_milli[gpu]) // smallest)
         if self.problem.jobs_per_gpu is not None:
             room = min(room, self.problem.jobs_per_gpu - int(self.state.gpu_jobs[gpu]))
         sums = {base}
