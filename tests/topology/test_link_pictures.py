@@ -97,8 +97,8 @@ def test_large_machines_and_those_of_files() -> None:
 
 def test_colours_by_job() -> None:
     """Jobs differ in colour where colours are shown."""
-    console = Console(width=WIDTH, force_terminal=True, color_system="standard")
+    console = Console(width=WIDTH, force_terminal=True, color_system="truecolor")
     with console.capture() as capture:
         console.print(machine_picture(minsky(), {0: "a", 1: "a", 2: "b"}))
-    assert "\x1b[32m" in capture.get()  # green: job a
-    assert "\x1b[35m" in capture.get()  # magenta: job b
+    assert "38;2;86;180;233m" in capture.get()  # sky blue: job a
+    assert "38;2;230;159;0m" in capture.get()  # orange: job b

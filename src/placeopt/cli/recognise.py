@@ -38,4 +38,4 @@ def read_any(path: str) -> Instance | Plan | Machine:
     if kind is None:
         held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"
         raise BadInput(f"{source}: {held}; expected an instance (cluster), a plan (placements) or a machine (gpus)")
-    return loads(kind, data, source=source)  # type: ignore[type-var]  # reads any record
+    return loads(kind, data, source=source)

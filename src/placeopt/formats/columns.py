@@ -5,10 +5,8 @@ Rows that differ only in plain fields of the job (id, user, arrival and the like
 the strict checks of the model are paid per distinct row and not per job.
 """
 
-import gc
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
@@ -17,6 +15,7 @@ import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from placeopt.errors import BadInput
+from placeopt.formats.collection import collection_paused
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
 from placeopt.model.instance import Instance, Slowdown
@@ -84,7 +83,7 @@ def instance_from_columns(
     cross-references; a column of distinct values among those of the option (say, another ``value`` for each job) makes
     as many distinct rows, at some 30 microseconds each. Cyclic garbage collection is paused meanwhile.
     """
-    with _no_collection():
+    with collection_paused():
         made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
     try:
         return Instance(
@@ -125,7 +124,7 @@ def cluster_from_columns(
     BadInput
         As for ``instance_from_columns``.
     """
-    with _no_collection():
+    with collection_paused():
         made = _records(Node, "nodes", nodes, _NODE_FIELDS, dict)
     try:
         return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=made)
@@ -195,18 +194,6 @@ def _records(kind: type[R], table: str, given: Mapping[str, Column], fields: _Fi
             state = states[key] = _validated(kind, table, row, scalars | flat, nest).__getstate__()
         state_of_row.append(state)
     return tuple(_copies(kind, state_of_row, plain))
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Pause cyclic garbage collection, which walks all records again and again while they are made."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _copies(kind: type[R], states: list[dict[str, Any]], plain: dict[str, list[Any]]) -> Iterator[R]:

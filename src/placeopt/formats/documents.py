@@ -6,22 +6,20 @@ through the strict records of `placeopt.model`. Whatever is wrong becomes one `B
 inside it, the value and what was expected.
 """
 
-import gc
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
+from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, label, read_bytes, write_bytes
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 
-Document = TypeVar("Document", Instance, Plan)
+Document = TypeVar("Document", bound=Record)
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -54,12 +52,12 @@ def write_plan(path: str | os.PathLike[str], plan: Plan) -> None:
 
 def loads(kind: type[Document], data: bytes | str, *, source: str = "document") -> Document:
     """
-    Read an instance or a plan from text.
+    Read an instance, a plan or any other record from text.
 
     Parameters
     ----------
     kind
-        `Instance` or `Plan`.
+        `Instance`, `Plan`, or another record of the model, such as `Policy`.
     data
         JSON in UTF-8, with or without byte order mark.
     source
@@ -71,7 +69,7 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
         If ``data`` is not a valid document of that kind.
     """
     text = data if isinstance(data, str) else _decode(data, source)
-    with _no_collection():
+    with collection_paused():
         _refuse_what_json_lets_pass(text, source)
         try:
             return kind.model_validate_json(text)
@@ -80,14 +78,14 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     raise fault
 
 
-def dumps(document: Instance | Plan) -> bytes:
+def dumps(document: Record) -> bytes:
     """
-    Write an instance or a plan as JSON, one job, node or placement a line.
+    Write a record as JSON, one job, node or placement a line.
 
-    An instance leaves out what is at its default, except the version of the format; a plan leaves out nothing. The
+    A plan leaves out nothing; other records leave out what is at its default, except the version of the format. The
     same document gives the same bytes.
     """
-    return (_layout(document, "", sparse=isinstance(document, Instance)) + "\n").encode()
+    return (_layout(document, "", sparse=not isinstance(document, Plan)) + "\n").encode()
 
 
 def _decode(data: bytes, source: str) -> str:
@@ -122,22 +120,6 @@ def _no_duplicates(pairs: list[tuple[str, object]]) -> None:
 
 def _no_constant(_: str) -> NoReturn:
     raise _Suspect
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """
-    Pause cyclic garbage collection: it would walk all records again and again while they are made (half the time).
-
-    Safe with threads: collection is switched on again by whoever found it on, at worst while another still reads.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _layout(record: Record, indent: str, *, sparse: bool) -> str:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from placeopt.errors import BadInput
 from placeopt.model import Link, Machine
+from placeopt.report.palette import JOB_COLORS
 from placeopt.topology import bottleneck_mbps, gpu_distances
 
 WIDTH = 100
@@ -16,8 +17,6 @@ WIDTH = 100
 
 MAX_MATRIX_GPUS = 32
 """Above, the matrix would be all there is; the jobs' lines still tell their links."""
-
-COLOURS = ("green", "magenta", "cyan", "yellow", "blue", "red", "bright_green", "bright_magenta", "bright_cyan")
 
 LEGEND: Mapping[str, str] = {
     "NV#": "NVLink, # lanes",
@@ -118,7 +117,7 @@ def machine_picture(machine: Machine, held: Mapping[int, str]) -> Text:
     pairs = {(pair.a, pair.b): pair for pair in job_links(machine, sorted({*drawn, *held}))}
     names = list(dict.fromkeys(held[gpu] for gpu in sorted(held)))
     letters = {name: _letters(i) for i, name in enumerate(names)}
-    styles = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
+    styles = {name: JOB_COLORS[i % len(JOB_COLORS)] for i, name in enumerate(names)}
     text = Text(no_wrap=True)
     text.append(f"{_short(machine.id, 60)}: {len(machine.gpus)} GPUs, {len(machine.gpus) - len(held)} free\n", "bold")
     _append_tree(text, machine, held, letters, styles)

@@ -76,7 +76,7 @@ def _need(problem: Problem, job: int) -> str:
     o = problem.options_of(job)[0]
     options = problem.options
     workers, gpus = int(options.workers[o]), int(options.gpus[o])
-    each = f"{gpus} GPUs" if options.milli[o] == 1000 or gpus != 1 else f"{int(options.milli[o])}/1000 of a GPU"
+    each = f"{int(options.milli[o])}/1000 of a GPU" if options.milli[o] < 1000 else f"{gpus} GPU{'s' * (gpus != 1)}"
     if gpus == 0:
         each = "no GPU"
     parts = [f"{each}", f"{int(options.demand[o, 0])} millicores", f"{int(options.demand[o, 1])} MiB"]
