@@ -118,7 +118,7 @@ def test_folded_density(cli: Cli, tmp_path: Path) -> None:
     """A thousand nodes of 4 GPUs, the first half full: half the cells full, half free, 2,000 GPUs free."""
     jobs = [job(f"j{i}", gpus=4) for i in range(500)]
     held = [running(made, [(f"n{i}", [0, 1, 2, 3])]) for i, made in enumerate(jobs)]
-    done = cli("show", saved(tmp_path, instance(1000, jobs, running=held)))
+    done = cli("show", saved(tmp_path, instance(1000, jobs, running=held)), "--width", 100)
     line = next(line for line in done.out.splitlines() if "█·" in line)
     assert line.split() == ["m", "1,000", "█" * 14 + "·" * 14, "2,000", "4,000", "50.0", "%", "2,000", "500"]
 
