@@ -33,8 +33,12 @@ from placeopt.workplace import usable_cores
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 60e-6
 """Time kept back for reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_CHECK = 3.0
-"""The same as a multiple of what the referee has taken so far: what holds where the machine is busy with other work."""
+RESERVE_PER_COMPILE = 6.0
+RESERVE_PER_CHECK = 4.0
+"""
+The same as a multiple of what compiling, and later of what the referee has taken in this round: what holds where the
+machine is busy with other work.
+"""
 
 
 class Engine:
@@ -106,7 +110,7 @@ class Engine:
         problem = compile_problem(instance, self._policy)
         _refuse_broken_start(instance, problem)
         compile_s = time.monotonic() - compiling
-        reserve = RESERVE_S + RESERVE_PER_JOB_S * problem.num_jobs
+        reserve = max(RESERVE_S + RESERVE_PER_JOB_S * problem.num_jobs, RESERVE_PER_COMPILE * compile_s)
         cores = usable_cores()
         limits = Limits(
             started=started,
