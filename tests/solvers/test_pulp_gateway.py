@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from solver_models import cbc_trap, hard, infeasible, knapsack, placement
+from solver_models import KNOWN, cbc_trap, hard, infeasible, knapsack, placement
 from test_pool import alive, eventually, within
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.solvers import cbc, launch
+from placeopt.solvers import cbc, launch, pulp_child, pulp_gateway
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
-from placeopt.solvers.registry import load
+from placeopt.solvers.registry import SOLVERS, Solve, available, load
 from placeopt.solvers.result import SolveOptions
 
 LONG = SolveOptions(60.0)
@@ -234,13 +234,100 @@ runner.solve("pulp-cbc", hard(), SolveOptions(60.0), deadline=time.monotonic() +
 
 def test_memory_limit() -> None:
     """It holds for the program, which is a process of its own; the failure is an answer."""
-    n = 60_000
+    n = 150_000
     builder = ModelBuilder()
     x = builder.add_variables(0, 1, count=n)
     builder.add_rows(np.arange(n) // 10, x, 1, np.zeros(n // 10, dtype=np.int64), 3)
     builder.set_objective(x, np.arange(n) % 17, "max")
     solution = load("pulp-cbc")(builder.build(), SolveOptions(30.0, memory_limit_mib=1))
     assert (solution.status, solution.limit) == ("error", "memory"), solution
+
+
+HIGHS_IN_ITS_PLACE = """
+from placeopt.solvers import pulp_child
+arguments = {arguments}
+bound = {bound}
+pulp_child.INTERFACES = {{"scip": pulp_child.Interface("HiGHS", lambda options: arguments, bound)}}
+pulp_child.main()
+"""
+
+
+def through_package(
+    monkeypatch: pytest.MonkeyPatch, arguments: str = "{}", bound: str = "lambda m: m.getInfo().mip_dual_bound"
+) -> Solve:
+    """The way of all solvers but CBC, with the one package that is always there at its end."""
+    code = HIGHS_IN_ITS_PLACE.format(arguments=arguments, bound=bound)
+    monkeypatch.setattr(pulp_gateway, "START", code)
+    return pulp_gateway.solver("scip")
+
+
+def test_package_solves_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Senses, offsets, ranges, empty objectives, hints, and an infeasible one, over to PuLP and back."""
+    solve = through_package(monkeypatch)
+    for make, optimum in KNOWN.values():
+        solution = solve(make(), LONG)
+        assert (solution.status, solution.objective, solution.bound) == ("optimal", optimum, optimum)
+    assert solve(knapsack(), SolveOptions(60.0, hint=np.array([1, 1, 0]))).objective == 227
+    assert solve(infeasible(), LONG).status == "infeasible"
+
+
+def test_optimum_of_a_package_needs_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PuLP has called optimal what was found at a limit; without the solver's bound its word is not enough."""
+    for bound in ("None", "lambda m: m.no_such_thing", "lambda m: float('inf')"):
+        solution = through_package(monkeypatch, bound=bound)(knapsack(), LONG)
+        assert (solution.status, solution.objective, solution.bound) == ("feasible", 227, 287)
+
+
+def test_package_stopped_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values that PuLP calls optimal are a solution and no more, and the limit is the time."""
+    solution = through_package(monkeypatch)(hard(), SolveOptions(4.0))
+    assert (solution.status, solution.limit) == ("feasible", "time")
+    assert solution.objective < solution.bound < hard().objective.sum()
+    assert solution.seconds < 4.5
+
+
+def test_package_that_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It does not listen (HiGHS knows no SIGINT): ended 0.2 s later, nothing is left."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    stop = threading.Event()
+    threading.Timer(2.0, stop.set).start()
+    hint = np.zeros(400, dtype=np.int64)
+    began = time.monotonic()
+    solution = through_package(monkeypatch)(hard(), SolveOptions(60.0, hint=hint), None, stop)
+    assert time.monotonic() - began < 3.0
+    assert (solution.status, solution.limit, solution.objective) == ("feasible", "user", 5)
+    assert list(tmp_path.iterdir()) == []
+    assert children(os.getpid()) == []
+
+
+def test_package_refuses_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By name, whatever exception it takes for that."""
+    solve = through_package(monkeypatch, arguments='{"no_such_option": 1, "warmStart": True}')
+    with pytest.raises(BadInput, match="no_such_option=1"):
+        solve(knapsack(), SolveOptions(9.0, extra=(("no_such_option", "1"),)))
+
+
+def test_package_that_pulp_does_not_find() -> None:
+    """The registry asks for the package; a licence may be missing all the same."""
+    if "pulp-copt" in available():
+        pytest.skip("it is there")
+    with pytest.raises(Unsupported, match=r"copt.*installed are cpsat, highs"):
+        pulp_gateway.solver("copt")(knapsack(), LONG)
+
+
+def test_child_that_dies_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its last words."""
+    monkeypatch.setattr(pulp_gateway, "START", "raise SystemExit('no more')")
+    solution = pulp_gateway.solver("scip")(knapsack(), LONG)
+    assert (solution.status, solution.message) == ("error", "pulp-scip ended with exit code 1: no more")
+
+
+def test_every_registered_interface_is_known() -> None:
+    """One table says what is there, the other how it is called."""
+    behind = {name.removeprefix("pulp-") for name in SOLVERS if name.startswith("pulp-")}
+    assert behind == {"cbc", *pulp_child.INTERFACES}
+    for interface in pulp_child.INTERFACES.values():
+        assert isinstance(interface.arguments(LONG), dict)
 
 
 def test_a_program_that_does_not_stop_is_killed() -> None:

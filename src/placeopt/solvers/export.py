@@ -96,6 +96,9 @@ def cpsat(model: LinearModel) -> bytes:
     from placeopt.solvers.result import SolveOptions
 
     proto = _proto(model, SolveOptions(0.0))
+    if model.offset and not proto.has_objective():  # left out there, for a solve needs none
+        sign = -1 if model.sense == "max" else 1
+        proto.objective.offset, proto.objective.scaling_factor = sign * model.offset, sign
     with tempfile.TemporaryDirectory(prefix="placeopt-") as folder:  # the array interface writes to named files only
         path = Path(folder, "model.pb")
         if not cp_model_helper.CpSatHelper.write_model_to_file(proto, str(path)):

@@ -171,7 +171,7 @@ def _outcome(task: Task) -> Outcome:
     bound = None
     if interface.bound is not None:
         with contextlib.suppress(Exception):  # there is none after some ends
-            bound = interface.bound(problem.solverModel)
+            bound = _sign(task.model) * interface.bound(problem.solverModel)
     words = f"{pulp.LpStatus.get(problem.status)!r}, {pulp.LpSolution.get(problem.sol_status)!r}"
     if problem.status == pulp.LpStatusInfeasible:
         return Outcome("infeasible", words, values, bound, seconds)
@@ -193,9 +193,13 @@ def _solver(interface: Interface, options: SolveOptions) -> Any:
 
 
 def _problem(pulp: Any, task: Task) -> tuple[Any, list[Any]]:
-    """The model in PuLP's objects, without its operators; and its variables, in order."""
-    model = task.model
-    problem = pulp.LpProblem("placeopt", pulp.LpMaximize if model.sense == "max" else pulp.LpMinimize)
+    """
+    The model in PuLP's objects, without its operators; and its variables, in order.
+
+    It always minimises: for a maximum some of PuLP's interfaces turn the sign of costs and bounds, and some do not.
+    """
+    model, sign = task.model, _sign(task.model)
+    problem = pulp.LpProblem("placeopt", pulp.LpMinimize)
     # PuLP sorts variables by name: with leading zeros, that is our order.
     variables = [
         pulp.LpVariable(f"x{j:09}", low, high, pulp.LpInteger)
@@ -205,7 +209,7 @@ def _problem(pulp: Any, task: Task) -> tuple[Any, list[Any]]:
         for variable, value in zip(variables, task.options.hint.tolist(), strict=True):
             variable.varValue = value
     priced = np.flatnonzero(model.objective).tolist()
-    problem.setObjective(pulp.LpAffineExpression([(variables[j], int(model.objective[j])) for j in priced]))
+    problem.setObjective(pulp.LpAffineExpression([(variables[j], sign * int(model.objective[j])) for j in priced]))
     columns, coefficients = model.columns.tolist(), model.coefficients.tolist()
     bounds = zip(model.row_lower.tolist(), model.row_upper.tolist(), strict=True)
     for (start, end), (low, high) in zip(itertools.pairwise(model.row_start.tolist()), bounds, strict=True):
@@ -220,3 +224,7 @@ def _problem(pulp: Any, task: Task) -> tuple[Any, list[Any]]:
         for sense, side in sides:
             problem.addConstraint(pulp.LpConstraint(pulp.LpAffineExpression(entries), sense, rhs=side))
     return problem, variables
+
+
+def _sign(model: LinearModel) -> int:
+    return -1 if model.sense == "max" else 1

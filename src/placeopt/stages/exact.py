@@ -45,7 +45,7 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         return
     builder = ModelBuilder(round_.limits.deadline)
     try:
-        variables = _build(round_, builder, formulation, level)
+        variables = build_level(round_, builder, formulation, level)
     except PlaceoptError as error:
         round_.stopped()
         round_.record(name, "skipped", started, str(error), level)
@@ -79,7 +79,8 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
     _take(round_, solution, variables, level, name, started, f"{solver}, {model.num_variables} columns")
 
 
-def _build(round_: Round, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
+def build_level(round_: Round, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
+    """Write one level of a round into ``builder``; that of the costs keeps the value at its bound, to be proven."""
     costs = [w.cost for w in round_.weighted] if level == "cost" else []
     if formulation == "assignment":
         variables = add_assignment(builder, round_.base)

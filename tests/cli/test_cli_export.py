@@ -1,0 +1,130 @@
+"""``placeopt export``: what is written, solved elsewhere, gives the objective of our plan."""
+
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import highspy
+import pytest
+from conftest import MINSKY, Cli, said
+from ortools.sat import cp_model_pb2
+from ortools.sat.python import cp_model
+
+import placeopt
+from placeopt.formats.documents import write_instance
+from placeopt.generate import generate
+from placeopt.model import Instance, Plan
+from placeopt.solvers.pulp_gateway import _cbc_program
+
+SPECS = ("uniform", "varied", "gangs", "fractions")
+ROUNDS = [(spec, seed) for spec in SPECS for seed in range(5)]
+
+
+@cache
+def solved(spec: str, seed: int) -> tuple[Instance, Plan]:
+    """A round that is proven in well under its time, and its plan."""
+    instance = generate(spec, jobs=5, nodes=2, gpus=4, seed=seed)
+    plan = placeopt.solve(instance, method="counts", time_limit_s=20.0)
+    assert plan.levels[0].bound == plan.levels[0].objective
+    return instance, plan
+
+
+def by_highs(path: Path) -> float:
+    """Optimum of an MPS or LP file."""
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    highs.run()
+    assert highs.getModelStatus() == highspy.HighsModelStatus.kOptimal
+    return float(highs.getInfo().objective_function_value)
+
+
+def by_cbc(path: Path) -> float:
+    """Optimum of an MPS file, maximised if the file says so, for CBC does not look."""
+    turn = ["-max"] if path.read_text().split()[3] == "MAX" else []
+    solution = path.with_suffix(".sol")
+    command = [_cbc_program(), str(path), *turn, "-preprocess", "off", "-solve", "-solution", str(solution)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    first = solution.read_text().splitlines()[0]
+    assert first.startswith("Optimal")
+    return float(first.rsplit(maxsplit=1)[1])
+
+
+def by_cpsat(path: Path) -> float:
+    """Optimum of a binary protocol buffer."""
+    proto = cp_model_pb2.CpModelProto()
+    proto.ParseFromString(path.read_bytes())
+    model = cp_model.CpModel()
+    model.proto.parse_text_format(str(proto))
+    solver = cp_model.CpSolver()
+    solver.parameters.catch_sigint_signal = False
+    solver.parameters.num_workers = 2
+    assert solver.solve(model) == cp_model.OPTIMAL
+    return float(solver.objective_value)
+
+
+@pytest.mark.parametrize(("spec", "seed"), ROUNDS)
+def test_value_solved_elsewhere_is_ours(cli: Cli, tmp_path: Path, spec: str, seed: int) -> None:
+    """All formats, both formulations, three other readers."""
+    instance, plan = solved(spec, seed)
+    source = tmp_path / "round.json"
+    write_instance(source, instance)
+    for formulation in ("counts", "assignment"):
+        for form, readers in (("mps", (by_highs, by_cbc)), ("lp", (by_highs,)), ("cp-sat", (by_cpsat,))):
+            out = tmp_path / f"model.{form}"
+            done = cli("export", source, "--format", form, "--formulation", formulation, "--out", out)
+            assert (done.code, done.err) == (0, "")
+            assert done.out.startswith("maximise ")
+            for read in readers:
+                assert read(out) == pytest.approx(plan.levels[0].objective, abs=1e-3), (formulation, form, read)
+
+
+@pytest.mark.parametrize(("spec", "seed"), ROUNDS)
+def test_cost_solved_elsewhere_is_ours(cli: Cli, tmp_path: Path, spec: str, seed: int) -> None:
+    """The second level at the optimal value; where every cost is exact, the plan's own number."""
+    instance, plan = solved(spec, seed)
+    assert len(plan.levels) == 2
+    source, out = tmp_path / "round.json", tmp_path / "model.mps"
+    write_instance(source, instance)
+    assert cli("export", source, "--level", "cost", "--out", out).code == 0
+    found = by_highs(out)
+    if plan.status == "optimal":
+        assert found <= plan.levels[1].objective + 1e-3
+        assert plan.bound_relaxes or found == pytest.approx(plan.levels[1].objective, abs=1e-3)
+    else:
+        assert found <= plan.levels[1].objective + 1e-3
+
+
+def test_to_standard_output(cli: Cli) -> None:
+    """The model alone; the words go to standard error."""
+    done = cli("export", MINSKY, "--out", "-")
+    assert done.out.startswith("NAME          placeopt\nOBJSENSE\n    MAX\n")
+    assert done.out.endswith("ENDATA\n")
+    assert done.err.startswith("maximise ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--format", "nl"], "'nl', expected one of mps, lp, cp-sat"),
+        (["--level", "both"], "'both', expected one of value, cost"),
+        (["--formulation", "magic"], "'magic', expected one of assignment, counts"),
+        (["--time-limit", "0"], "--time-limit"),
+        (["--time-limit", "nan"], "--time-limit"),
+    ],
+)
+def test_usage(cli: Cli, tmp_path: Path, arguments: list[str], word: str) -> None:
+    """Usage, and no file."""
+    out = tmp_path / "model"
+    said(cli("export", MINSKY, "--out", out, *arguments), 2, word)
+    assert not out.exists()
+
+
+def test_refusals_name_a_way_out(cli: Cli, tmp_path: Path) -> None:
+    """Too large for one formulation, a value that is not proven, a target that cannot be."""
+    source, out = tmp_path / "round.json", tmp_path / "model.mps"
+    write_instance(source, generate("uniform", jobs=4000, nodes=300, gpus=8, seed=0))
+    said(cli("export", source, "--formulation", "assignment", "--out", out), 3, "4000 waiting", "use 'counts'")
+    said(cli("export", source, "--level", "cost", "--time-limit", "0.05", "--out", out), 3, "--time-limit")
+    said(cli("export", MINSKY, "--out", tmp_path / "no" / "model.mps"), 3, "no folder")
+    assert not out.exists()
