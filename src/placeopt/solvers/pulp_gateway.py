@@ -3,7 +3,8 @@ Through PuLP: whatever other solvers are installed.
 
 CBC is called by its program, see `cbc`. The others are called by PuLP through their Python packages, in a process of
 their own (`pulp_child`), since some do not let go of the interpreter while they work: so a stop is a SIGINT, which
-they understand, and after that a kill. Starting it costs half a second, and PuLP some 40 s per million non-zeros.
+most understand, and after that a kill. Starting it costs half a second, handing over to SCIP 7 s per million
+non-zeros.
 
 What PuLP says about the end of a solve is not always so: after a time limit its status may be "Optimal" or
 "Infeasible" (CPLEX) for what is neither. So a claim counts only if the solver was not cut short, an optimum only if
@@ -35,8 +36,8 @@ CUT_SHORT = 0.9
 """Share of its time from which on a solver counts as cut short by it."""
 EPSILON = 1e-9
 """Relative difference below which two numbers are the same to a solver; SCIP's."""
-START_S = 1.0
-HANDOVER_S_PER_NONZERO = 60e-6
+START_S = 0.7
+HANDOVER_S_PER_NONZERO = 1e-5
 """What the time limit of the solver is shortened by, at most to half: starting, and PuLP's handing over; measured."""
 
 
