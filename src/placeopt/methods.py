@@ -30,6 +30,7 @@ METHODS: dict[str, Method] = {
     "auto": Method(exact=(("counts", "highs"),)),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
+    "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),
     "assignment": Method(exact=(("assignment", "cpsat"),)),
     "assignment-highs": Method(exact=(("assignment", "highs"),)),
     "fcfs": Method(score="first_fit", order="fcfs"),
