@@ -33,7 +33,7 @@ from placeopt.workplace import usable_cores
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 60e-6
 """Time kept back for reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE = 6.0
+RESERVE_PER_COMPILE = 10.0
 RESERVE_PER_CHECK = 4.0
 """
 The same as a multiple of what compiling, and later of what the referee has taken in this round: what holds where the
@@ -168,16 +168,15 @@ class Engine:
         if best is None:
             raise InternalFault("the running jobs alone were refused by the referee after they had been accepted")
         problem = round_.problem
-        waits = reasons(round_)
-        draft = draft_plan(round_.instance, problem, best.allocation, waits)
         levels = [Level(name="value", sense="max", objective=best.value, bound=round_.value_bound)]
         if round_.weighted:
             bound = round_.cost_bound if round_.value_proven else None  # it holds at the proven value only
             levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
         open_levels = [level for level in levels if level.bound != level.objective]
         checking = time.monotonic()
-        plan = draft.model_copy(
+        plan = best.draft.model_copy(
             update={
+                "unplaced": tuple(reasons(round_).values()),
                 "status": "feasible" if open_levels else "optimal",
                 "limit": round_.limit if open_levels else "none",
                 "levels": tuple(levels),

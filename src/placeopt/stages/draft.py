@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
 from placeopt.problem import RESOURCES, Allocation, Problem
@@ -12,14 +10,9 @@ from placeopt.problem import Placement as Indexed
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 
-def draft_plan(
-    instance: Instance,
-    problem: Problem,
-    allocation: Allocation,
-    reasons: Mapping[int, Unplaced] | None = None,
-) -> Plan:
+def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> Plan:
     """
-    Return a plan with placements and waiting jobs; objective, bound and the rest are the engine's to fill in.
+    Return a plan with placements and waiting jobs; reasons, objective and the rest are the engine's to fill in.
 
     Every record is built from compiled integers, so it is not validated again field by field.
     """
@@ -27,8 +20,6 @@ def draft_plan(
     for job, placement in enumerate(allocation):
         if placement is not None:
             placements.append(placement_record(problem, job, placement))
-        elif reasons is not None and job in reasons:
-            unplaced.append(reasons[job])
         else:
             unplaced.append(Unplaced.model_construct(job=problem.job_ids[job], reason="outvoted", detail=""))
     policy = problem.policy

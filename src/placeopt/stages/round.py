@@ -9,7 +9,7 @@ from typing import Literal
 
 from placeopt.check import violations
 from placeopt.errors import InternalFault
-from placeopt.model import Instance
+from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State
 from placeopt.stages.draft import draft_plan
@@ -63,9 +63,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Best:
-    """The best checked allocation and its objective."""
+    """The best checked allocation, the draft of a plan that the referee has read, and the objective."""
 
     allocation: Allocation
+    draft: Plan
     value: int
     cost: int
 
@@ -146,7 +147,8 @@ class Round:
         if self.best is not None and (gain, -price) <= (self.best.value, -self.best.cost):
             return None
         before = time.monotonic()
-        found = violations(self.instance, draft_plan(self.instance, self.problem, allocation))
+        draft = draft_plan(self.instance, self.problem, allocation)
+        found = violations(self.instance, draft)
         self.check_s += time.monotonic() - before
         if found:
             return f"{found[0].rule}: {found[0].message}"
@@ -154,7 +156,7 @@ class Round:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self.value_bound}")
         if self.best is not None and gain > self.best.value:
             self.cost_bound = None  # it held at the former value
-        self.best = Best(allocation, gain, price)
+        self.best = Best(allocation, draft, gain, price)
         return None
 
     def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = ()) -> None:
