@@ -25,6 +25,8 @@ from placeopt.stages.bound import run_bound
 from placeopt.stages.draft import draft_plan
 from placeopt.stages.exact import run_exact
 from placeopt.stages.heuristic import run_heuristic
+from placeopt.stages.previous import run_previous
+from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
 from placeopt.stages.round import Limits, Progress, Round, relative_gap
 from placeopt.terms.objective import Weighted, most_milli
@@ -136,9 +138,13 @@ class Engine:
         return plan
 
     def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
-        del previous
-        run_heuristic(round_, method.score, method.order or round_.problem.policy.order, strict=method.strict)
+        order = method.order or round_.problem.policy.order
+        run_heuristic(round_, method.score, order, strict=method.strict)
         round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
+        if previous is not None and not method.strict and not round_.stopped():
+            run_previous(round_, previous, method.score, order)
+        if not round_.stopped():
+            run_ranks(round_)
 
         def solve(
             solver: str,
@@ -161,7 +167,10 @@ class Engine:
         for formulation, solver in method.exact:
             if round_.proven or round_.within_gap or round_.stopped():
                 break
+            before = round_.best
             run_exact(round_, solve, formulation, solver)
+            if round_.best is not before and not round_.stopped():
+                run_ranks(round_)
 
     def _finish(self, round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float) -> Plan:
         best = round_.best
@@ -246,7 +255,8 @@ def solve(
         One thread, stages stop on work instead of time, timings null: the same input gives the same plan, byte for
         byte, as long as no stage's ``limit`` is ``time``.
     previous
-        A plan of an earlier round; a hint, never more: ``instance.running`` is the truth.
+        A plan of an earlier round. What of it still fits, filled up by greedy, is a candidate like any other; it is
+        never more than that: ``instance.running`` is the truth.
     cancel
         Set it from another thread to stop with the best plan so far, limit ``user``.
     on_progress

@@ -33,6 +33,7 @@ def greedy(
     deadline: float = float("inf"),
     cancelled: Callable[[], bool] | None = None,
     stop_at_first_failure: bool = False,
+    start: Allocation | None = None,
 ) -> GreedyResult:
     """
     Place the jobs of ``order`` one after the other, each in its most valuable option that fits.
@@ -49,17 +50,23 @@ def greedy(
         Asked now and then; true ends the pass like the deadline.
     stop_at_first_failure
         Whether the queue blocks behind a job that does not fit (strict first come, first served).
+    start
+        Where jobs are already; they stay. Only the running jobs, if left out.
 
     Notes
     -----
     Jobs are independent of each other, so a class that failed once is not tried again: room only shrinks.
     """
     state = State(problem)
+    if start is not None:
+        state.load(start)
     candidates = Candidates(state, SCORES[score](problem))
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
         if position % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
+        if state.placements[job] is not None:
+            continue
         k = int(problem.job_class[job])
         placement = None if k in hopeless else place(candidates, job)
         if placement is None:
