@@ -21,7 +21,7 @@ MAX_COLUMNS = 20_000
 MAX_PRODUCT = 400_000
 """Waiting jobs x GPUs up to which a formulation is built to be counted."""
 
-WORK_PER_SECOND = 0.5
+WORK_PER_SECOND = 0.1
 """Deterministic work asked for per second of the time limit, so that work, not the clock, ends the stage."""
 
 

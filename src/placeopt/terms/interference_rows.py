@@ -18,39 +18,33 @@ Where = tuple[int, int]
 class Presence:
     """For every job with a profile: a column, or the constant 1 of a running job: whether it is in a domain."""
 
-    def __init__(self, builder: ModelBuilder, variables: Variables) -> None:
-        self._builder = builder
-        self._v = variables
+    def __init__(self, builder: ModelBuilder, variables: Variables, levels: IntArray) -> None:
+        """Add a column for every waiting unit and every domain of ``levels`` that it can reach, and the rows."""
         problem = variables.problem
+        self._v = variables
+        self._levels = [int(level) for level in levels]
         self._domain_of_gpu = (
             np.arange(problem.num_gpus),
             problem.gpu_switch,
             problem.gpu_socket,
             problem.gpu_node,
         )
-        self._columns: dict[tuple[int, Where], int] = {}
-        self._grants: dict[int, dict[Where, list[int]]] = {}
-        for unit, jobs in enumerate(variables.unit_jobs):
-            if problem.class_profile[problem.job_class[jobs[0]]] >= 0:
-                self._grants[unit] = {}
-        grant_unit = variables.start_unit[variables.grant_start]
-        for q, unit in enumerate(grant_unit.tolist()):
-            if unit in self._grants:
-                gpus = variables.cell_gpus[variables.grant_cell[q]]
-                for where in self._around(gpus[0]):
-                    if where[0] == 0 and len(gpus) > 1:
-                        continue  # GPUs of such a cell go whole: nobody meets on one
-                    self._grants[unit].setdefault(where, []).append(q)
+        self._columns: dict[int, dict[Where, int]] = {
+            unit: {}
+            for unit, jobs in enumerate(variables.unit_jobs)
+            if problem.class_profile[problem.job_class[jobs[0]]] >= 0
+        }
         self._running: dict[int, set[Where]] = {
             job: {where for gpu in placement.gpus for where in self._around(gpu)}
             for job, placement in enumerate(variables.state.placements)
             if placement is not None and placement.gpus and problem.class_profile[problem.job_class[job]] >= 0
         }
+        self._add_columns(builder)
 
     @property
     def units(self) -> list[int]:
         """Waiting units (of one job each) with a profile."""
-        return list(self._grants)
+        return list(self._columns)
 
     @property
     def running(self) -> list[int]:
@@ -65,36 +59,79 @@ class Presence:
         """Profile of a job."""
         return int(self._v.problem.class_profile[self._v.problem.job_class[job]])
 
-    def meetings(self, unit: int, other: int, *, running: bool) -> Iterator[tuple[int, IntArray]]:
+    def meetings(self, unit: int, other: int, *, running: bool) -> Iterator[tuple[int, list[int]]]:
         """Yield (level, columns that are all 1 where the two meet) for every domain that both can be in."""
-        mine = self._grants[unit]
+        mine = self._columns[unit]
         if running:
             for where in self._running[other]:
                 if where in mine:
-                    yield where[0], np.array([self._column(unit, where)], dtype=np.int64)
+                    yield where[0], [mine[where]]
             return
-        theirs = self._grants[other]
-        for where in mine:
+        theirs = self._columns[other]
+        for where, column in mine.items():
             if where in theirs:
-                pair = [self._column(unit, where), self._column(other, where)]
-                yield where[0], np.array(pair, dtype=np.int64)
+                yield where[0], [column, theirs[where]]
 
     def _around(self, gpu: int) -> Iterator[Where]:
-        for level, domain in enumerate(self._domain_of_gpu):
-            if domain[gpu] >= 0:
-                yield level, int(domain[gpu])
+        for level in self._levels:
+            domain = int(self._domain_of_gpu[level][gpu])
+            if domain >= 0:
+                yield level, domain
 
-    def _column(self, unit: int, where: Where) -> int:
-        key = (unit, where)
-        if key not in self._columns:
-            v, grants = self._v, self._grants[unit][where]
-            column = int(self._builder.add_variables(0, 1, count=1)[0])
-            option = v.grant_option[grants]
-            most = int((v.problem.options.workers * v.problem.options.gpus)[option].max())
-            ones = np.ones(len(grants), dtype=np.int64)
-            self._builder.add_row(np.append(v.grant[grants], column), np.append(ones, -most), NO_LOWER, 0)
-            self._columns[key] = column
-        return self._columns[key]
+    def _add_columns(self, builder: ModelBuilder) -> None:
+        """A column is 1 where any grant of the unit lies in the domain."""
+        v, options = self._v, self._v.problem.options
+        rows = Rows()
+        most: list[int] = []
+        entries: list[tuple[int, int]] = []  # (column counted from the first, grant)
+        number: dict[tuple[int, Where], int] = {}
+        for q, unit in enumerate(v.start_unit[v.grant_start].tolist()):
+            if unit not in self._columns:
+                continue
+            gpus, option = v.cell_gpus[v.grant_cell[q]], v.grant_option[q]
+            for where in self._around(gpus[0]):
+                if where[0] == 0 and len(gpus) > 1:
+                    continue  # GPUs of such a cell go whole: nobody meets on one
+                c = number.setdefault((unit, where), len(most))
+                if c == len(most):
+                    most.append(0)
+                most[c] = max(most[c], int(options.workers[option] * options.gpus[option]))
+                entries.append((c, q))
+        columns = builder.add_variables(0, 1, count=len(most))
+        for (unit, where), c in number.items():
+            self._columns[unit][where] = int(columns[c])
+        by_column: list[list[int]] = [[] for _ in most]
+        for c, q in entries:
+            by_column[c].append(int(v.grant[q]))
+        for c, grants in enumerate(by_column):
+            rows.add([*grants, int(columns[c])], [*[1] * len(grants), -most[c]], NO_LOWER, 0)
+        rows.add_to(builder)
+
+
+class Rows:
+    """Rows collected one by one and added to a model at once, which is what the builder is fast at."""
+
+    def __init__(self) -> None:
+        self._columns: list[int] = []
+        self._coefficients: list[int] = []
+        self._lengths: list[int] = []
+        self._lower: list[int] = []
+        self._upper: list[int] = []
+
+    def add(self, columns: list[int], coefficients: list[int], lower: int, upper: int) -> None:
+        """Add ``lower <= coefficients . columns <= upper``."""
+        self._columns.extend(columns)
+        self._coefficients.extend(coefficients)
+        self._lengths.append(len(columns))
+        self._lower.append(lower)
+        self._upper.append(upper)
+
+    def add_to(self, builder: ModelBuilder) -> None:
+        """Hand everything over."""
+        row = np.repeat(np.arange(len(self._lengths)), self._lengths)
+        columns, coefficients = np.array(self._columns, dtype=np.int64), np.array(self._coefficients, dtype=np.int64)
+        lower, upper = np.array(self._lower, dtype=np.int64), np.array(self._upper, dtype=np.int64)
+        builder.add_rows(row, columns, coefficients, lower, upper)
 
 
 def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) -> Expression:
@@ -104,52 +141,48 @@ def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) ->
     Excesses do not fall towards closer domains (the caller has seen to that), so the pair's cost is the largest over
     all domains that they share: one column a pair, one row a domain.
     """
-    presence = Presence(builder, variables)
+    presence = Presence(builder, variables, _levels(slowdown))
     both = slowdown + slowdown.transpose(0, 2, 1)
-    columns: list[int] = []
+    pairs: list[tuple[IntArray, list[tuple[int, list[int]]]]] = []  # (excess by level, meetings)
     for i, unit in enumerate(presence.units):
         p = presence.profile(unit)
-        for other in presence.units[i + 1 :]:
-            columns.extend(
-                _at_least(builder, presence, unit, other, both[:, p, presence.profile(other)], running=False)
-            )
-        for job in presence.running:
-            excess = both[:, p, presence.profile_of_job(job)]
-            columns.extend(_at_least(builder, presence, unit, job, excess, running=True))
-    return np.array(columns, dtype=np.int64), np.ones(len(columns), dtype=np.int64), 0
+        others = [(u, presence.profile(u), False) for u in presence.units[i + 1 :]]
+        others += [(job, presence.profile_of_job(job), True) for job in presence.running]
+        for other, q, running in others:
+            excess = both[:, p, q]
+            met = [m for m in presence.meetings(unit, other, running=running) if excess[m[0]]] if excess.any() else []
+            if met:
+                pairs.append((excess, met))
+    highest = np.array([excess.max() for excess, _ in pairs], dtype=np.int64)
+    columns = builder.add_variables(np.zeros(len(pairs), dtype=np.int64), highest)
+    rows = Rows()
+    for column, (excess, met) in zip(columns.tolist(), pairs, strict=True):
+        for level, meeting in met:
+            _meet_row(rows, column, meeting, int(excess[level]))
+    rows.add_to(builder)
+    return columns, np.ones(len(columns), dtype=np.int64), 0
 
 
-def _at_least(
-    builder: ModelBuilder, presence: Presence, unit: int, other: int, excess: IntArray, *, running: bool
-) -> list[int]:
-    """Return one column that is at least the excess at every domain where the two meet; none where nothing can be."""
-    if not excess.any():
-        return []
-    found = [(level, columns) for level, columns in presence.meetings(unit, other, running=running) if excess[level]]
-    if not found:
-        return []
-    column = int(builder.add_variables(0, int(excess.max()), count=1)[0])
-    for level, meeting in found:
-        _meet_row(builder, column, meeting, int(excess[level]))
-    return [column]
+def _levels(slowdown: IntArray) -> IntArray:
+    """Levels at which any excess is stated."""
+    return np.flatnonzero(slowdown.any(axis=(1, 2)))
 
 
-def _meet_row(builder: ModelBuilder, column: int, meeting: IntArray, excess: int) -> None:
+def _meet_row(rows: Rows, column: int, meeting: list[int], excess: int) -> None:
     """Add column >= excess x (sum of meeting - (number of them - 1))."""
-    coefficients = np.append(np.full(len(meeting), -excess, dtype=np.int64), 1)
-    builder.add_row(np.append(meeting, column), coefficients, -excess * (len(meeting) - 1), NO_UPPER)
+    rows.add([*meeting, column], [*[-excess] * len(meeting), 1], -excess * (len(meeting) - 1), NO_UPPER)
 
 
 def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base: dict[int, int]) -> Expression:
     """Sum over jobs of the largest excess by any co-runner; ``base`` has that of running jobs among themselves."""
-    presence = Presence(builder, variables)
+    presence = Presence(builder, variables, _levels(slowdown))
     high = int(slowdown.max(initial=0))
-    of_unit = {
-        u: int(c) for u, c in zip(presence.units, builder.add_variables(0, high, len(presence.units)), strict=True)
-    }
+    added = builder.add_variables(0, high, count=len(presence.units))
+    of_unit = dict(zip(presence.units, added.tolist(), strict=True))
     least = np.array([base.get(job, 0) for job in presence.running], dtype=np.int64)
-    added = builder.add_variables(least, np.maximum(least, high), len(least))
-    of_running = {job: int(c) for job, c in zip(presence.running, added, strict=True)}
+    added = builder.add_variables(least, np.maximum(least, high))
+    of_running = dict(zip(presence.running, added.tolist(), strict=True))
+    rows = Rows()
     for i, unit in enumerate(presence.units):
         p = presence.profile(unit)
         others = [(u, presence.profile(u), of_unit[u], False) for u in presence.units[i + 1 :]]
@@ -157,9 +190,10 @@ def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base:
         for other, q, column, running in others:
             for level, meeting in presence.meetings(unit, other, running=running):
                 if slowdown[level, p, q]:
-                    _meet_row(builder, of_unit[unit], meeting, int(slowdown[level, p, q]))
+                    _meet_row(rows, of_unit[unit], meeting, int(slowdown[level, p, q]))
                 if slowdown[level, q, p]:
-                    _meet_row(builder, column, meeting, int(slowdown[level, q, p]))
+                    _meet_row(rows, column, meeting, int(slowdown[level, q, p]))
+    rows.add_to(builder)
     columns = np.array([*of_unit.values(), *of_running.values()], dtype=np.int64)
     return columns, np.ones(len(columns), dtype=np.int64), 0
 
