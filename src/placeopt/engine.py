@@ -164,7 +164,8 @@ class Engine:
 
         if method.bound and not round_.stopped():
             run_bound(round_, solve)
-        for formulation, solver in method.exact:
+        exact = method.exact if not round_.limits.deterministic or method.repeatable is None else method.repeatable
+        for formulation, solver in exact:
             if round_.proven or round_.within_gap or round_.stopped():
                 break
             before = round_.best

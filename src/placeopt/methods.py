@@ -11,7 +11,8 @@ class Method:
     A recipe of stages.
 
     ``order`` None takes the policy's. ``strict`` blocks the queue behind the first job that does not fit. ``exact``
-    lists (formulation, solver) pairs, tried in turn until the round is proven.
+    lists (formulation, solver) pairs, tried in turn until the round is proven; ``repeatable`` replaces them in
+    deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's work stands still at the root.
     """
 
     score: str = "stranding"
@@ -19,6 +20,7 @@ class Method:
     strict: bool = False
     bound: bool = True
     exact: tuple[tuple[str, str], ...] = ()
+    repeatable: tuple[tuple[str, str], ...] | None = None
 
     @property
     def needs_solver(self) -> bool:
@@ -27,7 +29,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "auto": Method(exact=(("counts", "highs"),)),
+    "auto": Method(exact=(("counts", "highs"),), repeatable=(("counts", "cpsat"),)),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
     "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),
