@@ -1,0 +1,193 @@
+"""What a job asks for, taken apart: one record an option, and groups of constraints that can be dropped from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from placeopt.model import Job, Option, Split
+from placeopt.problem import RESOURCES, Problem
+
+BARRIERS = ("drained", "taints", "nodes_allowed", "node_selector")
+RESOURCE_GROUPS = ("cpu", "memory", "memory_bandwidth", "pcie_bandwidth")
+"""Groups of the resources of a node, in the order of ``placeopt.problem.RESOURCES``."""
+
+DROP_ORDER = (
+    "utility",
+    "queue",
+    *BARRIERS,
+    "memory_bandwidth",
+    "pcie_bandwidth",
+    "network_bandwidth",
+    "jobs_per_gpu",
+    "gpu_memory",
+    "gpu_model",
+    "memory",
+    "cpu",
+    "gpu_share",
+    "workers_per_node",
+    "single_node",
+    "split",
+    "gang",
+    "gpu_count",
+)
+"""
+Groups in the order in which a conflict tries to do without them. Of several irreducible sets the one stays that is made
+of the last ones: what a job is, rather than what happens to be said about it.
+"""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """
+    One option of a job: any number of workers from ``fewest`` to ``most``, each with these demands.
+
+    An edit of the job's record is an edit of this. A split with a stated number of workers means: equally many in each
+    of its domains; so it also says what a smaller gang would have to do.
+    """
+
+    option: str
+    value: int
+    value_per_extra_worker: int
+    fewest: int
+    most: int
+    gpus: int
+    milli: int
+    gpu_models: tuple[str, ...]
+    gpu_memory_mib: int
+    demand: tuple[int, ...]  # (R,) of one worker
+    network_mbps: int
+    link_part: int
+    """0: its traffic uses the part of a link that GPU jobs may use, 1: that of CPU jobs."""
+    single_node: bool
+    workers_per_node: int | None
+    splits: tuple[Split, ...]
+    barriers: tuple[str, ...] = ()
+    """Which of `BARRIERS` may keep it off nodes."""
+    queue: int = -1
+    jobs_per_gpu: int | None = None
+    useful: bool = True
+    """False where its utility is below the job's minimum: it may not run anywhere."""
+
+    def worth(self, workers: int) -> int:
+        """Value with that many workers; a gang made smaller keeps its value."""
+        return self.value + max(0, workers - self.fewest) * self.value_per_extra_worker
+
+    def groups(self) -> tuple[str, ...]:
+        """Return the groups of constraints that it has; those of ``split`` by level, as ``split:rack``."""
+        asks = {
+            "utility": not self.useful,
+            "queue": self.queue >= 0,
+            **{barrier: barrier in self.barriers for barrier in BARRIERS},
+            **{group: amount > 0 for group, amount in zip(RESOURCE_GROUPS, self.demand, strict=True)},
+            "network_bandwidth": self.network_mbps > 0 and self.most > 1,
+            "jobs_per_gpu": self.jobs_per_gpu is not None and self.gpus > 0,
+            "gpu_memory": self.gpu_memory_mib > 0 and self.gpus > 0,
+            "gpu_model": bool(self.gpu_models) and self.gpus > 0,
+            "gpu_share": self.gpus == 1 and self.milli > 1,
+            "workers_per_node": self.workers_per_node is not None and self.workers_per_node < self.most,
+            "single_node": self.single_node and self.most > 1,
+            "gang": self.fewest > 1,
+            "gpu_count": self.gpus > 0,
+        }
+        levels = tuple(dict.fromkeys(f"split:{split.level}" for split in self.splits))
+        return tuple(
+            one for group in DROP_ORDER for one in (levels if group == "split" else (group,) if asks[group] else ())
+        )
+
+    def without(self, group: str) -> Ask:
+        """
+        Return what is asked once a group is dropped: never more, and possible as a job's record of its own.
+
+        ``gpu_count``: no GPUs at all; ``gpu_share``: 1/1000 of the GPU; ``gang``: any smaller number of workers.
+        """
+        if group.startswith("split:"):
+            level = group.removeprefix("split:")
+            return replace(self, splits=tuple(split for split in self.splits if split.level != level))
+        if group in BARRIERS:
+            return replace(self, barriers=tuple(barrier for barrier in self.barriers if barrier != group))
+        if group in RESOURCE_GROUPS:
+            dropped = RESOURCE_GROUPS.index(group)
+            return replace(self, demand=tuple(0 if r == dropped else a for r, a in enumerate(self.demand)))
+        if group == "gang":
+            return replace(self, fewest=1)
+        if group == "gpu_count":
+            return replace(self, gpus=0, milli=1000, gpu_memory_mib=0, gpu_models=())
+        if group == "gpu_share":
+            return replace(self, milli=1) if self.gpus == 1 else self
+        if group == "gpu_model":
+            return replace(self, gpu_models=())
+        if group == "gpu_memory":
+            return replace(self, gpu_memory_mib=0)
+        if group == "jobs_per_gpu":
+            return replace(self, jobs_per_gpu=None)
+        if group == "network_bandwidth":
+            return replace(self, network_mbps=0)
+        if group == "workers_per_node":
+            return replace(self, workers_per_node=None)
+        if group == "single_node":
+            return replace(self, single_node=False)
+        if group == "queue":
+            return replace(self, queue=-1)
+        return replace(self, useful=True)
+
+    def resized(self, workers: int) -> Ask:
+        """Return the same as a gang of that many workers."""
+        return replace(self, fewest=workers, most=workers)
+
+    def resized_from(self, workers: int) -> Ask:
+        """Return the same with exactly that many workers, as valuable as it is with them."""
+        return replace(self.resized(workers), value=self.worth(workers), value_per_extra_worker=0)
+
+    def spread_over(self, level: str, domains: int) -> Ask:
+        """Return the same with another number of domains of ``level``."""
+        splits = tuple(
+            Split(level=level, domains=domains, workers=None if split.workers is None else max(1, self.most // domains))
+            if split.level == level
+            else split
+            for split in self.splits
+        )
+        return replace(self, splits=splits)
+
+
+def asks_of(problem: Problem, job: Job) -> tuple[Ask, ...]:
+    """Return what the options of ``job`` ask for, the most valuable first."""
+    queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
+    queue = queues.get(job.queue, -1) if job.queue is not None else -1
+    asks = [_ask(problem, job, option, queue) for option in job.options]
+    return tuple(sorted(asks, key=lambda ask: -ask.worth(ask.most)))
+
+
+def _ask(problem: Problem, job: Job, option: Option, queue: int) -> Ask:
+    demand, utility, least = option.demand, option.utility_thousandths, job.utility_min_thousandths
+    return Ask(
+        option=option.id,
+        value=option.value,
+        value_per_extra_worker=option.value_per_extra_worker,
+        fewest=option.workers if option.workers_min is None else option.workers_min,
+        most=option.workers,
+        gpus=demand.gpus,
+        milli=demand.gpu_milli,
+        gpu_models=demand.gpu_models,
+        gpu_memory_mib=demand.gpu_memory_mib,
+        demand=tuple(int(getattr(demand, name)) for name in RESOURCES),
+        network_mbps=demand.network_bandwidth_mbps,
+        link_part=0 if demand.gpus else 1,
+        single_node=option.single_node,
+        workers_per_node=option.workers_per_node_max,
+        splits=option.splits,
+        barriers=_barriers(problem, job),
+        queue=queue,
+        jobs_per_gpu=problem.jobs_per_gpu,
+        useful=utility is None or least is None or utility >= least,
+    )
+
+
+def _barriers(problem: Problem, job: Job) -> tuple[str, ...]:
+    nodes = problem.instance.cluster.nodes
+    stand = {
+        "drained": any(node.drained for node in nodes),
+        "taints": any(node.taints for node in nodes),
+        "nodes_allowed": job.nodes_allowed is not None,
+        "node_selector": bool(job.node_selector),
+    }
+    return tuple(barrier for barrier in BARRIERS if stand[barrier])

@@ -1,0 +1,121 @@
+"""The remedies of a waiting job, put together: each the least of its kind, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+
+from placeopt.explain.givers import busy_gpus
+from placeopt.explain.giving_up import least_given_up
+from placeopt.explain.question import Question
+from placeopt.explain.records import DomainsMin, FreedGpu, GpusToFree, Preempt, Remedies, WorkersMax
+from placeopt.explain.remedies import fewest_domains, first_level, most_workers
+from placeopt.explain.room import Room
+from placeopt.problem import State
+
+REMEDIES = ("workers_max", "domains_min", "level", "gpus_to_free", "preempt")
+
+
+def remedies(q: Question, state: State, room: Room) -> Remedies:
+    """
+    Return every remedy of the job beside ``state``, where it does not fit.
+
+    Those on the job's side come first: they need no solver.
+    """
+    none: dict[str, str] = {}
+    smaller = _workers_max(q, room, none)
+    wider = _domains_min(q, room, none)
+    level = q.within("level", lambda: first_level(room, q.asks, q.deadline))
+    if level is None:
+        none["level"] = "it does not fit into the whole cluster, however it lies"
+    preempt = _preempt(q, state, none)
+    gpus = _gpus_to_free(q, state, none)
+    return Remedies(
+        workers_max=smaller,
+        domains_min=wider,
+        level=level,
+        gpus_to_free=gpus,
+        preempt=preempt,
+        none={**none, **{part: why for part, why in q.open.items() if part in REMEDIES}},
+    )
+
+
+def _workers_max(q: Question, room: Room, none: dict[str, str]) -> WorkersMax | None:
+    if all(ask.fewest == 1 for ask in q.asks):
+        none["workers_max"] = "it needs only one worker"
+        return None
+    found = q.within("workers_max", lambda: most_workers(room, q.asks, q.deadline))
+    if found is None:
+        none["workers_max"] = "no smaller number of workers would fit"
+        return None
+    return WorkersMax(option=found.option, workers=found.workers, asked=found.asked)
+
+
+def _domains_min(q: Question, room: Room, none: dict[str, str]) -> tuple[DomainsMin, ...]:
+    levels = list(dict.fromkeys(split.level for ask in q.asks for split in ask.splits))
+    found = [q.within("domains_min", partial(fewest_domains, room, q.asks, level, q.deadline)) for level in levels]
+    if not any(found):
+        none["domains_min"] = f"no number of {' or '.join(levels)} domains would do" if levels else "it asks for none"
+    return tuple(
+        DomainsMin(option=one.option, level=one.level, domains=one.domains, asked=one.asked) for one in found if one
+    )
+
+
+def _gpus_to_free(q: Question, state: State, none: dict[str, str]) -> GpusToFree | None:
+    asks = [ask for ask in q.asks if ask.gpus]
+    if not asks:
+        none["gpus_to_free"] = "it asks for no GPU"
+        return None
+    givers = busy_gpus(q.case, state, asks)
+    found = q.within("gpus_to_free", lambda: least_given_up(givers, asks, q.solve, q.deadline))
+    if found is None:
+        none["gpus_to_free"] = "it would not fit with all of them free either"
+        return None
+    problem = q.case.problem
+    gpus = sorted(gpu for count, group in zip(found.given, givers.groups, strict=True) for gpu in group[:count])
+    freed = tuple(
+        FreedGpu(node=problem.node_ids[problem.gpu_node[gpu]], gpu=int(problem.topology.gpu_index[gpu])) for gpu in gpus
+    )
+    return GpusToFree(option=found.option, gpus=freed, proven=found.proven)
+
+
+def _preempt(q: Question, state: State, none: dict[str, str]) -> Preempt | None:
+    may = {running.job for running in q.instance.running if running.preemptible}
+    ids, changes = q.case.problem.job_ids, q.plan.policy.values.changes
+    jobs = [job for job in q.case.running if ids[job] in may and state.placements[job] is not None]
+    if not jobs:
+        none["preempt"] = "no running job is preemptible"
+        return None
+    values = [int(q.case.problem.options.value[q.case.running[job].option]) for job in jobs]
+    prices = [value + changes.preemption_price for value in values]
+    order = _last_first(q, jobs) if changes.last_submitted_first else []
+    found = q.within("preempt", lambda: q.cheapest(state, jobs, prices, order))
+    if found is None:
+        none["preempt"] = "it would not fit without all preemptible jobs either"
+        return None
+    givers, given = found
+    gone = q.rivals(givers, given, values)
+    return Preempt(
+        option=given.option,
+        jobs=gone,
+        price=sum(rival.value for rival in gone) + len(gone) * changes.preemption_price,
+        allowed=len(gone) <= changes.preemptions_max,
+        proven=given.proven,
+    )
+
+
+def _last_first(q: Question, jobs: Sequence[int]) -> list[tuple[int, int]]:
+    """Pairs of positions in ``jobs``: the first may only stop if the second does, the next later of its queue."""
+    record = {job.id: job for job in q.instance.jobs}
+    arrivals: dict[str | None, dict[int, list[int]]] = {}
+    for position, job in enumerate(jobs):
+        member = record[q.case.problem.job_ids[job]]
+        arrivals.setdefault(member.queue, {}).setdefault(member.arrival_ms, []).append(position)
+    return [
+        (one, other)
+        for of_queue in arrivals.values()
+        for earlier, later in pairwise(sorted(of_queue))
+        for one in of_queue[earlier]
+        for other in of_queue[later]
+    ]

@@ -1,0 +1,158 @@
+"""What a placed job costs, term by term, and the best other place for it while all others stay where they are."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+
+import numpy as np
+
+from placeopt.errors import OutOfTime, SolverFault, Unsupported
+from placeopt.explain.records import Alternative, Spot, TermShare
+from placeopt.explain.states import Case
+from placeopt.formulations import add_counts, decode
+from placeopt.linear import NO_UPPER, ModelBuilder
+from placeopt.model import Plan
+from placeopt.problem import Move, Placement, State
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.stages.exact import MAX_COLUMNS
+from placeopt.stages.solving import Solve
+from placeopt.terms.objective import COSTS, Weighted, cost, cost_expression, value_expression
+from placeopt.terms.rules import fits
+from placeopt.terms.variables import Variables
+
+MAX_BUNDLES = 4_000_000
+"""Option rows x nodes up to which a model is built to be counted."""
+
+
+def weights_of(plan: Plan) -> tuple[Weighted, ...]:
+    """Return the costs that count, weighted as in the whole round: by what the plan states."""
+    return tuple(
+        Weighted(cost, plan.costs[cost.name].weight, plan.costs[cost.name].worst)
+        for cost in COSTS
+        if cost.name in plan.costs
+    )
+
+
+def spot_of(case: Case, others: State, placement: Placement, weighted: tuple[Weighted, ...]) -> Spot:
+    """Return what the job is worth at ``placement`` beside ``others``, and what it adds to every term there."""
+    problem, move = case.problem, Move(case.number, placement)
+    terms = []
+    for w in weighted:
+        raw = w.cost.delta(others, move)
+        terms.append(TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw))
+    return Spot(
+        option=problem.options.name[placement.option],
+        nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(placement.nodes).items())},
+        value=int(problem.options.value[placement.option]),
+        cost=sum(term.cost for term in terms),
+        terms=tuple(terms),
+    )
+
+
+def alternative(
+    case: Case,
+    others: State,
+    now: Placement,
+    weighted: tuple[Weighted, ...],
+    solve: Solve,
+    deadline: float,
+    *,
+    elsewhere: bool,
+) -> Alternative:
+    """
+    Solve the round of this one job exactly: the most value, then the least cost.
+
+    Parameters
+    ----------
+    others
+        All other jobs, fixed.
+    now
+        Where the job is.
+    elsewhere
+        Whether at least one worker must be on a node that the job does not use now.
+
+    Returns
+    -------
+    Alternative
+        With ``proven`` false and the cause in ``detail`` if the solver did not finish or the model is too large.
+    """
+    problem = case.problem
+    if len(problem.options_of(case.number)) * problem.num_nodes > MAX_BUNDLES:
+        return Alternative(spot=None, proven=False, detail="too many options and nodes for an exact solve")
+    builder = ModelBuilder(deadline)
+    try:
+        placement, proven = _best(case, builder, others, now, weighted, solve, deadline, elsewhere=elsewhere)
+    except (OutOfTime, SolverFault, Unsupported) as error:
+        return Alternative(spot=None, proven=False, detail=str(error))
+    if placement is None:
+        return Alternative(spot=None, proven=proven, detail="it fits nowhere else" if elsewhere else "it fits nowhere")
+    here, there = spot_of(case, others, now, weighted), spot_of(case, others, placement, weighted)
+    return Alternative(spot=there, gain_value=there.value - here.value, gain_cost=here.cost - there.cost, proven=proven)
+
+
+def _best(
+    case: Case,
+    builder: ModelBuilder,
+    others: State,
+    now: Placement,
+    weighted: tuple[Weighted, ...],
+    solve: Solve,
+    deadline: float,
+    *,
+    elsewhere: bool,
+) -> tuple[Placement | None, bool]:
+    v = add_counts(builder, others, [w.cost for w in weighted])
+    mine = np.array([case.number in v.unit_jobs[u] for u in v.start_unit], dtype=bool)
+    if not mine.any():
+        return None, True
+    builder.add_row(v.start[mine], 1, 1, 1)
+    if not mine.all():
+        builder.add_row(v.start[~mine], 1, 0, 0)
+    if elsewhere:
+        away = ~np.isin(v.bundle_node, sorted(set(now.nodes))) & mine[v.bundle_start]
+        if not away.any():
+            return None, True
+        builder.add_row(v.bundle[away], 1, 1, NO_UPPER)
+    columns, coefficients, constant = value_expression(v)
+    builder.set_objective(columns, coefficients, "max", constant)
+    best = _solved(builder, solve, deadline)
+    if best is None:
+        return None, True
+    proven = best.status == "optimal"
+    if weighted and best.objective is not None:
+        builder.add_row(columns, coefficients, best.objective - constant, NO_UPPER)
+        columns, coefficients, constant = cost_expression(builder, v, weighted)
+        builder.set_objective(columns, coefficients, "min", constant)
+        best = _solved(builder, solve, deadline) or best
+    placement = _placement(case, v, best, others)
+    if weighted:
+        after = list(others.allocation())
+        after[case.number] = placement
+        proven = proven and best.bound == cost(case.problem, tuple(after), weighted)
+    return placement, proven
+
+
+def _solved(builder: ModelBuilder, solve: Solve, deadline: float) -> Solution | None:
+    """Solve; None if two solvers agree that there is nothing."""
+    model = builder.build()
+    if model.num_variables > MAX_COLUMNS:
+        raise Unsupported(f"{model.num_variables} columns are too many for an exact solve")
+    for solver in ("highs", "cpsat"):
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise OutOfTime("no time left")
+        solution = solve(solver, model, SolveOptions(time_limit_s=left if math.isfinite(left) else 3600.0))
+        if solution.values is not None:
+            return solution
+        if solution.status != "infeasible":
+            raise OutOfTime(f"stopped before there was an answer: {solution.message or solution.limit}")
+    return None
+
+
+def _placement(case: Case, v: Variables, solution: Solution, others: State) -> Placement:
+    placement = decode(v, np.asarray(solution.values))[case.number]
+    if placement is None or not fits(others, case.number, placement):
+        raise SolverFault("what the solver returned is no place for the job")
+    return placement

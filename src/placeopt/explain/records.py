@@ -1,0 +1,157 @@
+"""The explanation of one job, as records: what ``explain`` returns, and what becomes JSON and text."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from placeopt.model.base import Id, Name, Record
+from placeopt.model.plan import UnplacedReason
+
+
+class Constraint(Record):
+    """One group of constraints: ``gpu_count``, ``gang``, ``split:rack``, ...; its name for people; what it asks."""
+
+    group: str
+    name: str
+    asks: str
+
+
+class Rival(Record):
+    """A job that holds room, and what it is worth there."""
+
+    job: Id
+    value: int
+
+
+class Outvoted(Record):
+    """
+    The jobs of the plan, cheapest together, without which the job fits; with fewer of them gone it does not.
+
+    ``value`` is theirs together, ``job_value`` what the job would be worth. If that is more, the plan can be improved.
+    """
+
+    jobs: tuple[Rival, ...]
+    value: int
+    job_value: int
+    proven: bool
+
+
+class WorkersMax(Record):
+    """The most workers that fit, where ``asked`` is the fewest that the option allows."""
+
+    option: Id
+    workers: int
+    asked: int
+
+
+class DomainsMin(Record):
+    """The fewest domains of ``level`` over which the job fits; it asks for exactly ``asked``."""
+
+    option: Id
+    level: Id
+    domains: int
+    asked: int
+
+
+class FreedGpu(Record):
+    """A GPU that would have to be freed."""
+
+    node: Id
+    gpu: int
+
+
+class GpusToFree(Record):
+    """The fewest GPUs that must be freed. A freed one gives back its share of what its holders take of the node."""
+
+    option: Id
+    gpus: tuple[FreedGpu, ...]
+    proven: bool
+
+
+class Preempt(Record):
+    """
+    The cheapest preemptible running jobs without which the job fits, by value and the policy's price.
+
+    ``allowed``: whether the policy lets a round preempt so many.
+    """
+
+    option: Id
+    jobs: tuple[Rival, ...]
+    price: int
+    allowed: bool
+    proven: bool
+
+
+class Remedies(Record):
+    """What would do, each by itself and the least of its kind. ``none`` says why a remedy is null."""
+
+    workers_max: WorkersMax | None = None
+    domains_min: tuple[DomainsMin, ...] = ()
+    level: Id | None = None
+    """The first of node, the network's levels and ``cluster`` of which one domain takes all workers."""
+    gpus_to_free: GpusToFree | None = None
+    preempt: Preempt | None = None
+    none: dict[str, str] = Field(default_factory=dict)
+
+
+class TermShare(Record):
+    """What the job adds to a term: the term would fall by ``raw`` if it left, the cost level by ``cost``."""
+
+    term: Name
+    raw: int
+    unit: Name
+    cost: int
+
+
+class Spot(Record):
+    """Somewhere that the job stands, or could: option, workers by node, value, and what it adds to the cost level."""
+
+    option: Id
+    nodes: dict[Id, int]
+    value: int
+    cost: int
+    terms: tuple[TermShare, ...] = ()
+
+
+class Alternative(Record):
+    """
+    The best place for a placed job while all others stay where they are.
+
+    ``spot`` is null if there is none. ``gain_value`` and ``gain_cost`` are what the plan would gain: value more and
+    cost less. ``proven``: that none is better.
+    """
+
+    spot: Spot | None
+    gain_value: int = 0
+    gain_cost: int = 0
+    proven: bool
+    detail: str = ""
+
+
+class Explanation(Record):
+    """
+    Why a job waits and what would help, or what its place costs and which other one is best.
+
+    ``beside``: whether conflict and remedies hold beside the running jobs alone, or beside the whole plan. ``proven``:
+    that every answer in it is proven; what could not be finished in time says so.
+    """
+
+    job: Id
+    status: Literal["waiting", "placed"]
+    reason: UnplacedReason | None = None
+    detail: str
+    plan_reason: UnplacedReason | None = None
+    """What the plan says."""
+    beside: Literal["running", "plan"] = "plan"
+    conflict: tuple[Constraint, ...] = ()
+    outvoted_by: Outvoted | None = None
+    remedies: Remedies = Remedies()
+    spot: Spot | None = None
+    best: Alternative | None = None
+    """The best of all places, the present one included."""
+    elsewhere: Alternative | None = None
+    """The best place with at least one worker on a node where it has none now."""
+    proven: bool
+    seconds: float

@@ -1,0 +1,104 @@
+"""What would do, on the job's side: fewer workers, other numbers of domains, one domain of a wider level. Exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from placeopt.explain.ask import Ask
+from placeopt.explain.fit import FOREVER, ceiling, fit, largest, sizes
+from placeopt.explain.layout import Layout
+from placeopt.explain.room import Room
+from placeopt.model import Split
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """The most workers that would fit, and in which option."""
+
+    option: str
+    workers: int
+    asked: int
+
+
+@dataclass(frozen=True)
+class Wider:
+    """The fewest domains of a level over which it would fit, all else as asked."""
+
+    option: str
+    level: str
+    domains: int
+    asked: int
+
+
+def most_workers(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> Smaller | None:
+    """
+    Return the largest gang below the fewest workers asked for that fits, of all options; None if no smaller one does.
+
+    A split that states its workers stays a split into as many equal parts.
+    """
+    best: Smaller | None = None
+    for ask in asks:
+        if ask.fewest > 1:
+            smaller = replace(ask, fewest=1, most=ask.fewest - 1)
+            workers = largest(room, smaller, deadline)
+            if workers is not None and (best is None or workers > best.workers):
+                best = Smaller(ask.option, workers, ask.fewest)
+    return best
+
+
+def fewest_domains(room: Room, asks: Sequence[Ask], level: str, deadline: float = FOREVER) -> Wider | None:
+    """Return the fewest domains of ``level`` over which it fits, of all options that split over it."""
+    best: Wider | None = None
+    for ask in asks:
+        asked = [split.domains for split in ask.splits if split.level == level]
+        if asked:
+            domains = _fewest(room, ask, level, deadline)
+            if domains is not None and (best is None or domains < best.domains):
+                best = Wider(ask.option, level, domains, asked[0])
+    return best
+
+
+def first_level(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> str | None:
+    """
+    Return the first of node, the levels of the network upwards, and ``cluster``, such that one domain of it holds all.
+
+    What the job says itself about single nodes and splits is set aside; its limit per node is kept.
+    """
+    free = [replace(ask, single_node=False, splits=()) for ask in asks]
+    if fit(room, free, deadline) is None:
+        return None
+    for level in levels_upward(room):
+        together = [replace(ask, splits=(Split(level=level, domains=1),)) for ask in free]
+        if fit(room, together, deadline) is not None:
+            return level
+    return "cluster"
+
+
+def levels_upward(room: Room) -> list[str]:
+    """``node`` and the levels of the network's domains, the lowest first."""
+    topology = room.problem.topology
+    height: dict[str, int] = {"node": -1}
+    above = [0] * len(topology.domain_parent)
+    for domain in range(len(above) - 1, -1, -1):  # parents stand first
+        level, parent = topology.domain_level[domain], int(topology.domain_parent[domain])
+        height[level] = max(height.get(level, 0), above[domain])
+        if parent >= 0:
+            above[parent] = max(above[parent], above[domain] + 1)
+    return sorted(height, key=lambda level: (height[level], level))
+
+
+def _fewest(room: Room, ask: Ask, level: str, deadline: float) -> int | None:
+    per_node = room.workers(ask)
+    there = room.domains(level)
+    most = len({int(domain) for domain in there[per_node > 0] if domain >= 0})
+    if any(split.level == level and split.workers is not None for split in ask.splits):
+        counts = (d for d in range(1, min(most, ask.most) + 1) if ask.most % d == 0)
+        return next((d for d in counts if fit(room, [ask.spread_over(level, d)], deadline) is not None), None)
+    best: int | None = None
+    for workers in sizes(ask.spread_over(level, 1), ceiling(room, ask, per_node)):
+        layout = Layout(room, ask, workers, per_node, most_domains={level: most}, deadline=deadline)
+        found = layout.domains_possible(level)
+        if found and (best is None or found[0] < best):
+            best = found[0]
+    return best

@@ -1,0 +1,70 @@
+"""The round seen from one waiting or placed job: its own records, and who else holds what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placeopt.check import violations
+from placeopt.errors import BadInput
+from placeopt.model import Instance, Job, Plan
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem.compile import running_placement
+
+
+@dataclass(frozen=True)
+class Case:
+    """
+    The job in question beside the jobs that hold something: those that run, and those that the plan placed.
+
+    Other waiting jobs are not there at all. ``problem`` has no running jobs of its own: states are made by hand.
+    """
+
+    job: Job
+    number: int
+    """Of the job in ``problem``."""
+    problem: Problem
+    running: dict[int, Placement]
+    placed: dict[int, Placement]
+
+    def beside_running(self) -> State:
+        """Return the state before the round: the running jobs alone, without this one."""
+        return _state(self.problem, self.running, self.number)
+
+    def beside_plan(self) -> State:
+        """Return the state after the round, without this job."""
+        return _state(self.problem, self.placed, self.number)
+
+
+def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
+    """
+    Compile what an explanation of ``job_id`` needs.
+
+    Raises
+    ------
+    BadInput
+        If there is no such job, or the plan is not of this round or breaks its rules.
+    """
+    jobs = {job.id: job for job in instance.jobs}
+    if job_id not in jobs:
+        raise BadInput(f"job: no job {job_id!r} in {instance.name!r}")
+    if broken := violations(instance, plan):
+        raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
+    kept = {job_id, *(held.job for held in instance.running), *(held.job for held in plan.placements)}
+    held = tuple(job for job in instance.jobs if job.id in kept)
+    alone = instance.model_copy(update={"jobs": held, "running": ()})
+    problem = compile_problem(alone, plan.policy.values)
+    jobs_at = {job.id: j for j, job in enumerate(held)}
+    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    running, placed = (
+        {jobs_at[p.job]: running_placement(p, problem, jobs_at[p.job], nodes) for p in placements}
+        for placements in (instance.running, plan.placements)
+    )
+    return Case(jobs[job_id], jobs_at[job_id], problem, running, placed)
+
+
+def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:
+    state = State(problem)
+    for job, placement in held.items():
+        if job != without:
+            state.apply(Move(job, placement))
+    return state

@@ -1,0 +1,147 @@
+"""Why a waiting job waits: the reason, in a sentence, the conflict behind it, and the jobs that hold its room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from placeopt.errors import OutOfTime
+from placeopt.explain.ask import Ask
+from placeopt.explain.conflict import conflict
+from placeopt.explain.fit import Found, best_fit, fit
+from placeopt.explain.offers import REMEDIES, remedies
+from placeopt.explain.question import Question
+from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
+from placeopt.explain.room import Room, room_of
+from placeopt.explain.words import constraints, listed
+from placeopt.model.plan import Unplaced, UnplacedReason
+from placeopt.problem import State
+
+SHOWN = 4
+"""Jobs named in a sentence."""
+
+
+def explain_waiting(q: Question, seconds: Callable[[], float]) -> Explanation:
+    """
+    Explain why ``q.case.job`` waits.
+
+    The reasons are those of a plan, tried in the same order: the job fits beside the plan; its queue is full; it fits
+    beside the running jobs; it does not. Without time for that, the plan's own word is passed on, not proven.
+    """
+    job = q.case.job.id
+    said = next((unplaced for unplaced in q.plan.unplaced if unplaced.job == job), None)
+    try:
+        return _explain(q, said, seconds)
+    except OutOfTime:
+        return Explanation(
+            job=job,
+            status="waiting",
+            reason=None if said is None else said.reason,
+            detail=f"{'waits' if said is None else said.detail} (as the plan says; there was no time to verify it)",
+            plan_reason=None if said is None else said.reason,
+            remedies=Remedies(none=dict.fromkeys(REMEDIES, "not answered: no time left")),
+            proven=False,
+            seconds=seconds(),
+        )
+
+
+def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -> Explanation:
+    job, plan_reason = q.case.job, None if said is None else said.reason
+    after = q.case.beside_plan()
+    room = room_of(after, job)
+    found = best_fit(room, q.asks, q.deadline)
+    if found is not None:
+        reason, detail = _although_it_fits(q, found, said)
+        return Explanation(
+            job=job.id,
+            status="waiting",
+            reason=reason,
+            detail=detail,
+            plan_reason=plan_reason,
+            remedies=Remedies(none=dict.fromkeys(REMEDIES, "it fits as it is")),
+            proven=True,
+            seconds=seconds(),
+        )
+    before = q.case.beside_running()
+    room_before = room_of(before, job)
+    alone = fit(room_before, q.asks, q.deadline) is not None
+    reason = "policy" if _queue_is_full(room, q.asks) else "outvoted" if alone else "conflict"
+    state, room = (before, room_before) if reason == "conflict" else (after, room)
+    groups = q.within("conflict", lambda: conflict(room, q.asks, q.deadline)) or ()
+    held = constraints(groups, q.asks, job)
+    outvoted = q.within("outvoted_by", lambda: _outvoted(q, after)) if alone else None
+    offered = remedies(q, state, room)
+    solved = (outvoted, offered.gpus_to_free, offered.preempt)
+    return Explanation(
+        job=job.id,
+        status="waiting",
+        reason=reason,
+        detail=_detail(reason, held, outvoted),
+        plan_reason=plan_reason,
+        beside="running" if reason == "conflict" else "plan",
+        conflict=held,
+        outvoted_by=outvoted,
+        remedies=offered,
+        proven=not q.open and all(one is None or one.proven for one in solved),
+        seconds=seconds(),
+    )
+
+
+def _although_it_fits(q: Question, found: Found, said: Unplaced | None) -> tuple[UnplacedReason, str]:
+    nodes = [q.case.problem.node_ids[node] for node in found.nodes]
+    more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+    where = f"fits on node {nodes[0]!r}{more} beside the plan"
+    if not found.worth:
+        return "outvoted", f"{where}, but is worth nothing, so placing it would not raise the value"
+    if said is not None and said.reason in ("policy", "postponed"):
+        return said.reason, said.detail
+    limit = "" if q.plan.limit == "none" else f" (stopped by {q.plan.limit})"
+    return "not_reached", f"{where}; the search did not get to it{limit}"
+
+
+def _queue_is_full(room: Room, asks: Sequence[Ask]) -> bool:
+    """Whether utility or queue forbids each option, wherever it would run."""
+    return all(not ask.useful or room.queue_takes(ask) < ask.fewest for ask in asks)
+
+
+def _outvoted(q: Question, after: State) -> Outvoted | None:
+    """The placed jobs that hold its room; None if it would not fit without all of them (the plan moved others)."""
+    rivals = {job: p for job, p in q.case.placed.items() if job not in q.case.running and job != q.case.number}
+    values = [int(q.case.problem.options.value[p.option]) for p in rivals.values()]
+    found = q.cheapest(after, list(rivals), values)
+    if found is None:
+        return None
+    givers, given = found
+    gone = q.rivals(givers, given, values)
+    best = best_fit(givers.room(given.given), q.asks, q.deadline)
+    return Outvoted(
+        jobs=gone,
+        value=sum(rival.value for rival in gone),
+        job_value=0 if best is None else best.worth,
+        proven=given.proven,
+    )
+
+
+def _detail(reason: UnplacedReason, held: Sequence[Constraint], outvoted: Outvoted | None) -> str:
+    beside = "the running jobs" if reason == "conflict" else "the plan"
+    if outvoted is not None and reason == "outvoted":
+        return _vote(outvoted)
+    if not held:
+        return f"does not fit beside {beside}"
+    if len(held) == 1:
+        return f"does not fit beside {beside}: {held[0].name} forbids it"
+    return f"does not fit beside {beside}: {listed([one.name for one in held])} cannot hold together"
+
+
+def _vote(outvoted: Outvoted) -> str:
+    mine, theirs = outvoted.job_value, outvoted.value
+    jobs = [rival.job for rival in outvoted.jobs]
+    who = listed(jobs if len(jobs) <= SHOWN + 1 else [*jobs[:SHOWN], f"{len(jobs) - SHOWN} more"])
+    verb = "holds its room and is worth" if len(jobs) == 1 else "hold its room and are worth"
+    together = "" if len(jobs) == 1 else " together"
+    if theirs > mine:
+        verdict = f"more than its {mine:,}"
+    elif theirs == mine:
+        verdict = "as much as it"
+    else:
+        verdict = f"less than its {mine:,}: the plan can be improved"
+    return f"{who} {verb} {theirs:,}{together}, {verdict}"

@@ -1,0 +1,87 @@
+"""Groups of constraints in words: a name, and what they ask of the job at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from placeopt.explain.ask import Ask
+from placeopt.explain.records import Constraint
+from placeopt.model import Job
+
+NAMES = {
+    "utility": "utility",
+    "queue": "queue",
+    "drained": "drained nodes",
+    "taints": "taints",
+    "nodes_allowed": "nodes allowed",
+    "node_selector": "node selector",
+    "memory_bandwidth": "memory bandwidth",
+    "pcie_bandwidth": "PCIe bandwidth",
+    "network_bandwidth": "network bandwidth",
+    "jobs_per_gpu": "jobs per GPU",
+    "gpu_memory": "GPU memory",
+    "gpu_model": "GPU model",
+    "memory": "memory",
+    "cpu": "CPU",
+    "gpu_share": "GPU share",
+    "workers_per_node": "workers per node",
+    "single_node": "single node",
+    "gang": "gang",
+    "gpu_count": "GPU count",
+}
+
+
+def constraints(groups: Sequence[str], asks: Sequence[Ask], job: Job) -> tuple[Constraint, ...]:
+    """Put groups into words; options that ask differently are joined by "or"."""
+    out = []
+    for group in groups:
+        said = dict.fromkeys(_asks(group, ask, job) for ask in asks if group in ask.groups())
+        name = NAMES.get(group, group.removeprefix("split:"))
+        out.append(Constraint(group=group, name=name, asks=" or ".join(said)))
+    return tuple(out)
+
+
+def listed(words: Sequence[str]) -> str:
+    """Join words as in a sentence: "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _asks(group: str, ask: Ask, job: Job) -> str:
+    many = ask.most > 1
+    each = " a worker" if many else ""
+    cpu, memory, memory_bandwidth, pcie = ask.demand
+    texts = {
+        "utility": f"utility of at least {job.utility_min_thousandths}/1000",
+        "queue": f"quota of queue {job.queue!r}",
+        "drained": "no drained node",
+        "taints": f"no taint but {', '.join(job.tolerations)}" if job.tolerations else "no tainted node",
+        "nodes_allowed": f"one of {len(job.nodes_allowed or ())} nodes",
+        "node_selector": ", ".join(f"{label}={value}" for label, value in job.node_selector.items()),
+        "memory_bandwidth": f"{memory_bandwidth:,} MB/s{each}",
+        "pcie_bandwidth": f"{pcie:,} MB/s{each}",
+        "network_bandwidth": f"{ask.network_mbps:,} MB/s{each}",
+        "jobs_per_gpu": f"at most {_count(ask.jobs_per_gpu or 0, 'job')} on a GPU",
+        "gpu_memory": f"{ask.gpu_memory_mib:,} MiB of each GPU",
+        "gpu_model": " or ".join(ask.gpu_models),
+        "memory": f"{memory:,} MiB{each}",
+        "cpu": f"{cpu:,} millicores{each}",
+        "gpu_share": "whole GPUs" if ask.milli == 1000 else f"{ask.milli}/1000 of a GPU",
+        "workers_per_node": f"at most {ask.workers_per_node} on a node",
+        "single_node": f"all {ask.fewest} workers on one node",
+        "gang": f"all {ask.most} workers" if ask.fewest == ask.most else f"at least {ask.fewest} workers",
+        "gpu_count": f"{_count(ask.gpus, 'GPU')}{each}",
+    }
+    return texts[group] if group in texts else _split(group.removeprefix("split:"), ask)
+
+
+def _split(level: str, ask: Ask) -> str:
+    said = []
+    for split in ask.splits:
+        if split.level == level:
+            equal = "" if split.workers is None else f", {split.workers} workers in each"
+            said.append(f"in exactly {split.domains}{equal}")
+    return " and ".join(said)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

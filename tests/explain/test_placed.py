@@ -1,0 +1,110 @@
+"""A placed job: what it adds to each term, and where else it could be."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import instance, job, machine, node, option, plan_for
+from placeopt import Instance, Plan, Policy, solve
+from placeopt.audit import allocation_of
+from placeopt.explain import explain
+from placeopt.model import Communication, Domain
+from placeopt.model.policy import Weights
+from placeopt.problem import compile_problem
+from placeopt.terms.objective import weighted_costs
+
+TALK = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+
+
+def with_costs(round_: Instance, plan: Plan) -> Plan:
+    """State the costs as the engine would."""
+    from placeopt.model.plan import Cost
+
+    problem = compile_problem(round_, plan.policy.values)
+    allocation = allocation_of(plan, problem)
+    costs = {
+        w.cost.name: Cost(raw=w.cost.score(problem, allocation), weight=w.weight, worst=w.worst, unit=w.cost.unit)
+        for w in weighted_costs(problem)
+    }
+    return plan.model_copy(update={"costs": costs})
+
+
+def test_the_best_place_is_found() -> None:
+    """
+    Two workers that talk, one on each of two nodes, where both fit on either: together they cost less.
+
+    On a node two GPUs are 2 apart (an edge of weight 1 up to the machine for each), across nodes more. The job is
+    alone, so it pays the whole term.
+    """
+    talker = job("j", workers=2, communication=Communication(weight=3))
+    round_ = instance(2, [talker], policy=TALK)
+    plan = with_costs(round_, plan_for(round_, {"j": [("n0", [0]), ("n1", [0])]}))
+    found = explain(round_, plan, "j", isolation="thread")
+    assert found.status == "placed"
+    assert found.proven
+    assert found.spot is not None
+    assert [(term.term, term.raw) for term in found.spot.terms] == [("communication", plan.costs["communication"].raw)]
+    assert found.spot.nodes == {"n0": 1, "n1": 1}
+    assert found.best is not None
+    assert found.best.spot is not None
+    assert found.best.spot.nodes in ({"n0": 2}, {"n1": 2})
+    assert [term.raw for term in found.best.spot.terms] == [2 * 3]
+    assert found.best.gain_cost == found.spot.cost - found.best.spot.cost > 0
+    assert found.elsewhere is not None
+    assert found.elsewhere.detail == "it fits nowhere else"
+    assert found.detail == "could stand better while all others stay"
+
+
+def test_elsewhere_is_worse() -> None:
+    """It stands as well as it can; on the other node, in another rack, it would cost the same or more."""
+    domains = [Domain(id="r0"), Domain(id="r1")]
+    nodes = [node("n0", domain="r0"), node("n1", domain="r1")]
+    round_ = instance(nodes, [job("j", gpus=2, communication=Communication(weight=1))], domains=domains)
+    plan = solve(round_)
+    found = explain(round_, plan, "j", isolation="thread")
+    assert found.proven
+    assert found.detail == "stands as well as it can while all others stay"
+    assert found.best is not None
+    assert (found.best.gain_value, found.best.gain_cost) == (0, 0)
+    assert found.elsewhere is not None
+    assert found.elsewhere.spot is not None
+    assert found.spot is not None
+    assert found.elsewhere.spot.nodes.keys() != found.spot.nodes.keys()
+
+
+def test_a_better_option_gains_value() -> None:
+    """It runs in its lesser option although there is room for the greater."""
+    ways = (option("small", gpus=1, value=1), option("large", gpus=4, value=7))
+    round_ = instance(1, [job("j", options=ways)])
+    plan = with_costs(round_, plan_for(round_, {"j": [("n0", [0])]}))
+    found = explain(round_, plan, "j", isolation="thread")
+    assert found.best is not None
+    assert found.best.spot is not None
+    assert (found.best.spot.option, found.best.gain_value) == ("large", 6)
+
+
+def test_its_terms_are_what_the_plan_would_save() -> None:
+    """Two jobs: the plan's terms fall by what the explanation says when one of them leaves."""
+    jobs = [job(name, gpus=2, communication=Communication(weight=2)) for name in "ab"]
+    round_ = instance(1, jobs)
+    plan = solve(round_)
+    found = explain(round_, plan, "a", isolation="thread")
+    problem = compile_problem(round_, plan.policy.values)
+    both = list(allocation_of(plan, problem))
+    without = (None, both[1])
+    assert found.spot is not None
+    for term in found.spot.terms:
+        (w,) = [w for w in weighted_costs(problem) if w.cost.name == term.term]
+        assert term.raw == w.cost.score(problem, tuple(both)) - w.cost.score(problem, without)
+        assert term.cost == w.weight * term.raw
+
+
+def test_a_job_too_large_for_an_exact_solve_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is proven then, and its costs are told all the same."""
+    monkeypatch.setattr("placeopt.explain.placed.MAX_COLUMNS", 1)
+    round_ = instance(2, [job("j")], machines=[machine(gpus=4)])
+    found = explain(round_, solve(round_), "j", isolation="thread")
+    assert not found.proven
+    assert found.best is not None
+    assert "too many for an exact solve" in found.best.detail
+    assert found.spot is not None

@@ -1,0 +1,199 @@
+"""Every reason to wait, in rounds small enough to see it, and the set of constraints behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from builders import instance, job, machine, node, option, plan_for, running
+from placeopt import BadInput, Instance, Plan, Policy, solve
+from placeopt.explain import Explanation, explain
+from placeopt.model import Domain, Split
+from placeopt.model.plan import Unplaced
+from placeopt.model.policy import Queue, Quota
+
+
+def explained(round_: Instance, job_id: str, plan: Plan | None = None, **options: float) -> Explanation:
+    """Explain a job of the plan, or of the one that ``solve`` makes."""
+    return explain(round_, solve(round_) if plan is None else plan, job_id, isolation="thread", **options)
+
+
+def groups(found: Explanation) -> set[str]:
+    """Return the conflict as a set."""
+    return {constraint.group for constraint in found.conflict}
+
+
+def test_conflict_of_one_demand() -> None:
+    """8 GPUs a worker where machines have 4: with none of them it would fit, so the number of GPUs is all there is."""
+    found = explained(instance(2, [job("j", gpus=8, cpu_millicores=1000)]), "j")
+    assert (found.reason, found.plan_reason, found.beside, found.proven) == ("conflict", "conflict", "running", True)
+    assert groups(found) == {"gpu_count"}
+    assert found.detail == "does not fit beside the running jobs: GPU count forbids it"
+    assert [constraint.asks for constraint in found.conflict] == ["8 GPUs"]
+
+
+RACKS = (Domain(id="r0"), Domain(id="r1"))
+HOMES = [node(f"n{i}", domain=f"r{i // 2}") for i in range(4)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "conflict"),
+    [
+        ({"gpu_models": ("A100",)}, {"gpu_count", "gpu_model"}),
+        ({"gpu_memory_mib": 20_000}, {"gpu_count", "gpu_memory"}),
+        ({"cpu_millicores": 33_000}, {"cpu"}),
+        ({"memory_mib": 300_000}, {"memory"}),
+        ({"workers": 9, "gpus": 2}, {"gpu_count", "gang"}),
+        ({"workers": 3, "gpus": 2, "single_node": True}, {"gpu_count", "gang", "single_node"}),
+        ({"workers": 5, "gpus": 1, "workers_per_node_max": 1}, {"workers_per_node", "gang"}),
+        (
+            {"workers": 5, "gpus": 2, "splits": (Split(level="rack", domains=1),)},
+            {"gpu_count", "gang", "split:rack"},
+        ),
+        ({"workers": 2, "gpus": 0, "splits": (Split(level="rack", domains=3),)}, {"split:rack"}),
+        ({"node_selector": {"disk": "ssd"}}, {"node_selector"}),
+        ({"gpus": 4, "nodes_allowed": ("n0",), "cpu_millicores": 1}, {"gpu_count", "nodes_allowed"}),
+        ({"utility_min_thousandths": 500, "utility_thousandths": 400}, {"utility"}),
+    ],
+)
+def test_conflicts(fields: dict[str, object], conflict: set[str]) -> None:
+    """
+    Four nodes of 4 V100 in two racks; a job holds one GPU of n0.
+
+    No GPUs asked for, no model and no memory is wrong: so the number of GPUs stands in every conflict about GPUs.
+    """
+    held = job("held")
+    round_ = instance(
+        HOMES,
+        [held, job("j", **{"workers": 1, "gpus": 1, **fields})],
+        domains=RACKS,
+        running=[running(held, [("n0", [0])])],
+    )
+    found = explained(round_, "j")
+    assert groups(found) == conflict
+    assert found.proven
+    assert found.reason == found.plan_reason == ("policy" if conflict == {"utility"} else "conflict")
+
+
+def test_barriers_of_nodes() -> None:
+    """One node drained, the other tainted: to let the job in it is enough to open either, so both stand there."""
+    nodes = [node("n0", drained=True), node("n1", taints=("old",))]
+    found = explained(instance(nodes, [job("j")]), "j")
+    assert groups(found) <= {"drained", "taints"}
+    assert len(groups(found)) == 2
+
+
+def test_network() -> None:
+    """Two workers of 3000 MB/s on nodes whose uplink gives 75 % of 2000; in one node they would not talk outside."""
+    box = machine(gpus=1, network_bandwidth_mbps=2000)
+    round_ = instance(2, [job("j", workers=2, network_bandwidth_mbps=3000)], machines=[box])
+    assert groups(explained(round_, "j")) == {"network_bandwidth", "gang", "gpu_count"}
+
+
+def test_half_a_gpu_is_taken() -> None:
+    """A whole one cannot be had, a smaller share could; where a GPU takes one job, the number of jobs is the cause."""
+    held = job("held", gpu_milli=500)
+    boxes, runs = [machine(gpus=1)], [running(held, [("n0", [0])])]
+    whole = instance(1, [held, job("j")], machines=boxes, running=runs)
+    assert groups(explained(whole, "j")) == {"gpu_count", "gpu_share"}
+    policy = Policy(share_mode="exclusive")
+    half = instance(1, [held, job("j", gpu_milli=500)], machines=boxes, running=runs, policy=policy)
+    assert groups(explained(half, "j")) == {"gpu_count", "jobs_per_gpu"}
+
+
+def test_outvoted() -> None:
+    """4 GPUs; two jobs of 2 GPUs worth 20 and 15 keep out one of 4 worth 30."""
+    jobs = [job("a", gpus=2, value=20), job("b", gpus=2, value=15), job("big", gpus=4, value=30)]
+    found = explained(instance(1, jobs), "big")
+    assert (found.reason, found.beside) == ("outvoted", "plan")
+    assert found.outvoted_by is not None
+    assert [(rival.job, rival.value) for rival in found.outvoted_by.jobs] == [("a", 20), ("b", 15)]
+    assert found.detail == "a and b hold its room and are worth 35 together, more than its 30"
+
+
+def test_outvoted_by_the_cheapest() -> None:
+    """Two nodes of 4 GPUs, each with a job: the one worth less holds the room."""
+    jobs = [job("a", gpus=4, value=20), job("b", gpus=4, value=10), job("c", gpus=3, value=5)]
+    found = explained(instance(2, jobs), "c")
+    assert found.detail == "b holds its room and is worth 10, more than its 5"
+
+
+def test_a_plan_that_can_be_improved() -> None:
+    """Made by hand, not optimal: the sentence says so."""
+    jobs = [job("a", gpus=4, value=1), job("b", gpus=4, value=9)]
+    round_ = instance(1, jobs)
+    found = explained(round_, "b", plan_for(round_, {"a": [("n0", range(4))]}))
+    assert found.reason == "outvoted"
+    assert found.detail.endswith("less than its 9: the plan can be improved")
+
+
+def test_not_reached() -> None:
+    """Left out of a plan that has room for it."""
+    round_ = instance(1, [job("j", value=3)])
+    plan = plan_for(round_, {}, limit="time")
+    found = explained(round_, "j", plan)
+    assert (found.reason, found.plan_reason, found.conflict) == ("not_reached", "outvoted", ())
+    assert found.detail == "fits on node 'n0' beside the plan; the search did not get to it (stopped by time)"
+    assert set(found.remedies.none.values()) == {"it fits as it is"}
+
+
+def test_worth_nothing() -> None:
+    """A job without value does not raise the plan's."""
+    found = explained(instance(1, [job("j", value=0)]), "j", plan_for(instance(1, [job("j", value=0)]), {}))
+    assert found.reason == "outvoted"
+    assert "worth nothing" in found.detail
+
+
+@pytest.mark.parametrize("reason", ["policy", "postponed"])
+def test_what_only_the_plan_knows(reason: str) -> None:
+    """It fits, but the plan kept it back for an order or for later: that word is passed on."""
+    round_ = instance(1, [job("j")])
+    plan = plan_for(round_, {}).model_copy(
+        update={"unplaced": (Unplaced(job="j", reason=reason, detail="an earlier job does not fit"),)}  # type: ignore[arg-type]
+    )
+    found = explained(round_, "j", plan)
+    assert (found.reason, found.detail) == (reason, "an earlier job does not fit")
+
+
+def test_quota() -> None:
+    """A queue of 2 GPUs: one job of it runs, another of 2 GPUs waits though the node is free."""
+    policy = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2000)),))
+    held = job("held", queue="q", value=1)
+    jobs = [held, job("j", gpus=2, queue="q")]
+    round_ = instance(1, jobs, policy=policy, running=[running(held, [("n0", [0])], preemptible=True)])
+    found = explained(round_, "j")
+    assert (found.reason, found.plan_reason) == ("policy", "policy")
+    assert groups(found) == {"gpu_count", "queue"}
+    assert found.remedies.preempt is not None
+    assert [rival.job for rival in found.remedies.preempt.jobs] == ["held"]
+    assert found.remedies.gpus_to_free is None
+
+
+def test_several_options_must_all_fail() -> None:
+    """One option lacks CPU, the other GPUs: both must stand in the conflict."""
+    ways = (option("cpu", gpus=0, cpu_millicores=40_000, value=1), option("gpu", gpus=5, value=2))
+    found = explained(instance(1, [job("j", options=ways)]), "j")
+    assert groups(found) == {"cpu", "gpu_count"}
+
+
+def test_time_that_is_up() -> None:
+    """Without time the plan's own word is passed on, and nothing is called proven."""
+    round_ = instance(HOMES, [job("j", workers=5, gpus=2, splits=(Split(level="rack", domains=1),))], domains=RACKS)
+    found = explained(round_, "j", time_limit_s=1e-6)
+    assert not found.proven
+    assert found.reason == "conflict"
+    assert "as the plan says" in found.detail
+
+
+def test_refusals() -> None:
+    """A job that is not there, a plan that breaks rules, a limit that is none."""
+    round_ = instance(1, [job("a", gpus=4), job("b", gpus=4)])
+    plan = solve(round_)
+    with pytest.raises(BadInput, match="no job 'x'"):
+        explain(round_, plan, "x")
+    with pytest.raises(BadInput, match="time_limit_s"):
+        explain(round_, plan, "a", time_limit_s=0)
+    both: Sequence[int] = range(4)
+    with pytest.raises(BadInput, match="only valid plans"):
+        explain(round_, plan_for(round_, {"a": [("n0", both)], "b": [("n0", both)]}), "a")
