@@ -572,14 +572,28 @@ class TestRunning:
         still = self.round(changes=Changes())
         assert rules(still, plan_for(still, {"a": there}, moved=["a"])) == {"moved"}
 
-    def test_move_is_no_shrink_in_disguise(self) -> None:
-        """Fewer workers elsewhere, and another option, are no moves."""
+    def test_a_move_is_a_restart(self) -> None:
+        """Elsewhere with fewer or more workers, on a part of its own GPUs, and in another option."""
         round_ = self.round(shrinkable=False)
-        assert rules(round_, plan_for(round_, {"a": [("n1", [0]), ("n1", [1])]}, moved=["a"])) == {"moved"}
+        for fewer in ([("n1", [0]), ("n1", [1])], self.home[:2]):
+            assert rules(round_, plan_for(round_, {"a": fewer}, moved=["a"])) == set()
+        assert rules(round_, plan_for(round_, {"a": [("n1", [0])]}, moved=["a"])) == {"workers"}
+        small = instance(2, round_.jobs, running=[running(round_.jobs[0], self.home[:2], movable=True)])
+        moves = small.policy.model_copy(update={"changes": self.allowed})
+        assert rules(small, plan_for(small, {"a": self.home}, policy=moves, moved=["a"])) == set()
         b = job("b", options=(option("x"), option("y")))
         other = instance(2, [b], running=[running(b, [("n0", [0])], movable=True)], policy=round_.policy)
-        plan = plan_for(other, {"b": placement(b, [("n1", [0])], option="y")}, moved=["b"])
-        assert rules(other, plan) == {"moved"}
+        plan = plan_for(other, {"b": placement(b, [("n0", [0])], option="y")}, moved=["b"])
+        assert rules(other, plan) == set()
+
+    def test_a_job_on_a_part_of_its_gpus_is_shrunk_or_moved(self) -> None:
+        """Just one of the two; and where it restarts, work must be allowed to start."""
+        round_ = self.round()
+        assert rules(round_, plan_for(round_, {"a": self.home[:2]}, moved=["a"], shrunk=["a"])) == {"running"}
+        nodes = (round_.cluster.nodes[0].model_copy(update={"drained": True}), round_.cluster.nodes[1])
+        drained = round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"nodes": nodes})})
+        assert rules(drained, plan_for(drained, {"a": self.home[:2]}, shrunk=["a"])) == set()
+        assert rules(drained, plan_for(drained, {"a": self.home[:2]}, moved=["a"])) == {"drained"}
 
     def test_nothing_listed_that_did_not_happen(self) -> None:
         """Lists are true: no untouched, waiting, unknown or repeated job."""

@@ -13,8 +13,9 @@ def check_changes(case: Case) -> None:
     """
     Running jobs stay as they are unless moved, shrunk or preempted; the plan lists just those that were.
 
-    A move keeps the option and the number of workers: only the place (and, within request and limit, the share)
-    changes. A job that both loses workers and changes place is neither moved nor shrunk, and so is refused.
+    A move is a checkpoint and a restart: anywhere, in any option, with any number of workers that it allows, be it on a
+    part of the job's own GPUs. A shrink keeps the chief and some other workers just where they are. A job that both
+    loses workers and changes place was moved.
     """
     placed: dict[str, Placement] = {}
     for placement in case.plan.placements:
@@ -30,8 +31,10 @@ def check_changes(case: Case) -> None:
                 case.add("running", f"job {job!r}", "was stopped, but is not listed in 'preempted'")
         elif case.relation[job] == "other" and job not in moved and job not in shrunk:
             case.add("running", f"job {job!r}", "was changed, but is not listed in 'moved' or 'shrunk'")
-        elif case.relation[job] == "shrunk" and job not in shrunk:
-            case.add("running", f"job {job!r}", "lost workers, but is not listed in 'shrunk'")
+        elif case.relation[job] == "shrunk" and job not in shrunk and job not in moved:
+            case.add("running", f"job {job!r}", "lost workers, but is not listed in 'shrunk' or 'moved'")
+        elif job in moved and job in shrunk:
+            case.add("running", f"job {job!r}", "is listed both in 'moved' and in 'shrunk'; it can be only one of them")
     for job, move in moved.items():
         _check_move(case, case.running[job], move, placed.get(job))
     for job, shrink in shrunk.items():
@@ -59,16 +62,11 @@ def _listed(case: Case, rule: str, entries: tuple[Entry, ...], most: int) -> dic
 
 def _check_move(case: Case, running: Running, move: Moved, now: Placement | None) -> None:
     where = f"job {move.job!r}"
-    if now is None or case.relation[move.job] != "other":
+    if now is None or case.relation[move.job] == "same":
         case.add("moved", where, "is listed as moved, but did not move")
         return
     if not running.movable:
         case.add("moved", where, "was moved, but is not movable")
-    if now.option != running.option:
-        case.add("moved", where, f"changed its option from {running.option!r} to {now.option!r}; a move keeps it")
-    before, after = len(workers_by_rank(running)), len(workers_by_rank(now))
-    if before != after:
-        case.add("moved", where, f"had {before} workers and has {after}; a move keeps their number")
     for field, stated, placement in (("from", move.from_nodes, running), ("to", move.to_nodes, now)):
         true = sorted(assignment.node for assignment in placement.assignments)
         if sorted(stated) != true:

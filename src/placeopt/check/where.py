@@ -9,11 +9,13 @@ def check_where(case: Case) -> None:
     Node selector, allowed nodes, taints, drained nodes and GPU models.
 
     A running job that stays where it is, whole or shrunk, is exempt from all but the GPU model: labels, taints and
-    the drained flag say where work may start.
+    the drained flag say where work may start. A moved job starts anew, even on a part of its own GPUs.
     """
+    moved = {move.job for move in case.plan.moved}
     for held in case.held:
         job = held.job
-        stays = case.relation.get(job.id) in ("same", "shrunk") if case.relation else False
+        relation = case.relation.get(job.id) if case.relation else None
+        stays = relation == "same" or (relation == "shrunk" and job.id not in moved)
         choosy = bool(job.node_selector) or job.nodes_allowed is not None
         models = held.option.demand.gpu_models
         for assignment in held.placement.assignments:
