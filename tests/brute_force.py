@@ -4,18 +4,21 @@ The best allocation of a tiny round by trying all of them: no formulation, no so
 Every hard rule that couples jobs is a limit on a sum (GPU share, jobs and memory of a GPU; a node's resources; hose
 load of an uplink; a queue's use). So a placement is a row of amounts, and an allocation is a choice of rows whose sum
 stays below the limits; what concerns one job alone is left to ``terms.rules.fits``, which has the referee as its judge.
+What may become of a running job is enumerated here from the records, with its price; how many jobs may be changed in
+each way are limits on sums like the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, islice, product
 from math import prod
 
 import numpy as np
 
-from placeopt.problem import Allocation, IntArray, Placement, Problem, State
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, open_state
 from placeopt.terms.objective import weighted_costs
 from placeopt.terms.rules import fits
 
@@ -28,12 +31,75 @@ def optimum(problem: Problem) -> tuple[int, int, Allocation]:
 
 
 def placements(problem: Problem, job: int) -> Iterator[Placement]:
-    """Yield everywhere that a waiting job may stand while only the running jobs do; alike workers in one order only."""
-    state = State(problem)
+    """Yield everywhere that a waiting job may start beside the running jobs that must stay."""
+    state = open_state(problem)
+    return (placement for placement in _everywhere(problem, job) if fits(state, job, placement))
+
+
+def _everywhere(problem: Problem, job: int) -> Iterator[Placement]:
+    """Yield all places by the GPUs' masks alone; alike workers in one order only."""
     for option in problem.options_of(job):
-        for placement in _anywhere(problem, option, ordered=bool(_edges(problem, job))):
-            if fits(state, job, placement):
-                yield placement
+        yield from _anywhere(problem, option, ordered=bool(_edges(problem, job)))
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What may become of a running job: where it is then, what kind of change that is, and its price."""
+
+    placement: Placement | None
+    kind: str
+    price: int
+
+
+def fates(problem: Problem, job: int) -> Iterator[Fate]:
+    """Yield all that policy and job allow to be done to a running job, lawful or not; to leave it is comes first."""
+    held, changes = problem.running[job], problem.policy.changes
+    record = next(running for running in problem.instance.running if running.job == problem.job_ids[job])
+    yield Fate(held, "kept", 0)
+    option = next(option for option in problem.instance.jobs[job].options if option.id == record.option)
+    workers, name, at = len(held.nodes), record.option, _places(problem, held)
+    parts = [
+        (0, *others)
+        for number in range((option.workers_min or workers) - 1, workers - 1)
+        for others in combinations(range(1, workers), number)
+    ]
+    if changes.shrinks_max and record.shrinkable:
+        for ranks in parts:
+            price = changes.shrink_price_per_worker * (workers - len(ranks))
+            yield Fate(_remains(problem, job, ranks), "shrunk", price)
+    if changes.moves_max and record.movable:
+        shrunk = [[at[rank] for rank in ranks] for ranks in parts]
+        for placement in _everywhere(problem, job):
+            now, same_option = _places(problem, placement), problem.options.name[placement.option] == name
+            if not (same_option and now == at):
+                part = same_option and now in shrunk
+                yield Fate(replace(placement, restarts=part), "moved", changes.move_price)
+    if changes.preemptions_max and record.preemptible:
+        yield Fate(None, "preempted", changes.preemption_price)
+
+
+def _places(problem: Problem, placement: Placement) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    """Node, GPUs and shares of every worker."""
+    gpus, milli = int(problem.options.gpus[placement.option]), int(problem.options.milli[placement.option])
+    shares = placement.shares or (milli,) * len(placement.gpus)
+    parts = [slice(rank * gpus, (rank + 1) * gpus) for rank in range(len(placement.nodes))]
+    return [(node, placement.gpus[part], shares[part]) for node, part in zip(placement.nodes, parts, strict=True)]
+
+
+def _remains(problem: Problem, job: int, ranks: tuple[int, ...]) -> Placement:
+    """Return the running job with only the workers ``ranks``, as they are."""
+    held = problem.running[job]
+    name, gpus = problem.options.name[held.option], int(problem.options.gpus[held.option])
+    option = next(
+        o
+        for o in problem.options_of(job)
+        if (problem.options.name[o], problem.options.workers[o]) == (name, len(ranks))
+    )
+    kept = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
+    shares = None if held.shares is None else tuple(held.shares[i] for i in kept)
+    if shares is not None and set(shares) <= {int(problem.options.milli[option])}:
+        shares = None
+    return Placement(option, tuple(held.nodes[rank] for rank in ranks), tuple(held.gpus[i] for i in kept), shares)
 
 
 def space(problem: Problem, most: int) -> int:
@@ -70,21 +136,33 @@ class Enumeration:
     Attributes
     ----------
     candidates
-        Per job, None and its placements; only the one that holds now for a running job.
+        Per job, None and its placements; for a running job what may become of it, to stay as it is first.
     """
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
+        self._possible = {job: list(fates(problem, job)) for job in sorted(problem.running)}
+        self._fates = {job: self._lawful(job) for job in self._possible}
         self.candidates: list[list[Placement | None]] = [
-            [problem.running[job]] if job in problem.running else [None, *placements(problem, job)]
+            [fate.placement for fate in self._fates[job]] if job in self._fates else [None, *placements(problem, job)]
             for job in range(problem.num_jobs)
         ]
         self._values = [
             np.array([0 if p is None else problem.options.value[p.option] for p in of_job], dtype=np.int64)
             for of_job in self.candidates
         ]
+        for job, of_job in self._fates.items():
+            self._values[job] -= np.array([fate.price for fate in of_job], dtype=np.int64)
         self._held = [_held(problem, of_job) for of_job in self.candidates]
         self._use, self._limit = self._amounts()
+
+    def _lawful(self, job: int) -> list[Fate]:
+        """Leave out what breaks a rule by itself: what remains of a job must still lie as its option asks."""
+        state = open_state(self.problem)
+        state.apply(Move(job, None))
+        return [
+            f for f in self._possible[job] if f.kind == "kept" or f.placement is None or fits(state, job, f.placement)
+        ]
 
     def best(self) -> tuple[int, int, Allocation]:
         """Return the greatest value, the least cost at that value, and the first allocation that has both."""
@@ -118,7 +196,26 @@ class Enumeration:
             rows[:, j] = candidate
             used = used[at] + self._use[j][candidate]
             values = total[at, candidate]
-        return rows, values
+        ordered = self._in_order(rows)
+        return rows[ordered], values[ordered]
+
+    def _in_order(self, rows: IntArray) -> IntArray:
+        """Rows in which nothing is taken from a job while a later one of its queue could give and gives nothing."""
+        ok = np.ones(len(rows), dtype=bool)
+        if not self.problem.policy.changes.last_submitted_first:
+            return np.flatnonzero(ok)
+        giving = {job: np.array([f.kind in ("shrunk", "preempted") for f in of]) for job, of in self._fates.items()}
+        jobs = self.problem.instance.jobs
+        for job, gives in giving.items():
+            for later, could in giving.items():
+                one_queue = jobs[job].queue == jobs[later].queue
+                if one_queue and jobs[job].arrival_ms < jobs[later].arrival_ms and self._could_give(later):
+                    ok &= ~gives[rows[:, job]] | could[rows[:, later]]
+        return np.flatnonzero(ok)
+
+    def _could_give(self, job: int) -> bool:
+        """Tell whether the job may be preempted, or shrunk to its minimum, as the referee counts it."""
+        return any(fate.kind in ("shrunk", "preempted") for fate in self._possible[job])
 
     def raw_costs(self, rows: IntArray) -> dict[str, IntArray]:
         """Return every cost of every row, shape (L,) each, from the definitions in the documentation."""
@@ -141,11 +238,13 @@ class Enumeration:
         return total
 
     def _greedy_value(self) -> int:
-        """Return the value of some allocation: running jobs first, then every job to the first best place left."""
+        """Return the value of some allocation: running jobs as they are, every other to the first best place left."""
         used = np.zeros(len(self._limit), dtype=np.int64)
         total = 0
         for job in sorted(range(len(self._use)), key=lambda job: job not in self.problem.running):
             use, values = self._use[job], self._values[job]
+            if job in self._fates:
+                use, values = use[:1], values[:1]
             fit = np.flatnonzero((used + use <= self._limit).all(axis=1))
             chosen = fit[values[fit].argmax()]
             used = used + use[chosen]
@@ -164,6 +263,8 @@ class Enumeration:
                     for key, amount in _uses(self.problem, job, placement):
                         if key in keys:
                             amounts[c, keys[key]] += amount
+                if job in self._fates and ("changes", self._fates[job][c].kind) in keys:
+                    amounts[c, keys["changes", self._fates[job][c].kind]] = 1
             use.append(amounts)
         room = np.array(list(limit.values()), dtype=np.int64)
         most = sum((amounts.max(axis=0) for amounts in use), start=np.zeros(len(room), dtype=np.int64))
@@ -299,7 +400,11 @@ def _limits(problem: Problem) -> dict[tuple[object, ...], int]:
     """Return every limit on a sum over jobs."""
     policy, cluster = problem.policy, problem.instance.cluster
     machines = {machine.id: machine for machine in cluster.machines}
-    limits: dict[tuple[object, ...], int] = {}
+    limits: dict[tuple[object, ...], int] = {
+        ("changes", "moved"): policy.changes.moves_max,
+        ("changes", "shrunk"): policy.changes.shrinks_max,
+        ("changes", "preempted"): policy.changes.preemptions_max,
+    }
     for gpu in range(problem.num_gpus):
         if policy.share_mode == "fraction":
             limits["milli", gpu] = 1000

@@ -16,7 +16,8 @@ from placeopt.formulations.encode import encode
 from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
+from placeopt.problem.changes import keeps_limits
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.terms.objective import COSTS, Weighted, cost, cost_expression, value, value_expression, weighted_costs
@@ -77,6 +78,7 @@ def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int =
         report.form = "exact" if all(w.cost.form(problem) == "exact" for w in weighted) else "bound"
     everything = Enumeration(problem)
     best, least, allocation = everything.best()
+    report.expect("limits of the best", keeps_limits(problem, allocation), True)
     report.expect("value of the best", value(problem, allocation), best)
     report.expect("cost of the best", cost(problem, allocation, weighted), least)
     report.expect("referee on the best", [str(v) for v in violations(instance, plan_of(problem, allocation))], [])
@@ -105,7 +107,7 @@ def _examine_formulation(
 ) -> None:
     """Both levels through both solvers."""
     builder = ModelBuilder()
-    variables = add(builder, State(problem), tuple(w.cost for w in weighted))
+    variables = add(builder, open_state(problem), tuple(w.cost for w in weighted))
     columns, coefficients, constant = value_expression(variables)
     builder.set_objective(columns, coefficients, "max", constant)
     model = builder.build()
@@ -146,6 +148,7 @@ def _examine_solution(
         report.mismatches.append(f"{route}: no values ({solution.status}, {solution.message})")
         return None
     allocation = decode(variables, solution.values)
+    report.expect(f"{route}: limits", keeps_limits(problem, allocation), True)
     found = violations(problem.instance, plan_of(problem, allocation))
     report.expect(f"{route}: referee", [str(v) for v in found], [])
     report.expect(f"{route}: value", value(problem, allocation), best)
@@ -155,13 +158,13 @@ def _examine_solution(
 def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, best: int) -> None:
     """The relaxation's bounds on net value and on GPU share hold for every allocation."""
     problem = everything.problem
-    fillings = build_fillings(State(problem))
+    fillings = build_fillings(open_state(problem))
     share = np.zeros(len(rows), dtype=np.int64)
     for j, of_job in enumerate(everything.candidates):
         share += np.array([0 if p is None else gpu_milli(problem, p) for p in of_job], dtype=np.int64)[rows[:, j]]
     for what, model, reached in (
         ("value", fillings.model, best),
-        ("GPU share", gpu_milli_objective(fillings, problem), int(share.max())),
+        ("GPU share", gpu_milli_objective(fillings), int(share.max())),
     ):
         solution = load("highs")(model, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
         report.solves += 1
@@ -192,7 +195,7 @@ def _examine_pinned(
 ) -> None:
     """With the columns fixed to an allocation, each cost's linear form is its score, or at most that."""
     builder = ModelBuilder()
-    variables = add(builder, State(problem), terms)
+    variables = add(builder, open_state(problem), terms)
     pin(builder, variables, allocation)
     expressions = [term.add_to(builder, variables) for term in terms]
     builder.set_objective(

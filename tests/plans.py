@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from placeopt.model import Assignment, Placement, Plan, WorkerGpus
-from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
-from placeopt.problem import Allocation, Problem
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.problem import Allocation, Problem, change_of
 from placeopt.problem import Placement as Indices
 from placeopt.terms.objective import value
 
@@ -58,4 +60,26 @@ def plan_of(problem: Problem, allocation: Allocation) -> Plan:
             for j, placement in enumerate(allocation)
             if placement is None
         ),
+        **changes_of(problem, allocation),
     )
+
+
+def changes_of(problem: Problem, allocation: Allocation) -> dict[str, Any]:
+    """List what becomes of the running jobs."""
+    out: dict[str, list[Any]] = {"moved": [], "shrunk": [], "preempted": []}
+    for running in problem.instance.running:
+        job = problem.job_ids.index(running.job)
+        now = allocation[job]
+        change = change_of(problem, job, now)
+        if now is None:
+            freed = sum(sum(assignment.gpus.values()) for assignment in running.assignments)
+            out["preempted"].append(Preempted(job=running.job, freed_gpu_milli=freed))
+        elif change == "moved":
+            ends = {
+                "from": tuple(assignment.node for assignment in running.assignments),
+                "to": tuple(assignment.node for assignment in assignments_of(problem, now)),
+            }
+            out["moved"].append(Moved.model_validate({"job": running.job, **ends}))
+        elif change == "shrunk":
+            out["shrunk"].append(Shrunk(job=running.job, workers=len(now.nodes)))
+    return {field: tuple(entries) for field, entries in out.items()}

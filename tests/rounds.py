@@ -29,7 +29,7 @@ from placeopt.model import (
     Slowdown,
     Split,
 )
-from placeopt.model.policy import Fragmentation, Horus, Interference, Queue, Quota, Usable, Weights
+from placeopt.model.policy import Changes, Fragmentation, Horus, Interference, Queue, Quota, Usable, Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.rules import fits
 from plans import assignments_of, plan_of
@@ -70,11 +70,12 @@ class Dice:
         return one if self.chance(p) else None
 
 
-def random_round(rng: Generator) -> Instance:
+def random_round(rng: Generator, *, changes: bool = False) -> Instance:
     """
     Make a round of at most 6 jobs, 3 nodes and 4 GPUs a node, whose running jobs stand lawfully.
 
-    Jobs that would make more than ``MOST_COMBINATIONS`` combinations of placements are left out.
+    Jobs that would make more than ``MOST_COMBINATIONS`` combinations of placements are left out. With ``changes`` many
+    jobs run, most are elastic, and the policy always lets some of what runs be changed.
     """
     dice = Dice(rng)
     machines = [_machine(dice, f"m{i}") for i in range(dice.pick((1, 1, 2)))]
@@ -83,6 +84,8 @@ def random_round(rng: Generator) -> Instance:
     nodes = [_node(dice, f"n{i}", machines, domains) for i in range(dice.pick((1, 2, 3)))]
     policy = _policy(dice)
     style = _Style(dice, policy, levels)
+    style.elastic = 0.8 if changes else 0.4
+    style.gangs |= changes
     cluster = Cluster(machines=tuple(machines), domains=domains, nodes=tuple(nodes))
     jobs = _jobs(dice, style, Instance(cluster=cluster, policy=policy), dice.number(2, 6))
     slowdowns = tuple(
@@ -106,9 +109,10 @@ def random_round(rng: Generator) -> Instance:
         slowdowns=slowdowns if dice.chance(0.7) else (),
         policy=policy,
     )
-    if dice.chance(0.45):
-        instance = _with_running(dice, instance)
-    return _with_barriers(dice, instance)
+    if changes or dice.chance(0.45):
+        instance = _with_running(dice, instance, 0.7 if changes else 0.35)
+    instance = _with_barriers(dice, instance)
+    return _with_changes(dice, instance) if changes or dice.chance(0.67) else instance
 
 
 class _Style:
@@ -126,6 +130,7 @@ class _Style:
         self.bandwidth = dice.chance(0.3)
         self.network = dice.chance(0.5)
         self.gangs = dice.chance(0.7)
+        self.elastic = 0.4
         self.traffic = dice.chance(0.6)
         self.edges = dice.chance(0.3)
         self.alike = dice.chance(0.5)
@@ -331,7 +336,7 @@ def _option(dice: Dice, name: str, style: _Style, *, cpu_only: bool) -> Option:
     workers, fewest = 1, None
     if style.gangs and dice.chance(0.6):
         workers = dice.number(2, 3 if gpus < 2 else 2)
-        fewest = dice.maybe(0.4, dice.number(1, workers))
+        fewest = dice.maybe(style.elastic, dice.number(1, workers))
     return Option(
         id=name,
         workers=workers,
@@ -384,13 +389,16 @@ def _jobs(dice: Dice, style: _Style, empty: Instance, most: int) -> tuple[Job, .
     return tuple(kept)
 
 
-def _with_running(dice: Dice, instance: Instance) -> Instance:
+def _with_running(dice: Dice, instance: Instance, chance: float) -> Instance:
     """Let some jobs run, each somewhere it fits, now and then with more than the share it asked for."""
     problem = compile_problem(instance)
     state = State(problem)
     for job in range(problem.num_jobs):
-        open_to = [p for p in placements(problem, job) if fits(state, job, p)] if dice.chance(0.35) else []
+        open_to = [p for p in placements(problem, job) if fits(state, job, p)] if dice.chance(chance) else []
         if open_to:
+            largest = max(len(p.nodes) for p in open_to)
+            if dice.chance(0.5):
+                open_to = [p for p in open_to if len(p.nodes) == largest]  # so that there is something to shrink
             state.apply(Move(job, dice.pick(open_to)))
     plain = _running(problem, state.placements)
     generous = _running(problem, [None if p is None else _more(dice, state, p) for p in state.placements])
@@ -444,6 +452,29 @@ def _with_barriers(dice: Dice, instance: Instance) -> Instance:
     return instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"nodes": nodes})})
 
 
+def _with_changes(dice: Dice, instance: Instance) -> Instance:
+    """Allow the running jobs to be changed, each in some of the ways."""
+    most = (0, 1, 1, 2, 5)
+    prices = [dice.pick((0, 0, 1, 2, 4)) for _ in range(3)]
+    changes = Changes(
+        moves_max=dice.pick(most),
+        preemptions_max=dice.pick(most),
+        shrinks_max=dice.pick(most),
+        move_price=prices[0],
+        preemption_price=prices[1],
+        shrink_price_per_worker=prices[2],
+        last_submitted_first=dice.chance(0.3),
+    )
+    running = tuple(
+        one.model_copy(
+            update={"movable": dice.chance(0.6), "shrinkable": dice.chance(0.8), "preemptible": dice.chance(0.6)}
+        )
+        for one in instance.running
+    )
+    policy = instance.policy.model_copy(update={"changes": changes})
+    return instance.model_copy(update={"running": running, "policy": policy})
+
+
 def features(instance: Instance) -> set[str]:
     """Name what a round has, for a campaign to count."""
     policy, options = instance.policy, [option for job in instance.jobs for option in job.options]
@@ -494,6 +525,18 @@ def features(instance: Instance) -> set[str]:
             for assignment in running.assignments
             for share in assignment.gpus.values()
         ),
+        "may be moved": bool(policy.changes.moves_max) and any(running.movable for running in instance.running),
+        "may be shrunk": bool(policy.changes.shrinks_max)
+        and any(
+            running.shrinkable and option.workers_min not in (None, sum(len(a.workers) for a in running.assignments))
+            for running in instance.running
+            for job in instance.jobs
+            for option in job.options
+            if (job.id, option.id) == (running.job, running.option)
+        ),
+        "may be preempted": bool(policy.changes.preemptions_max)
+        and any(running.preemptible for running in instance.running),
+        "last submitted first": policy.changes.last_submitted_first,
         "traffic": any(job.communication.weight for job in instance.jobs),
         "traffic edges": any(job.communication.edges for job in instance.jobs),
         "stated distances": any(machine.gpu_distance_matrix is not None for machine in used),

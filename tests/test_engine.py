@@ -17,7 +17,6 @@ from placeopt import (
     Interrupted,
     Plan,
     Policy,
-    Unsupported,
     read_instance,
     solve,
     violations,
@@ -26,7 +25,7 @@ from placeopt.audit import audit
 from placeopt.formats.documents import dumps
 from placeopt.methods import METHODS
 from placeopt.model.plan import Cost
-from placeopt.model.policy import Changes, Queue, Quota, Weights
+from placeopt.model.policy import Queue, Quota, Weights
 from placeopt.stages import exact
 from placeopt.stages.round import Progress
 
@@ -156,22 +155,11 @@ class TestArguments:
             solve(knapsack(), **arguments)  # type: ignore[arg-type]
 
     def test_running_jobs_that_share_a_gpu_they_may_not_share(self) -> None:
-        """This version leaves running jobs where they are, so such a round has no valid plan at all."""
+        """Every stage falls back on the running jobs as they are, so what runs must be lawful to begin with."""
         a, b = job("a"), job("b")
         round_ = instance(1, [a, b], running=[running(a, [("n0", [0])]), running(b, [("n0", [0])])])
         with pytest.raises(BadInput, match=r"running placements: .*gpu_share"):
             solve(round_)
-
-    def test_policy_that_asks_for_moves(self) -> None:
-        """Not in this version: refused, rather than silently not done."""
-        a = job("a")
-        policy = Policy(changes=Changes(moves_max=1))
-        movable, fixed = (
-            instance(1, [a], running=[running(a, [("n0", [0])], movable=flag)], policy=policy) for flag in (True, False)
-        )
-        with pytest.raises(Unsupported, match="keeps running jobs where they are"):
-            solve(movable)
-        assert solve(fixed).status == "optimal"
 
     def test_policy_argument_overrides_the_instance(self) -> None:
         """The plan carries the one that was used, and is judged by it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from placeopt.errors import PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
+from placeopt.problem.changes import restarted
 from placeopt.problem.compile import running_placement
 from placeopt.terms.objective import cost, value, weighted_costs
 
@@ -72,8 +73,10 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     """
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    moved = {move.job for move in plan.moved} & {problem.job_ids[job] for job in problem.running}
     out: list[Placement | None] = [None] * problem.num_jobs
     for placement in plan.placements:
         job = jobs[placement.job]
-        out[job] = running_placement(placement, problem, job, nodes)
+        held = running_placement(placement, problem, job, nodes)
+        out[job] = restarted(problem, job, held) if placement.job in moved else held
     return tuple(out)

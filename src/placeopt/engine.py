@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
@@ -16,7 +17,8 @@ from placeopt.linear import LinearModel
 from placeopt.methods import METHODS, Method
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import Cost, Level, Seconds
-from placeopt.problem import Problem, State, compile_problem
+from placeopt.problem import Problem, State, change_of, compile_problem
+from placeopt.problem.changes import change_limits
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import Progress as SolverProgress
@@ -321,14 +323,14 @@ MAX_TIME_LIMIT_S = 7 * 86_400
 
 
 def _refuse_broken_start(instance: Instance, problem: Problem) -> None:
-    """The running jobs alone must be a valid plan: this version does not change them."""
+    """The running jobs alone must be a valid plan: every stage falls back on leaving them where they are."""
     if not problem.running:
         return
     found = violations(instance, draft_plan(instance, problem, State(problem).allocation()))
     if found:
         raise BadInput(
-            f"running placements: {found[0].message} ({found[0].rule}); they must keep every rule of policy "
-            f"{problem.policy.name!r}, for this version leaves them where they are"
+            f"running placements: {found[0].message} ({found[0].rule}); what runs when a round begins must keep every "
+            f"rule of policy {problem.policy.name!r}"
         )
 
 
@@ -360,4 +362,15 @@ def _facts(round_: Round) -> dict[str, int]:
         "jobs_placed": len(placed),
         "jobs_waiting": problem.num_jobs - len(placed),
         "jobs_running": len(problem.running),
+        **_changed(round_),
     }
+
+
+def _changed(round_: Round) -> dict[str, int]:
+    """Count the running jobs that the plan changes, by kind; nothing where none may be changed."""
+    problem = round_.problem
+    if round_.best is None or not problem.changeable:
+        return {}
+    held = round_.best.allocation
+    count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)
+    return {f"jobs_{change}": count[change] for change in change_limits(problem)}

@@ -38,6 +38,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=0, help="the first seed; round i has seed + i")
     parser.add_argument("--moves", type=int, default=10_000, help="random moves per cost, over all rounds")
+    parser.add_argument("--changes", action="store_true", help="rounds in which much runs and may be changed")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--out", type=Path, default=Path("small_rounds.md"))
     options = parser.parse_args()
@@ -50,7 +51,7 @@ def main() -> int:
     done = 0
     run = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
     with log.open("a", encoding="utf-8") as lines:
-        for found in run(delayed(examine_seeds)(chunk, moves) for chunk in chunks):
+        for found in run(delayed(examine_seeds)(chunk, moves, options.changes) for chunk in chunks):
             for record in found:
                 records[record["seed"]] = record
                 lines.write(json.dumps(record) + "\n")
@@ -67,7 +68,7 @@ def main() -> int:
     return int(any(record["mismatches"] for record in records.values()))
 
 
-def examine_seeds(seeds: list[int], moves: int) -> list[Record]:
+def examine_seeds(seeds: list[int], moves: int, changes: bool) -> list[Record]:
     """Examine a round per seed; an exception is a mismatch like any other."""
     records: list[Record] = []
     for seed in seeds:
@@ -75,7 +76,7 @@ def examine_seeds(seeds: list[int], moves: int) -> list[Record]:
         record: Record = {"seed": seed, "features": [], "form": "raised", "solves": 0, "moves": 0, "pinned": 0}
         try:
             rng = np.random.default_rng(seed)
-            instance = random_round(rng)
+            instance = random_round(rng, changes=changes)
             report = examine(instance, rng, moves=moves)
             record.update(
                 features=sorted(features(instance)),

@@ -173,23 +173,27 @@ def test_running_jobs_in_an_option_without_utility_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "flag", "word"),
+    ("changes", "flag", "field"),
     [
-        (Changes(moves_max=1), "movable", "moved"),
-        (Changes(shrinks_max=1), "shrinkable", "shrunk"),
-        (Changes(preemptions_max=1), "preemptible", "preempted"),
+        (Changes(moves_max=1), "movable", "may_move"),
+        (Changes(shrinks_max=1), "shrinkable", "may_shrink"),
+        (Changes(preemptions_max=1), "preemptible", "may_preempt"),
     ],
 )
-def test_changes_to_running_jobs_are_refused_where_policy_and_job_allow_them(
-    changes: Changes, flag: str, word: str
-) -> None:
-    """This version keeps running jobs; it says so rather than ignore what it was asked for."""
-    one = job("a")
-    allowed = instance(1, [one], running=[running(one, [("n0", [0])], **{flag: True})], policy=Policy(changes=changes))
-    with pytest.raises(Unsupported, match=word):
-        compile_problem(allowed)
-    compile_problem(allowed, Policy())
-    compile_problem(instance(1, [one], running=[running(one, [("n0", [0])])], policy=Policy(changes=changes)))
+def test_a_running_job_may_be_changed_where_policy_and_job_allow_it(changes: Changes, flag: str, field: str) -> None:
+    """Both must; and a job at the minimum of its option has nothing to give."""
+    jobs = [job("a", workers=2, workers_min=1), job("b", workers=2, workers_min=1)]
+    runs = [
+        running(jobs[0], [("n0", [0])], **{flag: True}),
+        running(jobs[1], [("n0", [1]), ("n0", [2])], **{flag: True}),
+    ]
+    allowed = instance(1, jobs, running=runs, policy=Policy(changes=changes))
+    at_minimum = set() if flag == "shrinkable" else {0}
+    assert getattr(compile_problem(allowed), field) == at_minimum | {1}
+    assert compile_problem(allowed).changeable == at_minimum | {1}
+    assert not compile_problem(allowed, Policy()).changeable
+    fixed = allowed.model_copy(update={"running": tuple(r.model_copy(update={flag: False}) for r in runs)})
+    assert not compile_problem(fixed).changeable
 
 
 def test_a_queue_that_another_policy_does_not_know_is_refused() -> None:

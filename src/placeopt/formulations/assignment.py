@@ -9,6 +9,6 @@ from placeopt.terms.variables import Variables
 
 
 def add_assignment(builder: ModelBuilder, state: State) -> Variables:
-    """Fold nothing: every waiting job is a unit, every GPU a cell."""
+    """Fold nothing: every job not fixed in ``state`` is a unit, every GPU a cell."""
     waiting = [(job,) for job in range(state.problem.num_jobs) if state.placements[job] is None]
     return add_columns(builder, state, waiting, [(gpu,) for gpu in range(state.problem.num_gpus)])

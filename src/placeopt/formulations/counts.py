@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.formulations.columns import add_columns, usable_gpus
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Problem, State
+from placeopt.problem.changes import shares_of
 from placeopt.terms.protocols import Cost
 from placeopt.terms.variables import Variables
 
@@ -21,7 +22,8 @@ def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) 
     takes whole GPUs or one only (or two jobs could not be told apart on the GPUs that both share).
 
     GPUs of a node fold if they are idle, of one type, alike to every cost, and no
-    option may take less than the whole of them.
+    option may take less than the whole of them. Those of a running job that may be changed fold only among themselves,
+    and not at all where it may be shrunk.
     """
     return add_columns(builder, state, _units(state, costs), _cells(state, costs))
 
@@ -35,7 +37,8 @@ def _units(state: State, costs: Sequence[Cost]) -> list[tuple[int, ...]]:
             k = int(problem.job_class[job])
             if k not in folds:
                 folds[k] = _folds(problem, job, costs)
-            folded.setdefault(k if folds[k] else -1 - job, []).append(job)
+            alone = job in problem.running or not folds[k]
+            folded.setdefault(-1 - job if alone else k, []).append(job)
     return [tuple(jobs) for jobs in folded.values()]
 
 
@@ -60,7 +63,15 @@ def _cells(state: State, costs: Sequence[Cost]) -> list[tuple[int, ...]]:
             meets = options.milli[o] < 1000 if problem.shares_bind else True
             if meets and problem.jobs_per_gpu != 1:
                 shared = shared | usable_gpus(state, o)
-    keys = [problem.gpu_node, problem.gpu_type, np.where(shared, np.arange(problem.num_gpus), -1)]
+    holder = np.full(problem.num_gpus, -1, dtype=np.int64)
+    for job in problem.changeable:
+        placement = problem.running[job]
+        held = np.array(placement.gpus, dtype=np.int64)
+        holder[held] = job
+        whole = min(shares_of(problem, placement), default=1000) == 1000
+        if job in problem.may_shrink or not whole or not (problem.shares_bind or problem.jobs_per_gpu == 1):
+            shared[held] = True
+    keys = [problem.gpu_node, problem.gpu_type, holder, np.where(shared, np.arange(problem.num_gpus), -1)]
     resolutions = [cost.resolution(problem) for cost in costs]
     keys.extend(alike for alike in resolutions if alike is not None)
     cells: dict[tuple[int, ...], list[int]] = {}

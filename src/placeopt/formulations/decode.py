@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.problem import Allocation, IntArray, Placement
-from placeopt.terms.variables import Variables
+from placeopt.problem.changes import part_of, restarted
+from placeopt.terms.variables import MOVE, SHRINK, STAY, Variables
 
 
 def decode(variables: Variables, values: IntArray) -> Allocation:
@@ -13,7 +14,9 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
     Give every started job its bundles, and every bundle its GPUs.
 
     What was counted together is handed out in order: jobs by number, GPUs by number, so equal values give equal
-    placements. Where jobs of several GPUs each share GPUs, the formulation keeps them apart, so any order works.
+    placements. Where jobs of several GPUs each share GPUs, the formulation keeps them apart, so any order works. A
+    running job that stays keeps its placement, shares included; one that shrinks keeps those of its workers that are
+    granted their GPUs.
 
     Raises
     ------
@@ -31,6 +34,10 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
         count, option = int(values[v.start[s]]), int(v.start_option[s])
         if not count:
             continue
+        kind, first = int(v.start_kind[s]), v.unit_jobs[v.start_unit[s]][0]
+        if kind in (STAY, SHRINK):
+            out[first] = problem.running[first] if kind == STAY else _shrunk(v, values, s, first)
+            continue
         parts = [part for b in bundles_of[s] for part in _bundles(v, values, b, grants_of[b], free)]
         per_job, unit = int(problem.options.bundles[option]), waiting[v.start_unit[s]]
         if len(parts) != per_job * count or len(unit) < count:
@@ -39,8 +46,32 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
             mine = parts[i * per_job : (i + 1) * per_job]
             workers = int(problem.options.bundle_workers[option])
             nodes = tuple(node for node, _ in mine for _ in range(workers))
-            out[unit.pop(0)] = Placement(option, nodes, tuple(gpu for _, gpus in mine for gpu in gpus))
+            job, placement = unit.pop(0), Placement(option, nodes, tuple(gpu for _, gpus in mine for gpu in gpus))
+            out[job] = restarted(problem, job, placement) if kind == MOVE else placement
     return tuple(out)
+
+
+def _shrunk(v: Variables, values: IntArray, s: int, job: int) -> Placement:
+    """Workers whose first GPU is granted remain; those without GPUs by number, as many a node as it has bundles."""
+    held, option = v.problem.running[job], int(v.start_option[s])
+    gpus = int(v.problem.options.gpus[option])
+    if gpus:
+        mine = np.flatnonzero(v.grant_start == s)
+        granted = {int(v.grant_cell[q]) for q in mine if values[v.grant[q]]}
+        first = held.gpus[::gpus]
+        ranks = [rank for rank, gpu in enumerate(first) if int(v.gpu_to_cell[gpu]) in granted]
+    else:
+        per_bundle = int(v.problem.options.bundle_workers[option])
+        mine = np.flatnonzero(v.bundle_start == s)
+        left = {int(v.bundle_node[b]): int(values[v.bundle[b]]) * per_bundle for b in mine}
+        ranks = []
+        for rank, node in enumerate(held.nodes):
+            if left[node] > 0:
+                ranks.append(rank)
+                left[node] -= 1
+    if len(ranks) != v.problem.options.workers[option] or ranks[0] != 0:
+        raise ValueError(f"workers {ranks} remain of a job that shrinks to {v.problem.options.workers[option]}")
+    return part_of(v.problem, job, option, tuple(ranks))
 
 
 def _group(owner: IntArray, size: int) -> list[IntArray]:

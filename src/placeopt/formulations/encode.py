@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.problem import Allocation, IntArray
-from placeopt.terms.variables import Variables
+from placeopt.problem import Allocation, IntArray, Placement, change_of
+from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
 
 
 def encode(variables: Variables, allocation: Allocation, size: int) -> IntArray:
@@ -16,15 +16,18 @@ def encode(variables: Variables, allocation: Allocation, size: int) -> IntArray:
     """
     v, options = variables, variables.problem.options
     values = np.zeros(size, dtype=np.int64)
-    start_of = {(int(u), int(o)): s for s, (u, o) in enumerate(zip(v.start_unit, v.start_option, strict=True))}
+    starts = zip(v.start_unit.tolist(), v.start_option.tolist(), v.start_kind.tolist(), strict=True)
+    start_of = {start: s for s, start in enumerate(starts)}
     bundle_of = {(int(s), int(n)): b for b, (s, n) in enumerate(zip(v.bundle_start, v.bundle_node, strict=True))}
     grant_of = {(int(b), int(c)): q for q, (b, c) in enumerate(zip(v.grant_bundle, v.grant_cell, strict=True))}
     for unit, jobs in enumerate(v.unit_jobs):
         for job in jobs:
             placement = allocation[job]
-            if placement is None or (unit, placement.option) not in start_of:
+            if placement is None:
                 continue
-            s = start_of[unit, placement.option]
+            s = start_of.get((unit, placement.option, _kind(v, job, placement)))
+            if s is None:
+                continue
             values[v.start[s]] += 1
             workers = int(options.bundle_workers[placement.option])
             for node in placement.nodes[::workers]:
@@ -36,3 +39,10 @@ def encode(variables: Variables, allocation: Allocation, size: int) -> IntArray:
                 if q is not None:
                     values[v.grant[q]] += 1
     return values
+
+
+def _kind(v: Variables, job: int, placement: Placement) -> int:
+    """Tell which kind of start the placement is."""
+    if job not in v.problem.running:
+        return NEW
+    return {"kept": STAY, "shrunk": SHRINK, "moved": MOVE}[change_of(v.problem, job, placement)]

@@ -13,16 +13,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.columns import room_on_nodes, usable_gpus
+from placeopt.formulations.columns import usable_gpus
+from placeopt.formulations.crowds import draft_starts
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem, State
+from placeopt.problem.changes import change_limits, shares_of
+from placeopt.terms.objective import value
 from placeopt.terms.queue_share import option_use, queue_ceilings
+from placeopt.terms.variables import MOVE, SHRINK
 
 MAX_FILLINGS = 20_000
 RELAXES = (
     "CPU, memory and bandwidth are summed over alike nodes",
     "which GPUs make up a worker, and where the workers of a job are",
 )
+CHANGES_RELAX = "running jobs that may be changed stand anywhere on alike nodes, and end in any order of submission"
 
 
 KnownFillings = dict[tuple[int, tuple[int, ...]], IntArray | None]
@@ -34,43 +39,42 @@ class Fillings:
     """The relaxation: the model, its start columns with their options, and the columns of other objectives."""
 
     model: LinearModel
-    start: IntArray  # (S,) columns: jobs of a class that run in an option
-    start_option: IntArray  # (S,)
+    start: IntArray  # (S,) columns: jobs of a crowd that run in an option
+    start_milli: IntArray  # (S,) GPU share that such a job holds, at most
+    fixed_milli: int
     relaxes: tuple[str, ...]
 
 
 def build_fillings(state: State, deadline: float = float("inf")) -> Fillings:
     """
-    Build the relaxation of net value: its optimum bounds what any plan that leaves running jobs alone is worth.
+    Build the relaxation of net value: its optimum bounds what any plan is worth that keeps what ``state`` holds.
 
     Raises
     ------
     OutOfTime
         If ``deadline``, of ``time.monotonic()``, passes meanwhile.
     """
-    problem, options = state.problem, state.problem.options
+    problem = state.problem
     builder = ModelBuilder(deadline)
-    waiting = _waiting(state)
-    count = np.bincount(problem.job_class[waiting], minlength=len(problem.class_communication))
-    start, start_option, placed = _add_jobs(builder, state, count)
-    _add_node_rows(builder, state, start_option, placed)
-    relaxes = RELAXES + _add_gpu_rows(builder, state, start_option, placed)
-    _add_queue_rows(builder, state, start, start_option)
-    fixed = sum(int(options.value[p.option]) for p in problem.running.values())
-    builder.set_objective(start, options.value[start_option], "max", fixed)
-    return Fillings(builder.build(), start, start_option, relaxes)
+    ways, placed = _add_jobs(builder, state)
+    _add_node_rows(builder, state, ways.option, placed)
+    relaxes = RELAXES + _add_gpu_rows(builder, state, ways.option, placed)
+    _add_queue_rows(builder, state, ways.column, ways.option)
+    held = state.allocation()
+    builder.set_objective(ways.column, ways.value, "max", value(problem, held))
+    if problem.changeable:
+        relaxes += (CHANGES_RELAX,)
+    fixed = sum(sum(shares_of(problem, placement)) for placement in held if placement is not None)
+    return Fillings(builder.build(), ways.column, ways.milli, fixed, relaxes)
 
 
-def gpu_milli_objective(fillings: Fillings, problem: Problem) -> LinearModel:
+def gpu_milli_objective(fillings: Fillings) -> LinearModel:
     """Return the same relaxation with GPU share as objective: any duals of the first bound this one too."""
     model = fillings.model
     objective = np.zeros(model.num_variables, dtype=np.int64)
-    objective[fillings.start] = problem.options.total_milli[fillings.start_option]
-    fixed = sum(
-        sum(p.shares) if p.shares else int(problem.options.total_milli[p.option]) for p in problem.running.values()
-    )
+    objective[fillings.start] = fillings.start_milli
     fields = {name: getattr(model, name) for name in model.__dataclass_fields__}
-    return LinearModel(**{**fields, "objective": objective, "offset": fixed})
+    return LinearModel(**{**fields, "objective": objective, "offset": fillings.fixed_milli})
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,47 +86,61 @@ class _Placed:
     node_class: IntArray
 
 
-def _waiting(state: State) -> IntArray:
-    return np.array([job for job, placement in enumerate(state.placements) if placement is None], dtype=np.int64)
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """Start columns: (S,) each, what the jobs of a crowd do."""
+
+    column: IntArray
+    option: IntArray
+    kind: IntArray
+    value: IntArray
+    milli: IntArray
 
 
-def _add_jobs(builder: ModelBuilder, state: State, count: IntArray) -> tuple[IntArray, IntArray, _Placed]:
-    """Starts, bundles per node class, and: starts <= jobs of the class, bundles = starts x bundles of the option."""
+def _add_jobs(builder: ModelBuilder, state: State) -> tuple[_Ways, _Placed]:
+    """Starts, bundles per node class, and: starts <= jobs of the crowd, bundles = starts x bundles of the option."""
     problem, options = state.problem, state.problem.options
-    classes = int(problem.node_class.max()) + 1
-    start_option: list[int] = []
-    most: list[int] = []
-    placed_start: list[int] = []
-    placed_class: list[int] = []
-    placed_most: list[int] = []
-    for o in range(len(options)):
-        jobs = int(count[options.job_class[o]])
-        nodes, per_node = room_on_nodes(state, o)
-        room = np.zeros(classes, dtype=np.int64)
-        np.add.at(room, problem.node_class[nodes], per_node)
-        fit = min(jobs, int(room.sum()) // int(options.bundles[o]))
-        if fit:
-            here = np.flatnonzero(room)
-            placed_start.extend([len(start_option)] * len(here))
-            placed_class.extend(here.tolist())
-            placed_most.extend(np.minimum(room[here], fit * options.bundles[o]).tolist())
-            start_option.append(o)
-            most.append(fit)
-    start = builder.add_variables(0, np.array(most, dtype=np.int64), count=len(most))
-    option = np.array(start_option, dtype=np.int64)
-    column = builder.add_variables(0, np.array(placed_most, dtype=np.int64), count=len(placed_most))
-    placed = _Placed(column, np.array(placed_start, dtype=np.int64), np.array(placed_class, dtype=np.int64))
-    ones = np.ones(len(start), dtype=np.int64)
-    builder.add_rows(options.job_class[option], start, ones, np.full(len(count), NO_LOWER, dtype=np.int64), count)
-    zero = np.zeros(len(start), dtype=np.int64)
+    draft = draft_starts(state)
+    crowds = draft.crowds
+    ways = _Ways(
+        column=builder.add_variables(0, _ints(draft.most), count=len(draft.most)),
+        option=_ints(draft.option),
+        kind=_ints(draft.kind),
+        value=_ints(draft.value),
+        milli=_ints(draft.milli),
+    )
+    column = builder.add_variables(0, _ints(draft.placed_most), count=len(draft.placed_most))
+    placed = _Placed(column, _ints(draft.placed_start), _ints(draft.placed_class))
+    ones, sizes = np.ones(len(ways.column), dtype=np.int64), _ints([len(crowd.jobs) for crowd in crowds])
+    least = np.where([crowd.must_run for crowd in crowds], sizes, NO_LOWER)
+    builder.add_rows(_ints(draft.crowd), ways.column, ones, least.astype(np.int64), sizes)
+    zero = np.zeros(len(ways.column), dtype=np.int64)
     builder.add_rows(
-        np.concatenate([placed.start, np.arange(len(start))]),
-        np.concatenate([column, start]),
-        np.concatenate([np.ones(len(column), dtype=np.int64), -options.bundles[option]]),
+        np.concatenate([placed.start, np.arange(len(ways.column))]),
+        np.concatenate([column, ways.column]),
+        np.concatenate([np.ones(len(column), dtype=np.int64), -options.bundles[ways.option]]),
         zero,
         zero,
     )
-    return start, option, placed
+    if problem.changeable:
+        may_end = np.array([crowds[c].jobs[0] in problem.may_preempt for c in draft.crowd], dtype=bool)
+        _add_limits(builder, problem, ways, may_end)
+    return ways, placed
+
+
+def _add_limits(builder: ModelBuilder, problem: Problem, ways: _Ways, may_end: np.ndarray) -> None:
+    """At most so many jobs moved, shrunk and preempted; ``may_end`` are the starts of those that may be preempted."""
+    most = change_limits(problem)
+    for kind, limit in ((MOVE, most["moved"]), (SHRINK, most["shrunk"])):
+        columns = ways.column[ways.kind == kind]
+        builder.add_row(columns, np.ones(len(columns), dtype=np.int64), NO_LOWER, limit)
+    columns = ways.column[may_end]
+    least = len(problem.may_preempt) - most["preempted"]
+    builder.add_row(columns, np.ones(len(columns), dtype=np.int64), least, NO_UPPER)
+
+
+def _ints(values: list[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)
 
 
 def _add_node_rows(builder: ModelBuilder, state: State, start_option: IntArray, placed: _Placed) -> None:

@@ -1,6 +1,7 @@
 """The compiled problem, placements in indices, and the state of a round under construction."""
 
 from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, IntArray, Level, Options, Problem
+from placeopt.problem.changes import change_of, open_state
 from placeopt.problem.compile import compile_problem
 from placeopt.problem.placement import Allocation, Placement
 from placeopt.problem.state import Move, State, hose_loads
@@ -17,6 +18,8 @@ __all__ = [
     "Placement",
     "Problem",
     "State",
+    "change_of",
     "compile_problem",
     "hose_loads",
+    "open_state",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,6 +125,14 @@ class Problem(Frozen):
     domain_link_mbps: IntArray  # (D,)
     split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
     running: dict[int, Placement]  # job -> where it runs now
+    may_move: frozenset[int]  # running jobs that policy and job allow to be moved
+    may_shrink: frozenset[int]  # likewise to be shrunk; those above the minimum of their option
+    may_preempt: frozenset[int]  # likewise to be preempted
+
+    @cached_property
+    def changeable(self) -> frozenset[int]:
+        """Running jobs to which anything may be done at all."""
+        return self.may_move | self.may_shrink | self.may_preempt
 
     @property
     def num_nodes(self) -> int:

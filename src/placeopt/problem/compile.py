@@ -27,16 +27,14 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
     BadInput
         If a running placement does not fit its job or machine, or a job's queue is unknown to the policy.
     Unsupported
-        If policy and jobs allow running jobs to be changed: this version keeps them where they are. If the values of
-        all jobs together can exceed 2^53, beyond which sums are not exact.
+        If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact.
     """
     policy = policy or instance.policy
-    _refuse_changes(instance, policy)
     topology = ClusterTopology(instance.cluster)
     members, job_class = _job_classes(instance, policy)
     types, gpu_type = _gpu_types(instance, topology)
     rows = _option_rows(members)
-    _refuse_huge_values(rows, job_class)
+    _refuse_huge_values(rows, job_class, policy, len(instance.running))
     node_class, class_nodes = _node_classes(instance, members)
     capacity = _node_capacity(instance, policy)
     options = _options(instance, rows, members, types, gpu_type, topology, class_nodes, capacity)
@@ -77,6 +75,7 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
             for level in dict.fromkeys(split.level for splits in options.splits for split in splits)
         },
         running={},
+        **_may_change(instance, policy),
     )
     problem.running.update(_running(instance, problem))
     return problem
@@ -90,23 +89,22 @@ def _limit(capacity: int | None) -> int:
     return UNLIMITED if capacity is None else capacity
 
 
-def _refuse_changes(instance: Instance, policy: Policy) -> None:
-    changes = policy.changes
+def _may_change(instance: Instance, policy: Policy) -> dict[str, frozenset[int]]:
+    """Return the fields ``may_move``, ``may_shrink`` and ``may_preempt`` of the problem."""
+    changes, number = policy.changes, {job.id: j for j, job in enumerate(instance.jobs)}
+    move, shrink, preempt = set(), set(), set()
     for running in instance.running:
-        allowed = [
-            word
-            for word, most, may in (
-                ("moved", changes.moves_max, running.movable),
-                ("shrunk", changes.shrinks_max, running.shrinkable),
-                ("preempted", changes.preemptions_max, running.preemptible),
-            )
-            if most and may
-        ]
-        if allowed:
-            raise Unsupported(
-                f"running job {running.job!r}: may be {' and '.join(allowed)} under policy {policy.name!r}, but this "
-                "version keeps running jobs where they are; set policy.changes to 0, or the job's flags to false"
-            )
+        j = number[running.job]
+        if changes.moves_max and running.movable:
+            move.add(j)
+        if changes.preemptions_max and running.preemptible:
+            preempt.add(j)
+        if changes.shrinks_max and running.shrinkable:
+            option = next(option for option in instance.jobs[j].options if option.id == running.option)
+            workers = sum(len(assignment.workers) for assignment in running.assignments)
+            if option.workers_min is not None and workers > option.workers_min:
+                shrink.add(j)
+    return {"may_move": frozenset(move), "may_shrink": frozenset(shrink), "may_preempt": frozenset(preempt)}
 
 
 def _job_classes(instance: Instance, policy: Policy) -> tuple[list[Job], IntArray]:
@@ -162,13 +160,20 @@ def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
     return rows
 
 
-def _refuse_huge_values(rows: list[tuple[int, Option, int, int]], job_class: IntArray) -> None:
+def _refuse_huge_values(
+    rows: list[tuple[int, Option, int, int]], job_class: IntArray, policy: Policy, running: int
+) -> None:
     best: dict[int, int] = {}
     for k, _, _, value in rows:
         best[k] = max(best.get(k, 0), value)
     total = sum(best.get(k, 0) * count for k, count in enumerate(np.bincount(job_class).tolist()))
-    if total > MAX_VALUE:
-        raise Unsupported(f"the jobs are worth {total} together, more than 2**53; use coarser values")
+    changes, most = policy.changes, max((workers for _, _, workers, _ in rows), default=0)
+    dearest = max(changes.move_price, changes.preemption_price, changes.shrink_price_per_worker * most)
+    if total + 2 * running * dearest > MAX_VALUE:  # twice: the linear form adds a price and takes another off
+        raise Unsupported(
+            f"the jobs are worth {total} together, and changes of the {running} running ones cost up to {dearest} "
+            "each: more than 2**53; use coarser values and prices"
+        )
 
 
 def _gpu_types(instance: Instance, topology: ClusterTopology) -> tuple[list[tuple[str, int]], IntArray]:

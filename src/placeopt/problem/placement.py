@@ -12,14 +12,16 @@ class Placement:
 
     ``nodes`` has one node a worker, in rank order; ``gpus`` the global GPU indices, worker after worker, as many a
     worker as the option says. ``shares`` has the thousandths held of each GPU, or is None where each is the request:
-    only running jobs hold anything else.
+    only running jobs hold anything else. ``restarts`` marks the move of a running job to a part of its own GPUs, which
+    could be taken for a shrink.
     """
 
     option: int
     nodes: tuple[int, ...]
     gpus: tuple[int, ...]
     shares: tuple[int, ...] | None = None
+    restarts: bool = False
 
 
 Allocation = tuple[Placement | None, ...]
-"""One entry a job, in the order of ``Problem.job_ids``; None: the job waits. Running jobs have theirs."""
+"""One entry a job, in the order of ``Problem.job_ids``; None: the job waits, or is preempted."""

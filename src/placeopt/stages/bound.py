@@ -22,7 +22,7 @@ def run_bound(round_: Round, solve: Solve) -> None:
         round_.record("bound", "skipped", started, "the value is proven already")
         return
     try:
-        fillings = build_fillings(round_.base, round_.limits.deadline)
+        fillings = build_fillings(round_.open, round_.limits.deadline)
     except PlaceoptError as error:
         round_.stopped()
         round_.record("bound", "skipped", started, str(error))
@@ -41,7 +41,7 @@ def run_bound(round_: Round, solve: Solve) -> None:
     before = round_.value_bound
     round_.prove_value(solution.bound, fillings.relaxes)
     if solution.duals is not None:
-        milli = dual_bound(gpu_milli_objective(fillings, round_.problem), solution.duals)
+        milli = dual_bound(gpu_milli_objective(fillings), solution.duals)
         round_.gpu_milli_bound = min(milli, round_.gpu_milli_bound)
     detail = f"relaxation of {fillings.model.num_variables} columns"
     if solution.status == "optimal":

@@ -1,18 +1,19 @@
-"""Allocation -> Plan: placements and waiting jobs in the file's terms."""
+"""Allocation -> Plan: placements, waiting jobs and changes to running ones in the file's terms."""
 
 from __future__ import annotations
 
 from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
-from placeopt.model.plan import InstanceRef, Level, PolicyRef, Unplaced
-from placeopt.problem import RESOURCES, Allocation, Problem
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
+from placeopt.problem.changes import shares_of
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 
 def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> Plan:
     """
-    Return a plan with placements and waiting jobs; reasons, objective and the rest are the engine's to fill in.
+    Return a plan with placements, waiting jobs and changes; reasons, objective and the rest are the engine's to fill in.
 
     Every record is built from compiled integers, so it is not validated again field by field.
     """
@@ -23,6 +24,7 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> 
         else:
             unplaced.append(Unplaced.model_construct(job=problem.job_ids[job], reason="outvoted", detail=""))
     policy = problem.policy
+    moved, shrunk, preempted = _changes(problem, allocation)
     return Plan.model_construct(
         format_version=1,
         instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
@@ -33,7 +35,31 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> 
         gap=None,
         placements=tuple(placements),
         unplaced=tuple(unplaced),
+        moved=tuple(moved),
+        shrunk=tuple(shrunk),
+        preempted=tuple(preempted),
     )
+
+
+def _changes(problem: Problem, allocation: Allocation) -> tuple[list[Moved], list[Shrunk], list[Preempted]]:
+    """Return the running jobs that are moved, shrunk and preempted, in the order of the file."""
+    moved, shrunk, preempted = [], [], []
+    for job in sorted(problem.changeable):
+        now, before, name = allocation[job], problem.running[job], problem.job_ids[job]
+        change = change_of(problem, job, now)
+        if now is None:
+            freed = sum(shares_of(problem, before))
+            preempted.append(Preempted.model_construct(job=name, freed_gpu_milli=freed))
+        elif change == "shrunk":
+            shrunk.append(Shrunk.model_construct(job=name, workers=len(now.nodes)))
+        elif change == "moved":
+            start, end = _nodes(problem, before), _nodes(problem, now)
+            moved.append(Moved.model_construct(job=name, from_nodes=start, to_nodes=end))
+    return moved, shrunk, preempted
+
+
+def _nodes(problem: Problem, placement: Indexed) -> tuple[str, ...]:
+    return tuple(problem.node_ids[node] for node in dict.fromkeys(placement.nodes))
 
 
 def placement_record(problem: Problem, job: int, placement: Indexed) -> Placement:

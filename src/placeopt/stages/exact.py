@@ -37,7 +37,7 @@ def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> Non
 
 def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
     started, name = time.monotonic(), f"{formulation}-{level}"
-    waiting = sum(placement is None for placement in round_.base.placements)
+    waiting = sum(placement is None for placement in round_.base.placements) + len(round_.problem.may_move)
     if waiting * round_.problem.num_gpus > MAX_PRODUCT * (1 if formulation == "assignment" else 10):
         round_.cut("size")
         size = f"{waiting} jobs on {round_.problem.num_gpus} GPUs"
@@ -83,9 +83,9 @@ def build_level(round_: Round, builder: ModelBuilder, formulation: str, level: L
     """Write one level of a round into ``builder``; that of the costs keeps the value at its bound, to be proven."""
     costs = [w.cost for w in round_.weighted] if level == "cost" else []
     if formulation == "assignment":
-        variables = add_assignment(builder, round_.base)
+        variables = add_assignment(builder, round_.open)
     else:
-        variables = add_counts(builder, round_.base, costs)
+        variables = add_counts(builder, round_.open, costs)
     columns, coefficients, constant = value_expression(variables)
     if level == "value":
         builder.set_objective(columns, coefficients, "max", constant)

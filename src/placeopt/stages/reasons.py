@@ -15,29 +15,36 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
-    ``conflict``: it does not fit beside the running jobs even alone. ``policy``: its queue may hold no more, or is
-    blocked by an earlier job. ``not_reached``: it fits beside the plan; time ended first. ``outvoted``: it fits alone,
-    but not beside the plan.
+    ``conflict``: it does not fit beside the running jobs that must stay even alone. ``policy``: its queue may hold no
+    more, or is blocked by an earlier job. ``not_reached``: it fits beside the plan; time ended first. ``outvoted``: it
+    fits alone, but not beside the plan; or it ran and is preempted.
     """
     if round_.best is None:
         return {}
     problem = round_.problem
     final = State(problem)
     final.load(round_.best.allocation)
-    beside, alone = (Candidates(state, SCORES["first_fit"](problem)) for state in (final, round_.base))
+    states = (final, round_.base, round_.open)
+    beside, alone, opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
     known: dict[int, tuple[UnplacedReason, str]] = {}
     out: dict[int, Unplaced] = {}
     for job, placement in enumerate(round_.best.allocation):
-        if placement is None:
+        if job in problem.running and placement is None:
+            price = problem.policy.changes.preemption_price
+            detail = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
+            out[job] = Unplaced.model_construct(job=problem.job_ids[job], reason="outvoted", detail=detail)
+        elif placement is None:
             k = int(problem.job_class[job])
             if k not in known:
-                known[k] = _reason(round_, job, beside, alone)
+                known[k] = _reason(round_, job, beside, alone, opened)
             reason, detail = known[k]
             out[job] = Unplaced.model_construct(job=problem.job_ids[job], reason=reason, detail=detail)
     return out
 
 
-def _reason(round_: Round, job: int, beside: Candidates, alone: Candidates) -> tuple[UnplacedReason, str]:
+def _reason(
+    round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates
+) -> tuple[UnplacedReason, str]:
     problem = round_.problem
     found = place(beside, job)
     if found is not None:
@@ -54,7 +61,14 @@ def _reason(round_: Round, job: int, beside: Candidates, alone: Candidates) -> t
         return "policy", queue
     if place(alone, job) is not None:
         return "outvoted", f"fits alone, but other jobs of the plan hold the room: {_need(problem, job)}"
-    return "conflict", _conflict(alone, job)
+    if not problem.changeable:
+        return "conflict", _conflict(alone, job, "the running jobs")
+    if place(opened, job) is not None:
+        return (
+            "outvoted",
+            f"fits only if running jobs make room, which the plan does not ask of them: {_need(problem, job)}",
+        )
+    return "conflict", _conflict(opened, job, "the running jobs that must stay")
 
 
 def _queue_is_full(state: State, job: int) -> str | None:
@@ -83,7 +97,7 @@ def _need(problem: Problem, job: int) -> str:
     return ("" if workers == 1 else f"{workers} workers of ") + ", ".join(parts)
 
 
-def _conflict(alone: Candidates, job: int) -> str:
+def _conflict(alone: Candidates, job: int, others: str) -> str:
     """Say which demand no node meets by itself, or that it is their combination."""
     problem, options = alone.problem, alone.problem.options
     tried = []
@@ -96,7 +110,7 @@ def _conflict(alone: Candidates, job: int) -> str:
         rooms = alone.rooms(o, nodes)
         total, need = int(rooms.sum()), int(options.bundles[o])
         if total < need:
-            tried.append(f"{name}{total} of {need} places left beside the running jobs for {_need(problem, job)}")
+            tried.append(f"{name}{total} of {need} places left beside {others} for {_need(problem, job)}")
         else:
             tried.append(f"{name}there is room for {total} of its {need} parts, but no way found to lie as it asks")
     return "; ".join(tried)

@@ -11,7 +11,7 @@ from placeopt.check import violations
 from placeopt.errors import InternalFault
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
-from placeopt.problem import Allocation, Problem, State
+from placeopt.problem import Allocation, Problem, State, open_state
 from placeopt.stages.draft import draft_plan
 from placeopt.terms.objective import Weighted, cost, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
 
@@ -86,6 +86,9 @@ class Round:
     on_progress: Callable[[Progress], None] | None = None
     cancelled: Callable[[], bool] | None = None
     base: State = field(init=False)
+    """All running jobs as they are, and nothing else."""
+    open: State = field(init=False)
+    """Only those of them that must stay as they are."""
     weighted: tuple[Weighted, ...] = field(init=False)
     best: Best | None = None
     value_bound: int = field(init=False)
@@ -101,7 +104,7 @@ class Round:
 
     def __post_init__(self) -> None:
         """Start from the running jobs alone."""
-        self.base = State(self.problem)
+        self.base, self.open = State(self.problem), open_state(self.problem)
         self.weighted = weighted_costs(self.problem)
         self.value_bound = trivial_value_bound(self.problem)
         self.gpu_milli_bound = trivial_gpu_milli_bound(self.problem)

@@ -11,7 +11,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.prices import Prices
 from placeopt.terms.protocols import Expression, Form, Scope
-from placeopt.terms.variables import Variables
+from placeopt.terms.variables import STAY, Variables
 
 
 class Communication:
@@ -74,12 +74,16 @@ class Communication:
 
         Between nodes distances are sums over tree edges, so each edge costs its weight x the pairs that cross it.
         Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
-        each pair of GPUs has a column that is 1 where both are held.
+        each pair of GPUs has a column that is 1 where both are held. What a running job costs where it stays is known.
         """
         prices = Prices()
         for s, option in enumerate(variables.start_option):
             communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
-            if self.tells_apart(variables.problem, int(option)) and not communication.edges:
+            if variables.start_kind[s] == STAY:
+                job = variables.unit_jobs[variables.start_unit[s]][0]
+                known = job_cost(variables.problem, job, variables.problem.running[job])
+                prices.add(variables.start[s : s + 1], np.array([known], dtype=np.int64))
+            elif self.tells_apart(variables.problem, int(option)) and not communication.edges:
                 _price_start(prices, variables, s, communication.weight)
         return (*prices.add_to(builder), self.score(variables.problem, variables.state.allocation()))
 

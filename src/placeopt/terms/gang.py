@@ -33,8 +33,7 @@ class Gang:
         """Link units to starts, starts to bundles, bundles to grants."""
         v, options = variables, variables.problem.options
         ones = np.ones(len(v.start), dtype=np.int64)
-        units = len(v.unit_jobs)
-        builder.add_rows(v.start_unit, v.start, ones, np.zeros(units, dtype=np.int64), v.unit_size)
+        builder.add_rows(v.start_unit, v.start, ones, v.unit_least, v.unit_size)
         zero = np.zeros(len(v.start), dtype=np.int64)
         builder.add_rows(  # sum of bundles = bundles of the option x starts
             np.concatenate([v.bundle_start, np.arange(len(v.start))]),

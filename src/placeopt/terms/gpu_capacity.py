@@ -6,6 +6,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import IntArray, Placement, State
+from placeopt.problem.changes import shares_of
 from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import Variables
 
@@ -17,17 +18,17 @@ class GpuShare:
     scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every GPU has the requested share free."""
+        """Tell whether every GPU has the share free."""
         del job
         if not state.problem.shares_bind:
             return True
-        milli = state.problem.options.milli[placement.option]
-        return all(state.gpu_free_milli[gpu] >= milli for gpu in placement.gpus)
+        shares = shares_of(state.problem, placement)
+        return all(state.gpu_free_milli[gpu] >= share for gpu, share in zip(placement.gpus, shares, strict=True))
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """One row a cell."""
         if variables.problem.shares_bind:
-            _cell_rows(builder, variables, variables.problem.options.milli, variables.state.gpu_free_milli)
+            _cell_rows(builder, variables, variables.grant_milli, variables.state.gpu_free_milli)
 
 
 class JobsPerGpu:
@@ -46,7 +47,7 @@ class JobsPerGpu:
         """One row a cell."""
         most = variables.problem.jobs_per_gpu
         if most is not None:
-            ones = np.ones(len(variables.problem.options), dtype=np.int64)
+            ones = np.ones(len(variables.grant), dtype=np.int64)
             _cell_rows(builder, variables, ones, most - variables.state.gpu_jobs)
 
 
@@ -66,11 +67,10 @@ class GpuMemory:
         """One row a cell; in a cell of several GPUs each has one job, and the mask has compared the two."""
         memory = variables.problem.options.gpu_memory_mib
         if memory.any():
-            _cell_rows(builder, variables, memory, variables.state.gpu_free_memory)
+            _cell_rows(builder, variables, memory[variables.grant_option], variables.state.gpu_free_memory)
 
 
-def _cell_rows(builder: ModelBuilder, v: Variables, per_option: IntArray, free: IntArray) -> None:
-    """For every cell: sum of what grants use <= what its GPUs have free together."""
-    use = per_option[v.grant_option]
+def _cell_rows(builder: ModelBuilder, v: Variables, use: IntArray, free: IntArray) -> None:
+    """For every cell: sum of what grants use, shape (Q,) a GPU, <= what its GPUs have free together."""
     room = np.array([sum(int(free[gpu]) for gpu in gpus) for gpus in v.cell_gpus], dtype=np.int64)
     builder.add_rows(v.grant_cell, v.grant, use, np.full(len(room), NO_LOWER, dtype=np.int64), room)

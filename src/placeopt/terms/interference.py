@@ -83,7 +83,7 @@ class Interference:
         if problem.policy.interference.model == "curve":
             if not few_levels(problem):
                 return "bound"
-            meetings = (problem.num_jobs - len(problem.running)) * problem.num_gpus
+            meetings = (problem.num_jobs - len(problem.running) + len(problem.changeable)) * problem.num_gpus
         else:
             both = problem.slowdown.max(axis=0)
             active = (both + both.T) > 0

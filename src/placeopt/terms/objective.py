@@ -8,7 +8,8 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Problem, State
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem.changes import price_of
 from placeopt.terms.communication import Communication
 from placeopt.terms.fragmentation import Fragmentation
 from placeopt.terms.horus import HorusCost
@@ -31,25 +32,39 @@ class Weighted:
 
 
 def value(problem: Problem, allocation: Allocation) -> int:
-    """Net value: the sum of the values of the options that run after the round, running jobs included."""
-    return sum(int(problem.options.value[p.option]) for p in allocation if p is not None)
+    """Net value: what the options that run after the round are worth, less the prices of changes to running jobs."""
+    worth = sum(int(problem.options.value[p.option]) for p in allocation if p is not None)
+    return worth - sum(price_of(problem, job, allocation[job]) for job in problem.changeable)
 
 
 def value_expression(variables: Variables) -> Expression:
-    """Net value as an expression of the starts."""
+    """Net value as an expression of the starts; its constant has those running jobs preempted that have starts."""
     v = variables
-    return v.start, v.problem.options.value[v.start_option], value(v.problem, v.state.allocation())
+    return v.start, v.start_value, value(v.problem, v.state.allocation())
+
+
+def start_value(problem: Problem, job: int, placement: Placement) -> int:
+    """Net value of a running job that may be changed, at ``placement``, over its being preempted."""
+    worth = int(problem.options.value[placement.option])
+    return worth - price_of(problem, job, placement) + price_of(problem, job, None)
 
 
 def trivial_value_bound(problem: Problem) -> int:
-    """Value of all jobs that fit alone on an idle cluster (each in its best option), running ones as they run."""
+    """
+    Value of all jobs that fit alone on an idle cluster, each in its best option.
+
+    Running ones as they run, or moved if that may gain more; never shrunk or preempted, which by itself gains nothing.
+    """
     options = problem.options
     possible = options.node_class_ok.any(axis=1)
     best = np.zeros(len(problem.class_communication), dtype=np.int64)
     np.maximum.at(best, options.job_class[possible], options.value[possible])
     waiting = np.ones(problem.num_jobs, dtype=bool)
     waiting[list(problem.running)] = False
-    running = sum(int(options.value[p.option]) for p in problem.running.values())
+    running, price = 0, problem.policy.changes.move_price
+    for job, placement in problem.running.items():
+        moved = int(best[problem.job_class[job]]) - price if job in problem.may_move else 0
+        running += max(int(options.value[placement.option]), moved)
     return int(best[problem.job_class[waiting]].sum()) + running
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Placement, Problem, State
+from placeopt.problem.changes import shares_of
 from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import Variables
 
@@ -23,20 +24,32 @@ class QueueShare:
         if queue < 0:
             return True
         use = option_use(problem)[placement.option]
+        use[GPU_MILLI] = sum(shares_of(problem, placement))
         return bool((state.queue_used[queue] + use <= queue_ceilings(problem)[queue]).all())
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """One row per queue and resource."""
+        """One row per queue and resource; of GPU share, running jobs may hold more than their option's request."""
         v, problem = variables, variables.problem
         if not problem.policy.queues:
             return
         queue = problem.class_queue[problem.options.job_class[v.start_option]]
         use, room = option_use(problem)[v.start_option], queue_ceilings(problem) - v.state.queue_used
         mine = queue >= 0
+        more = v.grant_milli - problem.options.milli[v.grant_option]
+        extra = np.flatnonzero((more > 0) & mine[v.grant_start])
         for r in range(use.shape[1]):
+            grants = extra if r == GPU_MILLI else extra[:0]
             builder.add_rows(
-                queue[mine], v.start[mine], use[mine, r], np.full(len(room), NO_LOWER, dtype=np.int64), room[:, r]
+                np.concatenate([queue[mine], queue[v.grant_start[grants]]]),
+                np.concatenate([v.start[mine], v.grant[grants]]),
+                np.concatenate([use[mine, r], more[grants]]),
+                np.full(len(room), NO_LOWER, dtype=np.int64),
+                room[:, r],
             )
+
+
+GPU_MILLI = 0
+"""Position of GPU share in ``option_use``."""
 
 
 def option_use(problem: Problem) -> IntArray:

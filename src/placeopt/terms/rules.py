@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Placement, State
+from placeopt.terms.changes import RunningChanges
 from placeopt.terms.gang import Gang
 from placeopt.terms.gpu_capacity import GpuMemory, GpuShare, JobsPerGpu
 from placeopt.terms.node_capacity import NodeCapacity
@@ -24,6 +25,7 @@ RULES: tuple[Rule, ...] = (
     Spread(),
     QueueShare(),
     Uplink(),
+    RunningChanges(),
 )
 
 

@@ -87,6 +87,15 @@ class Spread:
             zero,
         )
         builder.add_row(np.append(used, v.start[s]), np.append(ones, -domains), 0, 0)
+        if v.problem.options.bundles[option] > 1:  # the same node by node: tight even where ``used`` is a fraction
+            each, ones = np.arange(len(mine)), np.ones(len(mine), dtype=np.int64)
+            builder.add_rows(
+                np.concatenate([each, each]),
+                np.concatenate([v.bundle[mine], used[row]]),
+                np.concatenate([ones, -v.bundle_most[mine]]),
+                np.full(len(mine), NO_LOWER, dtype=np.int64),
+                np.zeros(len(mine), dtype=np.int64),
+            )
 
 
 def domain_of_nodes(problem: Problem, level: str) -> IntArray:

@@ -5,6 +5,9 @@ A *unit* is a set of alike jobs counted together (often one job). A *start* colu
 an option; a *bundle* column how many of the option's bundles are on a node; a *grant* column how many GPUs of a *cell*
 those bundles hold. A cell is a set of alike GPUs of one node, often a single one. ``assignment`` has units of one job
 and cells of one GPU; ``counts`` folds what is alike; so rules and costs are written once.
+
+A running job that may be changed is a unit of its own. Its starts say what becomes of it: it stays (bundles and grants
+just where it is), shrinks, or moves (like a waiting job); without any it is preempted.
 """
 
 from __future__ import annotations
@@ -17,6 +20,9 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem, State
 
+NEW, STAY, SHRINK, MOVE = range(4)
+"""What a start does: begins a waiting job; or keeps, shrinks or moves a running one."""
+
 
 @dataclass(frozen=True, eq=False)
 class Variables:
@@ -24,17 +30,23 @@ class Variables:
 
     problem: Problem
     state: State
-    """Holds the running jobs only: what is free to the waiting ones."""
-    unit_jobs: tuple[tuple[int, ...], ...]  # (U,) the waiting jobs of each unit
+    """Holds the running jobs that must stay as they are only: what is free to the others."""
+    unit_jobs: tuple[tuple[int, ...], ...]  # (U,) the jobs of each unit, waiting or one that may be changed
+    unit_least: IntArray  # (U,) jobs of the unit that must run: 1 where a running one may not be preempted
     start: IntArray  # (S,) columns
     start_unit: IntArray  # (S,)
     start_option: IntArray  # (S,)
+    start_kind: IntArray  # (S,) NEW, STAY, SHRINK or MOVE
+    start_value: IntArray  # (S,) net value, to be added to that of ``state``
     bundle: IntArray  # (B,) columns
     bundle_start: IntArray  # (B,) position in ``start``
     bundle_node: IntArray  # (B,)
+    bundle_most: IntArray  # (B,) upper bounds
     grant: IntArray  # (Q,) columns
     grant_bundle: IntArray  # (Q,) position in ``bundle``
     grant_cell: IntArray  # (Q,)
+    grant_most: IntArray  # (Q,) upper bounds
+    grant_milli: IntArray  # (Q,) share of each GPU: the request, or what a running job holds where it stays
     cell_gpus: tuple[tuple[int, ...], ...]  # (C,)
     gpu_to_cell: IntArray  # (G,) -1 where no option may hold the GPU
     _made: dict[str, IntArray] = field(default_factory=dict, repr=False)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Placement, State
+from placeopt.problem import Placement, State, change_of
 from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import Variables
 
 
 class Where:
-    """A static mask, compiled per option and class of node or type of GPU."""
+    """
+    A static mask, compiled per option and class of node or type of GPU.
+
+    It says where work may start, so a running job that stays, whole or shrunk, is exempt.
+    """
 
     name = "where"
     scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every node and GPU is allowed."""
-        del job
         problem, options, o = state.problem, state.problem.options, placement.option
+        if job in problem.running and change_of(problem, job, placement) != "moved":
+            return True
         return all(options.node_class_ok[o, problem.node_class[node]] for node in placement.nodes) and all(
             options.gpu_type_ok[o, problem.gpu_type[gpu]] for gpu in placement.gpus
         )
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """Nothing to add: formulations make no columns where the mask forbids."""
+        """Nothing to add: formulations make no columns where the mask forbids a start."""

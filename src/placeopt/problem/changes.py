@@ -1,0 +1,164 @@
+"""
+What a plan does to the running jobs: kept, shrunk, moved or preempted, and at what price.
+
+``kept``: the placement is the one that runs, shares included. ``shrunk``: the same option with fewer workers, each of
+them a former one on its former GPUs with its former shares, the chief (rank 0) still the chief and the others in their
+former order. ``moved``: any other placement in any option of the job, with any number of workers that it allows: a
+checkpoint and a restart, so an elastic job may grow as well, or restart on a part of its own GPUs. Shares are then
+the request. ``preempted``: not placed.
+
+Only a moved job must stand where work may start: selectors, taints and drained nodes do not drive out what runs.
+
+Policy and job must both allow a change. Its price is the policy's: ``move_price``, ``preemption_price``,
+``shrink_price_per_worker`` x workers taken. Every kind has a limit in jobs. With ``last_submitted_first`` a job is
+shrunk or preempted only if those of its queue that arrived later, and could be, are as well (SODA V-D).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+from typing import Literal
+
+from placeopt.problem.arrays import Problem
+from placeopt.problem.placement import Allocation, Placement
+from placeopt.problem.state import Move, State
+
+Change = Literal["kept", "shrunk", "moved", "preempted"]
+
+
+def change_of(problem: Problem, job: int, placement: Placement | None) -> Change:
+    """Tell what ``placement`` does to a running job."""
+    if placement is None:
+        return "preempted"
+    running = problem.running[job]
+    if placement is running or same_place(problem, placement, running):
+        return "kept"
+    if not placement.restarts and is_part(problem, placement, running):
+        return "shrunk"
+    return "moved"
+
+
+def price_of(problem: Problem, job: int, placement: Placement | None) -> int:
+    """Price, in value, of what ``placement`` does to a running job."""
+    changes = problem.policy.changes
+    match change_of(problem, job, placement):
+        case "kept":
+            return 0
+        case "moved":
+            return changes.move_price
+        case "preempted":
+            return changes.preemption_price
+        case "shrunk":
+            left = 0 if placement is None else len(placement.nodes)
+            return changes.shrink_price_per_worker * (len(problem.running[job].nodes) - left)
+
+
+def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
+    """Tell whether policy and job allow this to be done to a running job; how many there may be is another matter."""
+    change = change_of(problem, job, placement)
+    return change == "kept" or job in _allowed(problem)[change]
+
+
+def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
+    """Tell whether a whole allocation does to running jobs only what policy and jobs allow, and no more than that."""
+    found = {job: change_of(problem, job, allocation[job]) for job in problem.running}
+    allowed = _allowed(problem)
+    if any(change != "kept" and job not in allowed[change] for job, change in found.items()):
+        return False
+    count, most = Counter(found.values()), change_limits(problem)
+    if any(count[change] > most[change] for change in most):
+        return False
+    taken = {job for job, change in found.items() if change in ("shrunk", "preempted")}
+    return all(
+        taken.isdisjoint(earlier) or taken.issuperset(later)
+        for queue in submission_order(problem)
+        for earlier, later in pairwise(queue)
+    )
+
+
+def change_limits(problem: Problem) -> dict[Change, int]:
+    """Most jobs of each kind of change."""
+    changes = problem.policy.changes
+    return {"moved": changes.moves_max, "shrunk": changes.shrinks_max, "preempted": changes.preemptions_max}
+
+
+def submission_order(problem: Problem) -> list[list[list[int]]]:
+    """
+    Running jobs that may be shrunk or preempted: by queue, those that arrived together, in order of arrival.
+
+    Nothing may be taken from one group unless it is from all of the next. Jobs without a queue count as one queue.
+    Empty unless the policy asks for ``last_submitted_first``.
+    """
+    if not problem.policy.changes.last_submitted_first:
+        return []
+    queues: dict[str | None, dict[int, list[int]]] = {}
+    for job in sorted(problem.may_shrink | problem.may_preempt):
+        record = problem.instance.jobs[job]
+        queues.setdefault(record.queue, {}).setdefault(record.arrival_ms, []).append(job)
+    return [[jobs for _, jobs in sorted(groups.items())] for groups in queues.values()]
+
+
+def open_state(problem: Problem) -> State:
+    """Return a state with only those running jobs in place that must stay as they are."""
+    state = State(problem)
+    for job in sorted(problem.changeable):
+        state.apply(Move(job, None))
+    return state
+
+
+def part_of(problem: Problem, job: int, option: int, ranks: tuple[int, ...]) -> Placement:
+    """Return the running job shrunk to the workers ``ranks``, ascending, in ``option``: its own with that many."""
+    running = problem.running[job]
+    gpus = int(problem.options.gpus[option])
+    held = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
+    shares = None if running.shares is None else tuple(running.shares[i] for i in held)
+    if shares is not None and all(share == problem.options.milli[option] for share in shares):
+        shares = None
+    nodes = tuple(running.nodes[rank] for rank in ranks)
+    return Placement(option, nodes, tuple(running.gpus[i] for i in held), shares)
+
+
+def restarted(problem: Problem, job: int, placement: Placement) -> Placement:
+    """Return ``placement`` of a running job as a move, marked where it could be taken for a shrink."""
+    running = problem.running[job]
+    if same_place(problem, placement, running):
+        return running
+    return replace(placement, restarts=is_part(problem, placement, running))
+
+
+def same_place(problem: Problem, one: Placement, other: Placement) -> bool:
+    """Tell whether two placements of a job are equal, in whatever order the GPUs of a worker are written."""
+    return one.option == other.option and _workers(problem, one) == _workers(problem, other)
+
+
+def is_part(problem: Problem, part: Placement, whole: Placement) -> bool:
+    """Tell whether ``part`` is ``whole`` shrunk: its chief and some of its other workers, as they are."""
+    if problem.options.name[part.option] != problem.options.name[whole.option]:
+        return False
+    now, then = _workers(problem, part), _workers(problem, whole)
+    if len(now) >= len(then) or now[0] != then[0]:
+        return False
+    rest = iter(then)  # a subsequence: taking the first match each time finds one if there is one
+    return all(any(worker == former for former in rest) for worker in now)
+
+
+def _allowed(problem: Problem) -> dict[Change, frozenset[int]]:
+    return {"moved": problem.may_move, "shrunk": problem.may_shrink, "preempted": problem.may_preempt}
+
+
+def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozenset[tuple[int, int]]]]:
+    """Node, and GPUs with their shares, of every worker."""
+    gpus, shares = int(problem.options.gpus[placement.option]), shares_of(problem, placement)
+    return [
+        (node, frozenset((placement.gpus[i], shares[i]) for i in range(rank * gpus, (rank + 1) * gpus)))
+        for rank, node in enumerate(placement.nodes)
+    ]
+
+
+def shares_of(problem: Problem, placement: Placement) -> tuple[int, ...]:
+    """Thousandths held of each GPU, in the order of ``Placement.gpus``."""
+    if placement.shares is not None:
+        return placement.shares
+    return (int(problem.options.milli[placement.option]),) * len(placement.gpus)
