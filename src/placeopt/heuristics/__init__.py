@@ -2,5 +2,6 @@
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import SCORES, GreedyResult, greedy, place
+from placeopt.heuristics.preempt import make_room
 
-__all__ = ["SCORES", "Candidates", "GreedyResult", "greedy", "place"]
+__all__ = ["SCORES", "Candidates", "GreedyResult", "greedy", "make_room", "place"]

@@ -1,10 +1,12 @@
-"""Stage 1: greedy. Always first, so that the fall-back exists before it is needed."""
+"""Stage 1: greedy, then room made by running jobs. Always first, so that the fall-back exists before it is needed."""
 
 from __future__ import annotations
 
 import time
 
-from placeopt.heuristics import greedy
+from placeopt.heuristics import greedy, make_room
+from placeopt.model.plan import StageOutcome
+from placeopt.problem import Allocation, IntArray
 from placeopt.queueing import order_jobs
 from placeopt.stages.round import Round
 
@@ -13,7 +15,7 @@ RESERVE_PER_JOB_S = 40e-6
 
 
 def run_heuristic(round_: Round, score: str, order: str, *, strict: bool = False) -> None:
-    """Offer the running jobs alone, then greedy's allocation."""
+    """Offer the running jobs alone, then greedy's allocation, then what takes the place of running jobs."""
     started = time.monotonic()
     refused = round_.offer(round_.base.allocation())
     reserve = RESERVE_PER_JOB_S * round_.problem.num_jobs
@@ -33,3 +35,25 @@ def run_heuristic(round_: Round, score: str, order: str, *, strict: bool = False
     else:
         cut = f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
         round_.record("heuristic", "improved", started, f"{score} in order {order}{cut}")
+    if (round_.problem.may_shrink or round_.problem.may_preempt) and not result.not_reached:
+        _run_make_room(round_, result.allocation, jobs, score, strict=strict)
+
+
+MAKE_ROOM_SHARE = 0.3
+"""Part of the time that is left in which room is made for waiting jobs; what comes after finds more."""
+
+
+def _run_make_room(round_: Round, allocation: Allocation, jobs: IntArray, score: str, *, strict: bool) -> None:
+    """Offer greedy's allocation with waiting jobs in the place of running ones that are worth less."""
+    started, limits = time.monotonic(), round_.limits
+    deadline = float("inf") if limits.deterministic else started + MAKE_ROOM_SHARE * limits.left_s
+    before, cancelled = round_.best, round_.cancelled
+    found = make_room(
+        round_.problem, allocation, jobs, score, deadline=deadline, cancelled=cancelled, stop_at_first_failure=strict
+    )
+    refused = round_.offer(found)
+    if refused:
+        round_.record("make-room", "failed", started, f"refused by the referee: {refused}")
+    else:
+        outcome: StageOutcome = "kept" if round_.best is before else "improved"
+        round_.record("make-room", outcome, started, "preempting and shrinking running jobs")
