@@ -122,8 +122,11 @@ def main() -> int:
     arguments = parser.parse_args()
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     lines = [
+        "# A full cluster and one large job",
+        "",
         f"`python bench/preemption.py --time-limit {arguments.time_limit:g} --runs {arguments.runs}`, {usable_cores()} "
-        f"cores, Python {platform.python_version()}, {known}. Seconds; the solver process is warm.",
+        f"cores, Python {platform.python_version()}, {known}. Seconds; the solver process is warm. What the victims "
+        "are worth, with their price, is the loss; the cheapest is worked out apart, and every run must prove it.",
         "",
         "| seed | jobs | victims | loss, greedy | loss | status | compile | greedy | bound | exact | check | total |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",

@@ -13,7 +13,7 @@ CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> Plan:
     """
-    Return a plan with placements, waiting jobs and changes; reasons, objective and the rest are the engine's to fill in.
+    Return a plan with placements, waiting jobs and changes; reasons, objective and the rest are the engine's to add.
 
     Every record is built from compiled integers, so it is not validated again field by field.
     """

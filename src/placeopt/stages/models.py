@@ -52,11 +52,11 @@ def level_model(
     if found:
         raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they are part of the model")
     round_ = Round(instance, problem, Limits(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf))
-    waiting = sum(placement is None for placement in round_.base.placements)
+    waiting = sum(placement is None for placement in round_.base.placements) + len(problem.may_move)
     if waiting * problem.num_gpus > MAX_PRODUCT[formulation]:
         able = [name for name, most in MAX_PRODUCT.items() if waiting * problem.num_gpus <= most]
         raise Unsupported(
-            f"{waiting} waiting jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
+            f"{waiting} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
             + (f"use {' or '.join(map(repr, able))}" if able else "take fewer jobs or nodes")
         )
     if optimal_value is None:
