@@ -14,7 +14,7 @@ from pathlib import Path
 from hand_instances import hand_instances
 from placeopt.formats.documents import write_instance
 from placeopt.formats.openb import read_openb
-from placeopt.generate import generate
+from placeopt.generators import generate
 from placeopt.model import Instance
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,7 +33,7 @@ GENERATED = (  # spec, jobs, nodes, gpus
 )
 SEEDS = (0, 1, 2)
 TINY_JOBS = 20
-CLASSES = ROOT / "src" / "placeopt" / "generate" / "openb_classes.csv"
+CLASSES = ROOT / "src" / "placeopt" / "generators" / "openb_classes.csv"
 CLASSES_HEAD = """\
 # GPU pods of Alibaba's cluster-trace-gpu-v2023 by class: bench/make_instances.py, from openb_pod_list_default.csv.
 # Source: hkust-adsl/kubernetes-scheduler-simulator, commit 8f3d6417353c, data/csv. Licence: Apache-2.0.

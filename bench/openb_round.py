@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from placeopt import Engine, Plan, read_instance, violations
-from placeopt.audit import audit
+from placeopt.auditing import audit
 from placeopt.engine import versions
 from placeopt.workplace import usable_cores
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from placeopt import Engine, Instance, Plan, Policy, violations
-from placeopt.audit import audit
+from placeopt.auditing import audit
 from placeopt.engine import versions
 from placeopt.model import (
     Assignment,

@@ -6,7 +6,7 @@ import pytest
 
 from builders import instance, job, machine, node, option, running
 from placeopt import Instance, Plan, Policy, solve, violations
-from placeopt.audit import audit
+from placeopt.auditing import audit
 from placeopt.model import Placement
 from placeopt.model.policy import Changes, Queue, Weights
 

@@ -21,7 +21,7 @@ from placeopt import (
     solve,
     violations,
 )
-from placeopt.audit import audit
+from placeopt.auditing import audit
 from placeopt.formats.documents import dumps
 from placeopt.methods import METHODS
 from placeopt.model.plan import Cost

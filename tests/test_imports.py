@@ -22,10 +22,10 @@ FLOORS = (
     ("model",),
     ("check", "formats"),
     ("linear", "topology"),
-    ("generate", "predict", "problem"),
+    ("generators", "predict", "problem"),
     ("terms",),
     ("formulations", "heuristics", "mapping", "queueing", "solvers"),
-    ("audit", "methods", "workplace"),
+    ("auditing", "methods", "workplace"),
     ("stages",),
     ("engine",),
     ("explain",),
@@ -128,3 +128,13 @@ def test_every_public_name_loads() -> None:
     """The lazy table names modules as texts, which no type checker follows."""
     for name in placeopt.__all__:
         assert getattr(placeopt, name) is not None
+
+
+def test_public_functions_are_not_hidden_by_modules() -> None:
+    """A module of the same name would take a function's place in the package once it is imported (regression)."""
+    code = (
+        "import placeopt, placeopt.engine, placeopt.cli.app; "
+        "print(callable(placeopt.audit), callable(placeopt.generate))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True"]

@@ -9,13 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from placeopt.audit import audit
+    from placeopt.auditing import audit
     from placeopt.check import violations
     from placeopt.engine import Engine, Interrupted, solve
     from placeopt.errors import BadInput, InternalFault, PlaceoptError, SolverFault, Unsupported
     from placeopt.formats.columns import cluster_from_columns, instance_from_columns
     from placeopt.formats.documents import read_instance, read_plan, write_instance, write_plan
-    from placeopt.generate import generate
+    from placeopt.generators import generate
     from placeopt.model import Instance, Plan, Policy
     from placeopt.stages.round import Progress
 
@@ -33,9 +33,9 @@ _HOME = {
     "Progress": "placeopt.stages.round",
     "SolverFault": "placeopt.errors",
     "Unsupported": "placeopt.errors",
-    "audit": "placeopt.audit",
+    "audit": "placeopt.auditing",
     "cluster_from_columns": "placeopt.formats.columns",
-    "generate": "placeopt.generate",
+    "generate": "placeopt.generators",
     "instance_from_columns": "placeopt.formats.columns",
     "read_instance": "placeopt.formats.documents",
     "read_plan": "placeopt.formats.documents",

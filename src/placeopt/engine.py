@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Literal, Self
 
-from placeopt.audit import audit
+from placeopt.auditing import audit
 from placeopt.check import violations
 from placeopt.errors import BadInput, InternalFault
 from placeopt.linear import LinearModel

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from placeopt import read_instance, solve, violations
-from placeopt.audit import audit
+from placeopt.auditing import audit
 from placeopt.engine import versions
 from placeopt.workplace import usable_cores
 

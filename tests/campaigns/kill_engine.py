@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from placeopt import Engine, Instance, read_instance, violations
-from placeopt.audit import audit
+from placeopt.auditing import audit
 from placeopt.engine import versions
 from placeopt.solvers.result import Solution
 from placeopt.workplace import usable_cores

@@ -12,7 +12,7 @@ from ortools.sat.python import cp_model
 
 import placeopt
 from placeopt.formats.documents import write_instance
-from placeopt.generate import generate
+from placeopt.generators import generate
 from placeopt.model import Instance, Plan
 from placeopt.solvers.pulp_gateway import _cbc_program
 

@@ -7,7 +7,7 @@ import pytest
 from conftest import INSTANCES, Cli, said
 
 from placeopt.formats.documents import loads, read_instance
-from placeopt.generate import SPECS, generate
+from placeopt.generators import SPECS, generate
 from placeopt.model import Machine
 
 TOPO = Path(__file__).resolve().parents[1] / "data" / "topo"

@@ -25,7 +25,7 @@ def check(
     Prints ok and returns 0, or lists what is wrong and returns 1. The plan is judged by the policy that it carries.
     """
     check_sources({"INSTANCE": instance, "PLAN": plan})
-    from placeopt.audit import audit
+    from placeopt.auditing import audit
     from placeopt.check import violations
     from placeopt.formats.documents import read_instance, read_plan
     from placeopt.report.text import plain, plural

@@ -24,7 +24,7 @@ def generate(
     """Make up a round to try things on: the same arguments always give the same file."""
     check_target(out)
     from placeopt.formats.documents import dumps
-    from placeopt.generate import generate as make
+    from placeopt.generators import generate as make
     from placeopt.report.contents import contents_facts, summary_line
 
     try:

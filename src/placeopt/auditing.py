@@ -1,0 +1,82 @@
+"""The audit: rescore a plan with the terms, and compare objective, costs and gap arithmetic with what it states."""
+
+from __future__ import annotations
+
+from placeopt.errors import PlaceoptError
+from placeopt.model import Instance, Plan
+from placeopt.problem import Allocation, Placement, Problem, compile_problem
+from placeopt.problem.changes import restarted
+from placeopt.problem.compile import running_placement
+from placeopt.terms.objective import cost, value, weighted_costs
+
+
+def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> list[str]:
+    """
+    Return what the plan states wrongly of itself; empty if nothing.
+
+    Judges by the plan's own policy. ``check.violations`` comes first: the audit presumes a placement that is allowed.
+    """
+    try:
+        problem = problem or compile_problem(instance, plan.policy.values)
+        allocation = allocation_of(plan, problem)
+    except PlaceoptError as error:
+        return [f"cannot be rescored: {error}"]
+    found: list[str] = []
+    weighted = weighted_costs(problem)
+    actual = {"value": value(problem, allocation)}
+    if weighted:
+        actual["cost"] = cost(problem, allocation, weighted)
+    stated = {level.name: level for level in plan.levels}
+    if list(stated) != list(actual) or len(stated) != len(plan.levels):
+        return [f"levels: {[level.name for level in plan.levels]}, expected {list(actual)}"]
+    for name, level in stated.items():
+        if level.objective != actual[name]:
+            found.append(f"levels: {name} is stated as {level.objective}, but the plan's is {actual[name]}")
+        sense = "max" if name == "value" else "min"
+        if level.sense != sense:
+            found.append(f"levels: {name} has sense {level.sense!r}, expected {sense!r}")
+        if level.bound is not None and (level.bound < actual[name] if sense == "max" else level.bound > actual[name]):
+            found.append(f"levels: the bound {level.bound} of {name} is on the wrong side of {actual[name]}")
+    for w in weighted:
+        record, raw = plan.costs.get(w.cost.name), w.cost.score(problem, allocation)
+        if record is None or (record.raw, record.weight, record.worst) != (raw, w.weight, w.worst):
+            found.append(f"costs: {w.cost.name} should be raw {raw}, weight {w.weight}, worst {w.worst}")
+    extra = set(plan.costs) - {w.cost.name for w in weighted}
+    if extra:
+        found.append(f"costs: {sorted(extra)} do not count under the policy")
+    return found + _arithmetic(plan)
+
+
+def _arithmetic(plan: Plan) -> list[str]:
+    """Status and gap must follow from objectives and bounds."""
+    found = []
+    open_levels = [level for level in plan.levels if level.bound != level.objective]
+    if (plan.status == "optimal") != (not open_levels):
+        found.append(f"status: {plan.status!r} with {len(open_levels)} levels not proven")
+    gap: float | None = 0.0
+    if open_levels:
+        first = open_levels[0]
+        gap = None if first.bound is None else abs(first.bound - first.objective) / max(1, abs(first.objective))
+    if (gap is None) != (plan.gap is None) or (gap is not None and plan.gap is not None and abs(gap - plan.gap) > 1e-9):
+        found.append(f"gap: {plan.gap}, expected {gap}")
+    return found
+
+
+def allocation_of(plan: Plan, problem: Problem) -> Allocation:
+    """
+    Return the plan's placements in indices.
+
+    Raises
+    ------
+    BadInput
+        If a placement is no option of its job.
+    """
+    jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
+    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    moved = {move.job for move in plan.moved} & {problem.job_ids[job] for job in problem.running}
+    out: list[Placement | None] = [None] * problem.num_jobs
+    for placement in plan.placements:
+        job = jobs[placement.job]
+        held = running_placement(placement, problem, job, nodes)
+        out[job] = restarted(problem, job, held) if placement.job in moved else held
+    return tuple(out)

@@ -1,0 +1,93 @@
+"""The spec ``gangs``: jobs over several nodes and racks, with conditions on how their workers lie."""
+
+from typing import Any
+
+import numpy as np
+
+from placeopt.generators.assemble import assemble
+from placeopt.generators.busy import Columns
+from placeopt.generators.racks import racks, two_socket_machine
+from placeopt.generators.size import Size
+from placeopt.generators.uniform import (
+    JOB_CPU_MILLICORES_PER_GPU,
+    JOB_MEMORY_MIB_PER_GPU,
+    NODE_CPU_MILLICORES_PER_GPU,
+    NODE_MEMORY_MIB_PER_GPU,
+    draw_profiles,
+)
+from placeopt.generators.worth import worth
+from placeopt.model import Instance, Split
+
+NODES_PER_RACK = 8
+"""Small racks, so that gangs reach over several."""
+
+BUSY_SHARE = 0.2
+WORKERS = {1: 0.3, 2: 0.2, 4: 0.2, 8: 0.15, 16: 0.1, 32: 0.05}
+"""Shares of jobs by number of workers; ours."""
+
+CONDITIONS = {"free": 0.4, "one_rack": 0.25, "two_racks": 0.15, "spread": 0.2}
+"""Shares of the gangs by condition; ours."""
+
+_ONE_RACK = (Split(level="rack", domains=1),)
+_TWO_RACKS = {count: (Split(level="rack", domains=2, workers=count // 2),) for count in WORKERS if count > 1}
+
+
+def gangs(size: Size) -> Instance:
+    """
+    Gangs of up to 32 workers over nodes and racks, with communication: some in one rack, split exactly, or kept apart.
+
+    Nodes as in ``uniform``, in racks of 8; 20 % of the GPUs are busy. Workers have 1, half of a node's or all of a
+    node's GPUs, each as likely. A gang of several workers is
+
+    - ``free`` (40 %): anywhere;
+    - ``one_rack`` (25 %): all workers in one rack;
+    - ``two_racks`` (15 %): exactly half of the workers in each of two racks;
+    - ``spread`` (20 %): at most one worker a node.
+
+    Conditions that this cluster could never meet, even empty, are dropped (``two_racks`` with one rack, ``spread`` with
+    fewer nodes than workers, ``one_rack`` for more GPUs than a full rack has), and a job that asks for more GPUs than
+    the cluster has becomes one of a single worker. Profiles and communication weights as in ``uniform``.
+    """
+    rng = size.random()
+    machine = two_socket_machine("gangs", size.gpus, NODE_CPU_MILLICORES_PER_GPU, NODE_MEMORY_MIB_PER_GPU)
+
+    def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
+        workers = rng.choice(list(WORKERS), num_jobs, p=list(WORKERS.values()))
+        gpus = rng.choice([1, max(size.gpus // 2, 1), size.gpus], num_jobs)
+        workers = np.where(workers * gpus > size.num_gpus, 1, workers)
+        condition = rng.choice(list(CONDITIONS), num_jobs, p=list(CONDITIONS.values())).tolist()
+        columns: dict[str, list[Any]] = {
+            "workers": workers.tolist(),
+            "gpus": gpus.tolist(),
+            "gpu_milli": [1000] * num_jobs,
+            "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
+            "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
+        }
+        lies = [_lie(size, *job) for job in zip(condition, columns["workers"], columns["gpus"], strict=True)]
+        columns["splits"] = [splits for splits, _ in lies]
+        columns["workers_per_node_max"] = [most for _, most in lies]
+        return columns | draw_profiles(rng, (workers * gpus).tolist()) | worth(rng, 1000 * workers * gpus)
+
+    cluster = racks(machine, size.nodes, NODES_PER_RACK)
+    return assemble("gangs", size, rng, cluster, draw, profiles=True, busy_share=BUSY_SHARE)
+
+
+def _lie(size: Size, condition: str, workers: int, gpus: int) -> tuple[tuple[Split, ...], int | None]:
+    """Splits and workers a node of a job, as far as the empty cluster could meet them."""
+    in_rack = _most_in_rack(size.nodes, size.gpus, gpus)
+    if workers == 1:
+        return (), None
+    if condition == "one_rack" and in_rack[0] >= workers:
+        return _ONE_RACK, None
+    if condition == "two_racks" and len(in_rack) > 1 and in_rack[1] >= workers // 2:
+        return _TWO_RACKS[workers], None
+    if condition == "spread" and workers <= size.nodes:
+        return (), 1
+    return (), None
+
+
+def _most_in_rack(nodes: int, node_gpus: int, worker_gpus: int) -> list[int]:
+    """Workers that an empty rack holds, of the first two racks; no other holds more."""
+    first, rest = min(nodes, NODES_PER_RACK), max(nodes - NODES_PER_RACK, 0)
+    filled = [first, min(rest, NODES_PER_RACK)] if rest else [first]
+    return [in_rack * (node_gpus // worker_gpus) for in_rack in filled]
