@@ -6,7 +6,7 @@ from placeopt.errors import PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
-from placeopt.problem.compile import running_placement
+from placeopt.problem.indexing import running_placement
 from placeopt.terms.objective import cost, value, weighted_costs
 
 

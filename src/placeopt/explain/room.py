@@ -9,7 +9,8 @@ import numpy as np
 from placeopt.explain.ask import BARRIERS, Ask
 from placeopt.model import Instance, Job
 from placeopt.problem import RESOURCES, UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.problem.compile import effective_labels, node_domains
+from placeopt.problem.classes import effective_labels
+from placeopt.problem.domains import node_domains
 from placeopt.terms.queue_share import queue_ceilings
 
 

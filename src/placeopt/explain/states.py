@@ -8,7 +8,7 @@ from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Plan
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.compile import running_placement
+from placeopt.problem.indexing import running_placement
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Instance, Job, Option, Policy
-from placeopt.model import Placement as PlacementRecord
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, Level, Options, Problem
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, Options, Problem
+from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
+from placeopt.problem.domains import fragmentation_levels, gpu_parts, node_domains
+from placeopt.problem.indexing import running_placement
 from placeopt.problem.placement import Placement
 from placeopt.topology.cluster_topology import ClusterTopology
 
@@ -31,16 +33,16 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
     """
     policy = policy or instance.policy
     topology = ClusterTopology(instance.cluster)
-    members, job_class = _job_classes(instance, policy)
+    members, job_class = job_classes(instance, policy)
     types, gpu_type = _gpu_types(instance, topology)
     rows = _option_rows(members)
     _refuse_huge_values(rows, job_class, policy, len(instance.running))
-    node_class, class_nodes = _node_classes(instance, members)
+    node_class, class_nodes = node_classes(instance, members)
     capacity = _node_capacity(instance, policy)
     options = _options(instance, rows, members, types, gpu_type, topology, class_nodes, capacity)
     profiles = _profiles(instance)
     queues = {queue.id: i for i, queue in enumerate(policy.queues)}
-    switch, socket = _parts(instance, topology, "switch"), _parts(instance, topology, "socket")
+    switch, socket = gpu_parts(instance, topology, "switch"), gpu_parts(instance, topology, "socket")
     problem = Problem(
         instance=instance,
         policy=policy,
@@ -55,7 +57,7 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
         type_memory_mib=_ints([memory for _, memory in types]),
         gpu_switch=switch,
         gpu_socket=socket,
-        levels=_levels(instance, policy, topology),
+        levels=fragmentation_levels(instance, policy, topology),
         job_ids=tuple(job.id for job in instance.jobs),
         job_class=job_class,
         job_arrival_ms=_ints([job.arrival_ms for job in instance.jobs]),
@@ -105,38 +107,6 @@ def _may_change(instance: Instance, policy: Policy) -> dict[str, frozenset[int]]
             if option.workers_min is not None and workers > option.workers_min:
                 shrink.add(j)
     return {"may_move": frozenset(move), "may_shrink": frozenset(shrink), "may_preempt": frozenset(preempt)}
-
-
-def _job_classes(instance: Instance, policy: Policy) -> tuple[list[Job], IntArray]:
-    """Return one member of each class, and the class of every job."""
-    classes: dict[tuple[object, ...], int] = {}
-    members: list[Job] = []
-    canonical: dict[object, int] = {}
-    by_identity: dict[tuple[int, int], tuple[int, int]] = {}  # jobs from columns share these objects: hash them once
-    out = np.empty(len(instance.jobs), dtype=np.int64)
-    for j, job in enumerate(instance.jobs):
-        address = (id(job.options), id(job.communication))
-        shape = by_identity.get(address)
-        if shape is None:
-            shape = (
-                canonical.setdefault(job.options, len(canonical)),
-                canonical.setdefault(job.communication, len(canonical)),
-            )
-            by_identity[address] = shape
-        key = (
-            *shape,
-            job.profile,
-            job.queue if policy.queues else None,
-            job.utility_min_thousandths,
-            tuple(sorted(job.node_selector.items())) if job.node_selector else (),
-            job.nodes_allowed,
-            job.tolerations,
-        )
-        k = classes.setdefault(key, len(members))
-        if k == len(members):
-            members.append(job)
-        out[j] = k
-    return members, out
 
 
 def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
@@ -206,41 +176,6 @@ def _node_capacity(instance: Instance, policy: Policy) -> IntArray:
     return np.array(rows, dtype=np.int64).reshape(len(rows), len(RESOURCES))
 
 
-def effective_labels(instance: Instance) -> list[dict[str, str]]:
-    """Return each node's own labels plus, for every domain above it, level -> domain id."""
-    above: dict[str | None, dict[str, str]] = {None: {}}
-    for domain in instance.cluster.domains:
-        above[domain.id] = {**above[domain.parent], domain.level: domain.id}
-    return [{**above[node.domain], **node.labels} for node in instance.cluster.nodes]
-
-
-def _node_classes(instance: Instance, members: list[Job]) -> tuple[IntArray, list[int]]:
-    """Return the class of every node, and one node of each class. Only labels that some job asks for count."""
-    asked = {label for job in members for label in job.node_selector}
-    allowed = {job.nodes_allowed: frozenset(job.nodes_allowed) for job in members if job.nodes_allowed is not None}
-    groups: dict[str, list[int]] = {}
-    for i, names in enumerate(allowed.values()):
-        for name in names:
-            groups.setdefault(name, []).append(i)
-    classes: dict[tuple[object, ...], int] = {}
-    firsts: list[int] = []
-    out = np.empty(len(instance.cluster.nodes), dtype=np.int64)
-    labels = effective_labels(instance) if asked else [{}] * len(out)
-    for n, node in enumerate(instance.cluster.nodes):
-        key = (
-            node.machine,
-            node.taints,
-            node.drained,
-            tuple(sorted((label, labels[n][label]) for label in asked & labels[n].keys())),
-            tuple(groups.get(node.id, ())),
-        )
-        c = classes.setdefault(key, len(firsts))
-        if c == len(firsts):
-            firsts.append(n)
-        out[n] = c
-    return out, firsts
-
-
 def _options(
     instance: Instance,
     rows: list[tuple[int, Option, int, int]],
@@ -278,7 +213,7 @@ def _options(
     node_ok &= (per_bundle <= limit)[:, None]
     job_class = _ints([k for k, _, _, _ in rows])
     if rows:
-        node_ok &= _where(instance, members, class_nodes)[job_class]
+        node_ok &= allowed_nodes(instance, members, class_nodes)[job_class]
     return Options(
         job_class=job_class,
         name=tuple(option.id for _, option, _, _ in rows),
@@ -300,80 +235,6 @@ def _options(
 
 
 MAX_PER_NODE = 1 << 30
-
-
-def _where(instance: Instance, members: list[Job], class_nodes: list[int]) -> np.ndarray:
-    """Shape (K, C): whether selector, list of nodes, taints and drain let the class's jobs onto the node class."""
-    labels = effective_labels(instance)
-    out = np.ones((len(members), len(class_nodes)), dtype=bool)
-    for c, n in enumerate(class_nodes):
-        node = instance.cluster.nodes[n]
-        if node.drained:
-            out[:, c] = False
-            continue
-        for k, job in enumerate(members):
-            out[k, c] = (
-                all(labels[n].get(label) == value for label, value in job.node_selector.items())
-                and (job.nodes_allowed is None or node.id in job.nodes_allowed)
-                and all(taint in job.tolerations for taint in node.taints)
-            )
-    return out
-
-
-def _parts(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
-    """Shape (G,): global number of the closest part of ``level`` above each GPU, -1 without."""
-    per_machine: list[list[int]] = []
-    sizes: list[int] = []
-    for machine in instance.cluster.machines:
-        parents = {part.id: part for part in machine.parts}
-        numbers = {part.id: i for i, part in enumerate(p for p in machine.parts if p.level == level)}
-        found = []
-        for gpu in machine.gpus:
-            at = gpu.part
-            while at is not None and parents[at].level != level:
-                at = parents[at].parent
-            found.append(-1 if at is None else numbers[at])
-        per_machine.append(found)
-        sizes.append(len(numbers))
-    out = np.full(len(topology.gpu_node), -1, dtype=np.int64)
-    offset = 0
-    for n, m in enumerate(topology.node_machine):
-        local = _ints(per_machine[m])
-        out[topology.node_gpu_start[n] : topology.node_gpu_start[n + 1]] = np.where(local >= 0, local + offset, -1)
-        offset += sizes[m]
-    return out
-
-
-def _levels(instance: Instance, policy: Policy, topology: ClusterTopology) -> tuple[Level, ...]:
-    """Return the levels whose fragmentation counts and that the cluster has."""
-    out: list[Level] = []
-    for name, weight in sorted(policy.fragmentation.level_weights.items()):
-        if not weight:
-            continue
-        if name == "node":
-            domain = topology.gpu_node.copy()
-        elif name in ("socket", "numa", "switch"):
-            domain = _parts(instance, topology, name)
-        else:
-            domain = _domains(instance, topology, name)
-        if (domain >= 0).any():
-            out.append(Level(name, weight, domain, np.bincount(domain[domain >= 0]).astype(np.int64)))
-    return tuple(out)
-
-
-def _domains(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
-    """Shape (G,): the network domain of ``level`` above each GPU, -1 without."""
-    return node_domains(instance, level)[topology.gpu_node]
-
-
-def node_domains(instance: Instance, level: str) -> IntArray:
-    """Shape (N,): the network domain of ``level`` above each node (``node``: the node itself), -1 without."""
-    if level == "node":
-        return np.arange(len(instance.cluster.nodes), dtype=np.int64)
-    of_domain: dict[str | None, int] = {None: -1}
-    for d, domain in enumerate(instance.cluster.domains):
-        of_domain[domain.id] = d if domain.level == level else of_domain[domain.parent]
-    return _ints([of_domain[node.domain] for node in instance.cluster.nodes])
 
 
 def _profiles(instance: Instance) -> dict[str, int]:
@@ -403,44 +264,3 @@ def _running(instance: Instance, problem: Problem) -> dict[int, Placement]:
     return {
         jobs[running.job]: running_placement(running, problem, jobs[running.job], nodes) for running in instance.running
     }
-
-
-def running_placement(running: PlacementRecord, problem: Problem, job: int, nodes: dict[str, int]) -> Placement:
-    """
-    Return a placement of the file's form in indices; ``nodes`` maps node ids to numbers.
-
-    Raises
-    ------
-    BadInput
-        If it does not agree with an option of the job, or names a GPU that the node lacks.
-    """
-    workers: list[tuple[int, int, list[int], list[int]]] = []  # rank, node, GPUs, shares
-    for assignment in running.assignments:
-        n = nodes[assignment.node]
-        start, end = int(problem.node_gpu_start[n]), int(problem.node_gpu_start[n + 1])
-        for worker in assignment.workers:
-            for index in worker.gpus:
-                if start + index >= end or str(index) not in assignment.gpus:
-                    raise BadInput(
-                        f"running job {running.job!r} on node {assignment.node!r}: worker {worker.rank} holds GPU "
-                        f"{index}, which the node lacks or 'gpus' does not list; the node has GPUs 0..{end - start - 1}"
-                    )
-            gpus = [start + index for index in worker.gpus]
-            workers.append((worker.rank, n, gpus, [assignment.gpus[str(index)] for index in worker.gpus]))
-    workers.sort()
-    held = tuple(gpu for _, _, gpus, _ in workers for gpu in gpus)
-    shares = tuple(share for _, _, _, worker_shares in workers for share in worker_shares)
-    for o in problem.options_of(job):
-        options = problem.options
-        if options.name[o] == running.option and options.workers[o] == len(workers):
-            if any(len(gpus) != options.gpus[o] for _, _, gpus, _ in workers):
-                raise BadInput(
-                    f"running job {running.job!r}: option {running.option!r} gives each worker {options.gpus[o]} GPUs, "
-                    "but a running worker holds another number; make 'running' agree with the option"
-                )
-            same = all(share == options.milli[o] for share in shares)
-            return Placement(o, tuple(n for _, n, _, _ in workers), held, None if same else shares)
-    raise BadInput(
-        f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "
-        "(or the option's utility is below the job's minimum); make 'running' agree with the job's options"
-    )

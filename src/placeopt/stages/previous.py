@@ -8,7 +8,7 @@ from placeopt.errors import BadInput
 from placeopt.heuristics import greedy
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
-from placeopt.problem.compile import running_placement
+from placeopt.problem.indexing import running_placement
 from placeopt.queueing import order_jobs
 from placeopt.stages.round import Round
 from placeopt.terms.rules import fits

@@ -1,0 +1,93 @@
+"""Classes: jobs that ask for the same and nodes that offer the same, told apart by what counts and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.model import Instance, Job, Policy
+from placeopt.problem.arrays import BoolArray, IntArray
+
+
+def job_classes(instance: Instance, policy: Policy) -> tuple[list[Job], IntArray]:
+    """Return one member of each class, and the class of every job."""
+    classes: dict[tuple[object, ...], int] = {}
+    members: list[Job] = []
+    canonical: dict[object, int] = {}
+    by_identity: dict[tuple[int, int], tuple[int, int]] = {}  # jobs from columns share these objects: hash them once
+    out = np.empty(len(instance.jobs), dtype=np.int64)
+    for j, job in enumerate(instance.jobs):
+        address = (id(job.options), id(job.communication))
+        shape = by_identity.get(address)
+        if shape is None:
+            shape = (
+                canonical.setdefault(job.options, len(canonical)),
+                canonical.setdefault(job.communication, len(canonical)),
+            )
+            by_identity[address] = shape
+        key = (
+            *shape,
+            job.profile,
+            job.queue if policy.queues else None,
+            job.utility_min_thousandths,
+            tuple(sorted(job.node_selector.items())) if job.node_selector else (),
+            job.nodes_allowed,
+            job.tolerations,
+        )
+        k = classes.setdefault(key, len(members))
+        if k == len(members):
+            members.append(job)
+        out[j] = k
+    return members, out
+
+
+def effective_labels(instance: Instance) -> list[dict[str, str]]:
+    """Return each node's own labels plus, for every domain above it, level -> domain id."""
+    above: dict[str | None, dict[str, str]] = {None: {}}
+    for domain in instance.cluster.domains:
+        above[domain.id] = {**above[domain.parent], domain.level: domain.id}
+    return [{**above[node.domain], **node.labels} for node in instance.cluster.nodes]
+
+
+def node_classes(instance: Instance, members: list[Job]) -> tuple[IntArray, list[int]]:
+    """Return the class of every node, and one node of each class. Only labels that some job asks for count."""
+    asked = {label for job in members for label in job.node_selector}
+    allowed = {job.nodes_allowed: frozenset(job.nodes_allowed) for job in members if job.nodes_allowed is not None}
+    groups: dict[str, list[int]] = {}
+    for i, names in enumerate(allowed.values()):
+        for name in names:
+            groups.setdefault(name, []).append(i)
+    classes: dict[tuple[object, ...], int] = {}
+    firsts: list[int] = []
+    out = np.empty(len(instance.cluster.nodes), dtype=np.int64)
+    labels = effective_labels(instance) if asked else [{}] * len(out)
+    for n, node in enumerate(instance.cluster.nodes):
+        key = (
+            node.machine,
+            node.taints,
+            node.drained,
+            tuple(sorted((label, labels[n][label]) for label in asked & labels[n].keys())),
+            tuple(groups.get(node.id, ())),
+        )
+        c = classes.setdefault(key, len(firsts))
+        if c == len(firsts):
+            firsts.append(n)
+        out[n] = c
+    return out, firsts
+
+
+def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]) -> BoolArray:
+    """Shape (K, C): whether selector, list of nodes, taints and drain let the class's jobs onto the node class."""
+    labels = effective_labels(instance)
+    out = np.ones((len(members), len(class_nodes)), dtype=bool)
+    for c, n in enumerate(class_nodes):
+        node = instance.cluster.nodes[n]
+        if node.drained:
+            out[:, c] = False
+            continue
+        for k, job in enumerate(members):
+            out[k, c] = (
+                all(labels[n].get(label) == value for label, value in job.node_selector.items())
+                and (job.nodes_allowed is None or node.id in job.nodes_allowed)
+                and all(taint in job.tolerations for taint in node.taints)
+            )
+    return out
