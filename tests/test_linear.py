@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placeopt.errors import Unsupported
-from placeopt.linear import MAX_EXACT, NO_LOWER, NO_UPPER, LinearModel, ModelBuilder, unary
+from placeopt.linear import MAX_EXACT, NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 
 
 def dense(model: LinearModel) -> np.ndarray:
@@ -166,23 +166,3 @@ def test_blocks_mean_the_same_as_dense_rows(data: st.DataObject) -> None:
         activity = matrix @ values
         broken = np.flatnonzero((activity < lower) | (activity > np.add(lower, 4)))
         assert model.violated_rows(values).tolist() == broken.tolist()
-
-
-def test_unary_counts_the_expression() -> None:
-    """Each value of the expression fixes one staircase, so any function of it becomes a sum."""
-    builder = ModelBuilder()
-    x = builder.add_variables(0, 3, count=2)
-    steps = unary(builder, x, [1, -1], constant=1, upper=3)
-    model = builder.build()
-    function = [0, 10, 15, 11]
-    for first in range(4):
-        for second in range(4):
-            value = 1 + first - second
-            stairs = [int(i < value) for i in range(3)]
-            values = np.array([first, second, *stairs])
-            assert model.is_feasible(values) == (0 <= value <= 3)
-            if 0 <= value <= 3:
-                assert sum(s * (function[i + 1] - function[i]) for i, s in enumerate(stairs)) == function[value]
-    assert not model.is_feasible(np.array([1, 1, 0, 1, 0])), "steps fill from the first"
-    assert steps.tolist() == [2, 3, 4]
-    assert not len(unary(builder, x, 1, constant=0, upper=0))

@@ -314,46 +314,6 @@ class ModelBuilder:
         return np.asarray(widest, dtype=np.float64)
 
 
-def unary(builder: ModelBuilder, columns: ArrayLike, coefficients: ArrayLike, constant: int, upper: int) -> IntArray:
-    """
-    Add binaries ``b_1 >= b_2 >= ... >= b_upper`` whose sum is ``constant + coefficients @ x[columns]``.
-
-    The expression is thereby confined to ``0..upper``. Any function ``f`` of it is then linear:
-    ``f(0) + sum(b_i * (f(i) - f(i - 1)))``. (Where ``f`` is concave and maximised, or convex and minimised, the
-    order holds by itself; it is stated all the same, so that every function may be priced.)
-
-    Parameters
-    ----------
-    builder
-        Gets ``upper`` variables and ``upper`` rows.
-    columns, coefficients
-        Shape ``(k,)`` each (coefficients may be a scalar): the expression.
-    constant
-        Its constant.
-    upper
-        Its largest value, at least 0.
-
-    Returns
-    -------
-    IntArray
-        Shape ``(upper,)``: the columns of ``b_1, ..., b_upper``.
-    """
-    steps = builder.add_variables(0, 1, count=upper)
-    column, coefficient = np.broadcast_arrays(np.atleast_1d(_integers(columns)), _integers(coefficients))
-    signs = np.full(upper, -1, dtype=np.int64)
-    builder.add_row(np.concatenate([column, steps]), np.concatenate([coefficient, signs]), -constant, -constant)
-    if upper > 1:
-        pair = np.arange(upper - 1, dtype=np.int64)
-        builder.add_rows(
-            np.concatenate([pair, pair]),
-            np.concatenate([steps[:-1], steps[1:]]),
-            np.repeat(_integers([1, -1]), upper - 1),
-            np.zeros(upper - 1, dtype=np.int64),
-            NO_UPPER,
-        )
-    return steps
-
-
 class _Entries(NamedTuple):
     """Entries of a block, ordered by row and column, without duplicates and zeros."""
 

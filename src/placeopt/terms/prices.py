@@ -72,8 +72,8 @@ def unary_digits(builder: ModelBuilder, sums: Sequence[tuple[IntArray, int]]) ->
     """
     Add binaries b_1 >= b_2 >= ... for every (columns, upper) of ``sums``, and return their columns for each.
 
-    They add up to the sum of the columns, which is thereby confined to 0..upper: `placeopt.linear.unary` for many sums
-    at once.
+    They add up to the sum of the columns, which is thereby confined to 0..upper. Any function f of it is then linear:
+    f(0) + sum b_i (f(i) - f(i - 1)).
     """
     if not sums:
         return []
