@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 
 from brute_force import placements
@@ -19,9 +19,16 @@ RESOURCES = {
 }
 
 
-def beside(instance: Instance, plan: Plan, job: str, *, whole_plan: bool, without: Sequence[str] = ()) -> Instance:
+def changeable(instance: Instance, plan: Plan) -> set[str]:
+    """Return the running jobs that may be changed at all."""
+    problem = compile_problem(instance, plan.policy.values)
+    return {problem.job_ids[job] for job in problem.changeable}
+
+
+def beside(instance: Instance, plan: Plan, job: str, *, whole_plan: bool, without: Iterable[str] = ()) -> Instance:
     """Return the round of one job, in which what runs (or what the plan placed) runs and cannot be changed."""
     held = plan.placements if whole_plan else instance.running
+    without = set(without)
     running = tuple(
         Running(job=p.job, option=p.option, assignments=p.assignments)
         for p in held

@@ -6,7 +6,7 @@ import pytest
 
 from builders import instance, job, machine, node, option, plan_for
 from placeopt import Instance, Plan, Policy, solve
-from placeopt.audit import allocation_of
+from placeopt.auditing import allocation_of
 from placeopt.explain import explain
 from placeopt.model import Communication, Domain
 from placeopt.model.policy import Weights

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from verdicts import faults, with_flags
+from gang_rounds import gang_round
+from verdicts import faults
 
 from placeopt import solve
 from placeopt.explain import explain
-from rounds import random_round
+from rounds import Dice, random_round
 
 METHODS = ("stranding", "fcfs", "auto")
 
@@ -18,9 +19,20 @@ def test_every_statement_by_brute_force(seed: int) -> None:
     """All waiting jobs, and one placed one a round."""
     for s in range(seed, seed + 6):
         rng = np.random.default_rng(s)
-        round_ = with_flags(random_round(rng), rng)
+        round_ = random_round(rng, changes=s % 2 == 0)
         plan = solve(round_, method=METHODS[s % 3], isolation="thread")
         jobs = [unplaced.job for unplaced in plan.unplaced] + [p.job for p in plan.placements[:1]]
         for job in jobs:
             found = explain(round_, plan, job, time_limit_s=30, isolation="thread")
             assert not faults(round_, plan, found), (s, job, found)
+
+
+@pytest.mark.parametrize("seed", range(0, 60, 10))
+def test_gangs_among_racks_by_brute_force(seed: int) -> None:
+    """Splits, narrow uplinks, shares and quotas at once."""
+    for s in range(seed, seed + 10):
+        round_ = gang_round(Dice(np.random.default_rng(s)))
+        plan = solve(round_, method="stranding", isolation="thread")
+        if plan.unplaced:
+            found = explain(round_, plan, "j", time_limit_s=30, isolation="thread")
+            assert not faults(round_, plan, found), (s, found)

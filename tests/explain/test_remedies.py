@@ -67,7 +67,7 @@ def test_the_first_level() -> None:
     assert found.level == "rack"
     assert found.workers_max is not None
     assert found.workers_max.workers == 2
-    assert found.none["domains_min"] == "it asks for none"
+    assert found.none["domains_min"] == "it asks for no number of domains"
 
 
 def test_gpus_to_free() -> None:
@@ -140,6 +140,27 @@ def test_last_submitted_first() -> None:
     assert preempted(preemptible(policy=policy)) == (["d"], 9, False)
 
 
+def test_preempting_for_bandwidth() -> None:
+    """
+    Uplinks of 1000, 750 of them for GPU jobs. A job of two workers talks at 500 across both nodes; so would this one.
+
+    GPUs are free. A worthless job holds one as well, but stopping it is of no use.
+    """
+    box = machine(gpus=4, network_bandwidth_mbps=1000)
+    talker = job("talker", workers=2, network_bandwidth_mbps=500, value=7)
+    quiet = job("quiet", value=0)
+    wanted = job("j", workers=2, network_bandwidth_mbps=500, workers_per_node_max=1)
+    runs = [
+        running(talker, [("n0", [0]), ("n1", [0])], preemptible=True),
+        running(quiet, [("n0", [1])], preemptible=True),
+    ]
+    round_ = instance(2, [talker, quiet, wanted], machines=[box], running=runs)
+    found = explained(round_)
+    assert {constraint.group for constraint in found.conflict} == {"network_bandwidth", "gang", "workers_per_node"}
+    assert preempted(round_) == (["talker"], 7, False)
+    assert found.remedies.gpus_to_free is None
+
+
 def test_elastic_jobs_and_several_options() -> None:
     """Elastic 3 to 6 workers on a node of 2 GPUs: 2 workers would fit; the other option asks for 5 GPUs a worker."""
     ways = (
@@ -150,4 +171,4 @@ def test_elastic_jobs_and_several_options() -> None:
     assert found.workers_max is not None
     assert (found.workers_max.option, found.workers_max.workers, found.workers_max.asked) == ("many", 2, 3)
     assert found.level is None
-    assert found.none["level"] == "it does not fit into the whole cluster, however it lies"
+    assert found.none["level"] == "it does not fit into the whole cluster, however its workers lie"

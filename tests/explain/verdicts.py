@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
-from edits import beside, fits_somewhere, fits_without, replaced, resized
-from numpy.random import Generator
+from edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
 
 from brute_force import placements
 from placeopt.explain import Explanation
@@ -18,17 +17,6 @@ from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.terms.objective import cost_delta, weighted_costs
 from placeopt.terms.rules import fits
 
-MOST_JOBS = 8
-"""Jobs whose subsets are tried, at most."""
-
-
-def with_flags(instance: Instance, rng: Generator) -> Instance:
-    """Make about half of the running jobs preemptible."""
-    flagged = tuple(
-        running.model_copy(update={"preemptible": bool(rng.random() < 0.6)}) for running in instance.running
-    )
-    return instance.model_copy(update={"running": flagged})
-
 
 def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
     """Return what is wrong in an explanation; empty if nothing."""
@@ -36,23 +24,22 @@ def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
         return ["not proven"]
     if found.status == "placed":
         return [*_placed_faults(instance, plan, found, elsewhere=False), *_placed_faults(instance, plan, found, True)]
-    after, before = (beside(instance, plan, found.job, whole_plan=whole) for whole in (True, False))
-    fits_after, fits_before = fits_somewhere(after, found.job), fits_somewhere(before, found.job)
-    if fits_after:
+    may_go = changeable(instance, plan)
+    after = beside(instance, plan, found.job, whole_plan=True)
+    staying = beside(instance, plan, found.job, whole_plan=False, without=may_go)
+    if fits_somewhere(after, found.job):
         return [] if found.reason in ("not_reached", "outvoted", "policy") else [f"fits, but is {found.reason}"]
-    wrong = []
-    if (found.reason == "conflict") and fits_before:
-        wrong.append("conflict, but it fits beside the running jobs")
-    if found.reason == "outvoted" and not fits_before:
-        wrong.append("outvoted, but it does not fit beside the running jobs")
-    round_ = before if found.beside == "running" else after
+    wrong, could = [], fits_somewhere(staying, found.job)
+    if found.reason != "policy" and (found.reason == "outvoted") != could:
+        wrong.append(f"{found.reason}, but beside the running jobs that must stay it {'fits' if could else 'does not'}")
+    round_ = staying if found.beside == "running" else after
     wrong += _conflict_faults(round_, found)
     wrong += _size_faults(round_, found)
     wrong += _domain_faults(round_, found)
     wrong += _level_faults(round_, found)
     wrong += _gpu_faults(round_, found)
-    wrong += _preempt_faults(instance, plan, found)
-    wrong += _outvoted_faults(instance, plan, found)
+    wrong += _preempt_faults(instance, round_, found)
+    wrong += _outvoted_faults(instance, after, may_go, found)
     return wrong
 
 
@@ -67,16 +54,26 @@ def _conflict_faults(round_: Instance, found: Explanation) -> Iterator[str]:
     groups = [group for group in DROP_ORDER if group != "split"] + [f"split:{level}" for level in levels]
     kept = [constraint.group for constraint in found.conflict]
     dropped = [group for group in groups if group not in kept]
-    talks = any(option.demand.network_bandwidth_mbps and option.workers > 1 for option in job.options)
+    full = in_full(round_, found)
     if not kept:
         yield "no conflict named"
-    if talks and any(option.demand.gpus for option in job.options):
-        return  # without GPUs its record uses the other part of the links: no edit says "no GPUs" alone
-    if fits_without(round_, found.job, dropped):
+    if (full or "gpu_count" in kept) and fits_without(round_, found.job, dropped):
         yield f"conflict {kept} is feasible"
     for group in kept:
-        if not fits_without(round_, found.job, [*dropped, group]):
+        expressible = full or ("gpu_count" in kept and group != "gpu_count")
+        if expressible and not fits_without(round_, found.job, [*dropped, group]):
             yield f"conflict {kept} stays one without {group}"
+
+
+def in_full(round_: Instance, found: Explanation) -> bool:
+    """
+    Tell whether edits of records can say all that the conflict does.
+
+    A job without GPUs uses the other part of the links, so no record says of one that talks: only its GPUs are gone.
+    """
+    options = _record(round_, found.job).options
+    talks = any(option.demand.network_bandwidth_mbps and option.workers > 1 for option in options)
+    return not talks or not any(option.demand.gpus for option in options)
 
 
 def _with_option(round_: Instance, job: str, option: Option) -> bool:
@@ -187,47 +184,47 @@ def _fits_with_freed(problem: Problem, job: int, possible: Sequence[object], gpu
     return any(fits(state, job, p) for p in possible)  # type: ignore[arg-type]
 
 
-def _cheapest(
-    instance: Instance, plan: Plan, found: Explanation, jobs: dict[str, int], *, whole_plan: bool
-) -> tuple[int, int] | None:
+def _cheapest(round_: Instance, job: str, prices: dict[str, int]) -> tuple[int, int] | None:
     """Return the least price of jobs without which it fits, and of those sets the least number of jobs."""
     best = None
-    for size in range(len(jobs) + 1):
-        for gone in combinations(jobs, size):
-            price = sum(jobs[one] for one in gone)
+    for size in range(len(prices) + 1):
+        for gone in combinations(prices, size):
+            price = sum(prices[one] for one in gone)
             if best is None or (price, size) < best:
-                round_ = beside(instance, plan, found.job, whole_plan=whole_plan, without=gone)
-                if fits_somewhere(round_, found.job):
+                left = tuple(one for one in round_.running if one.job not in gone)
+                if fits_somewhere(round_.model_copy(update={"running": left}), job):
                     best = (price, size)
     return best
 
 
-def _values(instance: Instance, plan: Plan) -> dict[str, int]:
-    problem = compile_problem(beside(instance, plan, "", whole_plan=True), plan.policy.values)
+def _values(round_: Instance) -> dict[str, int]:
+    problem = compile_problem(round_)
     return {problem.job_ids[j]: int(problem.options.value[p.option]) for j, p in problem.running.items()}
 
 
-def _preempt_faults(instance: Instance, plan: Plan, found: Explanation) -> Iterator[str]:
-    values, price = _values(instance, plan), plan.policy.values.changes.preemption_price
-    may = {r.job: values[r.job] + price for r in instance.running if r.preemptible and r.job in values}
+def _preempt_faults(instance: Instance, round_: Instance, found: Explanation) -> Iterator[str]:
+    changes, flags = round_.policy.changes, {r.job for r in instance.running if r.preemptible}
+    prices = {job: value + changes.preemption_price for job, value in _values(round_).items() if job in flags}
     stated = found.remedies.preempt
-    true = None
-    if may and len(may) <= MOST_JOBS:
-        true = _cheapest(instance, plan, found, may, whole_plan=found.beside == "plan")
+    if changes.last_submitted_first:
+        return  # tried by hand in test_remedies
+    true = _cheapest(round_, found.job, prices) if prices else None
     if (None if stated is None else (stated.price, len(stated.jobs))) != true:
         yield f"preempt {stated}, true is {true}"
 
 
-def _outvoted_faults(instance: Instance, plan: Plan, found: Explanation) -> Iterator[str]:
+def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], found: Explanation) -> Iterator[str]:
     running = {one.job for one in instance.running}
-    rivals = {job: value for job, value in _values(instance, plan).items() if job not in running}
-    stated = found.outvoted_by
-    if found.reason == "outvoted" and stated is None:
-        yield "outvoted by nobody"
-    if stated is not None and len(rivals) <= MOST_JOBS:
-        true = _cheapest(instance, plan, found, rivals, whole_plan=True)
-        if (stated.value, len(stated.jobs)) != true:
-            yield f"outvoted by {stated}, true is {true}"
+    values, stated = _values(after), found.outvoted_by
+    started = {job: value for job, value in values.items() if job not in running}
+    if found.reason == "conflict" and stated is not None:
+        yield f"a conflict is outvoted by {stated}"
+    if found.reason != "outvoted":
+        return
+    changed = {job: value for job, value in values.items() if job not in running or job in may_go}
+    true = _cheapest(after, found.job, started) or _cheapest(after, found.job, changed)
+    if stated is None or (stated.value, len(stated.jobs)) != true:
+        yield f"outvoted by {stated}, true is {true}"
 
 
 def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere: bool) -> Iterator[str]:

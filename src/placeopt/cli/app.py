@@ -12,6 +12,7 @@ from placeopt import __version__
 from placeopt.cli.check import check
 from placeopt.cli.doctor import doctor
 from placeopt.cli.exits import ExitCode
+from placeopt.cli.explain import explain
 from placeopt.cli.export import export
 from placeopt.cli.generate import generate
 from placeopt.cli.importing import openb, topo
@@ -74,6 +75,7 @@ def _add(group: typer.Typer, command: Callable[..., int], example: str) -> None:
 
 _add(app, solve, "placeopt solve round.json --time-limit 30 --out plan.json")
 _add(app, check, "placeopt check round.json plan.json")
+_add(app, explain, "placeopt explain round.json plan.json --job train-7")
 _add(app, show, "placeopt show plan.json --instance round.json")
 _add(app, export, "placeopt export round.json --format mps --out round.mps")
 _add(app, generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json")

@@ -61,7 +61,10 @@ def explain(
             options: SolveOptions,
             on_progress: Callable[[Progress], None] | None = None,
         ) -> Solution:
-            return worker.solve(solver, model, options, deadline=deadline, on_progress=on_progress)
+            solution = worker.solve(solver, model, options, deadline=deadline, on_progress=on_progress)
+            if solution.limit == "user":  # nobody else can have stopped it: Ctrl-C, which the worker took as an answer
+                raise KeyboardInterrupt
+            return solution
 
         def seconds() -> float:
             return round(time.monotonic() - started, 4)
@@ -82,7 +85,7 @@ def _explain_placed(plan: Plan, case: Case, solve: Solve, deadline: float, secon
     elif best.proven:
         verdict = "stands as well as it can while all others stay"
     else:
-        verdict = "no better place was found while all others stay; none is ruled out"
+        verdict = "no better place was found while all others stay; that there is none is not proven"
     return Explanation(
         job=case.job.id,
         status="placed",

@@ -28,7 +28,7 @@ def remedies(q: Question, state: State, room: Room) -> Remedies:
     wider = _domains_min(q, room, none)
     level = q.within("level", lambda: first_level(room, q.asks, q.deadline))
     if level is None:
-        none["level"] = "it does not fit into the whole cluster, however it lies"
+        none["level"] = "it does not fit into the whole cluster, however its workers lie"
     preempt = _preempt(q, state, none)
     gpus = _gpus_to_free(q, state, none)
     return Remedies(
@@ -56,7 +56,9 @@ def _domains_min(q: Question, room: Room, none: dict[str, str]) -> tuple[Domains
     levels = list(dict.fromkeys(split.level for ask in q.asks for split in ask.splits))
     found = [q.within("domains_min", partial(fewest_domains, room, q.asks, level, q.deadline)) for level in levels]
     if not any(found):
-        none["domains_min"] = f"no number of {' or '.join(levels)} domains would do" if levels else "it asks for none"
+        none["domains_min"] = (
+            f"no number of {' or '.join(levels)} domains would do" if levels else "it asks for no number of domains"
+        )
     return tuple(
         DomainsMin(option=one.option, level=one.level, domains=one.domains, asked=one.asked) for one in found if one
     )
@@ -87,8 +89,9 @@ def _preempt(q: Question, state: State, none: dict[str, str]) -> Preempt | None:
     if not jobs:
         none["preempt"] = "no running job is preemptible"
         return None
-    values = [int(q.case.problem.options.value[q.case.running[job].option]) for job in jobs]
-    prices = [value + changes.preemption_price for value in values]
+    held = {job: placement for job in jobs if (placement := state.placements[job]) is not None}
+    values = {job: int(q.case.problem.options.value[placement.option]) for job, placement in held.items()}
+    prices = [value + changes.preemption_price for value in values.values()]
     order = _last_first(q, jobs) if changes.last_submitted_first else []
     found = q.within("preempt", lambda: q.cheapest(state, jobs, prices, order))
     if found is None:
@@ -100,7 +103,7 @@ def _preempt(q: Question, state: State, none: dict[str, str]) -> Preempt | None:
         option=given.option,
         jobs=gone,
         price=sum(rival.value for rival in gone) + len(gone) * changes.preemption_price,
-        allowed=len(gone) <= changes.preemptions_max,
+        allowed=len(gone) + len(q.plan.preempted) <= changes.preemptions_max,
         proven=given.proven,
     )
 

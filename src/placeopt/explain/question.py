@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -56,12 +56,12 @@ class Question:
         found = least_given_up(givers, self.asks, self.solve, self.deadline)
         return None if found is None else (givers, found)
 
-    def rivals(self, givers: Jobs, found: GivenUp, values: Sequence[int]) -> tuple[Rival, ...]:
+    def rivals(self, givers: Jobs, found: GivenUp, values: Mapping[int, int]) -> tuple[Rival, ...]:
         """Name the jobs that would leave, with what they are worth."""
         ids = self.case.problem.job_ids
         return tuple(
-            Rival(job=ids[job], value=value)
-            for job, value, gone in zip(givers.jobs, values, found.given, strict=True)
+            Rival(job=ids[job], value=values[job], running=job in self.case.running)
+            for job, gone in zip(givers.jobs, found.given, strict=True)
             if gone
         )
 

@@ -23,13 +23,15 @@ class Rival(Record):
 
     job: Id
     value: int
+    running: bool = False
 
 
 class Outvoted(Record):
     """
     The jobs of the plan, cheapest together, without which the job fits; with fewer of them gone it does not.
 
-    ``value`` is theirs together, ``job_value`` what the job would be worth. If that is more, the plan can be improved.
+    They are jobs that started in the round. Only where those alone do not hold its room, running ones are among them
+    that policy and job let be changed. ``value`` is theirs together, ``job_value`` what the job would be worth.
     """
 
     jobs: tuple[Rival, ...]
@@ -134,8 +136,8 @@ class Explanation(Record):
     """
     Why a job waits and what would help, or what its place costs and which other one is best.
 
-    ``beside``: whether conflict and remedies hold beside the running jobs alone, or beside the whole plan. ``proven``:
-    that every answer in it is proven; what could not be finished in time says so.
+    ``beside``: whether conflict and remedies hold beside the running jobs that must stay, or beside the plan.
+    ``proven``: that every answer in it is proven; what could not be finished in time says so.
     """
 
     job: Id

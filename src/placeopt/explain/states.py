@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from placeopt.check import violations
 from placeopt.errors import BadInput
-from placeopt.model import Instance, Job, Plan
+from placeopt.model import Instance, Job, Plan, Running
+from placeopt.model.policy import Changes
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
 
@@ -25,10 +26,17 @@ class Case:
     problem: Problem
     running: dict[int, Placement]
     placed: dict[int, Placement]
+    changeable: frozenset[int]
+    """Running jobs that policy and job allow to be moved, shrunk or preempted."""
 
     def beside_running(self) -> State:
         """Return the state before the round: the running jobs alone, without this one."""
         return _state(self.problem, self.running, self.number)
+
+    def beside_staying(self) -> State:
+        """Return the state with only those running jobs that must stay as they are."""
+        staying = {job: placement for job, placement in self.running.items() if job not in self.changeable}
+        return _state(self.problem, staying, self.number)
 
     def beside_plan(self) -> State:
         """Return the state after the round, without this job."""
@@ -59,7 +67,21 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
         {jobs_at[p.job]: running_placement(p, problem, jobs_at[p.job], nodes) for p in placements}
         for placements in (instance.running, plan.placements)
     )
-    return Case(jobs[job_id], jobs_at[job_id], problem, running, placed)
+    changeable = frozenset(
+        jobs_at[held.job] for held in instance.running if _may_change(held, jobs[held.job], problem.policy.changes)
+    )
+    return Case(jobs[job_id], jobs_at[job_id], problem, running, placed, changeable)
+
+
+def _may_change(held: Running, job: Job, changes: Changes) -> bool:
+    option = next(option for option in job.options if option.id == held.option)
+    workers = sum(len(assignment.workers) for assignment in held.assignments)
+    shrinks = held.shrinkable and option.workers_min is not None and workers > option.workers_min
+    return bool(
+        (changes.moves_max and held.movable)
+        or (changes.preemptions_max and held.preemptible)
+        or (changes.shrinks_max and shrinks)
+    )
 
 
 def _state(problem: Problem, held: dict[int, Placement], without: int) -> State:

@@ -25,7 +25,7 @@ def explain_waiting(q: Question, seconds: Callable[[], float]) -> Explanation:
     Explain why ``q.case.job`` waits.
 
     The reasons are those of a plan, tried in the same order: the job fits beside the plan; its queue is full; it fits
-    beside the running jobs; it does not. Without time for that, the plan's own word is passed on, not proven.
+    beside the running jobs that must stay; it does not. Without time for that, the plan's own word is passed on.
     """
     job = q.case.job.id
     said = next((unplaced for unplaced in q.plan.unplaced if unplaced.job == job), None)
@@ -61,21 +61,21 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
             proven=True,
             seconds=seconds(),
         )
-    before = q.case.beside_running()
-    room_before = room_of(before, job)
-    alone = fit(room_before, q.asks, q.deadline) is not None
-    reason = "policy" if _queue_is_full(room, q.asks) else "outvoted" if alone else "conflict"
-    state, room = (before, room_before) if reason == "conflict" else (after, room)
+    staying = q.case.beside_staying()
+    room_beside_staying = room_of(staying, job)
+    could = fit(room_beside_staying, q.asks, q.deadline) is not None
+    reason = "policy" if _queue_is_full(room, q.asks) else "outvoted" if could else "conflict"
+    state, room = (staying, room_beside_staying) if reason == "conflict" else (after, room)
     groups = q.within("conflict", lambda: conflict(room, q.asks, q.deadline)) or ()
     held = constraints(groups, q.asks, job)
-    outvoted = q.within("outvoted_by", lambda: _outvoted(q, after)) if alone else None
+    outvoted = q.within("outvoted_by", lambda: _outvoted(q, after)) if could else None
     offered = remedies(q, state, room)
     solved = (outvoted, offered.gpus_to_free, offered.preempt)
     return Explanation(
         job=job.id,
         status="waiting",
         reason=reason,
-        detail=_detail(reason, held, outvoted),
+        detail=("ran and was preempted; " if q.case.number in q.case.running else "") + _detail(reason, held, outvoted),
         plan_reason=plan_reason,
         beside="running" if reason == "conflict" else "plan",
         conflict=held,
@@ -92,7 +92,7 @@ def _although_it_fits(q: Question, found: Found, said: Unplaced | None) -> tuple
     where = f"fits on node {nodes[0]!r}{more} beside the plan"
     if not found.worth:
         return "outvoted", f"{where}, but is worth nothing, so placing it would not raise the value"
-    if said is not None and said.reason in ("policy", "postponed"):
+    if said is not None and (said.reason in ("policy", "postponed") or q.case.number in q.case.running):
         return said.reason, said.detail
     limit = "" if q.plan.limit == "none" else f" (stopped by {q.plan.limit})"
     return "not_reached", f"{where}; the search did not get to it{limit}"
@@ -104,11 +104,15 @@ def _queue_is_full(room: Room, asks: Sequence[Ask]) -> bool:
 
 
 def _outvoted(q: Question, after: State) -> Outvoted | None:
-    """The placed jobs that hold its room; None if it would not fit without all of them (the plan moved others)."""
-    rivals = {job: p for job, p in q.case.placed.items() if job not in q.case.running and job != q.case.number}
-    values = [int(q.case.problem.options.value[p.option]) for p in rivals.values()]
-    found = q.cheapest(after, list(rivals), values)
-    if found is None:
+    """The jobs of the plan that hold its room: those that started, and only if need be running ones too."""
+    started = [job for job in q.case.placed if job not in q.case.running]
+    running = [job for job in q.case.placed if job in q.case.changeable]
+    values = {job: int(q.case.problem.options.value[q.case.placed[job].option]) for job in (*started, *running)}
+    for rivals in (started, [*started, *running]):
+        found = q.cheapest(after, rivals, [values[job] for job in rivals])
+        if found is not None:
+            break
+    else:
         return None
     givers, given = found
     gone = q.rivals(givers, given, values)
@@ -122,7 +126,7 @@ def _outvoted(q: Question, after: State) -> Outvoted | None:
 
 
 def _detail(reason: UnplacedReason, held: Sequence[Constraint], outvoted: Outvoted | None) -> str:
-    beside = "the running jobs" if reason == "conflict" else "the plan"
+    beside = "the running jobs that must stay" if reason == "conflict" else "the plan"
     if outvoted is not None and reason == "outvoted":
         return _vote(outvoted)
     if not held:
@@ -143,5 +147,6 @@ def _vote(outvoted: Outvoted) -> str:
     elif theirs == mine:
         verdict = "as much as it"
     else:
-        verdict = f"less than its {mine:,}: the plan can be improved"
+        better = "" if any(rival.running for rival in outvoted.jobs) else ": the plan can be improved"
+        verdict = f"less than its {mine:,}{better}"
     return f"{who} {verb} {theirs:,}{together}, {verdict}"

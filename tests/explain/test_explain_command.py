@@ -1,0 +1,80 @@
+"""``placeopt explain``: text of 100 columns, JSON, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from test_large_gang import busy_racks
+
+from builders import instance, job, plan_for
+from placeopt import solve, write_instance, write_plan
+from placeopt.cli.run import run
+from placeopt.explain import Explanation
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The round of the large gang and its plan."""
+    folder = tmp_path_factory.mktemp("gang")
+    round_ = busy_racks()
+    write_instance(str(folder / "round.json"), round_)
+    write_plan(str(folder / "plan.json"), solve(round_))
+    return str(folder / "round.json"), str(folder / "plan.json")
+
+
+def test_waiting(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The page of the documentation: conflict and remedies, and nothing wider than 100 columns."""
+    assert run(["explain", *files, "--job", "gang"]) == 0
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 100
+    for words in (
+        "gang  waiting: conflict\n",
+        "GPU count, gang and rack cannot hold together",
+        "7 workers, where it asks for 10",
+        "2 racks, where it asks for 1",
+        "16 GPUs: ",
+        "Every answer is proven",
+    ):
+        assert words in said, words
+
+
+def test_json(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    """The record as it is."""
+    assert run(["explain", *files, "--job", "gang", "--json"]) == 0
+    text = capsys.readouterr().out
+    assert [one["name"] for one in json.loads(text)["conflict"]] == ["GPU count", "gang", "rack"]
+    assert Explanation.model_validate_json(text).reason == "conflict"
+
+
+def test_placed_and_outvoted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One job of many that hold the room, and a job that is placed."""
+    jobs = [job(f"small{i}", value=3) for i in range(8)] + [job("big", gpus=4, workers=2, value=4)]
+    round_ = instance(2, jobs)
+    round_path, plan_path = str(tmp_path / "round.json"), str(tmp_path / "plan.json")
+    write_instance(round_path, round_)
+    write_plan(plan_path, plan_for(round_, {f"small{i}": [(f"n{i // 4}", [i % 4])] for i in range(8)}))
+    assert run(["explain", round_path, plan_path, "--job", "big"]) == 0
+    said = capsys.readouterr().out
+    assert "small0, small1, small2, small3 and 4 more hold its room and are worth 24 together" in said
+    assert run(["explain", round_path, plan_path, "--job", "small0"]) == 0
+    said = capsys.readouterr().out
+    assert "stands as well as it can" in said
+    assert "it fits nowhere else" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (["--job", "nobody"], 3, "no job 'nobody'"),
+        (["--job", "gang", "--time-limit", "0"], 2, "--time-limit"),
+        ([], 2, "--job"),
+    ],
+)
+def test_refusals(
+    files: tuple[str, str], arguments: list[str], code: int, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, and the exit code of what is wrong."""
+    assert run(["explain", *files, *arguments]) == code
+    assert word in capsys.readouterr().err
