@@ -14,6 +14,12 @@ from placeopt.cli.run import run
 from placeopt.explain import Explanation
 
 
+@pytest.fixture(autouse=True)
+def _wide_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page is 100 columns wide under every runner: some set 80."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """The round of the large gang and its plan."""
