@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -172,10 +173,11 @@ def test_in_worker_and_in_process() -> None:
             assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
             assert runner.solve("pulp-cbc", infeasible(), LONG, deadline=within(20)).status == "infeasible"
             deadline = within(3.0)
-            solution = runner.solve("pulp-cbc", hard(), LONG, deadline=deadline)
+            hint = np.zeros(hard().num_variables, dtype=np.int64)  # all it has if it is cut in its root node
+            solution = runner.solve("pulp-cbc", hard(), replace(LONG, hint=hint), deadline=deadline)
             assert time.monotonic() < deadline + 0.1
-            assert solution.limit == "time"
-            assert solution.status in ("feasible", "no_solution")  # on a busy machine it may not get beyond its root
+            assert (solution.status, solution.limit) == ("feasible", "time")
+            assert solution.objective < solution.bound
             assert runner.solve("pulp-cbc", knapsack(), LONG, deadline=within(20)).objective == 227
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from rich.padding import Padding
@@ -63,8 +63,8 @@ class Rows:
         grid.show_header = any(self._columns[i] for i in kept)
         for i in kept:
             name = self._columns[i]
-            justify = "right" if name in self._right else "left"
-            grid.add_column(Text(name), justify=justify, no_wrap=name != self._wrap, overflow="fold")  # type: ignore[arg-type]
+            justify: Literal["left", "right"] = "right" if name in self._right else "left"
+            grid.add_column(Text(name), justify=justify, no_wrap=name != self._wrap, overflow="fold")
         for row in self._rows:
             grid.add_row(*(row[i] for i in kept))
         yield Padding(grid, (0, 0, 0, INDENT))

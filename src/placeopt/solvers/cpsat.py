@@ -147,7 +147,7 @@ def _parameters(options: SolveOptions, time_limit_s: float) -> Any:
     return parameters
 
 
-class _Listener(cp.SolutionCallback):  # type: ignore[misc]
+class _Listener(cp.SolutionCallback):  # type: ignore[misc]  # ortools has no types
     """Hands every solution to the reading."""
 
     def __init__(self, reading: Reading) -> None:
