@@ -1,16 +1,18 @@
-"""Many routes, one answer: a round through brute force, both formulations, both solvers, both levels, the referee."""
+"""Many routes, one answer: a round through brute force, every formulation, every solver, both levels, the referee."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.random import Generator
 
 from brute_force import Enumeration
 from placeopt.check import violations
+from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.encode import encode
 from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
@@ -26,11 +28,33 @@ from placeopt.terms.variables import Variables
 from plans import plan_of
 
 Add = Callable[[ModelBuilder, State, tuple[Cost, ...]], Variables]
-FORMULATIONS: dict[str, Add] = {
-    "assignment": lambda builder, state, costs: add_assignment(builder, state),
-    "counts": lambda builder, state, costs: add_counts(builder, state, costs),
-}
-SOLVERS = ("highs", "cpsat")
+
+
+class Route(NamedTuple):
+    """One way from a round to its optimum: a name for reports, what makes the model, the name of its solver."""
+
+    name: str
+    formulation: Add
+    solver: str
+
+
+def assignment(builder: ModelBuilder, state: State, costs: tuple[Cost, ...]) -> Variables:
+    """Columns for every job; whatever the costs are."""
+    return add_assignment(builder, state)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route("assignment/highs", assignment, "highs"),
+    Route("assignment/cpsat", assignment, "cpsat"),
+    Route("assignment/cbc", assignment, "pulp-cbc"),
+    Route("counts/highs", add_counts, "highs"),
+    Route("counts/cpsat", add_counts, "cpsat"),
+    Route("counts/cbc", add_counts, "pulp-cbc"),
+)
+"""
+All of them, the reference apart, which is brute force. A route that refuses a round (``Unsupported``) is counted as
+refused, so that a table can say on how many rounds it ran; any other way out is a mismatch.
+"""
 TIME_LIMIT_S = 30.0
 
 
@@ -41,6 +65,8 @@ class Report:
     form: Literal["exact", "bound", "off"] = "off"
     """Whether every active cost has an exact form, or some only bound; ``off`` without costs."""
     solves: int = 0
+    routes: Counter[str] = field(default_factory=Counter)
+    """Levels that each route solved, as ``counts/cbc value``; those that it refused as ``counts/cbc refused``."""
     moves: int = 0
     pinned: int = 0
     mismatches: list[str] = field(default_factory=list)
@@ -56,9 +82,11 @@ def solve(solver: str, model: LinearModel) -> Solution:
     return load(solver)(model, SolveOptions(time_limit_s=TIME_LIMIT_S))
 
 
-def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int = 1) -> Report:
+def examine(
+    instance: Instance, rng: Generator, *, routes: Sequence[Route] = ROUTES, moves: int = 2, pinned: int = 1
+) -> Report:
     """
-    Take a round through all routes.
+    Take a round through all routes: first the value, then the cost among plans of that value.
 
     Parameters
     ----------
@@ -66,6 +94,8 @@ def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int =
         So small that every allocation can be tried.
     rng
         For the random moves and allocations.
+    routes
+        Which ones; a round is always enumerated.
     moves
         Random moves for which every cost's delta is compared with a recomputation.
     pinned
@@ -82,16 +112,16 @@ def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int =
     report.expect("value of the best", value(problem, allocation), best)
     report.expect("cost of the best", cost(problem, allocation, weighted), least)
     report.expect("referee on the best", [str(v) for v in violations(instance, plan_of(problem, allocation))], [])
-    for name, add in FORMULATIONS.items():
-        _examine_formulation(report, problem, add, name, weighted, best, least)
+    for add in dict.fromkeys(route.formulation for route in routes):
+        _examine_formulation(report, problem, [r for r in routes if r.formulation is add], weighted, best, least)
     rows, values = everything.rows()
     _examine_fillings(report, everything, rows, int(values.max()))
     chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
     _examine_scores(report, everything, chosen)
     for row in chosen[:pinned]:
         terms = tuple(term for term in COSTS if rng.random() < 0.6)
-        for name, add in FORMULATIONS.items():
-            _examine_pinned(report, problem, add, name, everything.allocation(row), terms or COSTS)
+        for add in dict.fromkeys(route.formulation for route in routes):
+            _examine_pinned(report, problem, add, everything.allocation(row), terms or COSTS)
     examine_moves(report, everything, rows, rng, moves)
     return report
 
@@ -99,45 +129,57 @@ def examine(instance: Instance, rng: Generator, *, moves: int = 2, pinned: int =
 def _examine_formulation(
     report: Report,
     problem: Problem,
-    add: Add,
-    name: str,
+    routes: Sequence[Route],
     weighted: tuple[Weighted, ...],
     best: int,
     least: int,
 ) -> None:
-    """Both levels through both solvers."""
+    """Both levels through all routes of one formulation."""
     builder = ModelBuilder()
-    variables = add(builder, open_state(problem), tuple(w.cost for w in weighted))
+    try:
+        variables = routes[0].formulation(builder, open_state(problem), tuple(w.cost for w in weighted))
+    except Unsupported:
+        report.routes.update(f"{route.name} refused" for route in routes)
+        return
     columns, coefficients, constant = value_expression(variables)
     builder.set_objective(columns, coefficients, "max", constant)
-    model = builder.build()
-    for solver in SOLVERS:
-        route, solution = f"{name}/{solver}/value", solve(solver, model)
-        report.solves += 1
-        report.expect(f"{route}: status", (solution.status, solution.limit, solution.bound), ("optimal", "none", best))
-        report.expect(f"{route}: objective", solution.objective, best)
-        _examine_solution(report, problem, variables, solution, route, best)
+    for name, solution in _solutions(report, routes, "value", builder.build()):
+        report.expect(f"{name}: status", (solution.status, solution.limit, solution.bound), ("optimal", "none", best))
+        report.expect(f"{name}: objective", solution.objective, best)
+        _examine_solution(report, problem, variables, solution, name, best)
     if not weighted:
         return
     builder.add_row(columns, coefficients, best - constant, NO_UPPER)
     columns, coefficients, constant = cost_expression(builder, variables, weighted)
     builder.set_objective(columns, coefficients, "min", constant)
-    model = builder.build()
-    for solver in SOLVERS:
-        route, solution = f"{name}/{solver}/cost", solve(solver, model)
-        report.solves += 1
-        report.expect(f"{route}: status", (solution.status, solution.limit), ("optimal", "none"))
-        allocation = _examine_solution(report, problem, variables, solution, route, best)
+    for name, solution in _solutions(report, routes, "cost", builder.build()):
+        report.expect(f"{name}: status", (solution.status, solution.limit), ("optimal", "none"))
+        allocation = _examine_solution(report, problem, variables, solution, name, best)
         if allocation is None or solution.objective is None:
             continue
         true = cost(problem, allocation, weighted)
         if report.form == "exact":
-            report.expect(f"{route}: objective", solution.objective, least)
-            report.expect(f"{route}: cost of the decoded", true, least)
+            report.expect(f"{name}: objective", solution.objective, least)
+            report.expect(f"{name}: cost of the decoded", true, least)
         else:
             report.expect(
-                f"{route}: bound {solution.objective} <= {least} <= {true}", solution.objective <= least <= true, True
+                f"{name}: bound {solution.objective} <= {least} <= {true}", solution.objective <= least <= true, True
             )
+
+
+def _solutions(
+    report: Report, routes: Sequence[Route], level: str, model: LinearModel
+) -> Iterator[tuple[str, Solution]]:
+    """Solve one level by every route, one after the other, and count who solved and who refused."""
+    for route in routes:
+        try:
+            solution = solve(route.solver, model)
+        except Unsupported:
+            report.routes[f"{route.name} refused"] += 1
+            continue
+        report.solves += 1
+        report.routes[f"{route.name} {level}"] += 1
+        yield f"{route.name}/{level}", solution
 
 
 def _examine_solution(
@@ -191,11 +233,14 @@ def _examine_scores(report: Report, everything: Enumeration, rows: IntArray) -> 
 
 
 def _examine_pinned(
-    report: Report, problem: Problem, add: Add, name: str, allocation: Allocation, terms: tuple[Cost, ...]
+    report: Report, problem: Problem, add: Add, allocation: Allocation, terms: tuple[Cost, ...]
 ) -> None:
     """With the columns fixed to an allocation, each cost's linear form is its score, or at most that."""
-    builder = ModelBuilder()
-    variables = add(builder, open_state(problem), terms)
+    builder, name = ModelBuilder(), add.__name__.removeprefix("add_")
+    try:
+        variables = add(builder, open_state(problem), terms)
+    except Unsupported:
+        return
     pin(builder, variables, allocation)
     expressions = [term.add_to(builder, variables) for term in terms]
     builder.set_objective(
