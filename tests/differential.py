@@ -266,7 +266,7 @@ def _examine_pinned(
 def pin(builder: ModelBuilder, variables: Variables, allocation: Allocation) -> None:
     """Fix starts, bundles and grants to what ``allocation`` says."""
     columns = np.concatenate([variables.start, variables.bundle, variables.grant])
-    values = encode(variables, allocation, builder.num_variables)[columns]
+    values = encode(variables, allocation, builder)[columns]
     builder.add_rows(np.arange(len(columns)), columns, np.ones(len(columns), dtype=np.int64), values, values)
 
 

@@ -10,6 +10,7 @@ Up to there a float64 holds every partial sum exactly, and int64 cannot overflow
 """
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -20,6 +21,8 @@ from placeopt.errors import OutOfTime, Unsupported
 
 IntArray = NDArray[np.int64]
 Sense = Literal["max", "min"]
+Definition = Callable[[IntArray], ArrayLike]
+"""From values of all columns, shape (n,), to those of the columns defined; see `ModelBuilder.define`."""
 
 NO_LOWER = -(2**63)
 """Value in ``row_lower`` that means: no lower bound."""
@@ -149,6 +152,7 @@ class ModelBuilder:
         self._row_lower = _Growing()
         self._row_upper = _Growing()
         self._row_divisor = _Growing()
+        self._definitions: list[tuple[IntArray, Definition]] = []
         self._objective = (_integers([]), _integers([]))
         self._offset = 0
         self._sense: Sense = "max"
@@ -255,6 +259,29 @@ class ModelBuilder:
         """Add one row and return its index; as `add_rows`, which is the way to add many."""
         rows = np.zeros(np.shape(columns), dtype=np.int64)
         return int(self.add_rows(rows, columns, coefficients, [lower], [upper])[0])
+
+    def define(self, columns: IntArray, definition: Definition) -> None:
+        """
+        Say what helper columns are once others are known: the value at which they cost least.
+
+        It adds nothing to the model. A solver finds the values by itself; `complete` needs them for a hint.
+
+        Parameters
+        ----------
+        columns
+            Shape ``(k,)``.
+        definition
+            Called with values of shape ``(n,)``, returns those of ``columns``. It may read what is no helper, and
+            helpers that were defined before.
+        """
+        self._definitions.append((columns, definition))
+
+    def complete(self, values: IntArray) -> IntArray:
+        """Return ``values``, shape ``(n,)``, with all defined columns filled in."""
+        out = values.copy()
+        for columns, definition in self._definitions:
+            out[columns] = definition(out)
+        return out
 
     def set_objective(self, columns: ArrayLike, coefficients: ArrayLike, sense: Sense, offset: int = 0) -> None:
         """

@@ -101,7 +101,7 @@ def test_encode_and_decode_are_each_others_inverse(add) -> None:  # type: ignore
     builder, state = ModelBuilder(), State(problem)
     variables = add(builder, state)
     allocation = (Placement(0, (0, 1), (1, 2, 4, 7)), Placement(1, (0,), (0,)), Placement(2, (1,), ()))
-    values = encode(variables, allocation, builder.num_variables)
+    values = encode(variables, allocation, builder)
     assert decode(variables, values) == allocation
     assert builder.build().is_feasible(values)
 

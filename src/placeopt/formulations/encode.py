@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Placement, change_of
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
 
 
-def encode(variables: Variables, allocation: Allocation, size: int) -> IntArray:
+def encode(variables: Variables, allocation: Allocation, builder: ModelBuilder) -> IntArray:
     """
-    Return values, shape (size,), of the start, bundle and grant columns; 0 for columns that rules or costs added.
+    Return the values of all columns of ``builder``, shape (n,): a solution that costs what the allocation costs.
 
-    Placements that have no columns are left out, so the values may not be feasible: a hint is only a hint.
+    Start, bundle and grant columns follow from the placements, those that rules and costs added from their
+    definitions (`placeopt.linear.ModelBuilder.define`). Placements that have no columns are left out, so the values
+    may break rows: a hint is only a hint.
     """
     v, options = variables, variables.problem.options
-    values = np.zeros(size, dtype=np.int64)
+    values = np.zeros(builder.num_variables, dtype=np.int64)
     starts = zip(v.start_unit.tolist(), v.start_option.tolist(), v.start_kind.tolist(), strict=True)
     start_of = {start: s for s, start in enumerate(starts)}
     bundle_of = {(int(s), int(n)): b for b, (s, n) in enumerate(zip(v.bundle_start, v.bundle_node, strict=True))}
@@ -38,7 +41,7 @@ def encode(variables: Variables, allocation: Allocation, size: int) -> IntArray:
                 q = None if b is None else grant_of.get((b, int(v.gpu_to_cell[gpu])))
                 if q is not None:
                     values[v.grant[q]] += 1
-    return values
+    return builder.complete(values)
 
 
 def _kind(v: Variables, job: int, placement: Placement) -> int:

@@ -55,7 +55,7 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         round_.cut("size")
         round_.record(name, "skipped", started, f"{model.num_variables} columns: too large for an exact solve", level)
         return
-    hint = None if round_.best is None else encode(variables, round_.best.allocation, model.num_variables)
+    hint = None if round_.best is None else encode(variables, round_.best.allocation, builder)
     limits = round_.limits
     options = SolveOptions(
         time_limit_s=limits.left_s,

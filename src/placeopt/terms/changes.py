@@ -120,6 +120,8 @@ def _add_order(builder: ModelBuilder, v: Variables) -> None:
     for queue in submission_order(v.problem):
         for earlier, later in pairwise(queue):
             both = int(builder.add_variables(0, 1, count=1)[0])
+            keeps = [untaken[job] for job in earlier]
+            builder.define(np.array([both]), lambda values, keeps=keeps: not all(values[own].any() for own in keeps))  # type: ignore[misc]
             for jobs, lower, upper in ((earlier, 1, NO_UPPER), (later, NO_LOWER, 1)):
                 columns = [[*untaken[job], both] for job in jobs]
                 row = np.repeat(np.arange(len(jobs)), [len(of_job) for of_job in columns])

@@ -122,6 +122,7 @@ class Fragmentation:
             unbounded,
             zero,
         )
+        builder.define(used, lambda values: np.bincount(row, values[busy[mine]], len(fresh)) > 0)
         columns.append(used)
         coefficients.append(level.weight * level.total[fresh])
         return level.weight * int(free[~idle].sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
@@ -103,6 +104,8 @@ class Presence:
         by_column: list[list[int]] = [[] for _ in most]
         for c, q in entries:
             by_column[c].append(int(v.grant[q]))
+        column_of_entry, held = (np.array([e[i] for e in entries], dtype=np.int64) for i in (0, 1))
+        builder.define(columns, lambda values: np.bincount(column_of_entry, values[v.grant[held]], len(most)) > 0)
         for c, grants in enumerate(by_column):
             rows.add([*grants, int(columns[c])], [*[1] * len(grants), -most[c]], NO_LOWER, 0)
         rows.add_to(builder)
@@ -126,12 +129,44 @@ class Rows:
         self._lower.append(lower)
         self._upper.append(upper)
 
-    def add_to(self, builder: ModelBuilder) -> None:
-        """Hand everything over."""
+    def add_to(self, builder: ModelBuilder, raised: IntArray | None = None, least: IntArray | int = 0) -> None:
+        """Hand everything over; ``raised`` are columns that are to be what these rows ask for, or ``least`` if more."""
         row = np.repeat(np.arange(len(self._lengths)), self._lengths)
         columns, coefficients = np.array(self._columns, dtype=np.int64), np.array(self._coefficients, dtype=np.int64)
         lower, upper = np.array(self._lower, dtype=np.int64), np.array(self._upper, dtype=np.int64)
         builder.add_rows(row, columns, coefficients, lower, upper)
+        if raised is not None:
+            builder.define(raised, _Raised(raised, least, row, columns, coefficients, lower))
+
+
+class _Raised:
+    """The least values of columns, from ``least`` on, under rows in which one of them stands with the coefficient 1."""
+
+    def __init__(
+        self,
+        raised: IntArray,
+        least: IntArray | int,
+        row: IntArray,
+        columns: IntArray,
+        coefficients: IntArray,
+        lower: IntArray,
+    ) -> None:
+        position = np.full(int(max(columns.max(initial=-1), raised.max(initial=-1))) + 1, -1, dtype=np.int64)
+        position[raised] = np.arange(len(raised))
+        at = position[columns]
+        self._raised = np.full(len(lower), -1, dtype=np.int64)
+        self._raised[row[at >= 0]] = at[at >= 0]
+        self._least, self._lower = np.broadcast_to(np.asarray(least, dtype=np.int64), len(raised)), lower
+        self._row, self._columns, self._coefficients = (a[at < 0] for a in (row, columns, coefficients))
+
+    def __call__(self, values: IntArray) -> IntArray:
+        """Values of the raised columns."""
+        need = self._lower.copy()
+        np.subtract.at(need, self._row, self._coefficients * values[self._columns])
+        out = self._least.copy()
+        rows = self._raised >= 0
+        np.maximum.at(out, self._raised[rows], need[rows])
+        return out
 
 
 def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) -> Expression:
@@ -159,7 +194,7 @@ def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) ->
     for column, (excess, met) in zip(columns.tolist(), pairs, strict=True):
         for level, meeting in met:
             _meet_row(rows, column, meeting, int(excess[level]))
-    rows.add_to(builder)
+    rows.add_to(builder, columns)
     return columns, np.ones(len(columns), dtype=np.int64), 0
 
 
@@ -193,8 +228,8 @@ def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base:
                     _meet_row(rows, of_unit[unit], meeting, int(slowdown[level, p, q]))
                 if slowdown[level, q, p]:
                     _meet_row(rows, column, meeting, int(slowdown[level, q, p]))
-    rows.add_to(builder)
     columns = np.array([*of_unit.values(), *of_running.values()], dtype=np.int64)
+    rows.add_to(builder, columns, np.concatenate([np.zeros(len(of_unit), dtype=np.int64), least]))
     return columns, np.ones(len(columns), dtype=np.int64), 0
 
 
@@ -207,6 +242,7 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
     """
     v = variables
     high = int(table.max(initial=0))
+    rows = Rows()
     slow: dict[int, int] = {}
 
     def column_of(job: int, least: int) -> int:
@@ -226,9 +262,10 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
         shared = int(builder.add_variables(0, 1, count=1)[0])
         ones = np.ones(len(mine), dtype=np.int64)
         builder.add_row(np.append(v.grant[mine], shared), np.append(ones, -len(mine)), NO_LOWER, 1 - here)
+        builder.define(np.array([shared]), partial(_more_than, v.grant[mine], 1 - here))
         for job in holders.get(gpu, ()):
             column = column_of(job, base.get(job, 0))
-            _curve_row(builder, column, digits, steps, first, [shared], high)
+            _curve_row(rows, column, digits, steps, first, [shared], high)
         by_job: dict[int, list[int]] = {}
         for q in mine.tolist():
             by_job.setdefault(v.unit_jobs[v.start_unit[v.grant_start[q]]][0], []).append(int(v.grant[q]))
@@ -236,18 +273,25 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
             # a job has at most one of its options, so the sum of its grants here is 0 or 1
             held = builder.add_variables(0, 1, count=1)
             builder.add_row(np.append(grants, held), np.append(np.ones(len(grants), dtype=np.int64), -1), 0, 0)
-            _curve_row(builder, column_of(job, 0), digits, steps, first, [shared, int(held[0])], high)
+            builder.define(held, partial(_more_than, np.array(grants, dtype=np.int64), 0))
+            _curve_row(rows, column_of(job, 0), digits, steps, first, [shared, int(held[0])], high)
+    least = np.array([base.get(job, 0) for job in slow], dtype=np.int64)
+    rows.add_to(builder, np.array(list(slow.values()), dtype=np.int64), least)
     fixed = sum(excess for job, excess in base.items() if job not in slow)
     return np.array(list(slow.values()), dtype=np.int64), np.ones(len(slow), dtype=np.int64), fixed
 
 
+def _more_than(columns: IntArray, count: int, values: IntArray) -> bool:
+    """Tell whether more than so many of the binary columns are 1."""
+    return int(values[columns].sum()) > count
+
+
 def _curve_row(
-    builder: ModelBuilder, column: int, digits: IntArray, steps: IntArray, first: int, both: list[int], high: int
+    rows: Rows, column: int, digits: IntArray, steps: IntArray, first: int, both: list[int], high: int
 ) -> None:
     """Add column >= first + steps . digits - high x (number of ``both`` that are 0)."""
-    columns = np.concatenate([[column], digits, both])
-    coefficients = np.concatenate([[1], -steps, np.full(len(both), -high)])
-    builder.add_row(columns, coefficients, first - high * len(both), NO_UPPER)
+    coefficients = [1, *(-steps).tolist(), *[-high] * len(both)]
+    rows.add([column, *digits.tolist(), *both], coefficients, first - high * len(both), NO_UPPER)
 
 
 def is_levelled(problem: Problem, slowdown: IntArray) -> bool:

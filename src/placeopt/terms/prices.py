@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
-from placeopt.problem import IntArray
+from placeopt.problem import BoolArray, IntArray
 
 
 class Prices:
@@ -65,6 +65,7 @@ class Prices:
             np.full(len(price), NO_LOWER, dtype=np.int64),
             ones,
         )
+        builder.define(both, lambda values: values[one] * values[other])
         self.add(both, price)
 
 
@@ -88,6 +89,17 @@ def unary_digits(builder: ModelBuilder, sums: Sequence[tuple[IntArray, int]]) ->
         zero,
         zero,
     )
+    members, owner = np.concatenate([columns for columns, _ in sums]), np.repeat(row, length)
+    owner_of_digit = np.repeat(row, size)
+    place = np.arange(len(digits)) - np.repeat(np.cumsum(size) - size, size)
+
+    def first_ones(values: IntArray) -> BoolArray:
+        total = np.zeros(len(sums), dtype=np.int64)
+        np.add.at(total, owner, values[members])
+        is_one: BoolArray = place < total[owner_of_digit]
+        return is_one
+
+    builder.define(digits, first_ones)
     above = np.flatnonzero(np.repeat(row, size)[:-1] == np.repeat(row, size)[1:])
     order = np.arange(len(above))
     builder.add_rows(  # the first ones

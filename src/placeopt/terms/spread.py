@@ -66,6 +66,7 @@ class Spread:
         mine, domain_of_bundle = mine[domain_of_bundle >= 0], domain_of_bundle[domain_of_bundle >= 0]
         numbers, row = np.unique(domain_of_bundle, return_inverse=True)
         used = builder.add_variables(np.zeros(len(numbers), dtype=np.int64), np.ones(len(numbers), dtype=np.int64))
+        builder.define(used, lambda values: np.bincount(row, values[v.bundle[mine]], len(numbers)) > 0)
         per_bundle = int(v.problem.options.bundle_workers[option])
         total = int(v.problem.options.workers[option])
         least, most = (workers, workers) if workers is not None else (1, total)

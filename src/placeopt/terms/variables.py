@@ -130,6 +130,8 @@ class Variables:
                 np.zeros(len(rows), dtype=np.int64),
                 np.full(len(rows), NO_UPPER, dtype=np.int64),
             )
+            grants = self.grant[mine]
+            builder.define(digits, lambda values: base + percent @ values[grants] >= levels[1:])
             self._made[name] = digits
         return levels, self._made[name]
 
@@ -181,6 +183,13 @@ class Variables:
             np.full(len(meet), NO_LOWER, dtype=np.int64),
             np.zeros(len(meet), dtype=np.int64),
         )
+
+        def held(values: IntArray) -> IntArray:
+            count = np.zeros(cells, dtype=np.int64)
+            np.add.at(count, cell, values[grant])
+            return np.where(shared, np.minimum(count, 1), count)
+
+        builder.define(columns, held)
         return columns
 
     @cached_property
