@@ -24,7 +24,7 @@ FLOORS = (
     ("linear", "topology"),
     ("generators", "predict", "problem"),
     ("terms",),
-    ("formulations", "heuristics", "mapping", "queueing", "solvers"),
+    ("alone", "formulations", "heuristics", "mapping", "queueing", "solvers"),
     ("auditing", "methods", "workplace"),
     ("stages",),
     ("engine",),

@@ -256,7 +256,7 @@ def solve(
         Of solvers and tie-breaks.
     deterministic
         One thread, stages stop on work instead of time, timings null: the same input gives the same plan, byte for
-        byte, as long as no stage's ``limit`` is ``time``.
+        byte, as long as no stage's ``limit`` is ``time`` and no waiting job's reason speaks of it.
     previous
         A plan of an earlier round. What of it still fits, filled up by greedy, is a candidate like any other; it is
         never more than that: ``instance.running`` is the truth.

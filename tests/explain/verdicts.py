@@ -9,8 +9,8 @@ import numpy as np
 from edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
 
 from brute_force import placements
+from placeopt.alone.ask import DROP_ORDER
 from placeopt.explain import Explanation
-from placeopt.explain.ask import DROP_ORDER
 from placeopt.explain.records import Alternative
 from placeopt.model import Instance, Job, Option, Plan, Split
 from placeopt.problem import Move, Problem, State, compile_problem
@@ -24,6 +24,9 @@ def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
         return ["not proven"]
     if found.status == "placed":
         return [*_placed_faults(instance, plan, found, elsewhere=False), *_placed_faults(instance, plan, found, True)]
+    ran = any(held.job == found.job for held in instance.running)
+    if found.plan_reason != found.reason and not ran:
+        return [f"{found.reason}, but the plan says {found.plan_reason}"]
     may_go = changeable(instance, plan)
     after = beside(instance, plan, found.job, whole_plan=True)
     staying = beside(instance, plan, found.job, whole_plan=False, without=may_go)

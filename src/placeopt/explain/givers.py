@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from placeopt.explain.ask import Ask
+from placeopt.alone.ask import Ask
+from placeopt.alone.room import Room, room_of
 from placeopt.explain.making_room import Cell, Gain, Items
-from placeopt.explain.room import Room, room_of
 from placeopt.explain.states import Case
 from placeopt.problem import RESOURCES, BoolArray, IntArray, Move, State, hose_loads
 

@@ -6,13 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from placeopt.alone.ask import Ask
+from placeopt.alone.fit import ceiling, fit, sizes
+from placeopt.alone.layout import Layout
+from placeopt.alone.room import Room
 from placeopt.errors import OutOfTime, SolverFault
-from placeopt.explain.ask import Ask
-from placeopt.explain.fit import ceiling, fit, sizes
 from placeopt.explain.givers import Gpus, Jobs
-from placeopt.explain.layout import Layout
 from placeopt.explain.making_room import Items, making_room
-from placeopt.explain.room import Room
 from placeopt.solvers.result import SolveOptions
 from placeopt.stages.solving import Solve
 
@@ -32,7 +32,7 @@ def least_given_up(givers: Jobs | Gpus, asks: Sequence[Ask], solve: Solve, deadl
     """
     Return the cheapest that lets one of ``asks`` in; None if all of it together would not.
 
-    Granting it is verified with `placeopt.explain.fit`, and so is that nothing of it can be kept. That no cheaper set
+    Granting it is verified with `placeopt.alone.fit`, and so is that nothing of it can be kept. That no cheaper set
     does rests on the solver's proof.
 
     Raises

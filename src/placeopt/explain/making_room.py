@@ -2,7 +2,7 @@
 The least that others would have to give up for a job to fit: an integer model of one job and of what can be given up.
 
 Things to give up are *items*: a job that leaves, or a GPU that is freed. The model lays the job's workers on nodes as
-`placeopt.explain.layout` does, with the items' amounts added to the room. What comes out is verified there.
+`placeopt.alone.layout` does, with the items' amounts added to the room. What comes out is verified there.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.explain.ask import Ask
-from placeopt.explain.room import Room, queue_use
+from placeopt.alone.ask import Ask
+from placeopt.alone.room import Room, queue_use
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import UNLIMITED, IntArray
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+from placeopt.alone.room import Room
 from placeopt.explain.givers import busy_gpus
 from placeopt.explain.giving_up import least_given_up
 from placeopt.explain.question import Question
 from placeopt.explain.records import DomainsMin, FreedGpu, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
-from placeopt.explain.room import Room
 from placeopt.problem import State
 
 REMEDIES = ("workers_max", "domains_min", "level", "gpus_to_free", "preempt")

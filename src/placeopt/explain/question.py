@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from placeopt.alone.ask import Ask, asks_of
 from placeopt.errors import OutOfTime, SolverFault, Unsupported
-from placeopt.explain.ask import Ask, asks_of
 from placeopt.explain.givers import Jobs
 from placeopt.explain.giving_up import GivenUp, least_given_up
 from placeopt.explain.records import Rival

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from placeopt.explain.ask import Ask
-from placeopt.explain.fit import FOREVER, ceiling, fit, largest, sizes
-from placeopt.explain.layout import Layout
-from placeopt.explain.room import Room
+from placeopt.alone.ask import Ask
+from placeopt.alone.fit import FOREVER, ceiling, fit, largest, sizes
+from placeopt.alone.layout import Layout
+from placeopt.alone.room import Room
 from placeopt.model import Split
 
 

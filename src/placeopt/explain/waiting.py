@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from placeopt.alone.ask import Ask
+from placeopt.alone.fit import Found, best_fit, fit
+from placeopt.alone.room import Room, room_of
 from placeopt.errors import OutOfTime
-from placeopt.explain.ask import Ask
 from placeopt.explain.conflict import conflict
-from placeopt.explain.fit import Found, best_fit, fit
 from placeopt.explain.offers import REMEDIES, remedies
 from placeopt.explain.question import Question
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
-from placeopt.explain.room import Room, room_of
 from placeopt.explain.words import constraints, listed
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import State

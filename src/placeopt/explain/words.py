@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placeopt.explain.ask import Ask
+from placeopt.alone.ask import Ask
 from placeopt.explain.records import Constraint
 from placeopt.model import Job
 

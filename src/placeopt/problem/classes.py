@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from placeopt.model import Instance, Job, Policy
+from placeopt.model import Instance, Job, Node, Policy
 from placeopt.problem.arrays import BoolArray, IntArray
 
 
@@ -40,12 +42,12 @@ def job_classes(instance: Instance, policy: Policy) -> tuple[list[Job], IntArray
     return members, out
 
 
-def effective_labels(instance: Instance) -> list[dict[str, str]]:
-    """Return each node's own labels plus, for every domain above it, level -> domain id."""
+def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) -> list[dict[str, str]]:
+    """Return each node's own labels plus, for every domain above it, level -> domain id; of all nodes, or of these."""
     above: dict[str | None, dict[str, str]] = {None: {}}
     for domain in instance.cluster.domains:
         above[domain.id] = {**above[domain.parent], domain.level: domain.id}
-    return [{**above[node.domain], **node.labels} for node in instance.cluster.nodes]
+    return [{**above[node.domain], **node.labels} for node in (instance.cluster.nodes if nodes is None else nodes)]
 
 
 def node_classes(instance: Instance, members: list[Job]) -> tuple[IntArray, list[int]]:

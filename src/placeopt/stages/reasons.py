@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
+from placeopt.alone.ask import asks_of
+from placeopt.alone.fit import best_fit
+from placeopt.alone.room import room_of
+from placeopt.errors import OutOfTime
 from placeopt.heuristics import SCORES, Candidates, place
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Problem, State
 from placeopt.stages.round import Round
 from placeopt.terms.queue_share import option_use, queue_ceilings
 
+SHARE_OF_TIME = 0.5
+"""Of what is left of the time limit; the final check and the audit come after."""
+
 
 def reasons(round_: Round) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
-    ``conflict``: it does not fit beside the running jobs that must stay even alone. ``policy``: its queue may hold no
-    more, or is blocked by an earlier job. ``not_reached``: it fits beside the plan; time ended first. ``outvoted``: it
-    fits alone, but not beside the plan; or it ran and is preempted.
+    ``conflict``: it does not fit beside the running jobs that must stay even alone; that is exact. ``policy``: its
+    queue may hold no more, or is blocked by an earlier job. ``not_reached``: it fits beside the plan, time ended first;
+    or time ended before that could be told. ``outvoted``: it fits alone, but not beside the plan; or it ran and is
+    preempted.
     """
     if round_.best is None:
         return {}
@@ -26,6 +36,8 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
     final.load(round_.best.allocation)
     states = (final, round_.base, round_.open)
     beside, alone, opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
+    now = time.monotonic()
+    deadline = now + SHARE_OF_TIME * (round_.limits.started + round_.limits.time_limit_s - now)
     known: dict[int, tuple[UnplacedReason, str]] = {}
     out: dict[int, Unplaced] = {}
     for job, placement in enumerate(round_.best.allocation):
@@ -36,39 +48,70 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
         elif placement is None:
             k = int(problem.job_class[job])
             if k not in known:
-                known[k] = _reason(round_, job, beside, alone, opened)
+                try:
+                    known[k] = _reason(round_, job, beside, alone, opened, deadline)
+                except OutOfTime:
+                    known[k] = "not_reached", "no place was found, and no time was left to tell whether there is one"
             reason, detail = known[k]
             out[job] = Unplaced.model_construct(job=problem.job_ids[job], reason=reason, detail=detail)
     return out
 
 
 def _reason(
-    round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates
+    round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates, deadline: float
 ) -> tuple[UnplacedReason, str]:
     problem = round_.problem
-    found = place(beside, job)
+    found = _way(beside, job, deadline)
     if found is not None:
-        if problem.options.value[found.option] == 0:
+        nodes, worth = found
+        more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+        where = f"fits on node {problem.node_ids[nodes[0]]!r}{more}"
+        if worth == 0:
             return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
-        node = problem.node_ids[found.nodes[0]]
         if round_.blocks and job not in round_.not_reached:
-            return "policy", f"fits on node {node!r}, but the queue is strict and an earlier job does not fit"
-        return "not_reached", f"fits on node {node!r}; stopped by {round_.limit}"
+            return "policy", f"{where}, but the queue is strict and an earlier job does not fit"
+        stopped = "the search did not get to it" if round_.limit == "none" else f"stopped by {round_.limit}"
+        return "not_reached", f"{where}; {stopped}"
     if not len(problem.options_of(job)):
         return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
     queue = _queue_is_full(beside.state, job)
     if queue is not None:
         return "policy", queue
-    if place(alone, job) is not None:
+    if _way(alone, job, deadline) is not None:
         return "outvoted", f"fits alone, but other jobs of the plan hold the room: {_need(problem, job)}"
     if not problem.changeable:
         return "conflict", _conflict(alone, job, "the running jobs")
-    if place(opened, job) is not None:
+    if _way(opened, job, deadline) is not None:
         return (
             "outvoted",
             f"fits only if running jobs make room, which the plan does not ask of them: {_need(problem, job)}",
         )
     return "conflict", _conflict(opened, job, "the running jobs that must stay")
+
+
+def _way(candidates: Candidates, job: int, deadline: float) -> tuple[tuple[int, ...], int] | None:
+    """
+    Return nodes on which the job fits, and what it is worth there; None: it fits nowhere, which is exact.
+
+    Greedy is asked first. It finds a place if there is one, except where workers have to lie in a certain way over
+    domains or share links: there ways are counted.
+    """
+    problem = candidates.problem
+    placement = place(candidates, job)
+    if placement is not None:
+        return tuple(dict.fromkeys(placement.nodes)), int(problem.options.value[placement.option])
+    if not any(_is_laid_out(problem, option) for option in problem.options_of(job)):
+        return None
+    if time.monotonic() > deadline:
+        raise OutOfTime("no time left to count ways to lie")
+    record = problem.instance.jobs[job]
+    found = best_fit(room_of(candidates.state, record), asks_of(problem, record), deadline)
+    return None if found is None else (tuple(found.nodes), found.worth)
+
+
+def _is_laid_out(problem: Problem, option: int) -> bool:
+    options = problem.options
+    return bool(options.splits[option]) or bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
 
 
 def _queue_is_full(state: State, job: int) -> str | None:
@@ -112,5 +155,5 @@ def _conflict(alone: Candidates, job: int, others: str) -> str:
         if total < need:
             tried.append(f"{name}{total} of {need} places left beside {others} for {_need(problem, job)}")
         else:
-            tried.append(f"{name}there is room for {total} of its {need} parts, but no way found to lie as it asks")
+            tried.append(f"{name}there are {total} places for its {need} parts, but no way to lie in them as it asks")
     return "; ".join(tried)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from placeopt.explain.ask import Ask
-from placeopt.explain.layout import Layout
-from placeopt.explain.room import Room
+from placeopt.alone.ask import Ask
+from placeopt.alone.layout import Layout
+from placeopt.alone.room import Room
 from placeopt.problem import IntArray
 
 FOREVER = float("inf")

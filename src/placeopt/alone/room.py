@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.explain.ask import BARRIERS, Ask
-from placeopt.model import Instance, Job
+from placeopt.alone.ask import BARRIERS, Ask
+from placeopt.model import Job
 from placeopt.problem import RESOURCES, UNLIMITED, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
 from placeopt.problem.domains import node_domains
@@ -105,7 +105,7 @@ def room_of(state: State, job: Job) -> Room:
         machine_room=_left(problem.machine_link_mbps, percent, state.machine_load),
         domain_room=_left(problem.domain_link_mbps, percent, state.domain_load),
         queue_room=queue_ceilings(problem) - state.queue_used,
-        open=_open(problem.instance, job),
+        open=_open(problem, job),
     )
 
 
@@ -115,11 +115,12 @@ def _left(link: IntArray, percent: IntArray, load: IntArray) -> IntArray:
     return np.where(limited, np.where(limited, link[:, None], 0) * percent // 100 - load, UNLIMITED)
 
 
-def _open(instance: Instance, job: Job) -> dict[str, BoolArray]:
-    """Shape (N,) for every barrier: nodes on which it does not hold the job back."""
-    nodes = instance.cluster.nodes
+def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:
+    """Shape (N,) for every barrier: nodes on which it does not hold the job back, asked of one node of each class."""
+    _, firsts = np.unique(problem.node_class, return_index=True)
+    nodes = [problem.instance.cluster.nodes[n] for n in firsts]
     selected = job.node_selector.items()
-    labels = effective_labels(instance) if selected else [{}] * len(nodes)
+    labels = effective_labels(problem.instance, nodes) if selected else [{}] * len(nodes)
     allowed = None if job.nodes_allowed is None else frozenset(job.nodes_allowed)
     tolerated = frozenset(job.tolerations)
     rows = {
@@ -128,4 +129,4 @@ def _open(instance: Instance, job: Job) -> dict[str, BoolArray]:
         "nodes_allowed": [allowed is None or node.id in allowed for node in nodes],
         "node_selector": [all(mine.get(label) == value for label, value in selected) for mine in labels],
     }
-    return {barrier: np.array(rows[barrier], dtype=bool) for barrier in BARRIERS}
+    return {barrier: np.array(rows[barrier], dtype=bool)[problem.node_class] for barrier in BARRIERS}

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from placeopt.alone.ask import Ask
+from placeopt.alone.room import Room
 from placeopt.errors import OutOfTime
-from placeopt.explain.ask import Ask
-from placeopt.explain.room import Room
 from placeopt.problem import UNLIMITED, IntArray
 
 Used = tuple[int, ...]

@@ -9,10 +9,10 @@ import pytest
 
 from builders import instance, job, machine, node
 from placeopt import Instance
-from placeopt.explain.ask import asks_of
-from placeopt.explain.fit import fit, largest
-from placeopt.explain.layout import Layout
-from placeopt.explain.room import room_of
+from placeopt.alone.ask import asks_of
+from placeopt.alone.fit import fit, largest
+from placeopt.alone.layout import Layout
+from placeopt.alone.room import room_of
 from placeopt.model import Domain, Split
 from placeopt.problem import Placement, State, compile_problem
 from placeopt.terms.rules import fits
