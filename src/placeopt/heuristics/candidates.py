@@ -24,7 +24,7 @@ class Candidates:
         self.problem: Problem = state.problem
         self._score = score
         self._journal: list[int] = []
-        self._scored: dict[int, tuple[int, FloatArray]] = {}
+        self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per option: journal read, scores, rooms
         start = self.problem.node_gpu_start
         width = int(np.diff(start).max(initial=0))
         slots = start[:-1, None] + np.arange(width)[None, :]
@@ -37,23 +37,36 @@ class Candidates:
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
-        known = self._scored.get(option)
+        return self._up_to_date(option)[0]
+
+    def free_rooms(self, option: int) -> IntArray:
+        """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""
+        return self._up_to_date(option)[1]
+
+    def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
+        known = self._known.get(option)
         if known is None:
             nodes = np.flatnonzero(self.problem.node_ok(option))
             scores = np.full(self.problem.num_nodes, np.inf)
+            rooms = np.zeros(self.problem.num_nodes, dtype=np.int64)
         else:
-            seen, scores = known
+            seen, scores, rooms = known
             if seen == len(self._journal):
-                return scores
+                return scores, rooms
             nodes = np.array(list(dict.fromkeys(self._journal[seen:])), dtype=np.int64)
             nodes = nodes[self.problem.node_ok(option)[nodes]]
         if len(nodes):
-            fits = self.rooms(option, nodes) > 0
-            scores[nodes] = np.inf
-            if fits.any():
-                scores[nodes[fits]] = self._score(self, option, nodes[fits])
-        self._scored[option] = (len(self._journal), scores)
-        return scores
+            scores[nodes], rooms[nodes] = self.judge(option, nodes)
+        self._known[option] = (len(self._journal), scores, rooms)
+        return scores, rooms
+
+    def judge(self, option: int, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+        """Return the scores and the rooms of ``nodes``, on all of which a bundle fits while they are idle."""
+        rooms = self.rooms(option, nodes)
+        scores, fits = np.full(len(nodes), np.inf), rooms > 0
+        if fits.any():
+            scores[fits] = self._score(self, option, nodes[fits])
+        return scores, rooms
 
     def rooms(self, option: int, nodes: IntArray) -> IntArray:
         """Shape (len(nodes),): how many bundles of ``option`` each node could take by its resources and GPUs."""

@@ -105,10 +105,13 @@ def _place_option(candidates: Candidates, option: int) -> Placement | None:
     if nodes is None:
         return None
     held: list[int] = []
+    held_on: dict[int, tuple[int, ...]] = {}
     for node in nodes:
-        taken = candidates.choose_gpus(option, node, frozenset(held))
+        before = held_on.get(node, ())
+        taken = candidates.choose_gpus(option, node, frozenset(before))
         if len(taken) < options.gpus[option]:
             return None
+        held_on[node] = before + taken
         held.extend(taken)
     return Placement(option, tuple(nodes), tuple(held))
 

@@ -19,7 +19,7 @@ def nodes_for_bundles(candidates: Candidates, option: int) -> list[int] | None:
     """
     problem = candidates.problem
     nodes = np.flatnonzero(np.isfinite(candidates.scores(option)))
-    rooms = candidates.rooms(option, nodes)
+    rooms = candidates.free_rooms(option)[nodes]
     splits = sorted(problem.options.splits[option], key=lambda split: split.domains)
     return _fill(candidates, option, nodes, rooms, int(problem.options.bundles[option]), splits)
 
@@ -68,17 +68,14 @@ def _pack(candidates: Candidates, option: int, nodes: IntArray, rooms: IntArray,
         inside = np.where(inside >= 0, topology.domain_parent[inside], -1)
     nodes, rooms = nodes[here], rooms[here]
     scores = candidates.scores(option)[nodes]
-    out: list[int] = []
-    left = np.arange(len(nodes))
-    while len(out) < count:
-        need = count - len(out)
-        whole = left[rooms[left] >= need]
-        if len(whole):
-            pick = int(whole[np.lexsort((scores[whole], rooms[whole]))[0]])
-        elif len(left):
-            pick = int(left[np.lexsort((scores[left], -rooms[left]))[0]])
-        else:
-            return None
-        out.extend([int(nodes[pick])] * min(need, int(rooms[pick])))
-        left = left[left != pick]
-    return out
+    roomiest_first = np.lexsort((scores, -rooms))
+    taken = np.cumsum(rooms[roomiest_first])
+    missing = count - np.concatenate([[0], taken])  # after so many nodes of this order
+    ends = np.flatnonzero(rooms[roomiest_first] >= missing[:-1])  # here the next node could take all that is missing
+    if not len(ends):
+        return None
+    filled, left = roomiest_first[: ends[0]], np.sort(roomiest_first[ends[0] :])
+    need = int(missing[ends[0]])
+    enough = left[rooms[left] >= need]
+    last = enough[np.lexsort((scores[enough], rooms[enough]))[0]]
+    return [*np.repeat(nodes[filled], rooms[filled]).tolist(), *[int(nodes[last])] * need]

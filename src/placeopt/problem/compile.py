@@ -3,21 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.model import Instance, Job, Option, Policy
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, IntArray, Options, Problem
+from placeopt.model import Communication, Instance, Job, Option, Policy
+from placeopt.problem.arrays import RESOURCES, Frozen, IntArray, Options, Problem
 from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
-from placeopt.problem.domains import fragmentation_levels, gpu_parts, node_domains
+from placeopt.problem.domains import node_domains
+from placeopt.problem.hardware import Hardware, compile_hardware
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.placement import Placement
-from placeopt.topology.cluster_topology import ClusterTopology
 
 MAX_OPTION_ROWS = 200_000
 MAX_VALUE = 2**53
 SLOWDOWN_LEVELS = ("gpu", "switch", "socket", "node")
+
+
+@dataclass(frozen=True, eq=False)
+class Classes(Frozen):
+    """The fields of ``Problem`` of the same names: what is asked for, whoever asks, and which nodes may serve it."""
+
+    node_class: IntArray
+    class_option_start: IntArray
+    class_communication: tuple[Communication, ...]
+    class_profile: IntArray
+    class_queue: IntArray
+    options: Options
+    slowdown: IntArray
+    split_domain: dict[str, IntArray]
+
+
+@dataclass(frozen=True, eq=False)
+class Jobs(Frozen):
+    """The fields of ``Problem`` of the same names, and what may be done to the running jobs."""
+
+    job_ids: tuple[str, ...]
+    job_class: IntArray
+    job_arrival_ms: IntArray
+    job_priority: IntArray
+    may_move: frozenset[int] = frozenset()
+    may_shrink: frozenset[int] = frozenset()
+    may_preempt: frozenset[int] = frozenset()
 
 
 def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem:
@@ -32,70 +60,83 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
         If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact.
     """
     policy = policy or instance.policy
-    topology = ClusterTopology(instance.cluster)
+    hardware = compile_hardware(instance, policy)
     members, job_class = job_classes(instance, policy)
-    types, gpu_type = _gpu_types(instance, topology)
-    rows = _option_rows(members)
-    _refuse_huge_values(rows, job_class, policy, len(instance.running))
-    node_class, class_nodes = node_classes(instance, members)
-    capacity = _node_capacity(instance, policy)
-    options = _options(instance, rows, members, types, gpu_type, topology, class_nodes, capacity)
-    profiles = _profiles(instance)
-    queues = {queue.id: i for i, queue in enumerate(policy.queues)}
-    switch, socket = gpu_parts(instance, topology, "switch"), gpu_parts(instance, topology, "socket")
-    problem = Problem(
-        instance=instance,
-        policy=policy,
-        topology=topology,
-        node_ids=tuple(node.id for node in instance.cluster.nodes),
-        node_class=node_class,
-        node_capacity=capacity,
-        node_schedulable=np.array([not node.drained for node in instance.cluster.nodes], dtype=bool),
-        gpu_type=gpu_type,
-        gpu_memory_mib=_ints([types[t][1] for t in gpu_type]),
-        type_model=tuple(model for model, _ in types),
-        type_memory_mib=_ints([memory for _, memory in types]),
-        gpu_switch=switch,
-        gpu_socket=socket,
-        levels=fragmentation_levels(instance, policy, topology),
-        job_ids=tuple(job.id for job in instance.jobs),
+    classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
+    counts = np.bincount(job_class, minlength=len(members))
+    refuse_huge_values(classes.options, counts, policy, len(instance.running))
+    number = {job.id: j for j, job in enumerate(instance.jobs)}
+    jobs = Jobs(
+        job_ids=tuple(number),
         job_class=job_class,
         job_arrival_ms=_ints([job.arrival_ms for job in instance.jobs]),
         job_priority=_ints([job.priority for job in instance.jobs]),
+        **may_change(instance, policy, number),
+    )
+    problem = assemble(instance, policy, hardware, classes, jobs, {})
+    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    for running in instance.running:
+        job = number[running.job]
+        problem.running[job] = running_placement(running, problem, job, nodes)
+    return problem
+
+
+def assemble(
+    instance: Instance,
+    policy: Policy,
+    hardware: Hardware,
+    classes: Classes,
+    jobs: Jobs,
+    running: dict[int, Placement],
+) -> Problem:
+    """Put a problem together from its parts."""
+    parts = {field.name: getattr(part, field.name) for part in (hardware, classes, jobs) for field in fields(part)}
+    schedulable = np.array([not node.drained for node in instance.cluster.nodes], dtype=bool)
+    return Problem(instance=instance, policy=policy, node_schedulable=schedulable, running=running, **parts)
+
+
+def compile_classes(
+    instance: Instance,
+    policy: Policy,
+    hardware: Hardware,
+    members: list[Job],
+    node_class: IntArray,
+    class_nodes: list[int],
+) -> Classes:
+    """
+    Compile what the classes of jobs ask for: one member of each, the class of every node, and a node of each class.
+
+    Raises
+    ------
+    BadInput
+        If a job's queue is unknown to the policy, or an elastic range makes too many options.
+    """
+    options = _options(instance, _option_rows(members), members, hardware, class_nodes)
+    profiles = _profiles(instance)
+    queues = {queue.id: i for i, queue in enumerate(policy.queues)}
+    levels = dict.fromkeys(split.level for splits in options.splits for split in splits)
+    return Classes(
+        node_class=node_class,
         class_option_start=np.searchsorted(options.job_class, np.arange(len(members) + 1)),
         class_communication=tuple(job.communication for job in members),
         class_profile=_ints([profiles.get(job.profile, -1) if job.profile else -1 for job in members]),
         class_queue=_ints([_queue_of(job, queues) for job in members]),
         options=options,
         slowdown=_slowdowns(instance, profiles),
-        machine_link_mbps=_ints(
-            [_limit(instance.cluster.machines[m].network_bandwidth_mbps) for m in topology.node_machine]
-        ),
-        domain_link_mbps=_ints([_limit(domain.uplink_mbps) for domain in instance.cluster.domains]),
-        split_domain={
-            level: node_domains(instance, level)
-            for level in dict.fromkeys(split.level for splits in options.splits for split in splits)
-        },
-        running={},
-        **_may_change(instance, policy),
+        split_domain={level: node_domains(instance, level) for level in levels},
     )
-    problem.running.update(_running(instance, problem))
-    return problem
 
 
 def _ints(values: Sequence[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 
-def _limit(capacity: int | None) -> int:
-    return UNLIMITED if capacity is None else capacity
-
-
-def _may_change(instance: Instance, policy: Policy) -> dict[str, frozenset[int]]:
-    """Return the fields ``may_move``, ``may_shrink`` and ``may_preempt`` of the problem."""
-    changes, number = policy.changes, {job.id: j for j, job in enumerate(instance.jobs)}
+def may_change(instance: Instance, policy: Policy, number: dict[str, int]) -> dict[str, frozenset[int]]:
+    """Return the fields ``may_move``, ``may_shrink`` and ``may_preempt`` of ``Jobs``; ``number`` of every job by id."""
+    changes = policy.changes
     move, shrink, preempt = set(), set(), set()
-    for running in instance.running:
+    anything = changes.moves_max or changes.shrinks_max or changes.preemptions_max
+    for running in instance.running if anything else ():
         j = number[running.job]
         if changes.moves_max and running.movable:
             move.add(j)
@@ -130,14 +171,12 @@ def _option_rows(members: list[Job]) -> list[tuple[int, Option, int, int]]:
     return rows
 
 
-def _refuse_huge_values(
-    rows: list[tuple[int, Option, int, int]], job_class: IntArray, policy: Policy, running: int
-) -> None:
-    best: dict[int, int] = {}
-    for k, _, _, value in rows:
-        best[k] = max(best.get(k, 0), value)
-    total = sum(best.get(k, 0) * count for k, count in enumerate(np.bincount(job_class).tolist()))
-    changes, most = policy.changes, max((workers for _, _, workers, _ in rows), default=0)
+def refuse_huge_values(options: Options, counts: IntArray, policy: Policy, running: int) -> None:
+    """Raise ``Unsupported`` if so many jobs of each class, shape (K,), and changes of them can be worth 2^53."""
+    best = np.zeros(len(counts), dtype=np.int64)
+    np.maximum.at(best, options.job_class, options.value)
+    total = sum(value * count for value, count in zip(best.tolist(), counts.tolist(), strict=True))
+    changes, most = policy.changes, int(options.workers.max(initial=0))
     dearest = max(changes.move_price, changes.preemption_price, changes.shrink_price_per_worker * most)
     if total + 2 * running * dearest > MAX_VALUE:  # twice: the linear form adds a price and takes another off
         raise Unsupported(
@@ -146,46 +185,14 @@ def _refuse_huge_values(
         )
 
 
-def _gpu_types(instance: Instance, topology: ClusterTopology) -> tuple[list[tuple[str, int]], IntArray]:
-    types: dict[tuple[str, int], int] = {}
-    per_machine = [
-        _ints([types.setdefault((gpu.model, gpu.memory_mib), len(types)) for gpu in machine.gpus])
-        for machine in instance.cluster.machines
-    ]
-    gpu_type = [per_machine[m] for m in topology.node_machine]
-    return list(types), np.concatenate(gpu_type) if gpu_type else _ints([])
-
-
-def _node_capacity(instance: Instance, policy: Policy) -> IntArray:
-    usable = policy.usable
-
-    def part(capacity: int | None, percent: int) -> int:
-        # load * 100 <= percent * capacity, in integers
-        return UNLIMITED if capacity is None else capacity * percent // 100
-
-    per_machine = {
-        machine.id: (
-            machine.cpu_millicores,
-            machine.memory_mib,
-            part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
-            part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
-        )
-        for machine in instance.cluster.machines
-    }
-    rows = [per_machine[node.machine] for node in instance.cluster.nodes]
-    return np.array(rows, dtype=np.int64).reshape(len(rows), len(RESOURCES))
-
-
 def _options(
     instance: Instance,
     rows: list[tuple[int, Option, int, int]],
     members: list[Job],
-    types: list[tuple[str, int]],
-    gpu_type: IntArray,
-    topology: ClusterTopology,
+    hardware: Hardware,
     class_nodes: list[int],
-    capacity: IntArray,
 ) -> Options:
+    gpu_type, capacity, start = hardware.gpu_type, hardware.node_capacity, hardware.topology.node_gpu_start
     demands = [option.demand for _, option, _, _ in rows]
     workers = _ints([count for _, _, count, _ in rows])
     single = np.array([option.single_node for _, option, _, _ in rows], dtype=bool)
@@ -193,19 +200,15 @@ def _options(
     demand = np.array([[getattr(d, name) for name in RESOURCES] for d in demands], dtype=np.int64)
     demand = demand.reshape(len(rows), len(RESOURCES))
     gpus, memory = _ints([d.gpus for d in demands]), _ints([d.gpu_memory_mib for d in demands])
-    models = np.array([model for model, _ in types])
-    type_memory = _ints([size for _, size in types])
-    type_ok = type_memory[None, :] >= memory[:, None]  # (O, T)
+    models = np.array(hardware.type_model)
+    type_ok = hardware.type_memory_mib[None, :] >= memory[:, None]  # (O, T)
     for o, d in enumerate(demands):
         if d.gpu_models:
             type_ok[o] &= np.isin(models, d.gpu_models)
     counts = np.array(  # (C, T) GPUs of each type on a node of the class
-        [
-            np.bincount(gpu_type[topology.node_gpu_start[n] : topology.node_gpu_start[n + 1]], minlength=len(types))
-            for n in class_nodes
-        ],
+        [np.bincount(gpu_type[start[n] : start[n + 1]], minlength=len(hardware.type_model)) for n in class_nodes],
         dtype=np.int64,
-    ).reshape(len(class_nodes), len(types))
+    ).reshape(len(class_nodes), len(hardware.type_model))
     per_bundle = workers // np.maximum(bundles, 1)
     limit = _ints([option.workers_per_node_max or MAX_PER_NODE for _, option, _, _ in rows])
     node_ok = type_ok.astype(np.int64) @ counts.T >= (gpus * per_bundle)[:, None]  # (O, C)
@@ -256,11 +259,3 @@ def _queue_of(job: Job, queues: dict[str, int]) -> int:
     if job.queue not in queues:
         raise BadInput(f"job {job.id!r}: its queue {job.queue!r} is unknown to the policy; add it to policy.queues")
     return queues[job.queue]
-
-
-def _running(instance: Instance, problem: Problem) -> dict[int, Placement]:
-    jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
-    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
-    return {
-        jobs[running.job]: running_placement(running, problem, jobs[running.job], nodes) for running in instance.running
-    }

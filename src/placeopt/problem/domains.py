@@ -11,26 +11,24 @@ from placeopt.topology.cluster_topology import ClusterTopology
 
 def gpu_parts(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
     """Shape (G,): global number of the closest part of ``level`` above each GPU, -1 without."""
-    per_machine: list[list[int]] = []
-    sizes: list[int] = []
-    for machine in instance.cluster.machines:
-        parents = {part.id: part for part in machine.parts}
+    machines = instance.cluster.machines
+    most = max((len(machine.gpus) for machine in machines), default=0)
+    part_of = np.full((len(machines), most), -1, dtype=np.int64)  # inside a machine, by GPU index
+    parts = np.zeros(len(machines), dtype=np.int64)
+    for m, machine in enumerate(machines):
+        record_of = {part.id: part for part in machine.parts}
         numbers = {part.id: i for i, part in enumerate(p for p in machine.parts if p.level == level)}
-        found = []
-        for gpu in machine.gpus:
+        for g, gpu in enumerate(machine.gpus):
             at = gpu.part
-            while at is not None and parents[at].level != level:
-                at = parents[at].parent
-            found.append(-1 if at is None else numbers[at])
-        per_machine.append(found)
-        sizes.append(len(numbers))
-    out = np.full(len(topology.gpu_node), -1, dtype=np.int64)
-    offset = 0
-    for n, m in enumerate(topology.node_machine):
-        local = _integers(per_machine[m])
-        out[topology.node_gpu_start[n] : topology.node_gpu_start[n + 1]] = np.where(local >= 0, local + offset, -1)
-        offset += sizes[m]
-    return out
+            while at is not None and record_of[at].level != level:
+                at = record_of[at].parent
+            part_of[m, g] = -1 if at is None else numbers[at]
+        parts[m] = len(numbers)
+    per_node = parts[topology.node_machine]
+    first = (np.cumsum(per_node) - per_node)[topology.gpu_node]
+    local = part_of[topology.node_machine[topology.gpu_node], topology.gpu_index]
+    numbered: IntArray = np.where(local >= 0, local + first, -1)
+    return numbered
 
 
 def fragmentation_levels(instance: Instance, policy: Policy, topology: ClusterTopology) -> tuple[Level, ...]:
@@ -44,15 +42,10 @@ def fragmentation_levels(instance: Instance, policy: Policy, topology: ClusterTo
         elif name in ("socket", "numa", "switch"):
             domain = gpu_parts(instance, topology, name)
         else:
-            domain = _domains(instance, topology, name)
+            domain = node_domains(instance, name)[topology.gpu_node]
         if (domain >= 0).any():
             out.append(Level(name, weight, domain, np.bincount(domain[domain >= 0]).astype(np.int64)))
     return tuple(out)
-
-
-def _domains(instance: Instance, topology: ClusterTopology, level: str) -> IntArray:
-    """Shape (G,): the network domain of ``level`` above each GPU, -1 without."""
-    return node_domains(instance, level)[topology.gpu_node]
 
 
 def node_domains(instance: Instance, level: str) -> IntArray:
@@ -62,8 +55,4 @@ def node_domains(instance: Instance, level: str) -> IntArray:
     of_domain: dict[str | None, int] = {None: -1}
     for d, domain in enumerate(instance.cluster.domains):
         of_domain[domain.id] = d if domain.level == level else of_domain[domain.parent]
-    return _integers([of_domain[node.domain] for node in instance.cluster.nodes])
-
-
-def _integers(values: list[int]) -> IntArray:
-    return np.array(values, dtype=np.int64)
+    return np.array([of_domain[node.domain] for node in instance.cluster.nodes], dtype=np.int64)

@@ -45,13 +45,17 @@ class State:
 
     def apply(self, move: Move) -> Move:
         """Carry out ``move`` and return the one that takes it back."""
-        before = self.placements[move.job]
+        job, before, after = move.job, self.placements[move.job], move.placement
         if before is not None:
-            self._change(move.job, before, -1)
-        if move.placement is not None:
-            self._change(move.job, move.placement, 1)
-        self.placements[move.job] = move.placement
-        return Move(move.job, before)
+            self.take(job, before, -1)
+            for node in dict.fromkeys(before.nodes) if before.gpus else ():
+                del self.node_jobs[node][job]
+        if after is not None:
+            self.take(job, after)
+            for node in dict.fromkeys(after.nodes) if after.gpus else ():
+                self.node_jobs[node][job] = None
+        self.placements[job] = after
+        return Move(job, before)
 
     def allocation(self) -> Allocation:
         """Return the placements as they stand."""
@@ -63,13 +67,14 @@ class State:
             if placement != self.placements[job]:
                 self.apply(Move(job, placement))
 
-    def _change(self, job: int, placement: Placement, sign: int) -> None:
+    def take(self, job: int, placement: Placement, sign: int = 1) -> None:
+        """Take from what is free what a job alike to ``job`` holds at ``placement``; ``sign`` -1 gives it back."""
         problem, options, option = self.problem, self.problem.options, placement.option
         demand = options.demand[option]
         for node in placement.nodes:
             self.node_free[node] -= sign * demand
         if placement.gpus:
-            self._change_gpus(job, placement, sign)
+            self._change_gpus(placement, sign)
         queue = problem.class_queue[problem.job_class[job]]
         if queue >= 0:
             workers = len(placement.nodes)
@@ -79,7 +84,7 @@ class State:
         if options.network_mbps[option] and len(placement.nodes) > 1:
             self._change_links(placement, sign)
 
-    def _change_gpus(self, job: int, placement: Placement, sign: int) -> None:
+    def _change_gpus(self, placement: Placement, sign: int) -> None:
         problem, options, option = self.problem, self.problem.options, placement.option
         memory, utilisation = int(options.gpu_memory_mib[option]), int(options.utilisation[option])
         milli = int(options.milli[option])
@@ -93,11 +98,6 @@ class State:
                     domain = level.gpu_to_domain[gpu]
                     if domain >= 0:
                         free[domain] -= sign
-        for node in dict.fromkeys(placement.nodes):
-            if sign > 0:
-                self.node_jobs[node][job] = None
-            else:
-                del self.node_jobs[node][job]
 
     def _change_links(self, placement: Placement, sign: int) -> None:
         kind = 0 if self.problem.options.gpus[placement.option] else 1

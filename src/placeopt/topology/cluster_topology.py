@@ -49,12 +49,21 @@ class ClusterTopology:
     in that domain.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        """Compile ``cluster``, whose references hold already (the model checks them)."""
+    def __init__(self, cluster: Cluster, before: "ClusterTopology | None" = None) -> None:
+        """
+        Compile ``cluster``, whose references hold already (the model checks them).
+
+        ``before`` is the topology of an earlier state of it: its tables by machine type are taken over where the
+        machine types are the same objects.
+        """
         position = {domain.id: d for d, domain in enumerate(cluster.domains)}
         machine_position = {machine.id: m for m, machine in enumerate(cluster.machines)}
-        self.distance = [gpu_distances(machine) for machine in cluster.machines]
-        self.root = [root_distances(machine) for machine in cluster.machines]
+        self._machines = cluster.machines
+        if before is None or before._machines is not cluster.machines:
+            self.distance = [gpu_distances(machine) for machine in cluster.machines]
+            self.root = [root_distances(machine) for machine in cluster.machines]
+        else:
+            self.distance, self.root = before.distance, before.root
         self.domain_level = [domain.level for domain in cluster.domains]
         self.domain_parent = _frozen(
             [-1 if domain.parent is None else position[domain.parent] for domain in cluster.domains]

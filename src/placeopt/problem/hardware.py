@@ -1,0 +1,87 @@
+"""The part of a problem that only the cluster and the policy decide: capacities, GPU types, parts, links."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.model import Instance, Policy
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, Frozen, IntArray, Level
+from placeopt.problem.domains import fragmentation_levels, gpu_parts
+from placeopt.topology.cluster_topology import ClusterTopology
+
+
+@dataclass(frozen=True, eq=False)
+class Hardware(Frozen):
+    """The fields of ``Problem`` of the same names; jobs come and go without changing any of them."""
+
+    topology: ClusterTopology
+    node_ids: tuple[str, ...]
+    node_capacity: IntArray
+    gpu_type: IntArray
+    gpu_memory_mib: IntArray
+    type_model: tuple[str, ...]
+    type_memory_mib: IntArray
+    gpu_switch: IntArray
+    gpu_socket: IntArray
+    levels: tuple[Level, ...]
+    machine_link_mbps: IntArray
+    domain_link_mbps: IntArray
+
+
+def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology | None = None) -> Hardware:
+    """
+    Compile the cluster. ``before`` is the topology of an earlier state of the same cluster, if there is one: distances
+    inside machines are taken over where the machine types are the same.
+    """
+    cluster = instance.cluster
+    topology = ClusterTopology(cluster, before)
+    types: dict[tuple[str, int], int] = {}
+    per_machine = [
+        [types.setdefault((gpu.model, gpu.memory_mib), len(types)) for gpu in machine.gpus]
+        for machine in cluster.machines
+    ]
+    start = np.cumsum([0, *(len(numbers) for numbers in per_machine)])
+    flat = np.array([number for numbers in per_machine for number in numbers], dtype=np.int64)
+    gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
+    type_memory = np.array([memory for _, memory in types], dtype=np.int64)
+    links = np.array([_limit(machine.network_bandwidth_mbps) for machine in cluster.machines], dtype=np.int64)
+    return Hardware(
+        topology=topology,
+        node_ids=tuple(node.id for node in cluster.nodes),
+        node_capacity=_machine_capacity(instance, policy)[topology.node_machine],
+        gpu_type=gpu_type,
+        gpu_memory_mib=type_memory[gpu_type],
+        type_model=tuple(model for model, _ in types),
+        type_memory_mib=type_memory,
+        gpu_switch=gpu_parts(instance, topology, "switch"),
+        gpu_socket=gpu_parts(instance, topology, "socket"),
+        levels=fragmentation_levels(instance, policy, topology),
+        machine_link_mbps=links[topology.node_machine],
+        domain_link_mbps=np.array([_limit(domain.uplink_mbps) for domain in cluster.domains], dtype=np.int64),
+    )
+
+
+def _limit(capacity: int | None) -> int:
+    return UNLIMITED if capacity is None else capacity
+
+
+def _machine_capacity(instance: Instance, policy: Policy) -> IntArray:
+    """Shape (M, R): what a node of each machine type offers."""
+    usable = policy.usable
+
+    def part(capacity: int | None, percent: int) -> int:
+        # load * 100 <= percent * capacity, in integers
+        return UNLIMITED if capacity is None else capacity * percent // 100
+
+    rows = [
+        (
+            machine.cpu_millicores,
+            machine.memory_mib,
+            part(machine.memory_bandwidth_mbps, usable.memory_bandwidth_percent),
+            part(machine.pcie_bandwidth_mbps, usable.pcie_bandwidth_percent),
+        )
+        for machine in instance.cluster.machines
+    ]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), len(RESOURCES))
