@@ -297,6 +297,42 @@ class TestEngine:
         assert violations(round_, plan) == []
         assert any("signal 9" in stage.detail for stage in plan.stages)
 
+    @pytest.mark.parametrize("method", ["counts", "counts-cpsat", "auto"])
+    def test_a_stage_whose_solvers_die_is_tried_again_by_another(self, method: str) -> None:
+        """Once, as a stage of its own; here every solver of the first attempt is killed as soon as it reports."""
+        round_ = stored("generated/gangs-20x16x4-s1.json.gz")
+        killed: list[int] = []
+        with Engine() as engine:
+
+            def on_progress(news: Progress) -> None:
+                if news.stage == "counts-cost" and not killed:
+                    killed.extend(engine.solver_pids)
+                    for pid in killed:
+                        os.kill(pid, signal.SIGKILL)
+
+            plan = engine.solve(round_, method=method, time_limit_s=6, threads=2, on_progress=on_progress)
+        details = {stage.name: stage.detail for stage in plan.stages}
+        assert "signal 9" in details["counts-cost"]
+        assert details["counts-cost-again"].startswith("cpsat" if method == "counts" else "highs")
+        assert violations(round_, plan) == []
+        assert plan.limit in ("time", "none")
+
+    def test_two_solvers_race_in_processes_of_their_own(self) -> None:
+        """With one thread, in deterministic mode, or with options meant for one solver there is one."""
+        round_ = stored("generated/uniform-20x4x4-s0.json.gz")
+        for arguments, detail in (
+            ({"threads": 2}, "race, "),
+            ({"threads": 1}, "highs, "),
+            ({"threads": 2, "solver_options": {"mip_heuristic_effort": "0.1"}}, "highs, "),
+            ({"threads": 2, "deterministic": True}, "cpsat, "),
+        ):
+            with Engine() as engine:
+                plan = engine.solve(round_, time_limit_s=2, **arguments)  # type: ignore[arg-type]
+                assert len(engine.solver_pids) == 1 + (detail == "race, ")
+            details = [stage.detail for stage in plan.stages if stage.name.startswith("counts")]
+            assert details
+            assert all(text.startswith(detail) for text in details), details
+
     def test_it_says_nothing(self, capfd: pytest.CaptureFixture[str]) -> None:
         """A library does not print, nor do the solvers under it, whatever the route."""
         for isolation in ("process", "thread"):

@@ -21,6 +21,7 @@ from placeopt.problem import Problem, State, change_of, compile_problem
 from placeopt.problem.changes import change_limits
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
+from placeopt.solvers.race import RACE, RACERS, race, share_out
 from placeopt.solvers.result import Progress as SolverProgress
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.bound import run_bound
@@ -64,7 +65,8 @@ class Engine:
 
     def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
         self._policy = policy
-        self._worker: Worker | InProcess = Worker() if isolation == "process" else InProcess()
+        make = Worker if isolation == "process" else InProcess
+        self._runners: tuple[Worker | InProcess, Worker | InProcess] = (make(), make())
 
     def __enter__(self) -> Self:
         return self
@@ -75,13 +77,20 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """End the solver process. May be called twice."""
-        self._worker.close()
+        """End the solver processes. May be called twice."""
+        for runner in self._runners:
+            runner.close()
 
     @property
     def solver_pid(self) -> int | None:
         """Process id of the solver process, None without one."""
-        return self._worker.pid if isinstance(self._worker, Worker) else None
+        return next(iter(self.solver_pids), None)
+
+    @property
+    def solver_pids(self) -> tuple[int, ...]:
+        """Process ids of all solver processes; a race of two solvers has a second one."""
+        pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
+        return tuple(pid for pid in pids if pid is not None)
 
     def solve(
         self,
@@ -109,7 +118,7 @@ class Engine:
         chosen = _method(method)
         _check_arguments(time_limit_s, gap, threads)
         if chosen.needs_solver:
-            self._worker.start()
+            self._runners[0].start()
         compiling = time.monotonic()
         problem = compile_problem(instance, self._policy)
         _refuse_broken_start(instance, problem)
@@ -155,18 +164,18 @@ class Engine:
             on_progress: Callable[[SolverProgress], None] | None = None,
         ) -> Solution:
             # in deterministic mode work ends the stage; the clock is only a guard
-            return self._worker.solve(
-                solver,
-                model,
-                options,
-                deadline=round_.limits.deadline,
-                on_progress=on_progress,
-                cancel=round_.cancelled,
-            )
+            deadline, cancel = round_.limits.deadline, round_.cancelled
+            if solver == RACE:
+                contestants = share_out(self._runners, options.threads)
+                return race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+            runner = self._runners[0]
+            return runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
 
+        exact = _exact(method, round_.limits)
+        if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
+            self._runners[1].start()  # it loads while the bound is found
         if method.bound and not round_.stopped():
             run_bound(round_, solve)
-        exact = method.exact if not round_.limits.deterministic or method.repeatable is None else method.repeatable
         for formulation, solver in exact:
             if round_.proven or round_.within_gap or round_.stopped():
                 break
@@ -308,6 +317,13 @@ def _method(name: str) -> Method:
     if name not in METHODS:
         raise BadInput(f"method: no method {name!r}; known: {', '.join(METHODS)}")
     return METHODS[name]
+
+
+def _exact(method: Method, limits: Limits) -> tuple[tuple[str, str], ...]:
+    """The formulations and solvers of a method under these limits."""
+    exact = method.repeatable if limits.deterministic and method.repeatable is not None else method.exact
+    alone = limits.threads == 1 or limits.solver_options
+    return tuple((formulation, RACERS[0] if solver == RACE and alone else solver) for formulation, solver in exact)
 
 
 def _check_arguments(time_limit_s: float, gap: float, threads: int | None) -> None:

@@ -11,8 +11,10 @@ class Method:
     A recipe of stages.
 
     ``order`` None takes the policy's. ``strict`` blocks the queue behind the first job that does not fit. ``exact``
-    lists (formulation, solver) pairs, tried in turn until the round is proven; ``repeatable`` replaces them in
-    deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's work stands still at the root.
+    lists (formulation, solver) pairs, tried in turn until the round is proven; solver ``race`` is HiGHS and CP-SAT side
+    by side, each with its share of the threads (HiGHS alone with one thread, or with options meant for one solver).
+    ``repeatable`` replaces them in deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's
+    work stands still at the root.
     """
 
     score: str = "stranding"
@@ -29,7 +31,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "auto": Method(exact=(("counts", "highs"),), repeatable=(("counts", "cpsat"),)),
+    "auto": Method(exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
     "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),

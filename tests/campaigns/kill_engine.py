@@ -1,17 +1,19 @@
 """
-Kill the engine's solver process at random moments, and see that every call still answers with a valid plan, in time.
+Kill one of the engine's solver processes at random moments: every call still answers with a valid plan, in time.
 
 Usage: ``python tests/campaigns/kill_engine.py [--kills N] [--seed N] [--out FILE.md] [INSTANCE ...]``.
 Every round has a time limit drawn from 0.3 to 3 s and gets one SIGKILL at a moment drawn from the whole of it: while
-compiling, while the process starts, while a model is built or solved, while the plan is checked. The plan has to pass
-referee and audit, no later than the time limit plus the larger of 10 % and 0.1 s, measured from the call; and where
-the kill hit a solve, a stage has to name the cause. Exit code 1 if any does not.
+compiling, while a process starts, while a model is built or solved, while the plan is checked. In a race of two
+solvers there are two processes, and either is hit. The plan has to pass referee and audit, no later than the time limit
+plus the larger of 10 % and 0.1 s, measured from the call; and where the kill hit a solve, a stage has to name the
+cause. Exit code 1 if any does not.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import platform
 import random
@@ -20,7 +22,9 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from placeopt import Engine, Instance, read_instance, violations
@@ -48,16 +52,19 @@ class Tally:
     moments: Counter[str] = field(default_factory=Counter)
     late: list[float] = field(default_factory=list)
     named: int = 0
+    second: int = 0
     faults: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Window:
-    """When a solve ran, and what it said; times of the monotonic clock."""
+    """When which runner solved, and what it said; times of the monotonic clock."""
 
+    runner: int
     begin: float
     end: float
     message: str
+    beaten: bool = True
 
 
 def main() -> int:
@@ -79,7 +86,7 @@ def main() -> int:
             limit = rng.uniform(0.3, 3.0)
             moment = rng.uniform(0.0, limit)
             windows.clear()
-            one_round(engine, windows, rounds[name], limit, moment, tallies[name])
+            one_round(engine, windows, rounds[name], limit, moment, rng.randrange(2), tallies[name])
     text = report(tallies, arguments)
     print(text)
     if arguments.out is not None:
@@ -88,32 +95,44 @@ def main() -> int:
 
 
 def watch(engine: Engine) -> list[Window]:
-    """Note every solve of the engine's solver process."""
+    """Note every solve of the engine's solver processes."""
     windows: list[Window] = []
-    worker, inner = engine._worker, engine._worker.solve
-
-    def solve(*args: object, **kwargs: object) -> Solution:
-        begin = time.monotonic()
-        solution = inner(*args, **kwargs)
-        windows.append(Window(begin, time.monotonic(), solution.message))
-        return solution
-
-    worker.solve = solve
+    for number, runner in enumerate(engine._runners):
+        runner.solve = partial(_noted, windows, number, runner.solve)
     return windows
 
 
+def _noted(windows: list[Window], runner: int, inner: Callable[..., Solution], *args: object, **kw: object) -> Solution:
+    begin = time.monotonic()
+    over = kw.get("cancel")
+    window = Window(runner, begin, math.inf, "")
+    windows.append(window)
+    solution = inner(*args, **kw)
+    window.end, window.message = time.monotonic(), solution.message
+    window.beaten = bool(over is not None and over())  # the race was over: nobody listens any more
+    return solution
+
+
 def one_round(
-    engine: Engine, windows: list[Window], instance: Instance, limit: float, moment: float, tally: Tally
+    engine: Engine,
+    windows: list[Window],
+    instance: Instance,
+    limit: float,
+    moment: float,
+    first: int,
+    tally: Tally,
 ) -> None:
-    """Solve once with a kill after ``moment`` seconds, and add what came of it to the tally."""
+    """Solve once with a kill after ``moment`` seconds, of runner ``first`` if it lives, and tally what came of it."""
     killed_at: list[float] = []
+    victim: list[int] = []
 
     def kill() -> None:
-        pid = engine.solver_pid
-        if pid is not None:
+        living = [(n, runner.pid) for n, runner in enumerate(engine._runners) if runner.pid is not None]
+        for number, pid in sorted(living, key=lambda one: one[0] != first)[:1]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 killed_at.append(time.monotonic())
+                victim.append(number)
 
     killer = threading.Timer(moment, kill)
     began = time.monotonic()
@@ -128,9 +147,11 @@ def one_round(
         killer.cancel()
         killer.join()
     tally.late.append(ended - began - limit)
-    hit = next((w for w in windows if killed_at and w.begin <= killed_at[0] <= w.end), None)
+    hits = [w for w in windows if killed_at and w.runner == victim[0] and w.begin <= killed_at[0] <= w.end]
+    hit = next((w for w in hits if not w.beaten), None)
     where = "no process" if not killed_at else "after the answer" if killed_at[0] > ended else "between solves"
     tally.moments["in a solve" if hit else where] += 1
+    tally.second += bool(hit and hit.runner)
     named = [stage.name for stage in plan.stages if CAUSE in stage.detail]
     tally.named += bool(named)
     complaints = [violation.message for violation in violations(instance, plan)] + audit(instance, plan)
@@ -150,20 +171,22 @@ def report(tallies: dict[str, Tally], arguments: argparse.Namespace) -> str:
         "# Killing the solver process in the middle of a round",
         "",
         f"`python tests/campaigns/kill_engine.py --kills {arguments.kills} --seed {arguments.seed}`: each round has a "
-        "time limit from 0.3 to 3 s and one SIGKILL at a random moment. Valid: passes referee and audit. Late: past "
+        "time limit from 0.3 to 3 s and one SIGKILL at a random moment, of either process. Valid: passes "
+        "referee and audit. Late: past "
         "the time limit, measured from the call (negative: before); allowed is the larger of 10 % and 0.1 s.",
         "",
         f"{usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
-        "| instance | rounds | kill hit a solve | between solves | after the answer | cause named | late, median ms | "
-        "worst ms | faults |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| instance | rounds | kill hit a solve | of them the second process | between solves | after the answer | "
+        "cause named | late, median ms | worst ms | faults |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, tally in tallies.items():
         late = sorted(1000 * seconds for seconds in tally.late) or [0.0]
         lines.append(
             f"| {name} | {sum(tally.moments.values())} | {tally.moments['in a solve']} | "
-            f"{tally.moments['between solves'] + tally.moments['no process']} | {tally.moments['after the answer']} | "
+            f"{tally.second} | {tally.moments['between solves'] + tally.moments['no process']} | "
+            f"{tally.moments['after the answer']} | "
             f"{tally.named} | {late[len(late) // 2]:.0f} | {late[-1]:.0f} | {len(tally.faults)} |"
         )
     lines += ["", f"{rounds} rounds, {len(faults)} faults.", *(["", *faults] if faults else []), ""]

@@ -154,7 +154,13 @@ def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit) -> Solution:
     limit = interrupted_by if status == HighsModelStatus.kInterrupt else _LIMITS.get(status, "none")
     claim: Status = "no_solution" if status in _LIMITS else "error"
     return Solution(
-        claim, limit, bound=bound, seconds=reading.seconds, message=f"HiGHS ended with {status.name}", duals=duals
+        claim,
+        limit,
+        bound=bound,
+        seconds=reading.seconds,
+        message=f"HiGHS ended with {status.name}",
+        duals=duals,
+        failed=claim == "error",
     )
 
 

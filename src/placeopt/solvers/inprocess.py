@@ -109,8 +109,9 @@ class _Run:
             left = min(options.time_limit_s, stop_at - began)
             solution = load(solver)(model, replace(options, time_limit_s=left), report, self._stop)
         except MemoryError:
-            solution = Solution("error", "memory", seconds=time.monotonic() - began, message="out of memory")
+            seconds = time.monotonic() - began
+            solution = Solution("error", "memory", seconds=seconds, message="out of memory", failed=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, the caller has to hear of it
             message = f"{type(error).__name__}: {error}"
-            solution = Solution("error", seconds=time.monotonic() - began, message=message)
+            solution = Solution("error", seconds=time.monotonic() - began, message=message, failed=True)
         self.inbox.put(Answer(number, solution))

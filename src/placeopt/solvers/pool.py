@@ -118,7 +118,7 @@ class Worker:
             solution, answered = supervision.run(child)
             return solution
         except OSError as error:
-            return supervision.cut("none", f"could not start the worker process: {error}")
+            return supervision.cut("none", f"could not start the worker process: {error}", failed=True)
         except KeyboardInterrupt:
             return supervision.cut("user", "interrupted")
         finally:

@@ -11,6 +11,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -133,7 +134,8 @@ class Reading:
         fault = message if claim == "error" else self._contradiction(claim)
         if fault:
             believed = trivial_bound(self.model)
-            return self._solution("error" if self.values is None else "feasible", limit, fault, bound=believed)
+            status: Status = "error" if self.values is None else "feasible"
+            return replace(self._solution(status, limit, fault, bound=believed), failed=True)
         if claim == "infeasible":
             return self._solution("infeasible", "none", message, bound=None)
         if self.values is None:

@@ -89,6 +89,9 @@ class Solution:
         Shape ``(m,)``: multipliers of the rows, from a relaxation; ``objective - duals @ A`` are the reduced costs.
     relaxed_values
         Shape ``(n,)``: values of the relaxation, within tolerances and not verified.
+    failed
+        The solver was killed, crashed, ran out of memory, could not start or contradicted itself; ``message`` says
+        which. Another solver may do better.
     """
 
     status: Status
@@ -100,6 +103,7 @@ class Solution:
     message: str = ""
     duals: NDArray[np.float64] | None = None
     relaxed_values: NDArray[np.float64] | None = None
+    failed: bool = False
 
 
 @dataclass(frozen=True, eq=False)

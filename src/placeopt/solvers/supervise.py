@@ -134,18 +134,25 @@ class Supervision:
         """Until the deadline, as a timeout that the standard library takes."""
         return min(max(self._end_at - time.monotonic(), 0), LONGEST_WAIT_S)
 
-    def cut(self, limit: Limit, message: str) -> Solution:
-        """The solution so far, of a solve that did not answer."""
+    def cut(self, limit: Limit, message: str, *, failed: bool = False) -> Solution:
+        """The solution so far, of a solve that did not answer; ``failed`` if neither clock nor caller ended it."""
         best, seconds = self._best, time.monotonic() - self._began
         bound = trivial_bound(self._model) if best is None or best.bound is None else best.bound
         if best is None or best.values is None or best.objective is None:
             status: Status = "no_solution" if limit in ("time", "user") else "error"
-            return Solution(status, limit, bound=bound, seconds=seconds, message=message)
+            return Solution(status, limit, bound=bound, seconds=seconds, message=message, failed=failed)
         if bound < best.objective if self._model.sense == "max" else bound > best.objective:
             bound = trivial_bound(self._model)  # one of the two was wrong, and it is not the solution
         status = "optimal" if bound == best.objective else "feasible"
         return Solution(
-            status, "none" if status == "optimal" else limit, best.values, best.objective, bound, seconds, message
+            status,
+            "none" if status == "optimal" else limit,
+            best.values,
+            best.objective,
+            bound,
+            seconds,
+            message,
+            failed=failed,
         )
 
     def _step(self, link: Link) -> tuple[Solution, bool] | None:
@@ -166,7 +173,7 @@ class Supervision:
         except queue.Empty:
             return None
         if isinstance(news, Lost):
-            return self.cut(news.limit, news.message), False
+            return self.cut(news.limit, news.message, failed=True), False
         if news.number != self._number:
             return None
         if isinstance(news.content, Progress):
@@ -195,7 +202,8 @@ class Supervision:
         if solution.limit == "user" and self._reason != "none":
             solution = replace(solution, limit=self._reason)
         if solution.values is None and self._best is not None and self._best.values is not None:
-            return replace(self.cut(solution.limit, solution.message), bound=solution.bound)
+            self._best = replace(self._best, bound=solution.bound)
+            return self.cut(solution.limit, solution.message, failed=solution.failed)
         return solution
 
 

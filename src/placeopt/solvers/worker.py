@@ -85,10 +85,10 @@ class _Worker:
                 return solve(request.model, replace(request.options, time_limit_s=left), report, self._stop)
         except MemoryError:
             message = f"out of memory, at {request.options.memory_limit_mib} MiB for the solve"
-            return Solution("error", "memory", seconds=time.monotonic() - began, message=message)
+            return Solution("error", "memory", seconds=time.monotonic() - began, message=message, failed=True)
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
             message = f"{type(error).__name__}: {error}"
-            return Solution("error", seconds=time.monotonic() - began, message=message)
+            return Solution("error", seconds=time.monotonic() - began, message=message, failed=True)
 
     def _write(self, frame: Ready | Answer) -> None:
         with self._writing, contextlib.suppress(BrokenPipeError):  # nobody listens: `listen` is about to end us

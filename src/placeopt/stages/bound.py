@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 from placeopt.errors import PlaceoptError
-from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
+from placeopt.formulations.fillings import Fillings, build_fillings, gpu_milli_objective
 from placeopt.model.plan import StageOutcome
 from placeopt.solvers.certify import dual_bound
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers.result import Limit, SolveOptions
 from placeopt.stages.round import Round
 from placeopt.stages.solving import Solve
 
@@ -27,6 +27,14 @@ def run_bound(round_: Round, solve: Solve) -> None:
         round_.stopped()
         round_.record("bound", "skipped", started, str(error))
         return
+    failed = _attempt(round_, solve, fillings, "bound", started)
+    if failed is not None and not round_.stopped():
+        failed = _attempt(round_, solve, fillings, "bound-again", time.monotonic())
+    round_.cut(failed or "none")
+
+
+def _attempt(round_: Round, solve: Solve, fillings: Fillings, name: str, started: float) -> Limit | None:
+    """Solve once and take in what is proven. Returns what ended the solver if it failed, else None."""
     options = SolveOptions(
         time_limit_s=round_.limits.left_s,
         seed=round_.limits.seed,
@@ -36,7 +44,7 @@ def run_bound(round_: Round, solve: Solve) -> None:
         relax=True,
     )
     solution = solve("highs", fillings.model, options)
-    if solution.limit != "none":
+    if not solution.failed:
         round_.cut(solution.limit)
     before = round_.value_bound
     round_.prove_value(solution.bound, fillings.relaxes)
@@ -45,10 +53,11 @@ def run_bound(round_: Round, solve: Solve) -> None:
         round_.gpu_milli_bound = min(milli, round_.gpu_milli_bound)
     detail = f"relaxation of {fillings.model.num_variables} columns"
     if solution.status == "optimal":
-        round_.record("bound", "proved", started, detail)
-        return
+        round_.record(name, "proved", started, detail)
+        return None
     # cut short: whatever was proven by then holds, be it only what the bounds of the variables say
     ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
     cause = f" ({solution.message})" if solution.message else ""
     outcome: StageOutcome = "proved" if round_.value_bound < before else "failed"
-    round_.record("bound", outcome, started, f"{detail}: {solution.status}{ended}{cause}")
+    round_.record(name, outcome, started, f"{detail}: {solution.status}{ended}{cause}")
+    return solution.limit if solution.failed else None

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.errors import PlaceoptError
+from placeopt.errors import PlaceoptError, Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode, encode
-from placeopt.linear import ModelBuilder
-from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.linear import LinearModel, ModelBuilder
+from placeopt.solvers.race import stand_in
+from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
 from placeopt.stages.round import LevelName, Round
 from placeopt.stages.solving import Solve
 from placeopt.terms.objective import cost_expression, value_expression
@@ -36,6 +38,7 @@ def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> Non
 
 
 def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
+    """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
     started, name = time.monotonic(), f"{formulation}-{level}"
     waiting = sum(placement is None for placement in round_.base.placements) + len(round_.problem.may_move)
     if waiting * round_.problem.num_gpus > MAX_PRODUCT * (1 if formulation == "assignment" else 10):
@@ -55,8 +58,30 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         round_.cut("size")
         round_.record(name, "skipped", started, f"{model.num_variables} columns: too large for an exact solve", level)
         return
-    hint = None if round_.best is None else encode(variables, round_.best.allocation, builder)
-    limits = round_.limits
+    task = _Task(builder, model, variables, level)
+    failed = _attempt(round_, solve, task, solver, name, started)
+    proven = round_.value_proven if level == "value" else round_.proven
+    if failed is None or proven or round_.stopped():
+        round_.cut(failed or "none")
+        return
+    again = solver if round_.limits.solver_options else stand_in(solver)
+    round_.cut(_attempt(round_, solve, task, again, f"{name}-again", time.monotonic()) or "none")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A level as a model."""
+
+    builder: ModelBuilder
+    model: LinearModel
+    variables: Variables
+    level: LevelName
+
+
+def _attempt(round_: Round, solve: Solve, task: _Task, solver: str, name: str, started: float) -> Limit | None:
+    """Solve once and take in what is found. Returns what ended the solver if it failed, else None."""
+    level, model, limits = task.level, task.model, round_.limits
+    hint = None if round_.best is None else encode(task.variables, round_.best.allocation, task.builder)
     options = SolveOptions(
         time_limit_s=limits.left_s,
         threads=limits.threads,
@@ -75,8 +100,15 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         else:
             round_.report(name)
 
-    solution = solve(solver, model, options, on_progress)
-    _take(round_, solution, variables, level, name, started, f"{solver}, {model.num_variables} columns")
+    try:
+        solution = solve(solver, model, options, on_progress)
+    except Unsupported as error:
+        round_.record(name, "skipped", started, str(error), level)
+        return None
+    if not solution.failed:
+        round_.cut(solution.limit)
+    _take(round_, solution, task, name, started, f"{solver}, {model.num_variables} columns")
+    return solution.limit if solution.failed else None
 
 
 def build_level(round_: Round, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
@@ -97,17 +129,13 @@ def build_level(round_: Round, builder: ModelBuilder, formulation: str, level: L
     return variables
 
 
-def _take(
-    round_: Round, solution: Solution, variables: Variables, level: LevelName, name: str, started: float, detail: str
-) -> None:
+def _take(round_: Round, solution: Solution, task: _Task, name: str, started: float, detail: str) -> None:
     """Take in what the solver found: its bound, and its values if the referee accepts what they stand for."""
-    if solution.limit != "none":
-        round_.cut(solution.limit)
-    before = round_.best
+    before, level = round_.best, task.level
     refused = None
     if solution.values is not None:
         try:
-            refused = round_.offer(decode(variables, np.asarray(solution.values)))
+            refused = round_.offer(decode(task.variables, np.asarray(solution.values)))
         except ValueError as error:
             refused = f"values do not add up: {error}"
     if solution.status in ("infeasible", "error") or refused:
@@ -123,6 +151,6 @@ def _take(
     if round_.best is not before:
         round_.record(name, "improved", started, detail + ended + cause, level)
     elif solution.status == "optimal":
-        round_.record(name, "proved", started, detail, level)
+        round_.record(name, "proved", started, detail + cause, level)
     else:
         round_.record(name, "kept", started, detail + ended + cause, level)

@@ -1,0 +1,227 @@
+"""Two solvers on one model: what either verifies counts for both, and what befalls one does not befall the race."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+from solver_models import hard, infeasible, knapsack
+
+from placeopt.errors import Unsupported
+from placeopt.linear import LinearModel
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.race import Contestant, race, share_out, stand_in
+from placeopt.solvers.reading import OnProgress
+from placeopt.solvers.result import Progress, Solution, SolveOptions
+
+BEST, GOOD = np.array([0, 1, 1]), np.array([1, 0, 1])
+"""Of `knapsack`: worth 227, its optimum, and 187."""
+OPTIONS = SolveOptions(60.0)
+
+
+@dataclass
+class Script:
+    """A runner that says what it is told to, then ends with ``end``; without one it works until it is stopped."""
+
+    news: Sequence[Progress] = ()
+    end: Solution | None = None
+    stopped: threading.Event = field(default_factory=threading.Event)
+    threads: int = 0
+
+    def solve(
+        self,
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        *,
+        deadline: float,
+        on_progress: OnProgress | None = None,
+        cancel: Callable[[], bool] | None = None,
+    ) -> Solution:
+        """As `Runner.solve`."""
+        del solver, model
+        assert on_progress is not None
+        assert cancel is not None
+        self.threads = options.threads
+        for progress in self.news:
+            on_progress(progress)
+        while self.end is None and not cancel() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        self.stopped.set()
+        return self.end or Solution("feasible", "user" if cancel() else "time")
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def run(*scripts: Script, options: SolveOptions = OPTIONS, seconds: float = 10.0, **arguments: object) -> Solution:
+    contestants = [Contestant(name, script, 1) for name, script in zip(("highs", "cpsat"), scripts, strict=True)]
+    return race(contestants, knapsack(), options, deadline=time.monotonic() + seconds, **arguments)  # type: ignore[arg-type]
+
+
+def found(values: np.ndarray, bound: int = 287) -> Progress:
+    return Progress(knapsack().objective_value(values), bound, 0.0, values)
+
+
+def killed(limit: str = "none") -> Solution:
+    return Solution("error", limit, bound=287, message="ended with signal 9", failed=True)  # type: ignore[arg-type]
+
+
+def test_a_solution_of_one_and_a_bound_of_the_other_are_a_proof() -> None:
+    """That is what the race is for: neither has both, and both are stopped at once."""
+    finder, bounder = Script([found(GOOD), found(BEST)]), Script([Progress(None, 227, 0.0)])
+    began = time.monotonic()
+    solution = run(bounder, finder)
+    assert (solution.status, solution.limit, solution.objective, solution.bound) == ("optimal", "none", 227, 227)
+    assert solution.values is not None
+    assert solution.values.tolist() == BEST.tolist()
+    assert time.monotonic() - began < 5
+    assert finder.stopped.wait(5)
+    assert bounder.stopped.wait(5)
+
+
+def test_news_are_those_of_the_race() -> None:
+    """Never worse than what was said before, whoever says it, and told in the caller's thread."""
+    news: list[tuple[int | None, int | None]] = []
+    threads = set()
+
+    def listen(progress: Progress) -> None:
+        news.append((progress.objective, progress.bound))
+        threads.add(threading.get_ident())
+
+    late = Script([Progress(None, 240, 0.0), found(GOOD, 250)], Solution("no_solution", "time", bound=240))
+    run(late, Script([found(BEST, 260)], Solution("no_solution", "time", bound=260)), on_progress=listen)
+    assert threads == {threading.get_ident()}
+    values, bounds = [v for v, _ in news if v is not None], [b for _, b in news]
+    assert values == sorted(values)
+    assert bounds == sorted(bounds, reverse=True)  # type: ignore[type-var]
+    assert (values[-1], bounds[-1]) == (227, 240)
+
+
+def test_a_killed_one_is_survived_and_named() -> None:
+    """Also where the other proves the optimum, for somebody may want to know why it took so long."""
+    slow = Script([found(BEST)])
+    threading.Timer(0.3, lambda: setattr(slow, "end", Solution("optimal", "none", BEST, 227, 227))).start()
+    solution = run(Script(end=killed()), slow)
+    assert (solution.status, solution.failed, solution.message) == ("optimal", False, "highs: ended with signal 9")
+
+
+def test_only_if_all_fail_the_race_has_failed() -> None:
+    """With what they had verified; and out of memory is a cause of its own."""
+    solution = run(Script([found(GOOD, 240)], killed("memory")), Script(end=killed()))
+    assert (solution.status, solution.limit, solution.failed) == ("feasible", "memory", True)
+    assert (solution.objective, solution.bound) == (187, 240)
+    assert "highs: ended" in solution.message
+    assert "cpsat: ended" in solution.message
+    assert run(Script(end=killed()), Script(end=killed())).status == "error"
+
+
+def test_one_out_of_memory_leaves_the_other_to_the_clock() -> None:
+    """Who ended last says why the race ended."""
+    solution = run(Script(end=killed("memory")), Script([found(GOOD)]), seconds=0.3)
+    assert (solution.status, solution.limit, solution.failed) == ("feasible", "time", False)
+    assert "highs" in solution.message
+
+
+def test_the_gap_asked_for_is_that_of_both() -> None:
+    """227 under a bound of 240 is within a tenth, and no proof."""
+    options = replace(OPTIONS, gap=0.1)
+    solution = run(Script([Progress(None, 240, 0.0)]), Script([found(BEST)]), options=options)
+    assert (solution.status, solution.limit, solution.bound) == ("feasible", "none", 240)
+    assert "gap" in solution.message
+
+
+def test_a_bound_that_a_solution_beats_is_thrown_away() -> None:
+    """One of the solvers is wrong, so nothing may be called optimal on the word of either."""
+    solution = run(
+        Script([Progress(None, 200, 0.0)], Solution("no_solution", bound=200)), Script([found(BEST)], killed())
+    )
+    assert (solution.status, solution.bound) == ("feasible", 287)
+    assert "contradicted" in solution.message
+
+
+def test_infeasible_never_overrides_a_solution() -> None:
+    """Presolve has been wrong; without a solution the claim is passed on."""
+    claim = Solution("infeasible")
+    solution = run(Script(end=claim), Script([found(BEST)]), options=replace(OPTIONS, hint=GOOD), seconds=0.3)
+    assert (solution.status, solution.limit) == ("feasible", "time")
+    assert "claims infeasible" in solution.message
+    assert run(Script(end=claim), Script()).status == "infeasible"
+
+
+def test_cancel_and_ctrl_c_end_it() -> None:
+    """With the best so far, limit ``user``."""
+    one, other = Script([found(GOOD)]), Script()
+    assert run(one, other, cancel=lambda: True).limit == "user"
+
+    def interrupt(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    solution = run(Script([found(GOOD)]), other, on_progress=interrupt)
+    assert (solution.limit, solution.objective) == ("user", 187)
+    assert other.stopped.wait(5)
+
+
+def test_what_the_callback_raises_ends_it() -> None:
+    """And nobody is left at work."""
+
+    def fail(_: Progress) -> None:
+        raise LookupError("mine")
+
+    one, other = Script([found(GOOD)]), Script()
+    with pytest.raises(LookupError, match="mine"):
+        run(one, other, on_progress=fail)
+    assert one.stopped.wait(5)
+    assert other.stopped.wait(5)
+
+
+def test_what_a_solver_cannot_do_is_refused_before_the_start() -> None:
+    """CP-SAT has no relaxations."""
+    with pytest.raises(Unsupported):
+        run(Script(), Script(), options=replace(OPTIONS, relax=True))
+
+
+def test_threads_are_shared_out() -> None:
+    """HiGHS has the odd one; nobody has none."""
+    runners = (Script(), Script())
+    assert [[c.threads for c in share_out(runners, threads)] for threads in (2, 3, 8)] == [[1, 1], [2, 1], [4, 4]]
+    assert stand_in("highs") == "cpsat"
+    assert [stand_in(solver) for solver in ("cpsat", "race", "pulp-cbc")] == ["highs"] * 3
+
+
+@pytest.mark.parametrize("make", [Worker, InProcess])
+def test_real_solvers(make: type[Worker] | type[InProcess]) -> None:
+    """In processes and in threads: a known optimum, and no solution where there is none."""
+    with make() as one, make() as other:
+        contestants = share_out((one, other), 2)
+        solution = race(contestants, knapsack(), OPTIONS, deadline=time.monotonic() + 20)
+        assert (solution.status, solution.objective) == ("optimal", 227)
+        assert race(contestants, infeasible(), OPTIONS, deadline=time.monotonic() + 20).status == "infeasible"
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_real_kill(victim: int) -> None:
+    """The other goes on to the deadline, and nothing that was verified is lost."""
+    model = hard()
+    reported: list[int] = []
+
+    def listen(progress: Progress) -> None:
+        assert progress.objective is not None
+        reported.append(progress.objective)
+        pid = runners[victim].pid
+        if len(reported) == 1 and pid is not None:
+            os.kill(pid, signal.SIGKILL)
+
+    hint = np.zeros(model.num_variables, dtype=np.int64)
+    with Worker() as one, Worker() as other:
+        runners = (one, other)
+        options = replace(OPTIONS, hint=hint)
+        solution = race(share_out(runners, 2), model, options, deadline=time.monotonic() + 3, on_progress=listen)
+    assert (solution.status, solution.limit, solution.failed) == ("feasible", "time", False)
+    assert "signal 9" in solution.message
+    assert solution.objective == max(reported)
