@@ -6,8 +6,9 @@ import pytest
 from builders import instance, job, machine, node, option, running
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Communication, Domain, Gpu, Part, Policy, Split
-from placeopt.model.policy import Changes, Fragmentation, Queue, Usable
+from placeopt.model.policy import Changes, Fragmentation, Queue, Usable, Weights
 from placeopt.problem import RESOURCES, UNLIMITED, Placement, compile_problem
+from placeopt.terms.objective import weighted_costs
 
 
 def test_jobs_alike_are_one_class_and_jobs_that_differ_in_anything_the_rules_see_are_not() -> None:
@@ -52,6 +53,19 @@ def test_an_option_below_the_jobs_minimal_utility_has_no_row() -> None:
     )
     problem = compile_problem(instance(1, [job("a", options=options, utility_min_thousandths=300)]))
     assert problem.options.name == ("just", "unknown")
+
+
+def test_a_machine_that_is_only_listed_is_no_part_of_the_cluster() -> None:
+    """Its small GPU would make the memory of a job look dear, and so change the weights of all costs (regression)."""
+    small, used = machine("small", [Gpu(model="A", memory_mib=100)]), machine()
+    weights = Weights(communication=0, interference=0, fragmentation=0, horus=1000)
+    needs = [job("a", gpu_memory_mib=100)]
+    policy = Policy(weights=weights)
+    problems = [
+        compile_problem(instance(2, needs, machines=machines, policy=policy)) for machines in ([used], [small, used])
+    ]
+    assert problems[1].type_memory_mib.tolist() == [16_384]
+    assert weighted_costs(problems[0])[0].worst == weighted_costs(problems[1])[0].worst
 
 
 def test_masks_say_on_which_idle_nodes_a_bundle_fits() -> None:

@@ -38,8 +38,9 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
     cluster = instance.cluster
     topology = ClusterTopology(cluster, before)
     types: dict[tuple[str, int], int] = {}
+    present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case
     per_machine = [
-        [types.setdefault((gpu.model, gpu.memory_mib), len(types)) for gpu in machine.gpus]
+        [types.setdefault((gpu.model, gpu.memory_mib), len(types)) for gpu in machine.gpus * (machine.id in present)]
         for machine in cluster.machines
     ]
     start = np.cumsum([0, *(len(numbers) for numbers in per_machine)])
