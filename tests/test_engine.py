@@ -154,6 +154,20 @@ class TestArguments:
         with pytest.raises(BadInput, match=words.replace("(", r"\(")):
             solve(knapsack(), **arguments)  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize(
+        ("method", "options", "words"),
+        [
+            ("auto", {"mip_heuristic_efort": "0.2"}, "HiGHS refuses option 'mip_heuristic_efort' = '0.2'"),
+            ("auto", {"mip_heuristic_effort": "much"}, "HiGHS refuses option 'mip_heuristic_effort' = 'much'"),
+            ("counts-cpsat", {"cp_model_presolv": "false"}, "CP-SAT refuses option 'cp_model_presolv' = 'false'"),
+            ("stranding", {"presolve": "off"}, "solver_options: method 'stranding' runs no exact solver"),
+        ],
+    )
+    def test_unknown_solver_option(self, method: str, options: dict[str, str], words: str) -> None:
+        """A round of minutes would otherwise end with nothing but a failed stage."""
+        with Engine() as engine, pytest.raises(BadInput, match=words):
+            engine.solve(knapsack(), method=method, solver_options=options)
+
     def test_running_jobs_that_share_a_gpu_they_may_not_share(self) -> None:
         """Every stage falls back on the running jobs as they are, so what runs must be lawful to begin with."""
         a, b = job("a"), job("b")

@@ -22,6 +22,7 @@ from placeopt.problem.changes import change_limits
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.race import RACE, RACERS, race, share_out
+from placeopt.solvers.registry import check_extra
 from placeopt.solvers.result import Progress as SolverProgress
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.bound import run_bound
@@ -112,11 +113,14 @@ class Engine:
         """
         Solve one round; see ``placeopt.solve``.
 
-        ``read_s`` is what reading the instance has cost already: it counts against the time limit.
+        ``memory_limit_mib`` is what a solver process may use. ``solver_options`` go to the exact solver by their own
+        names; with any there is no race of two. ``read_s`` is what reading the instance has cost already: it counts
+        against the time limit.
         """
         started = time.monotonic() - (read_s or 0.0)
         chosen = _method(method)
         _check_arguments(time_limit_s, gap, threads)
+        _check_solver_options(method, solver_options or {}, deterministic=deterministic)
         if chosen.needs_solver:
             self._runners[0].start()
         compiling = time.monotonic()
@@ -171,7 +175,9 @@ class Engine:
             runner = self._runners[0]
             return runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
 
-        exact = _exact(method, round_.limits)
+        limits = round_.limits
+        alone = limits.threads == 1 or bool(limits.solver_options)
+        exact = _exact(method, deterministic=limits.deterministic, alone=alone)
         if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
             self._runners[1].start()  # it loads while the bound is found
         if method.bound and not round_.stopped():
@@ -319,10 +325,9 @@ def _method(name: str) -> Method:
     return METHODS[name]
 
 
-def _exact(method: Method, limits: Limits) -> tuple[tuple[str, str], ...]:
-    """The formulations and solvers of a method under these limits."""
-    exact = method.repeatable if limits.deterministic and method.repeatable is not None else method.exact
-    alone = limits.threads == 1 or limits.solver_options
+def _exact(method: Method, *, deterministic: bool, alone: bool) -> tuple[tuple[str, str], ...]:
+    """The formulations and solvers of a method; ``alone`` if two solvers cannot race."""
+    exact = method.repeatable if deterministic and method.repeatable is not None else method.exact
     return tuple((formulation, RACERS[0] if solver == RACE and alone else solver) for formulation, solver in exact)
 
 
@@ -333,6 +338,16 @@ def _check_arguments(time_limit_s: float, gap: float, threads: int | None) -> No
         raise BadInput(f"gap: {gap}, expected a fraction from 0 up to 1, such as 0.01 for one percent")
     if threads is not None and threads < 1:
         raise BadInput(f"threads: {threads}, expected 1 or more")
+
+
+def _check_solver_options(method: str, options: dict[str, str], *, deterministic: bool) -> None:
+    if not options:
+        return
+    exact = _exact(METHODS[method], deterministic=deterministic, alone=True)
+    if not exact:
+        raise BadInput(f"solver_options: method {method!r} runs no exact solver; use another method")
+    for solver in dict.fromkeys(solver for _, solver in exact):
+        check_extra(solver, tuple(options.items()))
 
 
 MAX_TIME_LIMIT_S = 7 * 86_400

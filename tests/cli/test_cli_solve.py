@@ -118,11 +118,18 @@ def test_width(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
 
 
 def test_failed_stages_are_warned_of(cli: Cli) -> None:
-    """A solver option that the solver refuses costs the stage, not the plan; it must be seen."""
-    done = cli("solve", MINSKY, "--solver-option", "no_such_option=1", "--quiet")
+    """CBC cannot be asked beforehand: an option that it refuses costs the stage, not the plan; it must be seen."""
+    done = cli("solve", MINSKY, "--method", "counts-cbc", "--solver-option", "no_such_option=1", "--quiet")
     assert done.code == 0
     assert done.err.startswith("warning: stage counts-cost failed: ")
     assert "no_such_option" in done.err
+
+
+def test_unknown_solver_options_are_refused(cli: Cli) -> None:
+    """Where the solver can be asked, before anything is solved."""
+    done = cli("solve", MINSKY, "--solver-option", "no_such_option=1", "--quiet")
+    assert done.code == 3
+    assert "HiGHS refuses option 'no_such_option' = '1'" in done.err
 
 
 WRONG_USAGE = [

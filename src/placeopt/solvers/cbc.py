@@ -81,7 +81,7 @@ def solve(
         _fill(given, mps(minimised))
         if options.hint is not None:
             _fill(start, _start(options.hint.tolist()))
-        log = _Log(reading)
+        log = _Log(reading, options)
         seconds = max(options.time_limit_s - reading.seconds, 1e-3)
         ended = run(
             [program, *_arguments(model, options, seconds, *(file.fileno() for file in (given, start, found)))],
@@ -93,7 +93,7 @@ def solve(
             memory_bytes=_memory_bytes(options),
         )
         found.seek(0)
-        log.finish(options)
+        log.finish()
         return _conclusion(reading, ended, log, _read(found.read(), model), options)
 
 
@@ -219,14 +219,14 @@ def _values(text: str, model: LinearModel) -> NDArray[np.float64] | None:
 class _Log:
     """Listens to what CBC prints: bounds go to the reading; its reason to stop and its complaints are kept."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, options: SolveOptions) -> None:
         self.limit: Limit = "none"
         self.infeasible = False
         self.tail = ""
         self._reading = reading
         self._sign = -1 if reading.model.sense == "max" else 1
         self._pending = b""
-        self._refused: str | None = None
+        self._extra = options.extra
 
     @property
     def last_line(self) -> str:
@@ -235,18 +235,15 @@ class _Log:
         return lines[-1] if lines else "nothing said"
 
     def take(self, piece: bytes) -> None:
-        """Take the next piece of output."""
+        """Take the next piece of output; raises `BadInput` if CBC refuses an option, which it would solve without."""
         lines = (self._pending + piece).split(b"\n")
         self._pending = lines.pop()
         for line in lines:
             self._line(line)
 
-    def finish(self, options: SolveOptions) -> None:
-        """Take what is left; raises `BadInput` if CBC refused an option."""
+    def finish(self) -> None:
+        """Take what is left."""
         self.take(b"\n")
-        if self._refused is not None and options.extra:
-            named = ", ".join(f"{name}={value}" for name, value in options.extra)
-            raise BadInput(f"CBC refuses an option of {named}: {self._refused}")
 
     def _line(self, line: bytes) -> None:
         match = _BOUND.search(line + b"\n")
@@ -261,7 +258,8 @@ class _Log:
             self.limit = _LIMITS.get(said, "user" if "ctrl-c" in said else "none")
         elif text.startswith("Problem is infeasible"):
             self.infeasible = True
-        elif self._refused is None and (
+        elif self._extra and (
             text.startswith(_COMPLAINTS) or " was provided for " in text or _PREPROCESSING.match(text)
         ):
-            self._refused = text
+            named = ", ".join(f"{name}={value}" for name, value in self._extra)
+            raise BadInput(f"CBC refuses an option of {named}: {text}")

@@ -10,7 +10,7 @@ Work is CP-SAT's deterministic time.
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ortools.sat.python import cp_model_helper
@@ -141,10 +141,26 @@ def _parameters(options: SolveOptions, time_limit_s: float) -> Any:
         parameters.max_deterministic_time = options.work_limit
     if options.memory_limit_mib is not None:
         parameters.max_memory_in_mb = options.memory_limit_mib
-    for name, value in options.extra:
+    _set_extra(parameters, options.extra)
+    return parameters
+
+
+def check_extra(extra: Sequence[tuple[str, str]]) -> None:
+    """
+    Refuse options that CP-SAT does not know, without solving anything.
+
+    Raises
+    ------
+    BadInput
+        Names the option and its value.
+    """
+    _set_extra(cp.SatParameters(), extra)
+
+
+def _set_extra(parameters: Any, extra: Sequence[tuple[str, str]]) -> None:
+    for name, value in extra:
         if not parameters.merge_text_format(f"{name}: {value}"):
             raise BadInput(f"CP-SAT refuses option {name!r} = {value!r}; see its sat_parameters.proto")
-    return parameters
 
 
 class _Listener(cp.SolutionCallback):  # type: ignore[misc]  # ortools has no types

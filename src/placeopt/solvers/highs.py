@@ -9,6 +9,7 @@ it is counted in simplex iterations. A unit is of the order of a second of a sma
 """
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 import highspy
@@ -204,7 +205,25 @@ def _set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None
     for name, value in own.items():
         if solver.setOptionValue(name, value) != HighsStatus.kOk:
             raise BadInput(f"HiGHS refuses {name} = {value!r}")
-    for name, text in options.extra:
+    _set_extra(solver, options.extra)
+
+
+def check_extra(extra: Sequence[tuple[str, str]]) -> None:
+    """
+    Refuse options that HiGHS does not know, without solving anything.
+
+    Raises
+    ------
+    BadInput
+        Names the option and its value.
+    """
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    _set_extra(solver, extra)
+
+
+def _set_extra(solver: Any, extra: Sequence[tuple[str, str]]) -> None:
+    for name, text in extra:
         if solver.setOptionValue(name, text) != HighsStatus.kOk:
             raise BadInput(f"HiGHS refuses option {name!r} = {text!r}; see its list of options")
 

@@ -2,7 +2,7 @@
 
 import importlib
 import importlib.util
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, cast
@@ -152,6 +152,24 @@ def load(name: str) -> Solve:
     entry = require(name)
     module = importlib.import_module(entry.module)
     return cast(Solve, module.solve if entry.name is None else module.solver(entry.name))
+
+
+def check_extra(name: str, extra: Sequence[tuple[str, str]]) -> None:
+    """
+    Refuse options of a solver that it does not know, where it can be asked without a model.
+
+    Imports the solver's package if there are any. The solvers behind PuLP cannot be asked: there the solve fails.
+
+    Raises
+    ------
+    BadInput
+        Names the option and its value.
+    Unsupported
+        If the solver does not exist or is not installed.
+    """
+    check = getattr(importlib.import_module(require(name).module), "check_extra", None) if extra else None
+    if check is not None:
+        check(extra)
 
 
 def _installed(name: str) -> bool:

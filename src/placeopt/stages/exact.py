@@ -59,13 +59,13 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         round_.record(name, "skipped", started, f"{model.num_variables} columns: too large for an exact solve", level)
         return
     task = _Task(builder, model, variables, level)
-    failed = _attempt(round_, solve, task, solver, name, started)
+    failed = _attempt(round_, solve, task, solver, name, started, round_.limits.solver_options)
     proven = round_.value_proven if level == "value" else round_.proven
     if failed is None or proven or round_.stopped():
         round_.cut(failed or "none")
         return
-    again = solver if round_.limits.solver_options else stand_in(solver)
-    round_.cut(_attempt(round_, solve, task, again, f"{name}-again", time.monotonic()) or "none")
+    again = _attempt(round_, solve, task, stand_in(solver), f"{name}-again", time.monotonic(), extra=())
+    round_.cut(again or "none")
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,15 @@ class _Task:
     level: LevelName
 
 
-def _attempt(round_: Round, solve: Solve, task: _Task, solver: str, name: str, started: float) -> Limit | None:
+def _attempt(
+    round_: Round,
+    solve: Solve,
+    task: _Task,
+    solver: str,
+    name: str,
+    started: float,
+    extra: tuple[tuple[str, str], ...],
+) -> Limit | None:
     """Solve once and take in what is found. Returns what ended the solver if it failed, else None."""
     level, model, limits = task.level, task.model, round_.limits
     hint = None if round_.best is None else encode(task.variables, round_.best.allocation, task.builder)
@@ -91,7 +99,7 @@ def _attempt(round_: Round, solve: Solve, task: _Task, solver: str, name: str, s
         work_limit=WORK_PER_SECOND * limits.time_limit_s if limits.deterministic else None,
         hint=hint if hint is not None and model.is_feasible(hint) else None,
         memory_limit_mib=limits.memory_limit_mib,
-        extra=limits.solver_options,
+        extra=extra,
     )
 
     def on_progress(progress: Progress) -> None:
@@ -152,5 +160,7 @@ def _take(round_: Round, solution: Solution, task: _Task, name: str, started: fl
         round_.record(name, "improved", started, detail + ended + cause, level)
     elif solution.status == "optimal":
         round_.record(name, "proved", started, detail + cause, level)
+    elif solution.failed:
+        round_.record(name, "failed", started, f"{detail}{ended}{cause}; what was held is kept", level)
     else:
         round_.record(name, "kept", started, detail + ended + cause, level)
