@@ -6,7 +6,19 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from placeopt.model.base import Count, Id, Name, Percent, PositiveCount, Record, Thousandths, Value, Weight
+from placeopt.model.base import (
+    Count,
+    Id,
+    Milli,
+    Millicores,
+    Name,
+    Percent,
+    PositiveCount,
+    Record,
+    Thousandths,
+    Value,
+    Weight,
+)
 
 ShareMode = Literal["exclusive", "fraction", "overcommit"]
 QueueOrder = Literal["fcfs", "priority", "value_density"]
@@ -50,15 +62,38 @@ class Interference(Record):
     """Published quadratic by GPU generation (Horus fig. 6), for ``curve`` and for the Horus cost."""
 
 
-class Fragmentation(Record):
-    """``partial``: weight of the free GPUs of partly used domains, by level. Levels a cluster lacks count nothing."""
+class TargetWorker(Record):
+    """A kind of worker that is expected to come, ``count`` times as often as one of count 1."""
 
-    form: Literal["partial"] = "partial"
+    gpus: Annotated[int, Field(ge=0, le=1024)] = 1
+    gpu_milli: Milli = 1000
+    gpu_models: tuple[Name, ...] = ()
+    cpu_millicores: Millicores = 0
+    count: PositiveCount = 1
+
+    @model_validator(mode="after")
+    def _share(self) -> Self:
+        if self.gpu_milli < 1000 and self.gpus != 1:
+            raise ValueError(
+                f"gpu_milli: {self.gpu_milli} with gpus = {self.gpus}; a share below 1000 goes with gpus = 1"
+            )
+        return self
+
+
+class Fragmentation(Record):
+    """
+    ``partial``: weight of the free GPUs of partly used domains, by level. Levels a cluster lacks count nothing.
+    ``fgd``: GPUs that a worker of the target workload cannot use, expected (Weng et al., ATC'23).
+    """
+
+    form: Literal["partial", "fgd"] = "partial"
     level_weights: Annotated[dict[Id, Weight], AfterValidator(lambda weights: dict(sorted(weights.items())))] = {
         "node": 1,
         "rack": 1,
         "socket": 1,
     }
+    target: Annotated[tuple[TargetWorker, ...], Field(max_length=1000)] = ()
+    """The workload of ``fgd``; empty: the round's own jobs, running and waiting."""
 
 
 class Horus(Record):
@@ -87,7 +122,6 @@ class Queue(Record):
     borrow: Quota = Quota()
     dominant_share_percent: Percent | None = None
     borrow_percent: Percent = 0
-    weight: PositiveCount = 1
 
 
 class Changes(Record):

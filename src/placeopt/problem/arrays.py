@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 from placeopt.model import Communication, Instance, Policy, Split
 from placeopt.problem.placement import Placement
 from placeopt.topology.cluster_topology import ClusterTopology
+
+if TYPE_CHECKING:
+    from placeopt.problem.target import Target
 
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -109,6 +113,7 @@ class Problem(Frozen):
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
     levels: tuple[Level, ...]
+    target: Target  # the workload that fragmentation ``fgd`` is measured against
 
     job_ids: tuple[str, ...]
     job_class: IntArray  # (J,)

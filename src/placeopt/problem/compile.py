@@ -15,6 +15,7 @@ from placeopt.problem.domains import node_domains
 from placeopt.problem.hardware import Hardware, compile_hardware
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.placement import Placement
+from placeopt.problem.target import target_workload
 
 MAX_OPTION_ROWS = 200_000
 MAX_VALUE = 2**53
@@ -92,7 +93,14 @@ def assemble(
     """Put a problem together from its parts."""
     parts = {field.name: getattr(part, field.name) for part in (hardware, classes, jobs) for field in fields(part)}
     schedulable = np.array([not node.drained for node in instance.cluster.nodes], dtype=bool)
-    return Problem(instance=instance, policy=policy, node_schedulable=schedulable, running=running, **parts)
+    return Problem(
+        instance=instance,
+        policy=policy,
+        node_schedulable=schedulable,
+        target=target_workload(instance, policy, hardware.type_model),
+        running=running,
+        **parts,
+    )
 
 
 def compile_classes(

@@ -1,0 +1,93 @@
+"""The target workload of the ``fgd`` fragmentation: which workers are expected to ask for the GPUs that are left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.model import Instance, Policy
+from placeopt.problem.arrays import BoolArray, Frozen, IntArray
+
+PARTS = 1000
+"""What the frequencies of the typical workers sum to: fixed, so that fragmentation is an integer."""
+
+COVERED_PERCENT = 95
+"""Share of the workers that the typical ones cover (Weng et al., ATC'23)."""
+
+Worker = tuple[int, int, int, tuple[str, ...]]
+"""GPUs, GPU-milli of each, CPU millicores, GPU models allowed (sorted; empty: any)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Target(Frozen):
+    """Typical workers, the most frequent first, one entry each: M of them, over T GPU types."""
+
+    gpus: IntArray  # (M,)
+    milli: IntArray  # (M,) of each GPU
+    cpu: IntArray  # (M,) millicores
+    type_ok: BoolArray  # (M, T)
+    parts: IntArray  # (M,) frequency; they sum to PARTS
+
+    def __len__(self) -> int:
+        """M, the number of typical workers."""
+        return len(self.parts)
+
+
+def target_workload(instance: Instance, policy: Policy, type_model: tuple[str, ...]) -> Target:
+    """
+    Compile the target workload of ``policy``; without entries unless its form of fragmentation is ``fgd``.
+
+    ``policy.fragmentation.target`` counts as it is stated. Where it is empty, the instance's own jobs are the workload,
+    running and waiting ones: every worker of each job's first option, the distinct ones by frequency until 95 % are
+    covered (equally frequent ones in ascending order of what they ask for, so that the order of jobs does not matter).
+    """
+    counts: Counter[Worker] = Counter()
+    if policy.fragmentation.form == "fgd":
+        for one in policy.fragmentation.target:
+            counts[one.gpus, one.gpu_milli, one.cpu_millicores, tuple(sorted(set(one.gpu_models)))] += one.count
+        if not counts:
+            counts = _typical(instance)
+    workers = sorted(counts, key=lambda worker: (-counts[worker], worker))
+    parts = _parts([counts[worker] for worker in workers])
+    models = [frozenset(worker[3]) for worker in workers]
+    return Target(
+        gpus=_ints([worker[0] for worker in workers]),
+        milli=_ints([worker[1] for worker in workers]),
+        cpu=_ints([worker[2] for worker in workers]),
+        type_ok=np.array([[not m or t in m for t in type_model] for m in models], dtype=bool).reshape(
+            len(workers), len(type_model)
+        ),
+        parts=parts,
+    )
+
+
+def _typical(instance: Instance) -> Counter[Worker]:
+    counts: Counter[Worker] = Counter()
+    for job in instance.jobs:
+        option = job.options[0]
+        d = option.demand
+        counts[d.gpus, d.gpu_milli if d.gpus else 1, d.cpu_millicores, tuple(sorted(set(d.gpu_models)))] += (
+            option.workers
+        )
+    typical: Counter[Worker] = Counter()
+    for worker in sorted(counts, key=lambda worker: (-counts[worker], worker)):
+        if 100 * typical.total() >= COVERED_PERCENT * counts.total():
+            break
+        typical[worker] = counts[worker]
+    return typical
+
+
+def _parts(counts: list[int]) -> IntArray:
+    """Scale to a sum of ``PARTS``, by largest remainder; of equal remainders the first goes up."""
+    total = sum(counts)
+    floors = [count * PARTS // total for count in counts]
+    up = sorted(range(len(counts)), key=lambda i: -(counts[i] * PARTS % total))
+    for i in up[: PARTS - sum(floors) if counts else 0]:
+        floors[i] += 1
+    return _ints(floors)
+
+
+def _ints(values: list[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)
