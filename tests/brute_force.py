@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, islice, product
-from math import prod
+from math import gcd, prod
 
 import numpy as np
 
@@ -291,6 +291,8 @@ class Enumeration:
         return jobs, use
 
     def _fragmentation(self, rows: IntArray) -> IntArray:
+        if self.problem.policy.fragmentation.form == "fgd":
+            return self._fgd(rows)
         busy = self._per_gpu(rows)[0] > 0
         total = np.zeros(len(rows), dtype=np.int64)
         for level in self.problem.levels:
@@ -298,6 +300,36 @@ class Enumeration:
                 inside = level.gpu_to_domain == domain
                 used = busy[:, inside].sum(axis=1)
                 total += np.where(used > 0, level.weight * (int(inside.sum()) - used), 0)
+        return total
+
+    def _fgd(self, rows: IntArray) -> IntArray:
+        """Weng et al.'s F, node by node and typical worker by typical worker."""
+        problem, single = self.problem, self.problem.jobs_per_gpu == 1
+        left = np.full((len(rows), problem.num_gpus), 1000, dtype=np.int64)
+        cpu = np.tile(problem.node_capacity[:, 0], (len(rows), 1))
+        for j, of_job in enumerate(self.candidates):
+            held, cores = (
+                np.zeros((len(of_job), problem.num_gpus), int),
+                np.zeros((len(of_job), problem.num_nodes), int),
+            )
+            for c, placement in enumerate(of_job):
+                for key, amount in () if placement is None else _uses(problem, j, placement):
+                    if key[0] == "milli":
+                        held[c, key[1]] += 1000 if single else amount
+                    elif key[0] == "cpu_millicores":
+                        cores[c, key[1]] += amount
+            left -= held[rows[:, j]]
+            cpu -= cores[rows[:, j]]
+        left = np.maximum(left, 0)
+        total = np.zeros(len(rows), dtype=np.int64)
+        models = np.array([problem.type_model[t] for t in problem.gpu_type])
+        for n in range(problem.num_nodes):
+            here = np.flatnonzero(problem.gpu_node == n)
+            idle = left[:, here].sum(axis=1)
+            for (gpus, milli, cores_asked, allowed), parts in _typical(problem).items():
+                takes = (left[:, here] >= milli) & np.array([not allowed or m in allowed for m in models[here]], bool)
+                hosts = (gpus > 0) & (takes.sum(axis=1) >= gpus) & (cpu[:, n] >= cores_asked)
+                total += parts * (idle - np.where(hosts, (left[:, here] * takes).sum(axis=1), 0))
         return total
 
     def _horus(self, rows: IntArray) -> IntArray:
@@ -362,6 +394,37 @@ class Enumeration:
             for d, there in enumerate(domains[1]):
                 out[c, d] = at_level[next((i for i in range(4) if here[i] & there[i]), 4)]
         return out
+
+
+def _typical(problem: Problem) -> dict[tuple[int, int, int, tuple[str, ...]], int]:
+    """Typical workers and their frequencies: counts, scaled to 1000 by largest remainder if they sum to more."""
+    counts: dict[tuple[int, int, int, tuple[str, ...]], int] = {}
+    stated = problem.policy.fragmentation.target
+    for one in stated:
+        key = (one.gpus, one.gpu_milli, one.cpu_millicores, tuple(sorted(one.gpu_models)))
+        counts[key] = counts.get(key, 0) + one.count
+    for job in () if stated else problem.instance.jobs:
+        demand = job.options[0].demand
+        key = (
+            demand.gpus,
+            demand.gpu_milli if demand.gpus else 1,
+            demand.cpu_millicores,
+            tuple(sorted(demand.gpu_models)),
+        )
+        counts[key] = counts.get(key, 0) + job.options[0].workers
+    kept: dict[tuple[int, int, int, tuple[str, ...]], int] = {}
+    for key in sorted(counts, key=lambda key: (-counts[key], key)):
+        if stated or sum(kept.values()) < Fraction(95, 100) * sum(counts.values()):
+            kept[key] = counts[key]
+    common = gcd(*kept.values()) or 1
+    total = sum(kept.values()) // common
+    if total <= 1000:
+        return {key: count // common for key, count in kept.items()}
+    exact = {key: Fraction(1000 * count, total * common) for key, count in kept.items()}
+    parts = {key: int(share) for key, share in exact.items()}
+    for key in sorted(exact, key=lambda key: parts[key] - exact[key])[: 1000 - sum(parts.values())]:
+        parts[key] += 1
+    return parts
 
 
 def _domains(problem: Problem, placement: Placement | None) -> tuple[frozenset[int], ...]:

@@ -22,7 +22,7 @@ from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, Sta
 from placeopt.problem.changes import keeps_limits
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.terms.objective import COSTS, Weighted, cost, cost_expression, value, value_expression, weighted_costs
+from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value, value_expression, weighted_costs
 from placeopt.terms.protocols import Cost
 from placeopt.terms.variables import Variables
 from plans import plan_of
@@ -119,9 +119,9 @@ def examine(
     chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
     _examine_scores(report, everything, chosen)
     for row in chosen[:pinned]:
-        terms = tuple(term for term in COSTS if rng.random() < 0.6)
+        terms = tuple(term for term in costs_of(problem.policy) if rng.random() < 0.6)
         for add in dict.fromkeys(route.formulation for route in routes):
-            _examine_pinned(report, problem, add, everything.allocation(row), terms or COSTS)
+            _examine_pinned(report, problem, add, everything.allocation(row), terms or costs_of(problem.policy))
     examine_moves(report, everything, rows, rng, moves)
     return report
 
@@ -225,7 +225,7 @@ def _examine_scores(report: Report, everything: Enumeration, rows: IntArray) -> 
     raw = everything.raw_costs(rows)
     for i, row in enumerate(rows):
         allocation = everything.allocation(row)
-        for term in COSTS:
+        for term in costs_of(problem.policy):
             score = term.score(problem, allocation)
             report.expect(f"{term.name}: score of {row}", score, int(raw[term.name][i]))
             if score > term.worst(problem):
@@ -289,13 +289,14 @@ def examine_moves(report: Report, everything: Enumeration, rows: IntArray, rng: 
 def examine_move(report: Report, state: State, move: Move) -> None:
     """Compare every cost's delta with a recomputation, and the state after undo with the state before."""
     problem, before = state.problem, snapshot(state)
-    deltas = [term.delta(state, move) for term in COSTS]
+    terms = costs_of(problem.policy)
+    deltas = [term.delta(state, move) for term in terms]
     report.expect("state after delta", snapshot(state) == before, True)
-    scores = [term.score(problem, state.allocation()) for term in COSTS]
+    scores = [term.score(problem, state.allocation()) for term in terms]
     undo = state.apply(move)
     report.expect("state loaded afresh", snapshot(_fresh(state)) == snapshot(state), True)
-    after = [term.score(problem, state.allocation()) for term in COSTS]
-    for term, delta, old, new in zip(COSTS, deltas, scores, after, strict=True):
+    after = [term.score(problem, state.allocation()) for term in terms]
+    for term, delta, old, new in zip(terms, deltas, scores, after, strict=True):
         report.expect(f"{term.name}: delta of {move}", delta, new - old)
     report.expect("undone by", state.apply(undo), move)
     report.expect("state after undo", snapshot(state) == before, True)

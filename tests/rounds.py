@@ -29,7 +29,17 @@ from placeopt.model import (
     Slowdown,
     Split,
 )
-from placeopt.model.policy import Changes, Fragmentation, Horus, Interference, Queue, Quota, Usable, Weights
+from placeopt.model.policy import (
+    Changes,
+    Fragmentation,
+    Horus,
+    Interference,
+    Queue,
+    Quota,
+    TargetWorker,
+    Usable,
+    Weights,
+)
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.rules import fits
 from plans import assignments_of, plan_of
@@ -252,11 +262,29 @@ def _policy(dice: Dice) -> Policy:
         interference=Interference(
             model=dice.pick(("pairwise", "worst", "curve")), curve=dice.pick(("gtx-1080", "rtx-2080"))
         ),
-        fragmentation=Fragmentation(level_weights={level: dice.number(0, 3) for level in levels if dice.chance(0.6)}),
+        fragmentation=Fragmentation(
+            form=dice.pick(("partial", "fgd")),
+            level_weights={level: dice.number(0, 3) for level in levels if dice.chance(0.6)},
+            target=_target(dice) if dice.chance(0.4) else (),
+        ),
         horus=Horus(
             memory_thousandths=dice.pick((500, 0, 1000, 123_457)), utilisation_thousandths=dice.pick((500, 0, 77_777))
         ),
         queues=_queues(dice) if dice.chance(0.3) else (),
+    )
+
+
+def _target(dice: Dice) -> tuple[TargetWorker, ...]:
+    gpus = [dice.pick((0, 1, 1, 1, 2, 3)) for _ in range(dice.number(1, 4))]
+    return tuple(
+        TargetWorker(
+            gpus=number,
+            gpu_milli=dice.number(50, 1000, 50) if number == 1 else 1000,
+            gpu_models=tuple(dice.some(GPU_MODELS)) if dice.chance(0.4) else (),
+            cpu_millicores=dice.number(0, 8000, 500) if dice.chance(0.6) else 0,
+            count=dice.number(1, 9),
+        )
+        for number in gpus
     )
 
 
@@ -543,6 +571,8 @@ def features(instance: Instance) -> set[str]:
         "direct links": any(machine.links for machine in used),
         "sockets or switches": any(machine.parts for machine in used),
         f"interference {policy.interference.model}": bool(weights["interference"]),
+        f"fragmentation {policy.fragmentation.form}": bool(weights["fragmentation"]),
+        "stated target workload": policy.fragmentation.form == "fgd" and bool(policy.fragmentation.target),
         **{f"cost {name}": weight > 0 for name, weight in weights.items()},
     }
     return {name for name, here in found.items() if here}

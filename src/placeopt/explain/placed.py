@@ -18,7 +18,7 @@ from placeopt.problem import Move, Placement, State
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.exact import MAX_COLUMNS
 from placeopt.stages.solving import Solve
-from placeopt.terms.objective import COSTS, Weighted, cost, cost_expression, value_expression
+from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value_expression
 from placeopt.terms.rules import fits
 from placeopt.terms.variables import Variables
 
@@ -30,7 +30,7 @@ def weights_of(plan: Plan) -> tuple[Weighted, ...]:
     """Return the costs that count, weighted as in the whole round: by what the plan states."""
     return tuple(
         Weighted(cost, plan.costs[cost.name].weight, plan.costs[cost.name].worst)
-        for cost in COSTS
+        for cost in costs_of(plan.policy.values)
         if cost.name in plan.costs
     )
 

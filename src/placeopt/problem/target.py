@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from math import gcd
 
 import numpy as np
 
 from placeopt.model import Instance, Policy
 from placeopt.problem.arrays import BoolArray, Frozen, IntArray
 
-PARTS = 1000
-"""What the frequencies of the typical workers sum to: fixed, so that fragmentation is an integer."""
+MOST_PARTS = 1000
+"""
+Frequencies are integers: the counts, divided by what they have in common, while these sum to so much at most; beyond,
+scaled to this sum. Small rounds thus have small coefficients, which solvers can prove optima with.
+"""
 
 COVERED_PERCENT = 95
 """Share of the workers that the typical ones cover (Weng et al., ATC'23)."""
@@ -28,11 +32,16 @@ class Target(Frozen):
     milli: IntArray  # (M,) of each GPU
     cpu: IntArray  # (M,) millicores
     type_ok: BoolArray  # (M, T)
-    parts: IntArray  # (M,) frequency; they sum to PARTS
+    parts: IntArray  # (M,) frequency
 
     def __len__(self) -> int:
         """M, the number of typical workers."""
         return len(self.parts)
+
+    @property
+    def total(self) -> int:
+        """Sum of ``parts``; 0 where nobody is expected."""
+        return int(self.parts.sum())
 
 
 def target_workload(instance: Instance, policy: Policy, type_model: tuple[str, ...]) -> Target:
@@ -80,13 +89,16 @@ def _typical(instance: Instance) -> Counter[Worker]:
 
 
 def _parts(counts: list[int]) -> IntArray:
-    """Scale to a sum of ``PARTS``, by largest remainder; of equal remainders the first goes up."""
+    """Return integers in proportion to ``counts``; where these are too large by largest remainder, the first first."""
+    common = gcd(*counts)
+    counts = [count // common for count in counts]
     total = sum(counts)
-    floors = [count * PARTS // total for count in counts]
-    up = sorted(range(len(counts)), key=lambda i: -(counts[i] * PARTS % total))
-    for i in up[: PARTS - sum(floors) if counts else 0]:
-        floors[i] += 1
-    return _ints(floors)
+    if total <= MOST_PARTS:
+        return _ints(counts)
+    parts = [count * MOST_PARTS // total for count in counts]
+    for i in sorted(range(len(counts)), key=lambda i: -(counts[i] * MOST_PARTS % total))[: MOST_PARTS - sum(parts)]:
+        parts[i] += 1
+    return _ints(parts)
 
 
 def _ints(values: list[int]) -> IntArray:

@@ -8,9 +8,11 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
+from placeopt.model import Policy
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import price_of
 from placeopt.terms.communication import Communication
+from placeopt.terms.fgd import Fgd
 from placeopt.terms.fragmentation import Fragmentation
 from placeopt.terms.horus import HorusCost
 from placeopt.terms.interference import Interference
@@ -19,6 +21,8 @@ from placeopt.terms.resource import ResourceCost
 from placeopt.terms.variables import Variables
 
 COSTS: tuple[Cost, ...] = (Communication(), Interference(), Fragmentation(), HorusCost(), ResourceCost())
+FORMS: dict[str, Cost] = {"partial": Fragmentation(), "fgd": Fgd()}
+"""What ``policy.fragmentation.form`` names; `costs_of` takes the one in place of the other."""
 MAX_COST = 2**53
 
 
@@ -29,6 +33,12 @@ class Weighted:
     cost: Cost
     weight: int
     worst: int
+
+
+def costs_of(policy: Policy) -> tuple[Cost, ...]:
+    """Return all costs, with fragmentation in the form that the policy names."""
+    form = FORMS[policy.fragmentation.form]
+    return tuple(form if cost.name == form.name else cost for cost in COSTS)
 
 
 def value(problem: Problem, allocation: Allocation) -> int:
@@ -95,7 +105,7 @@ def weighted_costs(problem: Problem) -> tuple[Weighted, ...]:
         If a cost can reach 2^53, beyond which sums are not exact.
     """
     active = []
-    for cost in COSTS:
+    for cost in costs_of(problem.policy):
         a = getattr(problem.policy.weights, cost.name)
         worst = cost.worst(problem) if a else 0
         if worst >= MAX_COST:
