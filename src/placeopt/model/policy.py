@@ -21,7 +21,7 @@ from placeopt.model.base import (
 )
 
 ShareMode = Literal["exclusive", "fraction", "overcommit"]
-QueueOrder = Literal["fcfs", "priority", "value_density"]
+QueueOrder = Literal["fcfs", "priority", "value_density", "weighted_fair"]
 
 
 class Usable(Record):
@@ -122,6 +122,8 @@ class Queue(Record):
     borrow: Quota = Quota()
     dominant_share_percent: Percent | None = None
     borrow_percent: Percent = 0
+    weight: PositiveCount = 1
+    """How much of the GPUs the queue's jobs are due, beside the other queues, in the order ``weighted_fair``."""
 
 
 class Changes(Record):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.problem import IntArray, Problem
+from placeopt.problem.changes import shares_of
 
 
 def order_jobs(problem: Problem, order: str) -> IntArray:
@@ -52,6 +53,31 @@ def value_density(problem: Problem, jobs: IntArray) -> IntArray:
     return np.lexsort((k, turn, -whole[k], _eligible_gpus(problem)[k], -density[k]))
 
 
+def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
+    """
+    Each queue in proportion to its ``weight``: next comes the job with which a queue holds least GPU share per weight.
+
+    What a queue's running jobs hold counts from the start; its waiting jobs come in order of arrival, each with the
+    most that any of its options asks for (self-clocked fair queuing of a backlog that is all there, after Demers,
+    Keshav and Shenker 1989). Jobs of no queue are one queue of weight 1. Ties: first come, first served.
+    """
+    options, queues = problem.options, problem.policy.queues
+    most = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.maximum.at(most, options.job_class, options.total_milli)
+    of_job = problem.class_queue[problem.job_class]  # -1, the last entry below, is no queue
+    weight = np.array([*(queue.weight for queue in queues), 1], dtype=np.int64)
+    held = np.zeros(len(weight), dtype=np.int64)
+    for job, placement in problem.running.items():
+        held[of_job[job]] += sum(shares_of(problem, placement))
+    arrival = problem.job_arrival_ms[jobs]
+    finish = np.zeros(len(jobs))
+    for queue in range(len(weight)):
+        mine = np.flatnonzero(of_job[jobs] % len(weight) == queue)
+        mine = mine[np.argsort(arrival[mine], kind="stable")]
+        finish[mine] = (held[queue] + np.cumsum(most[problem.job_class[jobs[mine]]])) / weight[queue]
+    return np.lexsort((arrival, finish))
+
+
 def _eligible_gpus(problem: Problem) -> IntArray:
     """Shape (K,): GPUs that may serve a job of each class in one of its options, were they idle; most over options."""
     options, classes = problem.options, problem.options.node_class_ok.shape[1]
@@ -67,4 +93,5 @@ ORDERS: dict[str, Callable[[Problem, IntArray], IntArray]] = {
     "fcfs": fcfs,
     "priority": priority,
     "value_density": value_density,
+    "weighted_fair": weighted_fair,
 }

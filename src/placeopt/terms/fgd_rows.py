@@ -226,9 +226,13 @@ def _pairs(nodes: IntArray, of: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _add(builder: ModelBuilder, lower: IntArray | int, upper: IntArray | int, *parts: Entries) -> None:
-    """Add a block of rows given in several parts."""
+    """Add a block of rows given in several parts; those without a bound are left out."""
     row, columns, coefficients = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    builder.add_rows(row, columns, coefficients, lower, upper)
+    low, high = np.broadcast_arrays(lower, upper)
+    binds = (low != NO_LOWER) | (high != NO_UPPER)
+    mine = binds[row]
+    position = np.cumsum(binds) - 1
+    builder.add_rows(position[row[mine]], columns[mine], coefficients[mine], low[binds], high[binds])
 
 
 def _ints(values: list[int]) -> IntArray:
