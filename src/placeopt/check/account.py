@@ -19,11 +19,20 @@ def check_reference(case: Case) -> None:
 
 def check_account(case: Case) -> None:
     """Every job stands exactly once, in ``placements`` or in ``unplaced``, and an unplaced one has a reason."""
+    placed = [placement.job for placement in case.plan.placements]
+    waiting = [unplaced.job for unplaced in case.plan.unplaced]
+    stands = {*placed, *waiting}
+    if len(stands) != len(placed) + len(waiting) or stands != case.jobs.keys():
+        _tell_faults(case, placed, waiting)
+    for i, unplaced in enumerate(case.plan.unplaced):
+        if not unplaced.reason.strip():
+            case.add("account", f"unplaced[{i}]", f"job {unplaced.job!r} has no reason")
+
+
+def _tell_faults(case: Case, placed: list[str], waiting: list[str]) -> None:
+    """Say which jobs are unknown, stand twice or are missing."""
     stands: dict[str, str] = {}
-    for group, ids in (
-        ("placements", [placement.job for placement in case.plan.placements]),
-        ("unplaced", [unplaced.job for unplaced in case.plan.unplaced]),
-    ):
+    for group, ids in (("placements", placed), ("unplaced", waiting)):
         for i, job in enumerate(ids):
             where = f"{group}[{i}]"
             if job not in case.jobs:
@@ -35,6 +44,3 @@ def check_account(case: Case) -> None:
     for job in case.jobs:
         if job not in stands:
             case.add("account", f"job {job!r}", "neither in placements nor in unplaced")
-    for i, unplaced in enumerate(case.plan.unplaced):
-        if not unplaced.reason.strip():
-            case.add("account", f"unplaced[{i}]", f"job {unplaced.job!r} has no reason")

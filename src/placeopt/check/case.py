@@ -58,25 +58,28 @@ class Case:
         self.running: dict[str, Running] = {running.job: running for running in instance.running}
         self.held: list[Held] = []
         self.on_node: dict[str, list[tuple[Held, Assignment]]] = {}
-        for placement in plan.placements:
-            job = self.jobs.get(placement.job)
+        self.relation: dict[str, Relation] = {}
+        self._resolve()
+        self.on_node = {node: entries for node, entries in self.on_node.items() if node in self.nodes}
+        self.domains_above = _domains_above(instance)
+
+    def _resolve(self) -> None:
+        """Look up what every placement names; this and the rules' own loops are the referee's time."""
+        jobs, running, held, on_node = self.jobs, self.running, self.held, self.on_node
+        for placement in self.plan.placements:
+            name = placement.job
+            if name in running and name not in self.relation:
+                self.relation[name] = compare(running[name], placement)
+            job = jobs.get(name)
             if job is None:
                 continue  # told by rule `account`
             option = option_of(job, placement.option)
             if option is None:
                 continue  # told by rule `option`
-            held = Held(job, option, placement)
-            self.held.append(held)
+            entry = Held(job, option, placement)
+            held.append(entry)
             for assignment in placement.assignments:
-                if assignment.node in self.nodes:
-                    self.on_node.setdefault(assignment.node, []).append((held, assignment))
-        self.domains_above = _domains_above(instance)
-        self.relation: dict[str, Relation] = {}
-        if self.running:
-            for placement in plan.placements:
-                running = self.running.get(placement.job)
-                if running is not None and placement.job not in self.relation:
-                    self.relation[placement.job] = compare(running, placement)
+                on_node.setdefault(assignment.node, []).append((entry, assignment))
 
     def add(self, rule: str, where: str, what: str) -> None:
         """Note that ``rule`` is broken at ``where``."""

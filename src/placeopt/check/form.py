@@ -21,9 +21,50 @@ def check_form(case: Case) -> None:
                 f"job {held.job.id!r}",
                 f"option {held.option.id!r} has utility {utility} of at least {least} thousandths",
             )
-        _check_workers(case, held)
-        for assignment in held.placement.assignments:
-            _check_assignment(case, held, assignment)
+        if not _is_plain(case, held):
+            _check_workers(case, held)
+            for assignment in held.placement.assignments:
+                _check_assignment(case, held, assignment)
+
+
+def _is_plain(case: Case, held: Held) -> bool:
+    """
+    Tell whether a placement of one worker, by far the most there are, is beyond doubt well formed.
+
+    The same conditions as below, in one pass and without a word; where one fails, those below say which.
+    """
+    option, assignments = held.option, held.placement.assignments
+    if len(assignments) != 1 or len(assignments[0].workers) != 1 or (option.workers_min or option.workers) != 1:
+        return False
+    assignment, demand = assignments[0], option.demand
+    worker, shares = assignment.workers[0], assignment.gpus
+    machine = case.machine_of.get(assignment.node)
+    taken = worker.gpus
+    if (
+        machine is None
+        or worker.rank != 0
+        or len(taken) != demand.gpus
+        or len(shares) != demand.gpus
+        or assignment.cpu_millicores != demand.cpu_millicores
+        or assignment.memory_mib != demand.memory_mib
+    ):
+        return False
+    if not taken:
+        return True
+    low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli
+    if len(taken) == 1:
+        gpu = taken[0]
+        milli = shares.get(str(gpu))
+        return milli is not None and low <= milli <= high and 0 <= gpu < len(machine.gpus)
+    held_here = set(taken)
+    return (
+        len(held_here) == len(taken)
+        and min(taken) >= 0
+        and max(taken) < len(machine.gpus)
+        and held_here == set(map(int, shares))
+        and low <= min(shares.values())
+        and max(shares.values()) <= high
+    )
 
 
 def _check_workers(case: Case, held: Held) -> None:
@@ -63,6 +104,8 @@ def _check_assignment(case: Case, held: Held, assignment: Assignment) -> None:
     machine = case.machine_of.get(assignment.node)
     if machine is None:
         fault("unknown_node", "no such node in the cluster")
+    elif min(taken[:1] + listed[:1], default=0) < 0:
+        fault("gpu_indexes", f"GPU {min(taken[:1] + listed[:1])}: indexes begin with 0")
     elif max(taken[-1:] + listed[-1:], default=-1) >= len(machine.gpus):
         fault("gpu_indexes", f"no GPU {max(taken[-1:] + listed[-1:])}; the node has {len(machine.gpus)}")
     low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli

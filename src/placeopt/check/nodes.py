@@ -11,11 +11,15 @@ def check_nodes(case: Case) -> None:
         for held, assignment in entries:
             workers, demand = len(assignment.workers), held.option.demand
             # What the workers need and what the plan states are the same, or rule `amounts` is broken.
-            cpu += max(assignment.cpu_millicores, workers * demand.cpu_millicores)
-            memory += max(assignment.memory_mib, workers * demand.memory_mib)
+            needed = workers * demand.cpu_millicores
+            cpu += needed if needed > assignment.cpu_millicores else assignment.cpu_millicores
+            needed = workers * demand.memory_mib
+            memory += needed if needed > assignment.memory_mib else assignment.memory_mib
             memory_bandwidth += workers * demand.memory_bandwidth_mbps
             pcie += workers * demand.pcie_bandwidth_mbps
         machine = case.machine_of[node]
+        if cpu <= machine.cpu_millicores and memory <= machine.memory_mib and not memory_bandwidth and not pcie:
+            continue
         for rule, unit, load, capacity, percent in (
             ("cpu", "millicores", cpu, machine.cpu_millicores, 100),
             ("memory", "MiB", memory, machine.memory_mib, 100),

@@ -12,12 +12,15 @@ def check_where(case: Case) -> None:
     the drained flag say where work may start. A moved job starts anew, even on a part of its own GPUs.
     """
     moved = {move.job for move in case.plan.moved}
+    marked = any(node.taints or node.drained for node in case.instance.cluster.nodes)
     for held in case.held:
         job = held.job
-        relation = case.relation.get(job.id) if case.relation else None
-        stays = relation == "same" or (relation == "shrunk" and job.id not in moved)
         choosy = bool(job.node_selector) or job.nodes_allowed is not None
         models = held.option.demand.gpu_models
+        if not (choosy or models or marked):
+            continue
+        relation = case.relation.get(job.id) if case.relation else None
+        stays = relation == "same" or (relation == "shrunk" and job.id not in moved)
         for assignment in held.placement.assignments:
             node = case.nodes.get(assignment.node)
             if node is None:

@@ -7,7 +7,7 @@ enough for any machine of today and narrow enough that sums over a cluster stay 
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
@@ -28,6 +28,25 @@ class Record(BaseModel):
         for name in copied.__dict__.keys() - type(copied).model_fields.keys():
             del copied.__dict__[name]
         return copied
+
+
+R = TypeVar("R", bound=Record)
+_set_attribute = object.__setattr__  # the class refuses: a record is frozen once it is made
+
+
+def trusted(kind: type[R], fields: dict[str, Any]) -> R:
+    """
+    Make a record of values that are known to be valid, without looking at them; ``fields`` names every field.
+
+    For records by the hundred thousand that are built from checked integers: a fifth of ``model_construct``'s time,
+    which looks up defaults and aliases field by field.
+    """
+    record = kind.__new__(kind)
+    _set_attribute(record, "__dict__", fields)
+    _set_attribute(record, "__pydantic_fields_set__", set(fields))
+    _set_attribute(record, "__pydantic_extra__", None)
+    _set_attribute(record, "__pydantic_private__", None)
+    return record
 
 
 Id = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\s\x00-\x1f\x7f]+$")]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
+from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
@@ -17,12 +20,13 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> 
 
     Every record is built from compiled integers, so it is not validated again field by field.
     """
+    recorder = Recorder(problem)
     placements, unplaced = [], []
     for job, placement in enumerate(allocation):
         if placement is not None:
-            placements.append(placement_record(problem, job, placement))
+            placements.append(recorder.record(job, placement))
         else:
-            unplaced.append(Unplaced.model_construct(job=problem.job_ids[job], reason="outvoted", detail=""))
+            unplaced.append(trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": ""}))
     policy = problem.policy
     moved, shrunk, preempted = _changes(problem, allocation)
     return Plan.model_construct(
@@ -62,31 +66,65 @@ def _nodes(problem: Problem, placement: Indexed) -> tuple[str, ...]:
     return tuple(problem.node_ids[node] for node in dict.fromkeys(placement.nodes))
 
 
-def placement_record(problem: Problem, job: int, placement: Indexed) -> Placement:
-    """Return the file's form of a placement: one assignment per node, in order of first use."""
-    options, o = problem.options, placement.option
-    gpus_each, milli = int(options.gpus[o]), int(options.milli[o])
-    ranks: dict[int, list[int]] = {}
-    for rank, node in enumerate(placement.nodes):
-        ranks.setdefault(node, []).append(rank)
-    assignments = []
-    for node, here in ranks.items():
-        start = int(problem.node_gpu_start[node])
-        held: dict[str, int] = {}
-        workers = []
-        for rank in here:
-            positions = range(rank * gpus_each, (rank + 1) * gpus_each)
-            indexes = tuple(placement.gpus[i] - start for i in positions)
-            for i, index in zip(positions, indexes, strict=True):
-                held[str(index)] = milli if placement.shares is None else placement.shares[i]
-            workers.append(WorkerGpus.model_construct(rank=rank, gpus=indexes))
-        assignments.append(
-            Assignment.model_construct(
-                node=problem.node_ids[node],
-                gpus=dict(sorted(held.items(), key=lambda item: int(item[0]))),
-                cpu_millicores=len(here) * int(options.demand[o, CPU]),
-                memory_mib=len(here) * int(options.demand[o, MEMORY]),
-                workers=tuple(workers),
+class Recorder:
+    """
+    Placements in the file's form. What is asked of the compiled arrays is read once: placements come by the 100,000.
+
+    Attributes
+    ----------
+    same
+        Running job -> its assignments as the instance has them; a job left where it runs keeps these very records.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        options = problem.options
+        self.problem = problem
+        self.same = {
+            job: record.assignments for job, record in zip(problem.running, problem.instance.running, strict=True)
+        }
+        self._shape = list(
+            zip(
+                options.gpus.tolist(),
+                options.milli.tolist(),
+                options.demand[:, CPU].tolist(),
+                options.demand[:, MEMORY].tolist(),
+                strict=True,
             )
         )
-    return Placement.model_construct(job=problem.job_ids[job], option=options.name[o], assignments=tuple(assignments))
+        self._start = problem.node_gpu_start.tolist()
+
+    def record(self, job: int, placement: Indexed) -> Placement:
+        """Return the placement of one job."""
+        problem = self.problem
+        if problem.running.get(job) is placement:
+            assignments = self.same[job]
+        elif len(placement.nodes) == 1:
+            assignments = (self._assignment(placement, placement.nodes[0], (0,)),)
+        else:
+            ranks: dict[int, list[int]] = {}
+            for rank, node in enumerate(placement.nodes):
+                ranks.setdefault(node, []).append(rank)
+            assignments = tuple(self._assignment(placement, node, here) for node, here in ranks.items())
+        name = problem.options.name[placement.option]
+        return trusted(Placement, {"job": problem.job_ids[job], "option": name, "assignments": assignments})
+
+    def _assignment(self, placement: Indexed, node: int, ranks: Sequence[int]) -> Assignment:
+        each, milli, cpu, memory = self._shape[placement.option]
+        start = self._start[node]
+        workers, held = [], {}
+        for rank in ranks:
+            positions = range(rank * each, (rank + 1) * each)
+            indexes = tuple([placement.gpus[i] - start for i in positions])
+            workers.append(trusted(WorkerGpus, {"rank": rank, "gpus": indexes}))
+            for i, index in zip(positions, indexes, strict=True):
+                held[index] = milli if placement.shares is None else placement.shares[i]
+        return trusted(
+            Assignment,
+            {
+                "node": self.problem.node_ids[node],
+                "gpus": {str(index): held[index] for index in sorted(held)},
+                "cpu_millicores": len(ranks) * cpu,
+                "memory_mib": len(ranks) * memory,
+                "workers": tuple(workers),
+            },
+        )
