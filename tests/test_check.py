@@ -10,7 +10,7 @@ import pytest
 import placeopt.check as check_package
 from builders import instance, job, machine, node, option, placement, plan_for, running
 from placeopt.check import Violation, violations
-from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Split
+from placeopt.model import Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
 from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
 from placeopt.model.policy import Changes, Queue, Quota, Usable
 
@@ -78,6 +78,17 @@ def test_the_referee_stands_on_the_model_alone() -> None:
             names += [alias.name for alias in line.names] if isinstance(line, ast.Import) else []
             for name in names:
                 assert name.split(".")[0] in sys.stdlib_module_names or ".".join(name.split(".")[:2]) in allowed
+
+
+def test_a_copy_with_other_words_is_judged_by_its_words() -> None:
+    """With ``since``, the same placements are not read again, but whoever waits is; other placements are read."""
+    round_ = instance(1, [job("a"), job("b")])
+    good = plan_for(round_, {"a": [("n0", [0])]})
+    assert violations(round_, good) == []
+    silent = good.model_copy(update={"unplaced": ()})
+    assert {v.rule for v in violations(round_, silent, since=good)} == {"account"}
+    broken = changed(good, "a", cpu_millicores=7)
+    assert {v.rule for v in violations(round_, broken, since=good)} == {"amounts"}
 
 
 def test_an_empty_plan_is_valid() -> None:
@@ -205,6 +216,18 @@ class TestForm:
         round_ = instance(1, [job("a", gpus=2)])
         assert rules(round_, plan_for(round_, {"a": [("n0", [1, 3])]})) == set()
         assert rules(round_, plan_for(round_, {"a": where})) == {"gpu_indexes"}
+
+    @pytest.mark.parametrize("workers", [1, 2])
+    def test_gpu_indexes_begin_with_zero(self, workers: int) -> None:
+        """A negative index, which only an unchecked record can hold, must not be read from the end of the list."""
+        round_ = instance(1, [job("a", workers=workers)])
+        plan = plan_for(round_, {"a": [("n0", [gpu]) for gpu in range(workers)]})
+        held = plan.placements[0].assignments[0]
+        first = WorkerGpus.model_construct(rank=0, gpus=(-1,))
+        gpus = {"-1": 1000, **{str(gpu): 1000 for gpu in range(1, workers)}}
+        wrong = held.model_copy(update={"workers": (first, *held.workers[1:]), "gpus": gpus})
+        placement = plan.placements[0].model_copy(update={"assignments": (wrong,)})
+        assert rules(round_, plan.model_copy(update={"placements": (placement,)})) == {"gpu_indexes"}
 
     def test_gpu_in_two_workers_of_a_job(self) -> None:
         """Two workers of one job never share a GPU, even where two jobs could."""

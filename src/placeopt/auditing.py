@@ -7,7 +7,7 @@ from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
 from placeopt.problem.indexing import running_placement
-from placeopt.terms.objective import cost, value, weighted_costs
+from placeopt.terms.objective import value, weighted_costs
 
 
 def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> list[str]:
@@ -24,8 +24,9 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
     found: list[str] = []
     weighted = weighted_costs(problem)
     actual = {"value": value(problem, allocation)}
+    raws = [w.cost.score(problem, allocation) for w in weighted]
     if weighted:
-        actual["cost"] = cost(problem, allocation, weighted)
+        actual["cost"] = sum(w.weight * raw for w, raw in zip(weighted, raws, strict=True))
     stated = {level.name: level for level in plan.levels}
     if list(stated) != list(actual) or len(stated) != len(plan.levels):
         return [f"levels: {[level.name for level in plan.levels]}, expected {list(actual)}"]
@@ -37,8 +38,8 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
             found.append(f"levels: {name} has sense {level.sense!r}, expected {sense!r}")
         if level.bound is not None and (level.bound < actual[name] if sense == "max" else level.bound > actual[name]):
             found.append(f"levels: the bound {level.bound} of {name} is on the wrong side of {actual[name]}")
-    for w in weighted:
-        record, raw = plan.costs.get(w.cost.name), w.cost.score(problem, allocation)
+    for w, raw in zip(weighted, raws, strict=True):
+        record = plan.costs.get(w.cost.name)
         if record is None or (record.raw, record.weight, record.worst) != (raw, w.weight, w.worst):
             found.append(f"costs: {w.cost.name} should be raw {raw}, weight {w.weight}, worst {w.worst}")
     extra = set(plan.costs) - {w.cost.name for w in weighted}

@@ -13,11 +13,12 @@ from typing import Literal, Self
 from placeopt.auditing import audit
 from placeopt.check import violations
 from placeopt.errors import BadInput, InternalFault
+from placeopt.formats.collection import collection_paused
 from placeopt.linear import LinearModel
 from placeopt.methods import METHODS, Method
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import Cost, Level, Seconds
-from placeopt.problem import Problem, State, change_of, compile_problem
+from placeopt.problem import change_of, compile_problem
 from placeopt.problem.changes import change_limits
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
@@ -26,14 +27,13 @@ from placeopt.solvers.registry import check_extra
 from placeopt.solvers.result import Progress as SolverProgress
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.bound import run_bound
-from placeopt.stages.draft import draft_plan
 from placeopt.stages.exact import run_exact
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
 from placeopt.stages.round import Limits, Progress, Round, relative_gap
-from placeopt.terms.objective import Weighted, most_milli
+from placeopt.terms.objective import most_milli
 from placeopt.workplace import usable_cores
 
 RESERVE_S = 0.02
@@ -124,8 +124,8 @@ class Engine:
         if chosen.needs_solver:
             self._runners[0].start()
         compiling = time.monotonic()
-        problem = compile_problem(instance, self._policy)
-        _refuse_broken_start(instance, problem)
+        with collection_paused():
+            problem = compile_problem(instance, self._policy)
         compile_s = time.monotonic() - compiling
         reserve = max(RESERVE_S + RESERVE_PER_JOB_S * problem.num_jobs, RESERVE_PER_COMPILE * compile_s)
         cores = usable_cores()
@@ -141,20 +141,28 @@ class Engine:
             solver_options=tuple((solver_options or {}).items()),
         )
         round_ = Round(instance, problem, limits, on_progress, None if cancel is None else cancel.is_set)
+        refused = round_.offer(round_.base.allocation())
+        if refused:  # every stage falls back on leaving the running jobs where they are
+            raise BadInput(
+                f"running placements: {refused}; what runs when a round begins must keep every rule of policy "
+                f"{problem.policy.name!r}"
+            )
         solving = time.monotonic()
         try:
             self._run(round_, chosen, previous)
         except KeyboardInterrupt:
             round_.cut("user")
         solve_s = time.monotonic() - solving - round_.check_s
-        plan = self._finish(round_, read_s, compile_s, solve_s, started)
+        with collection_paused():
+            plan = self._finish(round_, read_s, compile_s, solve_s, started)
         if round_.limit == "user" and round_.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
             raise Interrupted(plan)
         return plan
 
     def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
         order = method.order or round_.problem.policy.order
-        run_heuristic(round_, method.score, order, strict=method.strict)
+        with collection_paused():
+            run_heuristic(round_, method.score, order, strict=method.strict)
         round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
         if previous is not None and not method.strict and not round_.stopped():
             run_previous(round_, previous, method.score, order)
@@ -209,14 +217,19 @@ class Engine:
                 "levels": tuple(levels),
                 "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
                 "bound_relaxes": _relaxes(round_, open_levels),
-                "costs": {w.cost.name: _cost_record(w, problem, round_) for w in round_.weighted},
+                "costs": {
+                    w.cost.name: Cost(raw=raw, weight=w.weight, worst=w.worst, unit=w.cost.unit)
+                    for w, raw in zip(round_.weighted, best.raw, strict=True)
+                },
                 "facts": _facts(round_),
                 "stages": tuple(round_.stages),
                 "seed": round_.limits.seed,
                 "versions": versions(),
             }
         )
-        found = [str(v.message) for v in violations(round_.instance, plan)] + audit(round_.instance, plan, problem)
+        found = [str(v.message) for v in violations(round_.instance, plan, since=best.draft)] + audit(
+            round_.instance, plan, problem
+        )
         if found:
             raise InternalFault(f"the final plan was refused: {found[0]}")
         if round_.limits.deterministic:
@@ -353,18 +366,6 @@ def _check_solver_options(method: str, options: dict[str, str], *, deterministic
 MAX_TIME_LIMIT_S = 7 * 86_400
 
 
-def _refuse_broken_start(instance: Instance, problem: Problem) -> None:
-    """The running jobs alone must be a valid plan: every stage falls back on leaving them where they are."""
-    if not problem.running:
-        return
-    found = violations(instance, draft_plan(instance, problem, State(problem).allocation()))
-    if found:
-        raise BadInput(
-            f"running placements: {found[0].message} ({found[0].rule}); what runs when a round begins must keep every "
-            f"rule of policy {problem.policy.name!r}"
-        )
-
-
 def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
     """Say what the bound of the first level that is not proven leaves out."""
     if not open_levels:
@@ -373,12 +374,6 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
         return round_.relaxes
     bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
     return tuple(f"{name} enters by a lower bound" for name in bounded)
-
-
-def _cost_record(weighted: Weighted, problem: Problem, round_: Round) -> Cost:
-    allocation = round_.best.allocation if round_.best is not None else ()
-    raw = weighted.cost.score(problem, allocation)
-    return Cost(raw=raw, weight=weighted.weight, worst=weighted.worst, unit=weighted.cost.unit)
 
 
 def _facts(round_: Round) -> dict[str, int]:

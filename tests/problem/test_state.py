@@ -1,10 +1,14 @@
 """What is used by whom, and that undoing restores it."""
 
+import numpy as np
+
 from builders import instance, job, machine, node, option, running
 from differential import snapshot
+from placeopt.heuristics import greedy
 from placeopt.model import Domain, Policy
 from placeopt.model.policy import Queue
 from placeopt.problem import Move, Placement, State, compile_problem, hose_loads
+from rounds import random_round
 
 
 def test_hose_load_by_hand() -> None:
@@ -80,3 +84,16 @@ def test_load_moves_everybody_to_where_an_allocation_has_them() -> None:
     other.load((Placement(0, (0,), (1,)), None))
     other.load(one.allocation())
     assert snapshot(other) == snapshot(one)
+
+
+def test_a_state_from_a_whole_allocation_is_the_one_that_grows_job_by_job() -> None:
+    """All arrays at once, on random rounds with queues, links, shares of running jobs and several levels."""
+    placed = 0
+    for seed in range(60):
+        problem = compile_problem(random_round(np.random.default_rng(30_000 + seed)))
+        allocation = greedy(problem, np.arange(problem.num_jobs)).allocation
+        grown = State(problem)
+        grown.load(allocation)
+        assert snapshot(State(problem, allocation)) == snapshot(grown)
+        placed += sum(placement is not None for placement in allocation)
+    assert placed > 60

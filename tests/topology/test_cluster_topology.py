@@ -108,7 +108,9 @@ def test_same_as_one_big_graph(seed: int, table: int, monkeypatch: pytest.Monkey
     lengths = dict(nx.all_pairs_dijkstra_path_length(whole_graph(cluster), weight="weight"))
     gpus = [(n, ("gpu", i)) for n, i in zip(topology.gpu_node.tolist(), topology.gpu_index.tolist(), strict=True)]
     expected = [[lengths[a][b] for b in gpus] for a in gpus]
-    assert topology.pair_distances(np.arange(topology.num_gpus)).tolist() == expected
+    every = np.arange(topology.num_gpus)
+    assert topology.pair_distances(every).tolist() == expected
+    assert topology.distances(every[:, None], every[None, :]).tolist() == expected
     assert topology.max_distance() == max((max(row) for row in expected), default=0)
 
 

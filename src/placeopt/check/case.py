@@ -46,7 +46,8 @@ class Case:
         The violations so far.
     """
 
-    def __init__(self, instance: Instance, plan: Plan) -> None:
+    def __init__(self, instance: Instance, plan: Plan, *, resolve: bool = True) -> None:
+        """``resolve`` False leaves ``held``, ``on_node`` and ``relation`` empty, for rules that do not look there."""
         self.instance = instance
         self.plan = plan
         self.policy = plan.policy.values
@@ -59,7 +60,8 @@ class Case:
         self.held: list[Held] = []
         self.on_node: dict[str, list[tuple[Held, Assignment]]] = {}
         self.relation: dict[str, Relation] = {}
-        self._resolve()
+        if resolve:
+            self._resolve()
         self.on_node = {node: entries for node, entries in self.on_node.items() if node in self.nodes}
         self.domains_above = _domains_above(instance)
 

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.problem.arrays import RESOURCES, IntArray, Problem
+from placeopt.problem.holdings import holdings
 from placeopt.problem.placement import Allocation, Placement
+
+CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,12 @@ class State:
     """
     Free capacity and placements under construction.
 
-    Starts with the running jobs in place. ``apply`` returns the move that undoes it. Nothing here judges whether a
-    move is allowed: rules do (``placeopt.terms``), and the referee after them.
+    Starts with the running jobs in place, or from a whole ``allocation``, which is quicker than ``load``. ``apply``
+    returns the move that undoes it. Nothing here judges whether a move is allowed: rules do (``placeopt.terms``), and
+    the referee after them.
     """
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, allocation: Allocation | None = None) -> None:
         n, g = problem.num_nodes, problem.num_gpus
         self.problem = problem
         self.placements: list[Placement | None] = [None] * problem.num_jobs
@@ -40,8 +44,33 @@ class State:
         self.machine_load: IntArray = np.zeros((n, 2), dtype=np.int64)  # hose load by GPU jobs and CPU jobs
         self.domain_load: IntArray = np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64)
         self.queue_used: IntArray = np.zeros((len(problem.policy.queues), 3), dtype=np.int64)  # milli, cpu, memory
-        for job, placement in problem.running.items():
-            self.apply(Move(job, placement))
+        if allocation is None:
+            self._begin(list(problem.running.items()))
+        else:
+            self._begin([(job, placement) for job, placement in enumerate(allocation) if placement is not None])
+
+    def _begin(self, placed: list[tuple[int, Placement]]) -> None:
+        """Put jobs in place while nothing is yet: as ``apply`` would one by one, but all at once."""
+        problem, options = self.problem, self.problem.options
+        held = holdings(problem, placed)
+        np.subtract.at(self.node_free, held.worker_node, options.demand[held.worker_option])
+        np.subtract.at(self.gpu_free_milli, held.gpu, held.milli)
+        np.subtract.at(self.gpu_free_memory, held.gpu, options.gpu_memory_mib[held.option])
+        np.add.at(self.gpu_utilisation, held.gpu, options.utilisation[held.option])
+        self.gpu_jobs += np.bincount(held.gpu, minlength=problem.num_gpus)
+        busy = self.gpu_jobs > 0
+        for level, free in zip(problem.levels, self.level_free, strict=True):
+            free -= np.bincount(level.gpu_to_domain[busy & (level.gpu_to_domain >= 0)], minlength=len(free))
+        queues, links = bool(problem.policy.queues), bool(options.network_mbps.any())
+        for job, placement in placed:
+            self.placements[job] = placement
+            if placement.gpus:
+                for node in dict.fromkeys(placement.nodes):
+                    self.node_jobs[node][job] = None
+            if queues:
+                self._change_queue(job, placement, 1)
+            if links and len(placement.nodes) > 1:
+                self._change_links(placement, 1)
 
     def apply(self, move: Move) -> Move:
         """Carry out ``move`` and return the one that takes it back."""
@@ -64,23 +93,18 @@ class State:
     def load(self, allocation: Allocation) -> None:
         """Move every job to where ``allocation`` has it."""
         for job, placement in enumerate(allocation):
-            if placement != self.placements[job]:
+            if placement is not self.placements[job] and placement != self.placements[job]:
                 self.apply(Move(job, placement))
 
     def take(self, job: int, placement: Placement, sign: int = 1) -> None:
         """Take from what is free what a job alike to ``job`` holds at ``placement``; ``sign`` -1 gives it back."""
-        problem, options, option = self.problem, self.problem.options, placement.option
+        options, option = self.problem.options, placement.option
         demand = options.demand[option]
         for node in placement.nodes:
             self.node_free[node] -= sign * demand
         if placement.gpus:
             self._change_gpus(placement, sign)
-        queue = problem.class_queue[problem.job_class[job]]
-        if queue >= 0:
-            workers = len(placement.nodes)
-            milli = sum(placement.shares) if placement.shares else len(placement.gpus) * int(options.milli[option])
-            cpu, memory = demand[RESOURCES.index("cpu_millicores")], demand[RESOURCES.index("memory_mib")]
-            self.queue_used[queue] += sign * np.array([milli, workers * cpu, workers * memory])
+        self._change_queue(job, placement, sign)
         if options.network_mbps[option] and len(placement.nodes) > 1:
             self._change_links(placement, sign)
 
@@ -98,6 +122,15 @@ class State:
                     domain = level.gpu_to_domain[gpu]
                     if domain >= 0:
                         free[domain] -= sign
+
+    def _change_queue(self, job: int, placement: Placement, sign: int) -> None:
+        queue = self.problem.class_queue[self.problem.job_class[job]]
+        if queue >= 0:
+            options, workers = self.problem.options, len(placement.nodes)
+            demand = options.demand[placement.option]
+            each = int(options.milli[placement.option])
+            milli = sum(placement.shares) if placement.shares else len(placement.gpus) * each
+            self.queue_used[queue] += sign * np.array([milli, workers * demand[CPU], workers * demand[MEMORY]])
 
     def _change_links(self, placement: Placement, sign: int) -> None:
         kind = 0 if self.problem.options.gpus[placement.option] else 1

@@ -15,16 +15,15 @@ RESERVE_PER_JOB_S = 40e-6
 
 
 def run_heuristic(round_: Round, score: str, order: str, *, strict: bool = False) -> None:
-    """Offer the running jobs alone, then greedy's allocation, then what takes the place of running jobs."""
+    """Offer greedy's allocation, then what takes the place of running jobs."""
     started = time.monotonic()
-    refused = round_.offer(round_.base.allocation())
     reserve = RESERVE_PER_JOB_S * round_.problem.num_jobs
     deadline = float("inf") if round_.limits.deterministic else round_.limits.deadline - reserve
     jobs = order_jobs(round_.problem, order)
     result = greedy(
         round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled, stop_at_first_failure=strict
     )
-    refused = round_.offer(result.allocation) or refused
+    refused = round_.offer(result.allocation)
     round_.blocks = strict
     if result.not_reached:
         round_.not_reached = frozenset(result.not_reached)

@@ -9,11 +9,12 @@ from typing import Literal
 
 from placeopt.check import violations
 from placeopt.errors import InternalFault
+from placeopt.formats.collection import collection_paused
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
 from placeopt.stages.draft import draft_plan
-from placeopt.terms.objective import Weighted, cost, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
+from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
 
 LevelName = Literal["value", "cost"]
 
@@ -69,6 +70,7 @@ class Best:
     draft: Plan
     value: int
     cost: int
+    raw: tuple[int, ...]  # score of every cost that counts, unweighted
 
 
 @dataclass
@@ -146,12 +148,14 @@ class Round:
         gain = value(self.problem, allocation)
         if self.best is not None and gain < self.best.value:
             return None
-        price = cost(self.problem, allocation, self.weighted)
+        raw = tuple(w.cost.score(self.problem, allocation) for w in self.weighted)
+        price = sum(w.weight * score for w, score in zip(self.weighted, raw, strict=True))
         if self.best is not None and (gain, -price) <= (self.best.value, -self.best.cost):
             return None
         before = time.monotonic()
-        draft = draft_plan(self.instance, self.problem, allocation)
-        found = violations(self.instance, draft)
+        with collection_paused():
+            draft = draft_plan(self.instance, self.problem, allocation)
+            found = violations(self.instance, draft)
         self.check_s += time.monotonic() - before
         if found:
             return f"{found[0].rule}: {found[0].message}"
@@ -159,7 +163,7 @@ class Round:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self.value_bound}")
         if self.best is not None and gain > self.best.value:
             self.cost_bound = None  # it held at the former value
-        self.best = Best(allocation, draft, gain, price)
+        self.best = Best(allocation, draft, gain, price, raw)
         return None
 
     def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = ()) -> None:

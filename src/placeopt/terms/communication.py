@@ -26,8 +26,22 @@ class Communication:
     scope: Scope = "cluster"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Sum over all jobs."""
-        return sum(job_cost(problem, j, placement) for j, placement in enumerate(allocation) if placement is not None)
+        """Sum over all jobs; those of equally many GPUs are looked up together."""
+        total = 0
+        alike: dict[int, tuple[list[tuple[int, ...]], list[int]]] = {}  # number of GPUs: GPUs and weight of each job
+        for job, placement in enumerate(allocation):
+            if placement is None or len(placement.gpus) < 2:
+                continue
+            communication = problem.class_communication[problem.job_class[job]]
+            if communication.edges:
+                total += job_cost(problem, job, placement)
+            elif communication.weight:
+                gpus, weights = alike.setdefault(len(placement.gpus), ([], []))
+                gpus.append(placement.gpus)
+                weights.append(int(communication.weight))
+        for size, (gpus, weights) in alike.items():
+            total += _alike_cost(problem, size, np.array(gpus, dtype=np.int64), np.array(weights, dtype=np.int64))
+        return total
 
     def delta(self, state: State, move: Move) -> int:
         """Only the moved job's own cost changes."""
@@ -86,6 +100,24 @@ class Communication:
             elif self.tells_apart(variables.problem, int(option)) and not communication.edges:
                 _price_start(prices, variables, s, communication.weight)
         return (*prices.add_to(builder), self.score(variables.problem, variables.state.allocation()))
+
+
+PAIRS_AT_ONCE = 1 << 20
+
+
+def _alike_cost(problem: Problem, size: int, gpus: IntArray, weight: IntArray) -> int:
+    """Cost of jobs without edges that have ``size`` GPUs each: ``gpus`` (n, size), ``weight`` (n,)."""
+    total, step = 0, max(1, PAIRS_AT_ONCE // (size * size))
+    for i in range(0, len(gpus), step):
+        if size * size > PAIRS_AT_ONCE:  # one enormous job: row by row
+            paths = sum(int(problem.topology.distances(gpus[i, k], gpus[i, k + 1 :]).sum()) for k in range(size - 1))
+            total += int(weight[i]) * paths
+            continue
+        a, b = np.triu_indices(size, 1)
+        part = gpus[i : i + step]
+        distance = problem.topology.distances(part[:, a], part[:, b])
+        total += int((distance.sum(axis=1) * weight[i : i + step]).sum())
+    return total
 
 
 def job_cost(problem: Problem, job: int, placement: Placement) -> int:

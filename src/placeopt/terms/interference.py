@@ -6,9 +6,11 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
+from placeopt.problem.holdings import holdings
 from placeopt.terms import interference_rows as rows
 from placeopt.terms.curves import excess_table
 from placeopt.terms.horus import few_levels, most_percent
+from placeopt.terms.meetings import meetings
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.variables import Variables
 
@@ -29,10 +31,8 @@ class Interference:
     scope: Scope = "node"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Build the state afresh and sum over its jobs."""
-        state = State(problem)
-        state.load(allocation)
-        return sum(slowdowns(state).values())
+        """Sum over all jobs that hold a GPU."""
+        return int(excesses(problem, allocation).sum())
 
     def delta(self, state: State, move: Move) -> int:
         """Recompute the moved job and those that share a node with it, before and after."""
@@ -121,8 +121,30 @@ def _by_profile(problem: Problem) -> IntArray:
 
 def slowdowns(state: State) -> dict[int, int]:
     """Return s_j - 1 in thousandths of every job that holds a GPU."""
-    jobs = dict.fromkeys(job for on_node in state.node_jobs for job in on_node)
-    return {job: _excess(state, job) for job in jobs}
+    excess = excesses(state.problem, state.allocation())
+    return {job: int(excess[job]) for job, p in enumerate(state.placements) if p is not None and p.gpus}
+
+
+def excesses(problem: Problem, allocation: Allocation) -> IntArray:
+    """Shape (J,): s_j - 1 in thousandths; 0 for jobs without GPUs."""
+    out = np.zeros(problem.num_jobs, dtype=np.int64)
+    held = holdings(problem, ((job, p) for job, p in enumerate(allocation) if p is not None and p.gpus))
+    if problem.policy.interference.model == "curve":
+        count = np.bincount(held.gpu, minlength=problem.num_gpus)
+        shared = count[held.gpu] > 1
+        total = np.zeros(problem.num_gpus, dtype=np.int64)
+        np.add.at(total, held.gpu, problem.options.utilisation[held.option])
+        np.maximum.at(out, held.job[shared], _curve(problem)[total[held.gpu[shared]]])
+        return out
+    if not problem.slowdown.any():
+        return out
+    profile = problem.class_profile[problem.job_class]
+    felt = profile[held.job] >= 0
+    gather = np.maximum if problem.policy.interference.model == "worst" else np.add
+    for a, b, level in meetings(problem, held.job[felt], held.gpu[felt]):
+        gather.at(out, a, problem.slowdown[level, profile[a], profile[b]])
+        gather.at(out, b, problem.slowdown[level, profile[b], profile[a]])
+    return out
 
 
 def _curve(problem: Problem) -> IntArray:

@@ -142,6 +142,34 @@ class ClusterTopology:
         """Distance of two GPUs of the cluster, in link-cost units."""
         return int(self.pair_distances(np.array([a, b], dtype=np.int64))[0, 1])
 
+    def distances(self, a: IntArray, b: IntArray) -> IntArray:
+        """
+        Distances of the GPUs ``a[i]`` and ``b[i]``, in link-cost units.
+
+        Parameters
+        ----------
+        a, b
+            GPU numbers of the cluster, of any shapes that broadcast together.
+
+        Returns
+        -------
+        IntArray
+            Of the shape that they have together.
+        """
+        a, b = np.broadcast_arrays(a, b)
+        on_a, on_b = self.gpu_node[a], self.gpu_node[b]
+        domain_a, domain_b = self.node_domain[on_a], self.node_domain[on_b]
+        if len(self.domain_parent) <= MAX_TABLE_DOMAINS:
+            between = self.domain_distance[domain_a, domain_b]
+        else:
+            between = self.domain_distances(domain_a, domain_b)
+        out: IntArray = self._gpu_to_domain[a] + between + self._gpu_to_domain[b]
+        machine = np.where(on_a == on_b, self.node_machine[on_a], -1)
+        for m in np.unique(machine[machine >= 0]).tolist():
+            here = machine == m
+            out[here] = self.distance[m][self.gpu_index[a[here]], self.gpu_index[b[here]]]
+        return out
+
     def pair_distances(self, gpus: IntArray) -> IntArray:
         """
         Distances between all pairs of the given GPUs.
