@@ -38,9 +38,9 @@ def test_waiting(files: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> 
     for words in (
         "gang  waiting: conflict\n",
         "GPU count, gang and rack cannot hold together",
-        "7 workers, where it asks for 10",
-        "2 racks, where it asks for 1",
-        "16 GPUs: ",
+        "largest gang in one rack: 7 workers, where it asks for 10\n",
+        "2 racks would do, where it asks for 1\n",
+        "16 GPUs freed would do: ",
         "Every answer is proven",
     ):
         assert words in said, words

@@ -12,6 +12,7 @@ from placeopt.explain.giving_up import least_given_up
 from placeopt.explain.question import Question
 from placeopt.explain.records import DomainsMin, FreedGpu, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
+from placeopt.explain.sentences import sentences
 from placeopt.problem import State
 
 REMEDIES = ("workers_max", "domains_min", "level", "gpus_to_free", "preempt")
@@ -31,7 +32,7 @@ def remedies(q: Question, state: State, room: Room) -> Remedies:
         none["level"] = "it does not fit into the whole cluster, however its workers lie"
     preempt = _preempt(q, state, none)
     gpus = _gpus_to_free(q, state, none)
-    return Remedies(
+    offered = Remedies(
         workers_max=smaller,
         domains_min=wider,
         level=level,
@@ -39,6 +40,7 @@ def remedies(q: Question, state: State, room: Room) -> Remedies:
         preempt=preempt,
         none={**none, **{part: why for part, why in q.open.items() if part in REMEDIES}},
     )
+    return offered.model_copy(update={"said": sentences(offered, q.asks)})
 
 
 def _workers_max(q: Question, room: Room, none: dict[str, str]) -> WorkersMax | None:

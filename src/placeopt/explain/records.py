@@ -87,7 +87,11 @@ class Preempt(Record):
 
 
 class Remedies(Record):
-    """What would do, each by itself and the least of its kind. ``none`` says why a remedy is null."""
+    """
+    What would do, each by itself and the least of its kind.
+
+    ``said`` is a remedy in a sentence, for every one that there is; ``none`` says why a remedy is null.
+    """
 
     workers_max: WorkersMax | None = None
     domains_min: tuple[DomainsMin, ...] = ()
@@ -95,6 +99,7 @@ class Remedies(Record):
     """The first of node, the network's levels and ``cluster`` of which one domain takes all workers."""
     gpus_to_free: GpusToFree | None = None
     preempt: Preempt | None = None
+    said: dict[str, str] = Field(default_factory=dict)
     none: dict[str, str] = Field(default_factory=dict)
 
 

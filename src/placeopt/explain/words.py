@@ -60,7 +60,7 @@ def _asks(group: str, ask: Ask, job: Job) -> str:
         "memory_bandwidth": f"{memory_bandwidth:,} MB/s{each}",
         "pcie_bandwidth": f"{pcie:,} MB/s{each}",
         "network_bandwidth": f"{ask.network_mbps:,} MB/s{each}",
-        "jobs_per_gpu": f"at most {_count(ask.jobs_per_gpu or 0, 'job')} on a GPU",
+        "jobs_per_gpu": f"at most {count(ask.jobs_per_gpu or 0, 'job')} on a GPU",
         "gpu_memory": f"{ask.gpu_memory_mib:,} MiB of each GPU",
         "gpu_model": " or ".join(ask.gpu_models),
         "memory": f"{memory:,} MiB{each}",
@@ -69,7 +69,7 @@ def _asks(group: str, ask: Ask, job: Job) -> str:
         "workers_per_node": f"at most {ask.workers_per_node} on a node",
         "single_node": f"all {ask.fewest} workers on one node",
         "gang": f"all {ask.most} workers" if ask.fewest == ask.most else f"at least {ask.fewest} workers",
-        "gpu_count": f"{_count(ask.gpus, 'GPU')}{each}",
+        "gpu_count": f"{count(ask.gpus, 'GPU')}{each}",
     }
     return texts[group] if group in texts else _split(group.removeprefix("split:"), ask)
 
@@ -83,5 +83,6 @@ def _split(level: str, ask: Ask) -> str:
     return " and ".join(said)
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
+    """Write a number and its noun: 1 GPU, 2 GPUs."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import number, plain, plural
+from placeopt.report.text import number, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from placeopt.explain import Explanation
-    from placeopt.explain.records import Alternative, Remedies, Spot
+    from placeopt.explain.records import Alternative, Spot
 
 SHOWN = 6
 """Names listed before the rest is counted."""
@@ -59,8 +58,8 @@ def _waiting(found: Explanation) -> list[RenderableType]:
         parts += [Text(""), heading("In its place", f"{least} its room; it would be worth {worth}")]
         parts.append(Rows(["job", ">value"], rows))
     does, fails = (
-        _remedies(found.remedies),
-        [[REMEDY.get(name, name), why] for name, why in found.remedies.none.items()],
+        [[REMEDY.get(name, name), said] for name, said in remedies.items()]
+        for remedies in (found.remedies.said, found.remedies.none)
     )
     if does:
         parts += [Text(""), heading("What would do", "each by itself, and no less")]
@@ -68,29 +67,6 @@ def _waiting(found: Explanation) -> list[RenderableType]:
     if fails and (does or found.conflict):
         parts += [Text(""), heading("What would not"), Rows(["remedy", "because"], fails, wrap="because")]
     return parts
-
-
-def _remedies(offered: Remedies) -> list[list[str]]:
-    rows = []
-    if (smaller := offered.workers_max) is not None:
-        rows.append([REMEDY["workers_max"], f"{plural(smaller.workers, 'worker')}, where it asks for {smaller.asked}"])
-    rows += [
-        [REMEDY["domains_min"], f"{plural(one.domains, one.level)}, where it asks for {one.asked}"]
-        for one in offered.domains_min
-    ]
-    if offered.level is not None:
-        where = "the whole cluster" if offered.level == "cluster" else f"one {offered.level}"
-        rows.append([REMEDY["level"], f"{where} takes all its workers"])
-    if (freed := offered.gpus_to_free) is not None:
-        nodes = Counter(gpu.node for gpu in freed.gpus)
-        where = _listed(f"{count} on {node}" for node, count in nodes.items())
-        rows.append([REMEDY["gpus_to_free"], f"{plural(len(freed.gpus), 'GPU')}: {where}{_sure(freed.proven)}"])
-    if (stopped := offered.preempt) is not None:
-        who = _listed(one.job for one in stopped.jobs)
-        policy = "" if stopped.allowed else ", more than policy.changes.preemptions_max allows"
-        price = f"for {number(stopped.price)} in value"
-        rows.append([REMEDY["preempt"], f"{who}, {price}{policy}{_sure(stopped.proven)}"])
-    return rows
 
 
 def _placed(found: Explanation) -> list[RenderableType]:
@@ -127,10 +103,6 @@ def _change(change: Alternative | None) -> str:
     if change.gain_cost:
         said.append(f"cost {number(abs(change.gain_cost))} {'less' if change.gain_cost > 0 else 'more'}")
     return (", ".join(said) or "be as good") + ("" if change.proven else " (not proven the best)")
-
-
-def _sure(proven: bool) -> str:
-    return "" if proven else " (perhaps less)"
 
 
 def _listed(names: Iterable[str]) -> str:
