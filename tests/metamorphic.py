@@ -83,7 +83,8 @@ def permuted(trial: Trial) -> list[str]:
     Other names, other order, GPUs of each machine numbered otherwise: the same optimum.
 
     Nothing in the model refers to a name or a position but to say which thing is meant; so renaming carries every plan
-    of one round to a plan of the other with the same options, distances and company, back and forth.
+    of one round to a plan of the other with the same options, distances and company, back and forth. One position does
+    count: where ``fgd`` takes the jobs as its target workload, a job's first option speaks for it, and stays the first.
     """
     return _same(trial.before, trial.solve(_renamed(trial)))
 
@@ -275,7 +276,8 @@ def _renamed(trial: Trial) -> Instance:
         job["id"] = names["job"][job["id"]]
         if job["nodes_allowed"] is not None:
             job["nodes_allowed"] = trial.shuffled([names["node"][name] for name in job["nodes_allowed"]])
-        job["options"] = trial.shuffled(job["options"])
+        first = int(trial.instance.policy.fragmentation.form == "fgd")
+        job["options"] = [*job["options"][:first], *trial.shuffled(job["options"][first:])]
     for held in running:
         held["job"] = names["job"][held["job"]]
         for assignment in held["assignments"]:

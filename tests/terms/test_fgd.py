@@ -7,9 +7,11 @@ import pytest
 
 from builders import instance, job, machine
 from placeopt.formats.documents import read_instance
+from placeopt.formulations import add_counts
+from placeopt.linear import ModelBuilder
 from placeopt.model import Gpu, Policy
 from placeopt.model.policy import Fragmentation, TargetWorker
-from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem import Move, Placement, Problem, State, compile_problem, open_state
 from placeopt.terms.fgd import IMPOSSIBLE, Fgd, changes_if_placed, left_of, of_nodes
 
 TERM = Fgd()
@@ -124,6 +126,15 @@ def test_nobody_expected_costs_nothing() -> None:
     problem = compile_problem(instance(1, [], policy=Policy(fragmentation=Fragmentation(form="fgd"))))
     assert TERM.worst(problem) == 0
     assert TERM.score(problem, ()) == 0
+
+
+def test_nobody_expected_where_there_is_no_gpu_has_a_form() -> None:
+    """An expression of nothing, and not a fault of shapes (found by random rounds)."""
+    round_ = instance(3, [], machines=[machine(gpus=0)], policy=Policy(fragmentation=Fragmentation(form="fgd")))
+    builder = ModelBuilder()
+    variables = add_counts(builder, open_state(compile_problem(round_)), (TERM,))
+    columns, _, constant = TERM.add_to(builder, variables)
+    assert (len(columns), constant) == (0, 0)
 
 
 def test_changes_if_placed_are_what_placing_changes() -> None:

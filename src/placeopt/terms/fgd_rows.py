@@ -91,7 +91,8 @@ def _able(v: Variables, stocks: Stocks) -> BoolArray:
     useful = np.where(stocks.whole, stocks.free > 0, stocks.free >= target.milli[:, None])
     useful &= target.type_ok[:, stocks.type]
     number = useful * np.where(stocks.whole, stocks.free // 1000, 1)
-    per_node = np.stack([np.bincount(stocks.node, of_one, nodes) for of_one in number]) if len(number) else number
+    counts = [np.bincount(stocks.node, of_one, nodes) for of_one in number]
+    per_node = np.array(counts, dtype=np.int64).reshape(len(target), nodes)
     hosts = (per_node >= target.gpus[:, None]) & (v.state.node_free[:, CPU] >= target.cpu[:, None])
     hosts &= target.gpus[:, None] > 0
     able: BoolArray = useful & hosts[:, stocks.node]
