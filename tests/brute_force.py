@@ -4,6 +4,7 @@ The best allocation of a tiny round by trying all of them: no formulation, no so
 Every hard rule that couples jobs is a limit on a sum (GPU share, jobs and memory of a GPU; a node's resources; hose
 load of an uplink; a queue's use). So a placement is a row of amounts, and an allocation is a choice of rows whose sum
 stays below the limits; what concerns one job alone is left to ``terms.rules.fits``, which has the referee as its judge.
+Minimal utilities are asked of whole rows.
 What may become of a running job is enumerated here from the records, with its price; how many jobs may be changed in
 each way are limits on sums like the others.
 """
@@ -18,7 +19,9 @@ from math import gcd, prod
 
 import numpy as np
 
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, open_state
+from placeopt.model.policy import Postpone
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
+from placeopt.terms.minimal_utility import falls_short
 from placeopt.terms.objective import weighted_costs
 from placeopt.terms.rules import fits
 
@@ -32,8 +35,14 @@ def optimum(problem: Problem) -> tuple[int, int, Allocation]:
 
 def placements(problem: Problem, job: int) -> Iterator[Placement]:
     """Yield everywhere that a waiting job may start beside the running jobs that must stay."""
-    state = open_state(problem)
+    state = open_state(careless(problem))
     return (placement for placement in _everywhere(problem, job) if fits(state, job, placement))
+
+
+def careless(problem: Problem) -> Problem:
+    """Return the round without minimal utilities: company can raise a utility, so they are asked of whole rows."""
+    policy = problem.policy.model_copy(update={"postpone": Postpone()})
+    return replace(problem, policy=policy)
 
 
 def _everywhere(problem: Problem, job: int) -> Iterator[Placement]:
@@ -155,10 +164,14 @@ class Enumeration:
             self._values[job] -= np.array([fate.price for fate in of_job], dtype=np.int64)
         self._held = [_held(problem, of_job) for of_job in self.candidates]
         self._use, self._limit = self._amounts()
+        minimum = problem.policy.postpone.rule == "utility"
+        jobs = problem.instance.jobs
+        self._judged = {j for j in range(len(jobs)) if minimum and jobs[j].utility_min_thousandths is not None}
+        self._known: dict[tuple[object, ...], bool] = {}
 
     def _lawful(self, job: int) -> list[Fate]:
         """Leave out what breaks a rule by itself: what remains of a job must still lie as its option asks."""
-        state = open_state(self.problem)
+        state = open_state(careless(self.problem))
         state.apply(Move(job, None))
         return [
             f for f in self._possible[job] if f.kind == "kept" or f.placement is None or fits(state, job, f.placement)
@@ -166,7 +179,7 @@ class Enumeration:
 
     def best(self) -> tuple[int, int, Allocation]:
         """Return the greatest value, the least cost at that value, and the first allocation that has both."""
-        rows, values = self.rows(self._greedy_value())
+        rows, values = self.rows(0 if self._judged else self._greedy_value())
         value = int(values.max())
         rows = rows[values == value]
         costs = self.costs(rows)
@@ -197,7 +210,25 @@ class Enumeration:
             used = used[at] + self._use[j][candidate]
             values = total[at, candidate]
         ordered = self._in_order(rows)
-        return rows[ordered], values[ordered]
+        rows, values = rows[ordered], values[ordered]
+        if self._judged:
+            useful = np.array([self._is_useful(row) for row in rows.tolist()], dtype=bool)
+            rows, values = rows[useful], values[useful]
+        return rows, values
+
+    def _is_useful(self, row: list[int]) -> bool:
+        """Tell whether nobody falls short of its minimal utility; jobs without a node in common are judged apart."""
+        placed = {j: p for j, p in enumerate(of_job[c] for of_job, c in zip(self.candidates, row, strict=True)) if p}
+        for j in self._judged & placed.keys():
+            beside = tuple(k for k, p in placed.items() if set(p.nodes) & set(placed[j].nodes))
+            key = (j, *((k, row[k]) for k in beside))
+            if key not in self._known:
+                state = State(self.problem)
+                state.load(tuple(placed[k] if k in beside else None for k in range(len(row))))
+                self._known[key] = not falls_short(state, j)
+            if not self._known[key]:
+                return False
+        return True
 
     def _in_order(self, rows: IntArray) -> IntArray:
         """Rows in which nothing is taken from a job while a later one of its queue could give and gives nothing."""

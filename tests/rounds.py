@@ -34,6 +34,7 @@ from placeopt.model.policy import (
     Fragmentation,
     Horus,
     Interference,
+    Postpone,
     Queue,
     Quota,
     TargetWorker,
@@ -80,12 +81,13 @@ class Dice:
         return one if self.chance(p) else None
 
 
-def random_round(rng: Generator, *, changes: bool = False) -> Instance:
+def random_round(rng: Generator, *, changes: bool = False, minima: bool = True) -> Instance:
     """
     Make a round of at most 6 jobs, 3 nodes and 4 GPUs a node, whose running jobs stand lawfully.
 
     Jobs that would make more than ``MOST_COMBINATIONS`` combinations of placements are left out. With ``changes`` many
-    jobs run, most are elastic, and the policy always lets some of what runs be changed.
+    jobs run, most are elastic, and the policy always lets some of what runs be changed. Without ``minima`` no job waits
+    for the sake of its utility; all else is the same.
     """
     dice = Dice(rng)
     machines = [_machine(dice, f"m{i}") for i in range(dice.pick((1, 1, 2)))]
@@ -122,7 +124,8 @@ def random_round(rng: Generator, *, changes: bool = False) -> Instance:
     if changes or dice.chance(0.45):
         instance = _with_running(dice, instance, 0.7 if changes else 0.35)
     instance = _with_barriers(dice, instance)
-    return _with_changes(dice, instance) if changes or dice.chance(0.67) else instance
+    instance = _with_changes(dice, instance) if changes or dice.chance(0.67) else instance
+    return _with_minima(dice, instance) if minima and dice.chance(0.25) else instance
 
 
 class _Style:
@@ -503,6 +506,20 @@ def _with_changes(dice: Dice, instance: Instance) -> Instance:
     return instance.model_copy(update={"running": running, "policy": policy})
 
 
+def _with_minima(dice: Dice, instance: Instance) -> Instance:
+    """Let jobs wait below a minimal utility; those whose options state a utility of their own keep what they have."""
+    postpone = Postpone(rule="utility", utility=dice.pick(("sum", "sc17")))
+    jobs = tuple(
+        job
+        if any(option.utility_thousandths is not None for option in job.options)
+        else job.model_copy(update={"utility_min_thousandths": dice.pick((None, 100, 253, 300, 500, 683, 800, 1000))})
+        for job in instance.jobs
+    )
+    return instance.model_copy(
+        update={"jobs": jobs, "policy": instance.policy.model_copy(update={"postpone": postpone})}
+    )
+
+
 def features(instance: Instance) -> set[str]:
     """Name what a round has, for a campaign to count."""
     policy, options = instance.policy, [option for job in instance.jobs for option in job.options]
@@ -543,6 +560,7 @@ def features(instance: Instance) -> set[str]:
         "queues": bool(policy.queues),
         "dominant share": any(queue.dominant_share_percent is not None for queue in policy.queues),
         "minimal utility": any(job.utility_min_thousandths is not None for job in instance.jobs),
+        f"postponed by utility, {policy.postpone.utility}": policy.postpone.rule == "utility",
         "running": bool(instance.running),
         "running with more than the request": any(
             share != option.demand.gpu_milli

@@ -34,6 +34,7 @@ from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
 from placeopt.stages.round import Limits, Progress, Round, relative_gap
 from placeopt.terms.objective import most_milli
+from placeopt.terms.rules import relaxed
 from placeopt.workplace import usable_cores
 
 RESERVE_S = 0.02
@@ -373,7 +374,7 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
     if open_levels[0].name == "value":
         return round_.relaxes
     bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
-    return tuple(f"{name} enters by a lower bound" for name in bounded)
+    return (*(f"{name} enters by a lower bound" for name in bounded), *relaxed(round_.problem))
 
 
 def _facts(round_: Round) -> dict[str, int]:

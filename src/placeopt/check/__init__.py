@@ -23,6 +23,7 @@ Every rule is a function in a module of its own; `Violation.rule` holds one of t
 ``uplink``                      network load of a machine or a domain, by the hose model
 ``single_node`` ``workers_per_node`` ``split``                              how a job's workers lie
 ``queue_quota`` ``queue_share`` what one queue may hold
+``minimal_utility``             a job that starts below its minimal utility, where the policy postpones by it
 ``running``                     a running job changed without the plan saying so
 ``moved`` ``shrunk`` ``preempted``                                          a change that is not allowed or not true
 ``last_submitted_first``        an earlier job was shrunk or stopped before a later one of its queue
@@ -40,6 +41,7 @@ from placeopt.check.links import check_links
 from placeopt.check.nodes import check_nodes
 from placeopt.check.queues import check_queues
 from placeopt.check.shape import check_shape
+from placeopt.check.utility import check_utility
 from placeopt.check.where import check_where
 from placeopt.model import Instance, Plan
 
@@ -56,6 +58,7 @@ RULES: tuple[Callable[[Case], None], ...] = (
     check_shape,
     check_queues,
     check_changes,
+    check_utility,
 )
 
 

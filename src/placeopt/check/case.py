@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from placeopt.model import Assignment, Instance, Job, Machine, Node, Option, Placement, Plan, Running
+from placeopt.model import Assignment, Instance, Job, Machine, Node, Option, Placement, Plan, Running, Slowdown
 
 Relation = Literal["same", "shrunk", "other"]
 
@@ -63,6 +63,9 @@ class Case:
         if resolve:
             self._resolve()
         self.on_node = {node: entries for node, entries in self.on_node.items() if node in self.nodes}
+        self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
+            (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
+        }
         self.domains_above = _domains_above(instance)
 
     def _resolve(self) -> None:

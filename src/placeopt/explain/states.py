@@ -58,7 +58,12 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
     if broken := violations(instance, plan):
         raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
     kept = {job_id, *(held.job for held in instance.running), *(held.job for held in plan.placements)}
-    held = tuple(job for job in instance.jobs if job.id in kept)
+    unasked = {held.job for held in instance.running} - {job_id}  # of what runs nobody asks a minimal utility any more
+    held = tuple(
+        job.model_copy(update={"utility_min_thousandths": None}) if job.id in unasked else job
+        for job in instance.jobs
+        if job.id in kept
+    )
     alone = instance.model_copy(update={"jobs": held, "running": ()})
     problem = compile_problem(alone, plan.policy.values)
     jobs_at = {job.id: j for j, job in enumerate(held)}

@@ -1,7 +1,7 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import SCORES, GreedyResult, greedy, place
+from placeopt.heuristics.greedy import SCORES, GreedyResult, greedy, place, places
 from placeopt.heuristics.preempt import make_room
 
-__all__ = ["SCORES", "Candidates", "GreedyResult", "greedy", "make_room", "place"]
+__all__ = ["SCORES", "Candidates", "GreedyResult", "greedy", "make_room", "place", "places"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,8 @@ from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, Sta
 from placeopt.terms.rules import fits
 
 CLOCK_EVERY = 64
+TRIES = 8
+"""Nodes tried where a rule refuses the best one."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +87,53 @@ def place(candidates: Candidates, job: int) -> Placement | None:
     problem = candidates.problem
     by_value = sorted(problem.options_of(job), key=lambda o: -int(problem.options.value[o]))
     for option in by_value:
-        placement = _place_option(candidates, option)
-        if placement is not None and fits(candidates.state, job, placement):
-            return placement
+        for placement in places(candidates, option):
+            if fits(candidates.state, job, placement):
+                return placement
     return None
 
 
-def _place_option(candidates: Candidates, option: int) -> Placement | None:
-    """Return the best placement by score, or None; rules that look beyond a node are left to the caller."""
+def places(candidates: Candidates, option: int) -> Iterator[Placement]:
+    """
+    Yield places with room, the best by score first; rules that look beyond a node are left to the caller.
+
+    What goes to one node is offered the best ``TRIES`` of them, and on each the closest GPUs, then those of each
+    socket; what may lie on several nodes, one place.
+    """
+    if candidates.problem.options.bundles[option] == 1:
+        yield from _on_one_node(candidates, option)
+        return
+    spread = _on_several_nodes(candidates, option)
+    if spread is not None:
+        yield spread
+
+
+def _on_one_node(candidates: Candidates, option: int) -> Iterator[Placement]:
+    problem, workers = candidates.problem, int(candidates.problem.options.bundle_workers[option])
+    need = int(problem.options.gpus[option]) * workers
+    scores = candidates.scores(option)
+    for node in _in_order(scores) if len(scores) else ():
+        chosen = candidates.choose_gpus(option, node)
+        yield Placement(option, (node,) * workers, chosen)
+        here = np.arange(problem.node_gpu_start[node], problem.node_gpu_start[node + 1]) if need else np.zeros(0, int)
+        for socket in dict.fromkeys(problem.gpu_socket[here].tolist()):
+            outside = here[problem.gpu_socket[here] != socket]
+            inside = candidates.choose_gpus(option, node, frozenset(outside.tolist()))
+            if len(inside) == need and inside != chosen:
+                yield Placement(option, (node,) * workers, inside)
+
+
+def _in_order(scores: np.ndarray) -> Iterator[int]:
+    """Yield the best nodes by score, ties by number; they are sorted only where the first one will not do."""
+    best = int(scores.argmin())
+    if np.isfinite(scores[best]):
+        yield best
+        order = np.argsort(scores, kind="stable")[1:TRIES]
+        yield from order[np.isfinite(scores[order])].tolist()
+
+
+def _on_several_nodes(candidates: Candidates, option: int) -> Placement | None:
     options = candidates.problem.options
-    workers = int(options.bundle_workers[option])
-    if options.bundles[option] == 1:
-        scores = candidates.scores(option)
-        node = int(scores.argmin()) if len(scores) else -1
-        if node < 0 or not np.isfinite(scores[node]):
-            return None
-        return Placement(option, (node,) * workers, candidates.choose_gpus(option, node))
     nodes = nodes_for_bundles(candidates, option)
     if nodes is None:
         return None

@@ -93,6 +93,7 @@ class Option(Record):
     utility_thousandths: Thousandths | None = None
     """Predicted utility; below the job's minimum the option has no value and is not taken."""
     run_time_ms: Milliseconds | None = None
+    """Expected run time alone, its GPUs as close together as they can be."""
     rate_milli: Annotated[int, Field(ge=0, le=10**12)] | None = None
     latency_ms: Milliseconds | None = None
     cost_milli: Annotated[int, Field(ge=0, le=10**9)] = 0
@@ -132,6 +133,8 @@ class Communication(Record):
 
     weight: Weight = 0
     edges: Annotated[tuple[Edge, ...], Field(max_length=1_000_000)] = ()
+    spread_slowdown_thousandths: Thousandths | None = None
+    """Excess run time with its GPUs as far apart as a machine allows; left out, the policy's (``postpone``)."""
 
 
 class Job(Record):
@@ -152,6 +155,7 @@ class Job(Record):
     profile: Name | None = None
     """Its row in the instance's interference profiles."""
     utility_min_thousandths: Thousandths | None = None
+    """Below it the job waits: options that state less are not taken, places that give less by ``policy.postpone``."""
     node_selector: Labels = Field(default_factory=dict)
     """Effective labels that a node must carry."""
     nodes_allowed: tuple[Id, ...] | None = None

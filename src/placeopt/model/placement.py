@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from placeopt.model.base import Count, GpuIndex, Id, Mib, Milli, Millicores, Record
+from placeopt.model.base import Count, GpuIndex, Id, Mib, Milli, Millicores, Milliseconds, Record
 from placeopt.model.job import Demand
 
 GpuShares = Annotated[
@@ -73,7 +73,9 @@ class Placement(Record):
 class Running(Placement):
     """A placement that holds now, and what may be done to it where the policy allows it too."""
 
-    started_ms: Annotated[int, Field(ge=0)] = 0
+    started_ms: Milliseconds = 0
+    expected_end_ms: Milliseconds | None = None
+    """Best estimate of its end; left out, its start + the run time of its option, slowed as it stands."""
     movable: bool = False
     shrinkable: bool = False
     preemptible: bool = False

@@ -11,6 +11,7 @@ from placeopt.model.base import (
     Id,
     Milli,
     Millicores,
+    Milliseconds,
     Name,
     Percent,
     PositiveCount,
@@ -139,6 +140,26 @@ class Changes(Record):
     """Whether a running job may be shrunk or stopped only after those of its queue that arrived later (SODA V-D)."""
 
 
+class Postpone(Record):
+    """
+    When a job rather waits than starts where it would run badly.
+
+    ``utility``: it starts only where its utility reaches its minimum (SC'17, TOPO-AWARE-P). ``lookahead``: it waits
+    where that lets it end earlier, by the expected ends of what runs.
+    """
+
+    rule: Literal["none", "utility", "lookahead"] = "none"
+    utility: Literal["sum", "sc17"] = "sc17"
+    """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.utility``."""
+    window_ms: Milliseconds = 600_000
+    """How far ahead of now ``lookahead`` considers a start."""
+    spread_slowdown_thousandths: Thousandths = 300
+    """
+    Excess run time of a job whose GPUs are as far apart as a machine allows, unless the job states its own (SC'17:
+    pack against spread, 1.30 at batch 1 and 2).
+    """
+
+
 class Policy(Record):
     """A policy; the defaults are placeopt's own."""
 
@@ -155,6 +176,7 @@ class Policy(Record):
     """The order in which greedy considers waiting jobs."""
     queues: Annotated[tuple[Queue, ...], Field(max_length=10_000)] = ()
     changes: Changes = Changes()
+    postpone: Postpone = Postpone()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

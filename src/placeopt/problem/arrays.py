@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from placeopt.model import Communication, Instance, Policy, Split
 from placeopt.problem.placement import Placement
+from placeopt.problem.reference import best_paths
 from placeopt.topology.cluster_topology import ClusterTopology
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ class Problem(Frozen):
     class_communication: tuple[Communication, ...]  # (K,)
     class_profile: IntArray  # (K,) row in the slowdown table, -1 without
     class_queue: IntArray  # (K,) row in policy.queues, -1 without
+    class_utility_min: IntArray  # (K,) thousandths, -1 without
     options: Options
     slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
 
@@ -138,6 +140,11 @@ class Problem(Frozen):
     def changeable(self) -> frozenset[int]:
         """Running jobs to which anything may be done at all."""
         return self.may_move | self.may_shrink | self.may_preempt
+
+    @cached_property
+    def best_path(self) -> IntArray:
+        """Shape (O,): path length between all pairs of an option's GPUs where they are as close as they can be."""
+        return best_paths(self.topology, self.options, self.gpu_type)
 
     @property
     def num_nodes(self) -> int:

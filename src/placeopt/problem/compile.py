@@ -31,6 +31,7 @@ class Classes(Frozen):
     class_communication: tuple[Communication, ...]
     class_profile: IntArray
     class_queue: IntArray
+    class_utility_min: IntArray
     options: Options
     slowdown: IntArray
     split_domain: dict[str, IntArray]
@@ -129,6 +130,9 @@ def compile_classes(
         class_communication=tuple(job.communication for job in members),
         class_profile=_ints([profiles.get(job.profile, -1) if job.profile else -1 for job in members]),
         class_queue=_ints([_queue_of(job, queues) for job in members]),
+        class_utility_min=_ints(
+            [-1 if job.utility_min_thousandths is None else job.utility_min_thousandths for job in members]
+        ),
         options=options,
         slowdown=_slowdowns(instance, profiles),
         split_domain={level: node_domains(instance, level) for level in levels},

@@ -15,6 +15,7 @@ from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
 from placeopt.stages.round import LevelName, Round
 from placeopt.stages.solving import Solve
 from placeopt.terms.objective import cost_expression, value_expression
+from placeopt.terms.rules import relaxed
 from placeopt.terms.variables import Variables
 
 MAX_COLUMNS = 20_000
@@ -151,7 +152,7 @@ def _take(round_: Round, solution: Solution, task: _Task, name: str, started: fl
         round_.record(name, "failed", started, f"{detail}: {message}; what was held is kept", level)
         return
     if level == "value":
-        round_.prove_value(solution.bound)
+        round_.prove_value(solution.bound, relaxed(round_.problem))
     else:
         round_.prove_cost(solution.bound)
     ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""

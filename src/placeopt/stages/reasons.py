@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,11 +11,14 @@ from placeopt.alone.ask import asks_of
 from placeopt.alone.fit import best_fit
 from placeopt.alone.room import room_of
 from placeopt.errors import OutOfTime
-from placeopt.heuristics import SCORES, Candidates, place
+from placeopt.heuristics import SCORES, Candidates, place, places
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Problem, State
 from placeopt.stages.round import Round
+from placeopt.terms.minimal_utility import applies
 from placeopt.terms.queue_share import option_use, queue_ceilings
+from placeopt.terms.rules import fits
+from placeopt.terms.utility import utility_at
 
 SHARE_OF_TIME = 0.5
 """Of what is left of the time limit; the final check and the audit come after."""
@@ -25,9 +29,9 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
     ``conflict``: it does not fit beside the running jobs that must stay even alone; that is exact. ``policy``: its
-    queue may hold no more, or is blocked by an earlier job. ``not_reached``: it fits beside the plan, time ended first;
-    or time ended before that could be told. ``outvoted``: it fits alone, but not beside the plan; or it ran and is
-    preempted.
+    queue may hold no more, or is blocked by an earlier job. ``postponed``: there is room, but only below its minimal
+    utility. ``not_reached``: it fits beside the plan, time ended first; or time ended before that could be told.
+    ``outvoted``: it fits alone, but not beside the plan; or it ran and is preempted.
     """
     if round_.best is None:
         return {}
@@ -61,6 +65,9 @@ def _reason(
     round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates, deadline: float
 ) -> tuple[UnplacedReason, str]:
     problem = round_.problem
+    too_low = _utility_is_low(beside, job)
+    if too_low is not None:
+        return "postponed", too_low
     found = _way(beside, job, deadline)
     if found is not None:
         nodes, worth = found
@@ -127,6 +134,30 @@ def _queue_is_full(state: State, job: int) -> str | None:
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
     return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {_need(problem, job)}"
+
+
+def _utility_is_low(beside: Candidates, job: int) -> str | None:
+    """Return a sentence if only minimal utility, its own or that of others, keeps the job out."""
+    state, problem = beside.state, beside.problem
+    if not applies(problem) or place(beside, job) is not None:
+        return None
+    anyhow = replace(
+        problem,
+        policy=problem.policy.model_copy(
+            update={"postpone": problem.policy.postpone.model_copy(update={"rule": "none"})}
+        ),
+    )
+    free = State(anyhow)
+    free.load(state.allocation())
+    candidates = Candidates(free, SCORES["first_fit"](anyhow))
+    room = [p for o in problem.options_of(job) for p in places(candidates, o) if fits(free, job, p)]
+    if not room:
+        return None
+    best = max(utility_at(free, job, p) for p in room)
+    least = problem.instance.jobs[job].utility_min_thousandths or 0
+    if best < least:
+        return f"would run at a utility of {best}/1000 in the best place found, and asks for {least}/1000"
+    return f"where it would have a utility of {best}/1000, a job that starts would fall below its own minimum"
 
 
 def _need(problem: Problem, job: int) -> str:

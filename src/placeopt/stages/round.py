@@ -14,6 +14,7 @@ from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
 from placeopt.stages.draft import draft_plan
+from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
 
 LevelName = Literal["value", "cost"]
@@ -135,6 +136,8 @@ class Round:
         """
         Take ``allocation`` if it is strictly better and the referee accepts it.
 
+        Jobs below their minimal utility are taken out of it first: what made it may not have seen that rule whole.
+
         Returns
         -------
         str or None
@@ -145,6 +148,7 @@ class Round:
         InternalFault
             If a value above the proven bound passes the referee: then the bound is wrong.
         """
+        allocation = withdrawn(self.problem, allocation)
         gain = value(self.problem, allocation)
         if self.best is not None and gain < self.best.value:
             return None

@@ -61,13 +61,8 @@ class Communication:
 
     def resolution(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance; all alone on machines such as a cube mesh."""
-        if not any(self.tells_apart(problem, o) for o in range(len(problem.options))):
-            return None
-        out = np.zeros(problem.num_gpus, dtype=np.int64)
-        shapes = [_shape(problem, m) for m in range(len(problem.topology.distance))]
-        for n, m in enumerate(problem.topology.node_machine):
-            out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = shapes[m].leaf
-        return out
+        apart = any(self.tells_apart(problem, o) for o in range(len(problem.options)))
+        return alike_by_distance(problem) if apart else None
 
     def tells_apart(self, problem: Problem, option: int) -> bool:
         """Tell whether jobs in the option have several GPUs and traffic between them."""
@@ -98,7 +93,7 @@ class Communication:
                 known = job_cost(variables.problem, job, variables.problem.running[job])
                 prices.add(variables.start[s : s + 1], np.array([known], dtype=np.int64))
             elif self.tells_apart(variables.problem, int(option)) and not communication.edges:
-                _price_start(prices, variables, s, communication.weight)
+                price_start(prices, variables, s, communication.weight)
         return (*prices.add_to(builder), self.score(variables.problem, variables.state.allocation()))
 
 
@@ -131,6 +126,15 @@ def job_cost(problem: Problem, job: int, placement: Placement) -> int:
     if not communication.edges:
         return int(communication.weight) * (int(distance.sum()) // 2)
     return int((distance * _pair_weights(problem, job, placement.option)).sum()) // 2
+
+
+def alike_by_distance(problem: Problem) -> IntArray:
+    """Shape (G,): GPUs of a node with equal numbers swap without changing any distance."""
+    out = np.zeros(problem.num_gpus, dtype=np.int64)
+    shapes = [_shape(problem, m) for m in range(len(problem.topology.distance))]
+    for n, m in enumerate(problem.topology.node_machine):
+        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = shapes[m].leaf
+    return out
 
 
 def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
@@ -193,8 +197,8 @@ def _shape_of(distances: bytes, size: int) -> _Shape:
     return _Shape(True, heights[-1] if heights else 0, tuple(groups), np.asarray(alike))
 
 
-def _price_start(prices: Prices, v: Variables, s: int, weight: int) -> None:
-    """State the cost of one start, whose unit is one job."""
+def price_start(prices: Prices, v: Variables, s: int, weight: int) -> None:
+    """State the path between all pairs of GPUs x ``weight`` of one start, whose unit is one job."""
     problem, topology = v.problem, v.problem.topology
     option = int(v.start_option[s])
     total = int(problem.options.workers[option] * problem.options.gpus[option])

@@ -152,24 +152,35 @@ def _curve(problem: Problem) -> IntArray:
 
 
 def _excess(state: State, job: int) -> int:
+    found = excess_beside(state, job).values()
+    return sum(found) if state.problem.policy.interference.model == "pairwise" else max(found, default=0)
+
+
+def excess_beside(state: State, job: int) -> dict[int, int]:
+    """
+    Return the excess, in thousandths, that each co-runner of a job causes it by itself; 0 where none.
+
+    Co-runners are the other jobs with a GPU on its nodes. Under ``curve`` those that share a GPU cause what its
+    utilisation does, each of them the same.
+    """
     problem, placement = state.problem, state.placements[job]
     if placement is None or not placement.gpus:
-        return 0
+        return {}
+    others = dict.fromkeys((k for node in placement.nodes for k in state.node_jobs[node] if k != job), 0)
     if problem.policy.interference.model == "curve":
         table = _curve(problem)
-        shared = [gpu for gpu in placement.gpus if state.gpu_jobs[gpu] > 1]
-        return max((int(table[state.gpu_utilisation[gpu]]) for gpu in shared), default=0)
+        full = np.minimum(state.gpu_utilisation, len(table) - 1)  # fuller is no GPU that the rules allow
+        excess = {gpu: int(table[full[gpu]]) for gpu in placement.gpus if state.gpu_jobs[gpu] > 1}
+        for other in others if excess else ():
+            held = state.placements[other]
+            others[other] = max((excess.get(gpu, 0) for gpu in (held.gpus if held is not None else ())), default=0)
+        return others
     profile = int(problem.class_profile[problem.job_class[job]])
-    if profile < 0:
-        return 0
-    found = []
-    for other in dict.fromkeys(k for node in placement.nodes for k in state.node_jobs[node]):
+    for other in others if profile >= 0 else ():
         beside = int(problem.class_profile[problem.job_class[other]])
-        if other != job and beside >= 0:
-            found.append(int(problem.slowdown[_closest(state, job, other), profile, beside]))
-    if problem.policy.interference.model == "worst":
-        return max(found, default=0)
-    return sum(found)
+        if beside >= 0:
+            others[other] = int(problem.slowdown[_closest(state, job, other), profile, beside])
+    return others
 
 
 def _closest(state: State, job: int, other: int) -> int:

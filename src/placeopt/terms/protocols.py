@@ -33,7 +33,19 @@ class Rule(Protocol):
         ...
 
 
-class Cost(Protocol):
+class Apart(Protocol):
+    """What must not be folded: costs, and rules that look at one job's GPUs."""
+
+    def resolution(self, problem: Problem) -> IntArray | None:
+        """Shape (G,): GPUs of equal number are alike to it; None: GPUs of a node are all alike."""
+        ...
+
+    def tells_apart(self, problem: Problem, option: int) -> bool:
+        """Tell whether jobs of this option must each have columns of their own, rather than be counted together."""
+        ...
+
+
+class Cost(Apart, Protocol):
     """What is good: an integer, the lower the better."""
 
     name: str
@@ -50,14 +62,6 @@ class Cost(Protocol):
 
     def worst(self, problem: Problem) -> int:
         """Return a constant of the instance that no allocation's score exceeds (0: the term cannot cost anything)."""
-        ...
-
-    def resolution(self, problem: Problem) -> IntArray | None:
-        """Shape (G,): GPUs of equal number are alike to this cost; None: GPUs of a node are all alike."""
-        ...
-
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Tell whether jobs of this option must each have columns of their own, rather than be counted together."""
         ...
 
     def form(self, problem: Problem) -> Form:

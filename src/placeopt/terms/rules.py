@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Placement, State
+from placeopt.problem import Placement, Problem, State
 from placeopt.terms.changes import RunningChanges
 from placeopt.terms.gang import Gang
 from placeopt.terms.gpu_capacity import GpuMemory, GpuShare, JobsPerGpu
+from placeopt.terms.minimal_utility import MinimalUtility
 from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.protocols import Rule
 from placeopt.terms.queue_share import QueueShare
@@ -26,6 +27,7 @@ RULES: tuple[Rule, ...] = (
     QueueShare(),
     Uplink(),
     RunningChanges(),
+    MinimalUtility(),
 )
 
 
@@ -38,3 +40,9 @@ def add_rules(builder: ModelBuilder, variables: Variables) -> None:
     """Add the rows of every rule."""
     for rule in RULES:
         rule.add_to(builder, variables)
+
+
+def relaxed(problem: Problem) -> tuple[str, ...]:
+    """Say what the rows leave out of the rules."""
+    partly = MinimalUtility().form(problem) == "bound"
+    return ("minimal utility looks at paths only, not at co-runners",) if partly else ()

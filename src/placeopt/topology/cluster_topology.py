@@ -204,6 +204,26 @@ class ClusterTopology:
         """Largest distance of any two GPUs of the cluster; 0 with fewer than two. Found bottom-up, without pairs."""
         return self._max_distance
 
+    def max_machine_distance(self) -> int:
+        """Largest distance of two GPUs of one machine; 0 where no machine has two."""
+        return max(int(self.distance[m].max(initial=0)) for m in np.unique(self.node_machine))
+
+    def min_node_distance(self) -> int:
+        """Least distance of GPUs on two nodes; 0 with fewer than two such nodes. Found bottom-up, without pairs."""
+        ways: list[list[int]] = [[] for _ in range(len(self.domain_parent) + 1)]  # the network is last
+        for n, d in enumerate(self.node_domain.tolist()):
+            root = self.root[self.node_machine[n]]
+            if len(root):
+                ways[d].append(int(root.min() + self.node_uplink[n]))
+        nearest: list[int] = []
+        for d in range(len(self.domain_parent) - 1, -2, -1):
+            two = sorted(ways[d])[:2]
+            if len(two) == 2:
+                nearest.append(sum(two))
+            if d >= 0 and two:
+                ways[self.domain_parent[d]].append(two[0] + int(self.domain_uplink[d]))
+        return min(nearest, default=0)
+
     @cached_property
     def _max_distance(self) -> int:
         num_domains = len(self.domain_parent)

@@ -1,0 +1,121 @@
+"""Does every job that starts have the utility that it asks for at least?"""
+
+from fractions import Fraction
+from math import inf
+
+from placeopt.check.case import Case, Held
+from placeopt.check.company import excesses, part_of
+from placeopt.check.distances import Distances, Place
+
+
+def check_utility(case: Case) -> None:
+    """
+    Under ``postpone.rule = "utility"``, jobs that start, or are moved, have their minimal utility in the plan.
+
+    A running job that stays or shrinks is not asked.
+    """
+    if case.policy.postpone.rule != "utility":
+        return
+    moved = {move.job for move in case.plan.moved}
+    distances: Distances | None = None
+    for held in case.held:
+        least = held.job.utility_min_thousandths
+        if least is None or (held.job.id in case.running and held.job.id not in moved) or not _exists(case, held):
+            continue
+        distances = distances or Distances(case.instance)
+        if not _reaches(case, distances, held, least):
+            case.add(
+                "minimal_utility",
+                f"job {held.job.id!r}",
+                f"its utility ({case.policy.postpone.utility}) is below its minimum of {least} thousandths",
+            )
+
+
+def _exists(case: Case, held: Held) -> bool:
+    """Whether all nodes and GPUs are there; if not, other rules tell."""
+    return all(
+        one.node in case.nodes and all(int(gpu) < len(case.machine_of[one.node].gpus) for gpu in one.gpus)
+        for one in held.placement.assignments
+    )
+
+
+def _reaches(case: Case, distances: Distances, held: Held, least: int) -> bool:
+    places = [(one.node, int(gpu)) for one in held.placement.assignments for gpu in one.gpus]
+    if not places:
+        return least <= 1000
+    beside = list(excesses(case, held).values())
+    traffic, n = held.job.communication, len(places)
+    apart, best = 0, 0
+    if n > 1 and (traffic.weight or traffic.edges):
+        apart, best = distances.pairs(places), _best_path(distances, held)
+    if case.policy.postpone.utility == "sc17":
+        # 0.2 / (sqrt t + sqrt i) >= least / 1000, squared twice
+        t = Fraction(max(0, apart - best), max(1, distances.longest_in_a_machine) * max(n, n * (n - 1) // 2))
+        i = sum((1 / (1 + Fraction(e, 1000)) for e in beside if e), start=Fraction(0)) / max(1, len(beside))
+        t, i = max(t, Fraction(1, 100)), max(i, Fraction(1, 100))
+        if least == 0:
+            return True
+        cross = Fraction(200, least) ** 2 - t - i
+        return cross >= 0 and cross**2 >= 4 * t * i
+    weights = case.policy.weights
+    parts = (weights.communication, weights.interference, weights.fragmentation)
+    a, b, d = parts if sum(parts) else (1, 1, 1)
+    slow = max(beside, default=0) if case.policy.interference.model != "pairwise" else sum(beside)
+    nearness = Fraction(best, apart) if 0 < best < apart else Fraction(1)
+    total = a * nearness + b / (1 + Fraction(slow, 1000)) + d * _evenness(case, places)
+    return total / (a + b + d) >= Fraction(least, 1000)
+
+
+def _evenness(case: Case, places: list[Place]) -> Fraction:
+    """Best mean free part of the sockets of the job's nodes over the actual one."""
+    actual = best = Fraction(0)
+    for node in dict.fromkeys(node for node, _ in places):
+        machine = case.machine_of[node]
+        held = [gpu for _, one in case.on_node[node] for gpu in map(int, one.gpus)]
+        alone = [gpu for at, gpu in places if at == node and held.count(gpu) == 1]
+        sockets: dict[str | None, list[int]] = {}
+        for gpu in range(len(machine.gpus)):
+            sockets.setdefault(part_of(machine, gpu, "socket"), []).append(gpu)
+        free = {name: [gpu for gpu in gpus if gpu not in held] for name, gpus in sockets.items()}
+        actual += sum(Fraction(len(free[name]), len(gpus)) for name, gpus in sockets.items())
+        open_ = {name: len(free[name]) + sum(gpu in alone for gpu in gpus) for name, gpus in sockets.items()}
+        for _ in alone:  # each takes a place in the smallest socket that has one
+            open_[min((name for name in open_ if open_[name]), key=lambda name: len(sockets[name]))] -= 1
+        best += sum(Fraction(open_[name], len(gpus)) for name, gpus in sockets.items())
+    return best / actual if 0 < best < actual else Fraction(1)
+
+
+def _best_path(distances: Distances, held: Held) -> int:
+    """Path of the job's pairs where it would be as close together as GPUs that it may hold can be."""
+    demand, option = held.option.demand, held.option
+    workers = sum(len(one.workers) for one in held.placement.assignments)
+    inside: dict[int, int] = {0: 0}  # workers on one node -> their path, at best
+    for machine in distances.used_machines:
+        table = distances.table(machine.id)
+        gpus = [
+            g
+            for g, gpu in enumerate(machine.gpus)
+            if (not demand.gpu_models or gpu.model in demand.gpu_models) and gpu.memory_mib >= demand.gpu_memory_mib
+        ]
+        most = workers if option.single_node else min(workers, option.workers_per_node_max or workers)
+        for k in range(1, min(most, len(gpus) // demand.gpus) + 1):
+            grown = min(_grown(table, gpus, first, k * demand.gpus) for first in gpus)
+            inside[k] = min(inside.get(k, grown), grown)
+    if option.single_node:
+        return inside.get(workers, 0)
+    best: list[float] = [0]
+    for w in range(1, workers + 1):
+        across = distances.nearest_nodes * demand.gpus**2
+        ways = [best[w - k] + path + across * k * (w - k) for k, path in inside.items() if 0 < k <= w]
+        best.append(min(ways, default=inf))
+    return 0 if best[workers] == inf else int(best[workers])
+
+
+def _grown(table: list[list[int]], gpus: list[int], first: int, size: int) -> int:
+    """Path of ``size`` GPUs, each the one nearest to those before it; of equals the first in the machine."""
+    taken, total = [first], 0
+    while len(taken) < size:
+        reach, near = min((sum(table[gpu][t] for t in taken), gpu) for gpu in gpus if gpu not in taken)
+        taken.append(near)
+        total += reach
+    return total
