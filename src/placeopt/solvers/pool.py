@@ -223,7 +223,8 @@ class _Child:
         self._log.seek(max(self._log.seek(0, os.SEEK_END) - 2000, 0))
         said = self._log.read().decode(errors="replace").strip()
         limit: Limit = "none"
-        if "bad_alloc" in said or "MemoryError" in said or (code == -signal.SIGKILL and _oom_kills() > self._oom_kills):
+        starved = any(word in said for word in ("bad_alloc", "MemoryError", "annot allocate memory"))
+        if starved or (code == -signal.SIGKILL and _oom_kills() > self._oom_kills):
             limit, how = "memory", f"{how}, out of memory"
         what = "the worker process ended" if self._ready else "could not start: the worker process ended"
         last = said.splitlines()[-1] if said else ""

@@ -22,6 +22,8 @@ RACE = "race"
 RACERS = ("highs", "cpsat")
 """HiGHS bounds well, CP-SAT finds well; the first runs alone where there is no race."""
 
+LEAST_THREADS = {"highs": 1, "cpsat": 2}
+
 LIMITS: tuple[Limit, ...] = ("none", "size", "memory", "work", "time", "user")
 """Who ends last says what ended the race: a contestant out of memory leaves the other to the clock."""
 
@@ -36,10 +38,15 @@ class Contestant:
 
 
 def share_out(runners: Sequence[Runner], threads: int) -> list[Contestant]:
-    """Give each of `RACERS` a runner and its share of the threads; the first has one more where they do not divide."""
+    """
+    Give each of `RACERS` a runner and its share of the threads; the first has one more where they do not divide.
+
+    CP-SAT gets two at least, though they may share a core: with one it does without the searches that improve what is
+    found (bench/race.md).
+    """
     share, more = divmod(threads, len(RACERS))
     return [
-        Contestant(solver, runner, max(1, share + (number < more)))
+        Contestant(solver, runner, max(LEAST_THREADS[solver], share + (number < more)))
         for number, (solver, runner) in enumerate(zip(RACERS, runners, strict=True))
     ]
 
