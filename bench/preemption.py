@@ -21,7 +21,6 @@ import numpy as np
 
 from placeopt import Engine, Instance, Plan, Policy, violations
 from placeopt.auditing import audit
-from placeopt.engine import versions
 from placeopt.model import (
     Assignment,
     Cluster,
@@ -37,7 +36,7 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.model.policy import Changes, Weights
-from placeopt.workplace import usable_cores
+from placeopt.workplace import usable_cores, versions
 
 NODES, GPUS, RACK, CANDIDATES, WORKERS = 2000, 8, 32, 700, 8
 PRICE = 500

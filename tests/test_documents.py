@@ -43,7 +43,11 @@ class TestGolden:
 
     def test_bytes_are_stable(self) -> None:
         """Read and written again, a file is the same to the byte."""
-        for kind, name in ((Instance, "instance-1.json"), (Plan, "plan-1.json")):
+        for kind, name in (
+            (Instance, "instance-1.json"),
+            (Plan, "plan-1.json"),
+            (Plan, "plan-1-some-jobs.json"),
+        ):
             data = (GOLDEN / name).read_bytes()
             assert dumps(loads(kind, data)) == data
 
@@ -59,11 +63,16 @@ class TestGolden:
         assert plan.instance.digest == round_.digest
         assert plan.policy.digest == round_.policy.digest
         assert violations(round_, plan) == []
+        some = read_plan(GOLDEN / "plan-1-some-jobs.json")
+        assert violations(round_, some) == []
 
-    @pytest.mark.parametrize(("kind", "name"), [(Instance, "instance-1-defaults.json"), (Plan, "plan-1.json")])
-    def test_every_field_is_there(self, kind: type[Record], name: str) -> None:
+    @pytest.mark.parametrize(
+        ("kind", "files"),
+        [(Instance, ["instance-1-defaults.json"]), (Plan, ["plan-1.json", "plan-1-some-jobs.json"])],
+    )
+    def test_every_field_is_there(self, kind: type[Record], files: list[str]) -> None:
         """A field added to the model must be added to the golden files too."""
-        assert missing_fields(kind, [json.loads((GOLDEN / name).read_bytes())]) == []
+        assert missing_fields(kind, [json.loads((GOLDEN / name).read_bytes()) for name in files]) == []
 
     def test_fields_are_not_at_their_defaults(self) -> None:
         """The short file has each field that can differ from its default at least once with another value."""
@@ -102,7 +111,7 @@ class TestSchema:
         """If this fails, run ``placeopt.formats.schema.write_schemas("docs/schema")`` and review the difference."""
         assert json.loads((DOCS / "schema" / f"{name}-1.json").read_text()) == schema
 
-    @pytest.mark.parametrize("name", ["instance-1", "instance-1-defaults", "plan-1"])
+    @pytest.mark.parametrize("name", ["instance-1", "instance-1-defaults", "plan-1", "plan-1-some-jobs"])
     def test_golden_files_validate(self, name: str) -> None:
         """The schema takes what the library writes."""
         schema = instance_schema() if name.startswith("instance") else plan_schema()

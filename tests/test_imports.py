@@ -27,6 +27,7 @@ FLOORS = (
     ("alone", "formulations", "heuristics", "mapping", "queueing", "solvers"),
     ("auditing", "methods", "workplace"),
     ("stages",),
+    ("resident",),
     ("engine",),
     ("explain",),
     ("benchmark", "simulate", "whatif"),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from placeopt.auditing import audit
     from placeopt.check import violations
     from placeopt.engine import Engine, Interrupted, solve
-    from placeopt.errors import BadInput, InternalFault, PlaceoptError, SolverFault, Unsupported
+    from placeopt.errors import BadInput, InternalFault, PlaceoptError, SolverFault, StaleSnapshot, Unsupported
     from placeopt.formats.columns import cluster_from_columns, instance_from_columns
     from placeopt.formats.documents import read_instance, read_plan, write_instance, write_plan
     from placeopt.generators import generate
@@ -32,6 +32,7 @@ _HOME = {
     "Policy": "placeopt.model",
     "Progress": "placeopt.stages.round",
     "SolverFault": "placeopt.errors",
+    "StaleSnapshot": "placeopt.errors",
     "Unsupported": "placeopt.errors",
     "audit": "placeopt.auditing",
     "cluster_from_columns": "placeopt.formats.columns",
@@ -56,6 +57,7 @@ __all__ = [
     "Policy",
     "Progress",
     "SolverFault",
+    "StaleSnapshot",
     "Unsupported",
     "__version__",
     "audit",

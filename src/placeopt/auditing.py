@@ -7,7 +7,7 @@ from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
 from placeopt.problem.indexing import running_placement
-from placeopt.terms.objective import value, weighted_costs
+from placeopt.terms.objective import Weighted, value, weighted_costs
 
 
 def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> list[str]:
@@ -22,8 +22,13 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
     except PlaceoptError as error:
         return [f"cannot be rescored: {error}"]
     found: list[str] = []
-    weighted = weighted_costs(problem)
-    actual = {"value": value(problem, allocation)}
+    weighted: tuple[Weighted, ...] = ()
+    if plan.asked is None:
+        weighted = weighted_costs(problem)
+        actual = {"value": value(problem, allocation)}
+    else:  # what the jobs asked for are worth; no costs
+        options = {problem.job_ids[job]: placement.option for job, placement in enumerate(allocation) if placement}
+        actual = {"value": sum(int(problem.options.value[options[held.job]]) for held in plan.placements)}
     raws = [w.cost.score(problem, allocation) for w in weighted]
     if weighted:
         actual["cost"] = sum(w.weight * raw for w, raw in zip(weighted, raws, strict=True))
@@ -49,12 +54,13 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
 
 
 def _arithmetic(plan: Plan) -> list[str]:
-    """Status and gap must follow from objectives and bounds."""
+    """Status and gap must follow from objectives and bounds; a plan for some jobs leaves costs that count open."""
     found = []
     open_levels = [level for level in plan.levels if level.bound != level.objective]
-    if (plan.status == "optimal") != (not open_levels):
-        found.append(f"status: {plan.status!r} with {len(open_levels)} levels not proven")
-    gap: float | None = 0.0
+    unpriced = plan.asked is not None and plan.policy.values.weights.any_cost
+    if (plan.status == "optimal") != (not open_levels and not unpriced):
+        found.append(f"status: {plan.status!r} with {len(open_levels) + unpriced} levels not proven")
+    gap: float | None = None if unpriced else 0.0
     if open_levels:
         first = open_levels[0]
         gap = None if first.bound is None else abs(first.bound - first.objective) / max(1, abs(first.objective))
@@ -76,6 +82,9 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     moved = {move.job for move in plan.moved} & {problem.job_ids[job] for job in problem.running}
     out: list[Placement | None] = [None] * problem.num_jobs
+    if plan.asked is not None:
+        for job, held in problem.running.items():
+            out[job] = held
     for placement in plan.placements:
         job = jobs[placement.job]
         held = running_placement(placement, problem, job, nodes)

@@ -6,7 +6,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 from typing import Literal, Self
 
@@ -15,11 +14,12 @@ from placeopt.check import violations
 from placeopt.errors import BadInput, InternalFault
 from placeopt.formats.collection import collection_paused
 from placeopt.linear import LinearModel
-from placeopt.methods import METHODS, Method
+from placeopt.methods import Method, method_of
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import Cost, Level, Seconds
-from placeopt.problem import change_of, compile_problem
+from placeopt.problem import Problem, change_of, compile_problem
 from placeopt.problem.changes import change_limits
+from placeopt.resident import Residence
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.race import RACE, RACERS, race, share_out
@@ -35,7 +35,7 @@ from placeopt.stages.reasons import reasons
 from placeopt.stages.round import Limits, Progress, Round, relative_gap
 from placeopt.terms.objective import most_milli
 from placeopt.terms.rules import relaxed
-from placeopt.workplace import usable_cores
+from placeopt.workplace import usable_cores, versions
 
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 60e-6
@@ -48,9 +48,9 @@ machine is busy with other work.
 """
 
 
-class Engine:
+class Engine(Residence):
     """
-    Solves rounds with a warm solver process; a context manager.
+    Solves rounds with a warm solver process, and keeps a cluster between them if one is loaded; a context manager.
 
     Parameters
     ----------
@@ -62,11 +62,12 @@ class Engine:
 
     Notes
     -----
-    Not thread-safe: one engine a thread. Writes no file, prints nothing, sets no signal handler.
+    Not thread-safe: calls to one engine, one after the other, may come from any thread, but no two at once; only the
+    event ``cancel`` may be set meanwhile. Writes no file, prints nothing, sets no signal handler.
     """
 
     def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
-        self._policy = policy
+        super().__init__(policy)
         make = Worker if isolation == "process" else InProcess
         self._runners: tuple[Worker | InProcess, Worker | InProcess] = (make(), make())
 
@@ -119,14 +120,51 @@ class Engine:
         against the time limit.
         """
         started = time.monotonic() - (read_s or 0.0)
-        chosen = _method(method)
+
+        return self._round(
+            lambda: compile_problem(instance, self._policy),
+            started=started,
+            method=method,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            deterministic=deterministic,
+            previous=previous,
+            cancel=cancel,
+            on_progress=on_progress,
+            memory_limit_mib=memory_limit_mib,
+            solver_options=solver_options,
+            read_s=read_s,
+        )
+
+    def _round(
+        self,
+        compiled: Callable[[], Problem],
+        *,
+        started: float,
+        method: str,
+        time_limit_s: float,
+        gap: float,
+        threads: int | None,
+        seed: int,
+        deterministic: bool,
+        previous: Plan | None,
+        cancel: threading.Event | None,
+        on_progress: Callable[[Progress], None] | None,
+        memory_limit_mib: int | None = None,
+        solver_options: dict[str, str] | None = None,
+        read_s: float | None = None,
+    ) -> Plan:
+        """Solve the round that ``compiled`` gives, whose running jobs stand lawfully."""
+        chosen = method_of(method)
         _check_arguments(time_limit_s, gap, threads)
         _check_solver_options(method, solver_options or {}, deterministic=deterministic)
         if chosen.needs_solver:
             self._runners[0].start()
         compiling = time.monotonic()
         with collection_paused():
-            problem = compile_problem(instance, self._policy)
+            problem = compiled()
         compile_s = time.monotonic() - compiling
         reserve = max(RESERVE_S + RESERVE_PER_JOB_S * problem.num_jobs, RESERVE_PER_COMPILE * compile_s)
         cores = usable_cores()
@@ -141,7 +179,8 @@ class Engine:
             memory_limit_mib=memory_limit_mib,
             solver_options=tuple((solver_options or {}).items()),
         )
-        round_ = Round(instance, problem, limits, on_progress, None if cancel is None else cancel.is_set)
+        cancelled = None if cancel is None else cancel.is_set
+        round_ = Round(problem.instance, problem, limits, on_progress, cancelled)
         refused = round_.offer(round_.base.allocation())
         if refused:  # every stage falls back on leaving the running jobs where they are
             raise BadInput(
@@ -322,23 +361,6 @@ def solve(
         )
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of placeopt and the solvers, read without importing them."""
-    out = {}
-    for name in ("placeopt", "ortools", "highspy"):
-        try:
-            out[name] = version(name)
-        except PackageNotFoundError:
-            out[name] = "unknown"
-    return out
-
-
-def _method(name: str) -> Method:
-    if name not in METHODS:
-        raise BadInput(f"method: no method {name!r}; known: {', '.join(METHODS)}")
-    return METHODS[name]
-
-
 def _exact(method: Method, *, deterministic: bool, alone: bool) -> tuple[tuple[str, str], ...]:
     """The formulations and solvers of a method; ``alone`` if two solvers cannot race."""
     exact = method.repeatable if deterministic and method.repeatable is not None else method.exact
@@ -357,7 +379,7 @@ def _check_arguments(time_limit_s: float, gap: float, threads: int | None) -> No
 def _check_solver_options(method: str, options: dict[str, str], *, deterministic: bool) -> None:
     if not options:
         return
-    exact = _exact(METHODS[method], deterministic=deterministic, alone=True)
+    exact = _exact(method_of(method), deterministic=deterministic, alone=True)
     if not exact:
         raise BadInput(f"solver_options: method {method!r} runs no exact solver; use another method")
     for solver in dict.fromkeys(solver for _, solver in exact):

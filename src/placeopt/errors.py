@@ -18,6 +18,25 @@ class Unsupported(PlaceoptError):
     """The request is well formed, but this version, formulation or solver cannot take it; names one that can."""
 
 
+class StaleSnapshot(PlaceoptError):
+    """
+    A plan was to be committed that was made for a state of the cluster that has changed since; nothing was committed.
+
+    Attributes
+    ----------
+    planned, revision
+        The revision that the plan is for, and the present one.
+    jobs, nodes
+        Ids of the jobs and nodes that changed in between, in the order of the changes.
+    """
+
+    def __init__(self, planned: int, revision: int, jobs: tuple[str, ...], nodes: tuple[str, ...], told: str) -> None:
+        super().__init__(
+            f"the plan is for revision {planned}, the cluster is at {revision}; since then: {told}; place anew"
+        )
+        self.planned, self.revision, self.jobs, self.nodes = planned, revision, jobs, nodes
+
+
 class SolverFault(PlaceoptError):
     """A solver returned something that contradicts itself; its answer is thrown away."""
 

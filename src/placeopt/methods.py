@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from placeopt.errors import BadInput
+
 
 @dataclass(frozen=True)
 class Method:
@@ -42,3 +44,10 @@ METHODS: dict[str, Method] = {
     "best-fit": Method(score="best_fit", order="fcfs"),
     "stranding": Method(),
 }
+
+
+def method_of(name: str) -> Method:
+    """Return the method called ``name``; ``BadInput`` names those that there are."""
+    if name not in METHODS:
+        raise BadInput(f"method: no method {name!r}; known: {', '.join(METHODS)}")
+    return METHODS[name]

@@ -1,9 +1,11 @@
-"""What the machine offers this process: cores by affinity and quota, not by count."""
+"""What the machine offers this process: cores by affinity and quota, not by count; and versions installed."""
 
 from __future__ import annotations
 
 import math
 import os
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 
@@ -25,3 +27,20 @@ def _quota() -> int | None:
         return None if limit == "max" else math.ceil(int(limit) / int(period))
     except (OSError, ValueError):
         return None
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of placeopt and the solvers, read without importing them."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    """The same; it cannot change while the process lives, and takes milliseconds to read."""
+    out = []
+    for name in ("placeopt", "ortools", "highspy"):
+        try:
+            out.append((name, version(name)))
+        except PackageNotFoundError:
+            out.append((name, "unknown"))
+    return tuple(out)

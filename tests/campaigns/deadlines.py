@@ -17,8 +17,7 @@ from pathlib import Path
 
 from placeopt import read_instance, solve, violations
 from placeopt.auditing import audit
-from placeopt.engine import versions
-from placeopt.workplace import usable_cores
+from placeopt.workplace import usable_cores, versions
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 DEFAULT = (

@@ -29,9 +29,8 @@ from pathlib import Path
 
 from placeopt import Engine, Instance, read_instance, violations
 from placeopt.auditing import audit
-from placeopt.engine import versions
 from placeopt.solvers.result import Solution
-from placeopt.workplace import usable_cores
+from placeopt.workplace import usable_cores, versions
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 DEFAULT = (

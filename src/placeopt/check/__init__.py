@@ -30,39 +30,16 @@ Every rule is a function in a module of its own; `Violation.rule` holds one of t
 ==============================  ======================================================================
 """
 
-from collections.abc import Callable
-
 from placeopt.check.account import check_account, check_reference
 from placeopt.check.case import Case, Violation
-from placeopt.check.changes import check_changes
-from placeopt.check.form import check_form
-from placeopt.check.gpus import check_gpus
-from placeopt.check.links import check_links
-from placeopt.check.nodes import check_nodes
-from placeopt.check.queues import check_queues
-from placeopt.check.shape import check_shape
-from placeopt.check.utility import check_utility
-from placeopt.check.where import check_where
+from placeopt.check.ledger import Ledger
+from placeopt.check.rules import RULES
 from placeopt.model import Instance, Plan
 
-__all__ = ["Violation", "violations"]
-
-RULES: tuple[Callable[[Case], None], ...] = (
-    check_reference,
-    check_account,
-    check_form,
-    check_where,
-    check_gpus,
-    check_nodes,
-    check_links,
-    check_shape,
-    check_queues,
-    check_changes,
-    check_utility,
-)
+__all__ = ["Ledger", "Violation", "violations"]
 
 
-PLACES = ("placements", "moved", "shrunk", "preempted", "policy")
+PLACES = ("placements", "moved", "shrunk", "preempted", "policy", "asked")
 """Fields of a plan that the rules look at, beside those of `reference` and `account`."""
 
 
@@ -93,7 +70,7 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
     """
     same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
     known = same and not plan.preempted  # what is preempted must stand in `unplaced`
-    case = Case(instance, plan, resolve=not known)
+    case = Case.of(instance, plan, resolve=not known)
     for check in (check_reference, check_account) if known else RULES:
         check(case)
     return case.found

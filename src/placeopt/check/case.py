@@ -1,7 +1,8 @@
 """What all rules of the referee look at: instance and plan, resolved by name."""
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol, Self
 
 from placeopt.model import Assignment, Instance, Job, Machine, Node, Option, Placement, Plan, Running, Slowdown
 
@@ -28,50 +29,173 @@ class Held(NamedTuple):
     placement: Placement
 
 
+class Reference(Protocol):
+    """What a plan says of its instance: an ``Instance`` has it all."""
+
+    @property
+    def name(self) -> str:
+        """Name of the instance."""
+        ...
+
+    @property
+    def revision(self) -> int:
+        """Number of its state."""
+        ...
+
+    @property
+    def digest(self) -> str | None:
+        """Digest of its content; None where it is not known."""
+        ...
+
+
+class Directory:
+    """
+    What an instance says, by name.
+
+    Attributes
+    ----------
+    jobs, nodes, machine_of, running
+        By id: of the job, the node, the node, the job.
+    slowdowns
+        By profile of the job and of the one beside it.
+    uplinks, domains_above
+        By id of the domain: its uplink's capacity, and level -> domain for itself and all above it.
+    total
+        GPU-milli, millicores and MiB of all nodes together.
+    marked
+        How many nodes are tainted or drained.
+    """
+
+    def __init__(self, instance: Instance) -> None:
+        self.machines: dict[str, Machine] = {machine.id: machine for machine in instance.cluster.machines}
+        self.jobs: dict[str, Job] = {job.id: job for job in instance.jobs}
+        self.nodes: dict[str, Node] = {}
+        self.machine_of: dict[str, Machine] = {}
+        self.total = [0, 0, 0]
+        self.marked = 0
+        for node in instance.cluster.nodes:
+            self.put_node(node)
+        self.running: dict[str, Running] = {running.job: running for running in instance.running}
+        self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
+            (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
+        }
+        self.domains = instance.cluster.domains
+        self.uplinks: dict[str, int | None] = {domain.id: domain.uplink_mbps for domain in instance.cluster.domains}
+        self.domains_above = _domains_above(instance)
+
+    def put_node(self, node: Node) -> None:
+        """Add a node that is not there yet, last."""
+        self.nodes[node.id] = node
+        self.machine_of[node.id] = self.machines[node.machine]
+        self._count(node, 1)
+
+    def replace_node(self, node: Node) -> None:
+        """Put a node in the place of the one of the same id."""
+        self._count(self.nodes[node.id], -1)
+        self.put_node(node)
+
+    def remove_node(self, name: str) -> None:
+        """Take a node away."""
+        self._count(self.nodes[name], -1)
+        del self.nodes[name], self.machine_of[name]
+
+    def order_nodes(self, ids: Iterable[str]) -> None:
+        """Bring the nodes into this order; ``ids`` names each."""
+        for name in ids:
+            self.nodes[name] = self.nodes.pop(name)
+
+    def _count(self, node: Node, sign: int) -> None:
+        machine = self.machine_of[node.id]
+        self.marked += sign * bool(node.taints or node.drained)
+        for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
+            self.total[r] += sign * amount
+
+    def domains_of(self, node: str) -> dict[str, str]:
+        """Return level -> domain id for every domain above a known node."""
+        domain = self.nodes[node].domain
+        return {} if domain is None else self.domains_above[domain]
+
+
+Place = tuple[str, str]
+"""An uplink: (``node`` or ``domain``, its id)."""
+
+
+@dataclass
+class Elsewhere:
+    """What jobs hold that are not before the referee, where a plan is for some jobs only: amounts that add up."""
+
+    gpu_links: dict[Place, int] = field(default_factory=dict)  # MB/s of an uplink held by GPU jobs
+    cpu_links: dict[Place, int] = field(default_factory=dict)  # and by CPU jobs
+    queues: dict[str, list[int]] = field(default_factory=dict)  # GPU-milli, millicores, MiB held by a queue
+
+
 class Case:
     """
     One plan before the referee.
 
     Attributes
     ----------
-    jobs, nodes, machine_of, running
-        By id: of the job, the node, the node, the job.
+    instance
+        Name, revision and digest of what the plan is for.
+    directory
+        The same instance by name; ``jobs``, ``nodes`` and ``machine_of`` are its dictionaries.
+    placements
+        What is judged: the plan's placements; of a plan for some jobs also those of the running jobs, which stay.
+    running
+        Running jobs that the plan must leave alone or say what it does to them.
     held
         The placements that can be judged further: those of a known job in a known option, as often as they stand.
     on_node
         Per known node, what is held there.
+    elsewhere
+        What else is held, by jobs that are not in ``held``.
     relation
         How the placement of a running job compares with the one it has now; jobs without placement are left out.
     found
         The violations so far.
     """
 
-    def __init__(self, instance: Instance, plan: Plan, *, resolve: bool = True) -> None:
-        """``resolve`` False leaves ``held``, ``on_node`` and ``relation`` empty, for rules that do not look there."""
+    def __init__(
+        self,
+        plan: Plan,
+        instance: Reference,
+        directory: Directory,
+        placements: tuple[Placement, ...],
+        running: dict[str, Running],
+    ) -> None:
         self.instance = instance
         self.plan = plan
         self.policy = plan.policy.values
         self.found: list[Violation] = []
-        machines = {machine.id: machine for machine in instance.cluster.machines}
-        self.jobs: dict[str, Job] = {job.id: job for job in instance.jobs}
-        self.nodes: dict[str, Node] = {node.id: node for node in instance.cluster.nodes}
-        self.machine_of: dict[str, Machine] = {node.id: machines[node.machine] for node in instance.cluster.nodes}
-        self.running: dict[str, Running] = {running.job: running for running in instance.running}
+        self.directory = directory
+        self.jobs, self.nodes, self.machine_of = directory.jobs, directory.nodes, directory.machine_of
+        self.running = running
+        self.placements = placements
         self.held: list[Held] = []
         self.on_node: dict[str, list[tuple[Held, Assignment]]] = {}
+        self.elsewhere = Elsewhere()
         self.relation: dict[str, Relation] = {}
-        if resolve:
-            self._resolve()
+        self._resolve()
         self.on_node = {node: entries for node, entries in self.on_node.items() if node in self.nodes}
-        self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
-            (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
-        }
-        self.domains_above = _domains_above(instance)
+
+    @classmethod
+    def of(cls, instance: Instance, plan: Plan, *, resolve: bool = True) -> Self:
+        """
+        Bring a plan before the referee, with everything that runs.
+
+        ``resolve`` False leaves ``held``, ``on_node`` and ``relation`` empty, for rules that do not look there.
+        """
+        directory = Directory(instance)
+        placements = plan.placements
+        if plan.asked is not None:
+            named = {placement.job for placement in placements}
+            placements += tuple(running for running in instance.running if running.job not in named)
+        return cls(plan, instance, directory, placements if resolve else (), directory.running)
 
     def _resolve(self) -> None:
         """Look up what every placement names; this and the rules' own loops are the referee's time."""
         jobs, running, held, on_node = self.jobs, self.running, self.held, self.on_node
-        for placement in self.plan.placements:
+        for placement in self.placements:
             name = placement.job
             if name in running and name not in self.relation:
                 self.relation[name] = compare(running[name], placement)
@@ -92,8 +216,7 @@ class Case:
 
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""
-        domain = self.nodes[node].domain
-        return {} if domain is None else self.domains_above[domain]
+        return self.directory.domains_of(node)
 
 
 def option_of(job: Job, option: str) -> Option | None:

@@ -18,7 +18,7 @@ def check_changes(case: Case) -> None:
     loses workers and changes place was moved.
     """
     placed: dict[str, Placement] = {}
-    for placement in case.plan.placements:
+    for placement in case.placements:
         placed.setdefault(placement.job, placement)
     moved = _listed(case, "moved", case.plan.moved, case.policy.changes.moves_max)
     shrunk = _listed(case, "shrunk", case.plan.shrunk, case.policy.changes.shrinks_max)

@@ -36,7 +36,7 @@ def _by_curve(case: Case, held: Held, other: Held) -> int:
 
 def _by_profile(case: Case, held: Held, other: Held) -> int:
     """Excess that the instance states for the two profiles at the closest domain that they share."""
-    stated = case.slowdowns.get((held.job.profile, other.job.profile))
+    stated = case.directory.slowdowns.get((held.job.profile, other.job.profile))
     if stated is None:
         return 0
     for level in LEVELS:

@@ -2,7 +2,8 @@
 
 from functools import cached_property
 
-from placeopt.model import Instance, Machine
+from placeopt.check.case import Directory
+from placeopt.model import Machine
 
 DEFAULT_UPLINK = {"gpu": 1, "switch": 10, "numa": 10, "socket": 20, "machine": 100}
 RACK_UPLINK, MAX_UPLINK = 200, 1_000_000
@@ -14,10 +15,8 @@ Place = tuple[str, int]
 class Distances:
     """Shortest paths inside machines and across the tree of domains; tables are made when they are asked for."""
 
-    def __init__(self, instance: Instance) -> None:
-        self._nodes = {node.id: node for node in instance.cluster.nodes}
-        self._machines = {machine.id: machine for machine in instance.cluster.machines}
-        self._cluster = instance.cluster
+    def __init__(self, directory: Directory) -> None:
+        self._nodes, self._machines, self._domains = directory.nodes, directory.machines, directory.domains
         self._tables: dict[str, list[list[int]]] = {}
 
     def between(self, a: Place, b: Place) -> int:
@@ -79,7 +78,7 @@ class Distances:
     def _domain(self) -> dict[str, tuple[int, str | None]]:
         """Uplink weight and parent of each domain; one that states no weight weighs more the higher it stands."""
         height: dict[str, int] = {}
-        for domain in reversed(self._cluster.domains):
+        for domain in reversed(self._domains):
             mine = height.setdefault(domain.id, 0)
             if domain.parent is not None:
                 height[domain.parent] = max(height.get(domain.parent, 0), mine + 1)
@@ -90,7 +89,7 @@ class Distances:
                 else domain.uplink_weight,
                 domain.parent,
             )
-            for domain in self._cluster.domains
+            for domain in self._domains
         }
 
 

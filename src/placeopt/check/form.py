@@ -8,7 +8,7 @@ from placeopt.model import Assignment
 
 def check_form(case: Case) -> None:
     """Every placement is one of the job's options, with the workers, GPUs and amounts that the option states."""
-    for placement in case.plan.placements if len(case.held) < len(case.plan.placements) else ():
+    for placement in case.placements if len(case.held) < len(case.placements) else ():
         job = case.jobs.get(placement.job)
         if job is not None and option_of(job, placement.option) is None:
             known = ", ".join(repr(option.id) for option in job.options)

@@ -1,8 +1,6 @@
 """Does the network carry the load of the jobs that are spread over nodes?"""
 
-from collections.abc import Callable
-
-from placeopt.check.case import Case, Held, names
+from placeopt.check.case import Case, Directory, Held, Place, names
 
 
 def check_links(case: Case) -> None:
@@ -12,53 +10,51 @@ def check_links(case: Case) -> None:
     A job with k workers, k_in of them below an uplink, loads it with min(k_in, k - k_in) x its bandwidth per worker.
     GPU jobs and CPU jobs each have their usable part of an uplink; an uplink without a stated capacity is no limit.
     """
-    uplinks = {domain.id: domain.uplink_mbps for domain in case.instance.cluster.domains}
-    gpu_jobs: dict[tuple[str, str], list[tuple[str, int]]] = {}
-    cpu_jobs: dict[tuple[str, str], list[tuple[str, int]]] = {}
+    gpu_jobs: dict[Place, list[tuple[str, int]]] = {}
+    cpu_jobs: dict[Place, list[tuple[str, int]]] = {}
     for held in case.held:
-        if len(held.placement.assignments) > 1 and held.option.demand.network_bandwidth_mbps:
-            _add_job(case, held, gpu_jobs if held.option.demand.gpus else cpu_jobs)
-
-    def capacity(place: tuple[str, str]) -> int | None:
-        kind, name = place
-        return case.machine_of[name].network_bandwidth_mbps if kind == "node" else uplinks[name]
-
-    _check_group(case, gpu_jobs, capacity, case.policy.usable.network_gpu_jobs_percent, "GPU")
-    _check_group(case, cpu_jobs, capacity, case.policy.usable.network_cpu_jobs_percent, "CPU")
+        loads = gpu_jobs if held.option.demand.gpus else cpu_jobs
+        for place, load in crossing_loads(case.directory, held):
+            loads.setdefault(place, []).append((held.job.id, load))
+    usable = case.policy.usable
+    _check_group(case, gpu_jobs, case.elsewhere.gpu_links, usable.network_gpu_jobs_percent, "GPU")
+    _check_group(case, cpu_jobs, case.elsewhere.cpu_links, usable.network_cpu_jobs_percent, "CPU")
 
 
-def _add_job(case: Case, held: Held, loads: dict[tuple[str, str], list[tuple[str, int]]]) -> None:
-    inside: dict[tuple[str, str], int] = {}
+def crossing_loads(directory: Directory, held: Held) -> list[tuple[Place, int]]:
+    """Return the uplinks that a job loads, and with how many MB/s each."""
+    mbps = held.option.demand.network_bandwidth_mbps
+    if not mbps or len(held.placement.assignments) == 1:
+        return []
+    inside: dict[Place, int] = {}
     total = 0
     for assignment in held.placement.assignments:
         workers = len(assignment.workers)
         total += workers
-        if assignment.node in case.nodes:
+        if assignment.node in directory.nodes:
             places = [("node", assignment.node)]
-            places += [("domain", domain) for domain in case.domains_of(assignment.node).values()]
+            places += [("domain", domain) for domain in directory.domains_of(assignment.node).values()]
             for place in places:
                 inside[place] = inside.get(place, 0) + workers
-    for place, count in inside.items():
-        crossing = min(count, total - count)
-        if crossing:
-            load = crossing * held.option.demand.network_bandwidth_mbps
-            loads.setdefault(place, []).append((held.job.id, load))
+    return [(place, min(count, total - count) * mbps) for place, count in inside.items() if count < total]
 
 
 def _check_group(
     case: Case,
-    loads: dict[tuple[str, str], list[tuple[str, int]]],
-    capacity_of: Callable[[tuple[str, str]], int | None],
+    loads: dict[Place, list[tuple[str, int]]],
+    elsewhere: dict[Place, int],
     percent: int,
     group: str,
 ) -> None:
     for place, entries in loads.items():
-        capacity = capacity_of(place)
-        load = sum(part for _, part in entries)
+        kind, name = place
+        capacity = case.machine_of[name].network_bandwidth_mbps if kind == "node" else case.directory.uplinks[name]
+        others = elsewhere.get(place, 0)
+        load = sum(part for _, part in entries) + others
         if capacity is not None and load * 100 > percent * capacity:
-            kind, name = place
+            holders = names([job for job, _ in entries]) + (f" and by others ({others} MB/s)" if others else "")
             case.add(
                 "uplink",
                 f"{kind} {name!r} uplink",
-                f"{load} of {percent} % of {capacity} MB/s held by {group} {names([job for job, _ in entries])}",
+                f"{load} of {percent} % of {capacity} MB/s held by {group} {holders}",
             )

@@ -1,6 +1,6 @@
 """Does each queue hold no more than its part of the cluster?"""
 
-from placeopt.check.case import Case
+from placeopt.check.case import Case, Held
 from placeopt.model import Assignment
 from placeopt.model.policy import Queue
 
@@ -11,19 +11,21 @@ def check_queues(case: Case) -> None:
     """Quota plus borrowing, and dominant share plus borrowing, of every queue over all jobs placed."""
     if not case.policy.queues:
         return
-    used: dict[str, list[int]] = {queue.id: [0, 0, 0] for queue in case.policy.queues}
+    before = case.elsewhere.queues
+    used = {queue.id: list(before.get(queue.id, (0, 0, 0))) for queue in case.policy.queues}
     for held in case.held:
-        amounts = used.get(held.job.queue) if held.job.queue is not None else None
-        if amounts is not None:
-            for assignment in held.placement.assignments:
-                for r, amount in enumerate(_amounts(assignment)):
-                    amounts[r] += amount
-    total = [0, 0, 0]
-    for machine in case.machine_of.values():
-        for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
-            total[r] += amount
+        add_use(used, held, 1)
     for queue in case.policy.queues:
-        _check_queue(case, queue, used[queue.id], total)
+        _check_queue(case, queue, used[queue.id], case.directory.total)
+
+
+def add_use(used: dict[str, list[int]], held: Held, sign: int) -> None:
+    """Add (``sign`` 1) or take off (-1) what a job holds to what its queue does, if that is one of ``used``."""
+    amounts = used.get(held.job.queue) if held.job.queue is not None else None
+    if amounts is not None:
+        for assignment in held.placement.assignments:
+            for r, amount in enumerate(_amounts(assignment)):
+                amounts[r] += sign * amount
 
 
 def _amounts(assignment: Assignment) -> tuple[int, int, int]:

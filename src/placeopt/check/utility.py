@@ -22,7 +22,7 @@ def check_utility(case: Case) -> None:
         least = held.job.utility_min_thousandths
         if least is None or (held.job.id in case.running and held.job.id not in moved) or not _exists(case, held):
             continue
-        distances = distances or Distances(case.instance)
+        distances = distances or Distances(case.directory)
         if not _reaches(case, distances, held, least):
             case.add(
                 "minimal_utility",

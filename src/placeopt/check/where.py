@@ -12,7 +12,7 @@ def check_where(case: Case) -> None:
     the drained flag say where work may start. A moved job starts anew, even on a part of its own GPUs.
     """
     moved = {move.job for move in case.plan.moved}
-    marked = any(node.taints or node.drained for node in case.instance.cluster.nodes)
+    marked = case.directory.marked > 0
     for held in case.held:
         job = held.job
         choosy = bool(job.node_selector) or job.nodes_allowed is not None

@@ -79,9 +79,12 @@ def _round_of(plan: Plan, source: str, path: str | None) -> Instance:
     if path is None:
         raise UsageError(f"{source} is a plan: name its round too, --instance INSTANCE")
     instance = read_instance(path)
-    if plan.instance.digest != instance.digest:
+    stated = plan.instance
+    digest = instance.digest if plan.asked is None else None  # a plan for some jobs names no content
+    if (stated.digest, stated.name, stated.revision) != (digest, instance.name, instance.revision):
         raise BadInput(
-            f"{source}: instance.digest: the plan belongs to {plan.instance.name!r} revision {plan.instance.revision} "
-            f"({plan.instance.digest[:12]}), expected that of {path}, {instance.name!r} ({instance.digest[:12]})"
+            f"{source}: instance.digest: the plan belongs to {stated.name!r} revision {stated.revision} "
+            f"({(stated.digest or 'no digest')[:12]}), expected that of {path}, {instance.name!r} revision "
+            f"{instance.revision} ({instance.digest[:12]})"
         )
     return instance

@@ -128,7 +128,8 @@ def _layout(record: Record, indent: str, *, sparse: bool) -> str:
     lines = []
     for name, field in type(record).model_fields.items():
         value = getattr(record, name)
-        stays = name == "format_version" or field.is_required() or not sparse
+        late = isinstance(record, Plan) and name in Plan.ADDED
+        stays = name == "format_version" or field.is_required() or not (sparse or late)
         if not stays and value == field.get_default(call_default_factory=True):
             continue
         if isinstance(value, tuple) and value and isinstance(value[0], Record):

@@ -39,8 +39,10 @@ class Stranding:
     width 0.3. The node with the least 3 dS + what is left of the GPU used + 0.1 x untouched GPUs / 8. Ours.
     """
 
-    def __init__(self, problem: Problem) -> None:
-        counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
+    def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
+        """Take the workload's mean over the problem's jobs, or over so many of each class, shape (K,)."""
+        if counts is None:
+            counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
         first = problem.class_option_start[:-1]
         has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
         options, weight = problem.options, counts[has]

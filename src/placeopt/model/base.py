@@ -81,6 +81,9 @@ Mib = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Mbps = Annotated[int, Field(ge=0, le=1_000_000_000)]
 """Bandwidth in megabytes (10^6 bytes) per second."""
 
+Revision = Annotated[int, Field(ge=0, le=2**53)]
+"""Number of a state of a cluster: one more with every change."""
+
 Milliseconds = Annotated[int, Field(ge=0, le=10_000_000_000_000)]
 Weight = Annotated[int, Field(ge=0, le=1_000_000)]
 Value = Annotated[int, Field(ge=0, le=1_000_000_000)]

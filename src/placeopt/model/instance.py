@@ -1,12 +1,13 @@
 """The instance: one scheduling round as a file."""
 
 import hashlib
+from collections.abc import Collection, Container
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import MAX_JOBS, Count, FormatVersion, Milliseconds, Name, Record, Thousandths
+from placeopt.model.base import MAX_JOBS, FormatVersion, Milliseconds, Name, Record, Revision, Thousandths
 from placeopt.model.cluster import Cluster
 from placeopt.model.job import Job
 from placeopt.model.placement import Running
@@ -29,12 +30,27 @@ class Slowdown(Record):
     node_thousandths: Thousandths = 0
 
 
+def job_fault(job: Job, nodes: Container[str], queues: Collection[str], levels: Collection[str]) -> str | None:
+    """Tell which reference of a job leads to nothing, as ``field: message``; None if each is there."""
+    if job.queue is not None and queues and job.queue not in queues:
+        return f"queue: no queue {job.queue!r} in policy.queues"
+    for n, name in enumerate(job.nodes_allowed or ()):
+        if name not in nodes:
+            return f"nodes_allowed[{n}]: no node {name!r} in the cluster"
+    for o, option in enumerate(job.options):
+        for s, split in enumerate(option.splits):
+            if split.level not in levels:
+                known = ", ".join(sorted(levels))
+                return f"options[{o}].splits[{s}].level: no level {split.level!r} in the cluster; known: {known}"
+    return None
+
+
 class Instance(Record):
     """A cluster snapshot, the running placements, all jobs (running and waiting), profiles and a default policy."""
 
     format_version: FormatVersion = FORMAT_VERSION
     name: Name = "unnamed"
-    revision: Count = 0
+    revision: Revision = 0
     now_ms: Milliseconds = 0
     note: Annotated[str, Field(max_length=10_000)] = ""
     """Source and licence of the data, or how it was made."""
@@ -54,18 +70,9 @@ class Instance(Record):
             if job.id in jobs:
                 raise ValueError(f"jobs[{i}].id: {job.id!r} stands twice; ids of jobs are unique")
             jobs[job.id] = job
-            if job.queue is not None and queues and job.queue not in queues:
-                raise ValueError(f"jobs[{i}].queue: no queue {job.queue!r} in policy.queues")
-            for n, name in enumerate(job.nodes_allowed or ()):
-                if name not in nodes:
-                    raise ValueError(f"jobs[{i}].nodes_allowed[{n}]: no node {name!r} in the cluster")
-            for o, option in enumerate(job.options):
-                for s, split in enumerate(option.splits):
-                    if split.level not in levels:
-                        raise ValueError(
-                            f"jobs[{i}].options[{o}].splits[{s}].level: no level {split.level!r} in the cluster; "
-                            f"known: {', '.join(sorted(levels))}"
-                        )
+            fault = job_fault(job, nodes, queues, levels)
+            if fault is not None:
+                raise ValueError(f"jobs[{i}].{fault}")
         seen: set[str] = set()
         for i, running in enumerate(self.running):
             owner = jobs.get(running.job)

@@ -1,10 +1,10 @@
 """The plan: what a round decided, what it is worth, how good it is proven to be, and how it was found."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from placeopt.model.base import Count, FormatVersion, Id, Name, Record
+from placeopt.model.base import Count, FormatVersion, Id, Name, Record, Revision
 from placeopt.model.placement import Placement
 from placeopt.model.policy import Policy
 
@@ -18,8 +18,9 @@ class InstanceRef(Record):
     """Which instance the plan belongs to."""
 
     name: Name
-    digest: str
-    revision: Count
+    digest: str | None
+    """Of the instance's content; null in a plan for some jobs of a resident cluster, which names the revision alone."""
+    revision: Revision
 
 
 class PolicyRef(Record):
@@ -100,13 +101,23 @@ class Seconds(Record):
 
 
 class Plan(Record):
-    """The answer of a round. Every job of the instance stands exactly once: in ``placements`` or in ``unplaced``."""
+    """
+    The answer of a round. Every job of the instance stands exactly once: in ``placements`` or in ``unplaced``.
+
+    A plan for some jobs (``asked``) has those jobs only. All others stay as they are, running or waiting; objective and
+    bound are those of the jobs asked for, and costs are not stated.
+    """
+
+    ADDED: ClassVar[frozenset[str]] = frozenset({"asked"})
+    """Fields that came to version 1 later: written only where they say something, so older files keep their bytes."""
 
     format_version: FormatVersion = 1
     instance: InstanceRef
     policy: PolicyRef
     status: PlanStatus
     limit: PlanLimit
+    asked: tuple[Id, ...] | None = None
+    """The waiting jobs that the plan is for; null: all jobs of the instance."""
     levels: Annotated[tuple[Level, ...], Field(min_length=1)]
     gap: float | None
     """|bound - objective| / max(1, |objective|) of the first level that is not proven; 0 when all are."""

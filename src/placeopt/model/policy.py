@@ -54,6 +54,11 @@ class Weights(Record):
             raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
         return self
 
+    @property
+    def any_cost(self) -> bool:
+        """Whether there is a cost level at all."""
+        return any(getattr(self, name) for name in type(self).model_fields)
+
 
 class Interference(Record):
     """Which model of slowdown counts: see ``placeopt.terms.interference``."""

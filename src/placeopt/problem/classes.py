@@ -10,14 +10,14 @@ from placeopt.model import Instance, Job, Node, Policy
 from placeopt.problem.arrays import BoolArray, IntArray
 
 
-def job_classes(instance: Instance, policy: Policy) -> tuple[list[Job], IntArray]:
+def job_classes(jobs: tuple[Job, ...], policy: Policy) -> tuple[list[Job], IntArray]:
     """Return one member of each class, and the class of every job."""
     classes: dict[tuple[object, ...], int] = {}
     members: list[Job] = []
     canonical: dict[object, int] = {}
     by_identity: dict[tuple[int, int], tuple[int, int]] = {}  # jobs from columns share these objects: hash them once
-    out = np.empty(len(instance.jobs), dtype=np.int64)
-    for j, job in enumerate(instance.jobs):
+    out = np.empty(len(jobs), dtype=np.int64)
+    for j, job in enumerate(jobs):
         address = (id(job.options), id(job.communication))
         shape = by_identity.get(address)
         if shape is None:
@@ -26,20 +26,28 @@ def job_classes(instance: Instance, policy: Policy) -> tuple[list[Job], IntArray
                 canonical.setdefault(job.communication, len(canonical)),
             )
             by_identity[address] = shape
-        key = (
-            *shape,
-            job.profile,
-            job.queue if policy.queues else None,
-            job.utility_min_thousandths,
-            tuple(sorted(job.node_selector.items())) if job.node_selector else (),
-            job.nodes_allowed,
-            job.tolerations,
-        )
+        key = (*shape, *_conditions(job, policy))
         k = classes.setdefault(key, len(members))
         if k == len(members):
             members.append(job)
         out[j] = k
     return members, out
+
+
+def class_key(job: Job, policy: Policy) -> tuple[object, ...]:
+    """Return what is equal for two jobs just if they are of one class."""
+    return (job.options, job.communication, *_conditions(job, policy))
+
+
+def _conditions(job: Job, policy: Policy) -> tuple[object, ...]:
+    return (
+        job.profile,
+        job.queue if policy.queues else None,
+        job.utility_min_thousandths,
+        tuple(sorted(job.node_selector.items())) if job.node_selector else (),
+        job.nodes_allowed,
+        job.tolerations,
+    )
 
 
 def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) -> list[dict[str, str]]:
@@ -51,11 +59,27 @@ def effective_labels(instance: Instance, nodes: Sequence[Node] | None = None) ->
 
 
 def node_classes(instance: Instance, members: list[Job]) -> tuple[IntArray, list[int]]:
-    """Return the class of every node, and one node of each class. Only labels that some job asks for count."""
-    asked = {label for job in members for label in job.node_selector}
-    allowed = {job.nodes_allowed: frozenset(job.nodes_allowed) for job in members if job.nodes_allowed is not None}
+    """Return the class of every node, and one node of each class."""
+    return classes_by_view(instance, *views(members))
+
+
+Views = tuple[frozenset[str], tuple[frozenset[str], ...]]
+"""What jobs look at in a node beside machine, taints and drain: labels, and lists of nodes allowed."""
+
+
+def views(members: list[Job]) -> Views:
+    """Return the labels and lists of nodes by which some class of jobs chooses. Others do not tell nodes apart."""
+    asked = frozenset(label for job in members for label in job.node_selector)
+    lists = dict.fromkeys(job.nodes_allowed for job in members if job.nodes_allowed is not None)
+    return asked, tuple(dict.fromkeys(frozenset(names) for names in lists))
+
+
+def classes_by_view(
+    instance: Instance, asked: frozenset[str], allowed: tuple[frozenset[str], ...]
+) -> tuple[IntArray, list[int]]:
+    """Return the class of every node, and one node of each class, in the order of the file."""
     groups: dict[str, list[int]] = {}
-    for i, names in enumerate(allowed.values()):
+    for i, names in enumerate(allowed):
         for name in names:
             groups.setdefault(name, []).append(i)
     classes: dict[tuple[object, ...], int] = {}

@@ -63,7 +63,7 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
     """
     policy = policy or instance.policy
     hardware = compile_hardware(instance, policy)
-    members, job_class = job_classes(instance, policy)
+    members, job_class = job_classes(instance.jobs, policy)
     classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
     counts = np.bincount(job_class, minlength=len(members))
     refuse_huge_values(classes.options, counts, policy, len(instance.running))

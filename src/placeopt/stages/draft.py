@@ -96,17 +96,18 @@ class Recorder:
     def record(self, job: int, placement: Indexed) -> Placement:
         """Return the placement of one job."""
         problem = self.problem
-        if problem.running.get(job) is placement:
-            assignments = self.same[job]
-        elif len(placement.nodes) == 1:
-            assignments = (self._assignment(placement, placement.nodes[0], (0,)),)
-        else:
-            ranks: dict[int, list[int]] = {}
-            for rank, node in enumerate(placement.nodes):
-                ranks.setdefault(node, []).append(rank)
-            assignments = tuple(self._assignment(placement, node, here) for node, here in ranks.items())
+        assignments = self.same[job] if problem.running.get(job) is placement else self.assignments(placement)
         name = problem.options.name[placement.option]
         return trusted(Placement, {"job": problem.job_ids[job], "option": name, "assignments": assignments})
+
+    def assignments(self, placement: Indexed) -> tuple[Assignment, ...]:
+        """Return what a placement holds: one assignment per node, in order of first use."""
+        if len(placement.nodes) == 1:
+            return (self._assignment(placement, placement.nodes[0], (0,)),)
+        ranks: dict[int, list[int]] = {}
+        for rank, node in enumerate(placement.nodes):
+            ranks.setdefault(node, []).append(rank)
+        return tuple(self._assignment(placement, node, here) for node, here in ranks.items())
 
     def _assignment(self, placement: Indexed, node: int, ranks: Sequence[int]) -> Assignment:
         each, milli, cpu, memory = self._shape[placement.option]

@@ -65,7 +65,7 @@ def _reason(
     round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates, deadline: float
 ) -> tuple[UnplacedReason, str]:
     problem = round_.problem
-    too_low = _utility_is_low(beside, job)
+    too_low = utility_is_low(beside, job)
     if too_low is not None:
         return "postponed", too_low
     found = _way(beside, job, deadline)
@@ -81,19 +81,19 @@ def _reason(
         return "not_reached", f"{where}; {stopped}"
     if not len(problem.options_of(job)):
         return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-    queue = _queue_is_full(beside.state, job)
+    queue = queue_is_full(beside.state, job)
     if queue is not None:
         return "policy", queue
     if _way(alone, job, deadline) is not None:
-        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {_need(problem, job)}"
+        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job)}"
     if not problem.changeable:
-        return "conflict", _conflict(alone, job, "the running jobs")
+        return "conflict", conflict_detail(alone, job, "the running jobs")
     if _way(opened, job, deadline) is not None:
         return (
             "outvoted",
-            f"fits only if running jobs make room, which the plan does not ask of them: {_need(problem, job)}",
+            f"fits only if running jobs make room, which the plan does not ask of them: {need_of(problem, job)}",
         )
-    return "conflict", _conflict(opened, job, "the running jobs that must stay")
+    return "conflict", conflict_detail(opened, job, "the running jobs that must stay")
 
 
 def _way(candidates: Candidates, job: int, deadline: float) -> tuple[tuple[int, ...], int] | None:
@@ -107,7 +107,7 @@ def _way(candidates: Candidates, job: int, deadline: float) -> tuple[tuple[int, 
     placement = place(candidates, job)
     if placement is not None:
         return tuple(dict.fromkeys(placement.nodes)), int(problem.options.value[placement.option])
-    if not any(_is_laid_out(problem, option) for option in problem.options_of(job)):
+    if not any(is_laid_out(problem, option) for option in problem.options_of(job)):
         return None
     if time.monotonic() > deadline:
         raise OutOfTime("no time left to count ways to lie")
@@ -116,12 +116,13 @@ def _way(candidates: Candidates, job: int, deadline: float) -> tuple[tuple[int, 
     return None if found is None else (tuple(found.nodes), found.worth)
 
 
-def _is_laid_out(problem: Problem, option: int) -> bool:
+def is_laid_out(problem: Problem, option: int) -> bool:
+    """Tell whether workers have to lie in a certain way over domains or share links: greedy may miss a way then."""
     options = problem.options
     return bool(options.splits[option]) or bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
 
 
-def _queue_is_full(state: State, job: int) -> str | None:
+def queue_is_full(state: State, job: int) -> str | None:
     """Return a sentence if the job's queue forbids each of its options."""
     problem = state.problem
     queue = int(problem.class_queue[problem.job_class[job]])
@@ -133,10 +134,10 @@ def _queue_is_full(state: State, job: int) -> str | None:
         return None
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
-    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {_need(problem, job)}"
+    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {need_of(problem, job)}"
 
 
-def _utility_is_low(beside: Candidates, job: int) -> str | None:
+def utility_is_low(beside: Candidates, job: int) -> str | None:
     """Return a sentence if only minimal utility, its own or that of others, keeps the job out."""
     state, problem = beside.state, beside.problem
     if not applies(problem) or place(beside, job) is not None:
@@ -160,7 +161,7 @@ def _utility_is_low(beside: Candidates, job: int) -> str | None:
     return f"where it would have a utility of {best}/1000, a job that starts would fall below its own minimum"
 
 
-def _need(problem: Problem, job: int) -> str:
+def need_of(problem: Problem, job: int) -> str:
     o = problem.options_of(job)[0]
     options = problem.options
     workers, gpus = int(options.workers[o]), int(options.gpus[o])
@@ -171,7 +172,7 @@ def _need(problem: Problem, job: int) -> str:
     return ("" if workers == 1 else f"{workers} workers of ") + ", ".join(parts)
 
 
-def _conflict(alone: Candidates, job: int, others: str) -> str:
+def conflict_detail(alone: Candidates, job: int, others: str) -> str:
     """Say which demand no node meets by itself, or that it is their combination."""
     problem, options = alone.problem, alone.problem.options
     tried = []
@@ -179,12 +180,12 @@ def _conflict(alone: Candidates, job: int, others: str) -> str:
         nodes = np.flatnonzero(problem.node_ok(o))
         name = f"option {options.name[o]!r}: " if len(problem.options_of(job)) > 1 else ""
         if not len(nodes):
-            tried.append(f"{name}no node offers {_need(problem, job)} even while idle, where the job may run")
+            tried.append(f"{name}no node offers {need_of(problem, job)} even while idle, where the job may run")
             continue
         rooms = alone.rooms(o, nodes)
         total, need = int(rooms.sum()), int(options.bundles[o])
         if total < need:
-            tried.append(f"{name}{total} of {need} places left beside {others} for {_need(problem, job)}")
+            tried.append(f"{name}{total} of {need} places left beside {others} for {need_of(problem, job)}")
         else:
             tried.append(f"{name}there are {total} places for its {need} parts, but no way to lie in them as it asks")
     return "; ".join(tried)

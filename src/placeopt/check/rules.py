@@ -1,0 +1,40 @@
+"""The rules of the referee, in the order in which they complain."""
+
+from collections.abc import Callable
+
+from placeopt.check.account import check_account, check_reference
+from placeopt.check.case import Case
+from placeopt.check.changes import check_changes
+from placeopt.check.form import check_form
+from placeopt.check.gpus import check_gpus
+from placeopt.check.links import check_links
+from placeopt.check.nodes import check_nodes
+from placeopt.check.queues import check_queues
+from placeopt.check.shape import check_shape
+from placeopt.check.utility import check_utility
+from placeopt.check.where import check_where
+
+RULES: tuple[Callable[[Case], None], ...] = (
+    check_reference,
+    check_account,
+    check_form,
+    check_where,
+    check_gpus,
+    check_nodes,
+    check_links,
+    check_shape,
+    check_queues,
+    check_changes,
+    check_utility,
+)
+
+STANDING: tuple[Callable[[Case], None], ...] = (
+    check_form,
+    check_where,
+    check_gpus,
+    check_nodes,
+    check_links,
+    check_shape,
+    check_queues,
+)
+"""Those of them that what runs must keep by itself, without any plan."""

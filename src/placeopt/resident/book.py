@@ -1,0 +1,202 @@
+"""The book of a resident cluster: its records as they are now, what changed at which revision, and the snapshot."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from placeopt.check import Ledger
+from placeopt.check.case import names
+from placeopt.errors import BadInput, StaleSnapshot
+from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
+from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.model.instance import job_fault
+
+NodeChange = Node | Literal["drain", "undrain"] | None
+"""A record to add or to put in the place of the node of that id; a word; or None, which takes the node away."""
+
+TOLD = 5
+"""Changes that the message of ``StaleSnapshot`` tells in words; it has the ids of all."""
+
+REMEMBERED = 10_000
+"""Changes that are kept to tell what made a plan stale; of older ones only their number is told."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one revision changed."""
+
+    revision: int
+    told: str
+    jobs: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+
+class Book:
+    """
+    The records of a cluster, changed one revision at a time. Refuses what an instance would refuse.
+
+    ``name``, ``revision`` and ``digest`` (None: not known without reading everything) are what a plan for some jobs
+    states of its instance.
+    """
+
+    def __init__(self, instance: Instance, policy: Policy) -> None:
+        self._loaded = instance
+        self._snapshot: Instance | None = instance
+        self._cluster: Cluster | None = instance.cluster
+        self._changes: deque[Change] = deque(maxlen=REMEMBERED)
+        self.ledger = Ledger(instance, policy)
+        self.name, self.revision, self.now_ms = instance.name, instance.revision, instance.now_ms
+        self.digest: str | None = None
+        self.queues = {queue.id for queue in instance.policy.queues}, {queue.id for queue in policy.queues}
+        self.levels = {"node"} | {domain.level for domain in instance.cluster.domains}
+
+    @property
+    def jobs(self) -> dict[str, Job]:
+        """All jobs by id, in their order."""
+        return self.ledger.directory.jobs
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        """All nodes by id, in their order."""
+        return self.ledger.directory.nodes
+
+    @property
+    def running(self) -> dict[str, Running]:
+        """What runs, by id of the job."""
+        return self.ledger.directory.running
+
+    def note(self, told: str, jobs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
+        """Go on to the next revision."""
+        self.revision += 1
+        self._changes.append(Change(self.revision, told, tuple(jobs), tuple(nodes)))
+        self._snapshot = None
+
+    def nodes_changed(self) -> None:
+        """The records of nodes are not those of the last snapshot."""
+        self._cluster = None
+
+    def cluster(self) -> Cluster:
+        """Return the cluster as it is; the same object until nodes change."""
+        if self._cluster is None:
+            fields = dict(self._loaded.cluster)
+            self._cluster = Cluster.model_construct(**{**fields, "nodes": tuple(self.nodes.values())})
+        return self._cluster
+
+    def bare(self) -> Instance:
+        """Return the instance without its jobs: what the hardware is compiled from."""
+        update = {"cluster": self.cluster(), "jobs": (), "running": (), "revision": self.revision}
+        return Instance.model_construct(**{**dict(self._loaded), **update})
+
+    def snapshot(self) -> Instance:
+        """Return the instance as it is; the same object until something changes."""
+        if self._snapshot is None:
+            self._snapshot = Instance.model_construct(
+                **{
+                    **dict(self._loaded),
+                    "revision": self.revision,
+                    "now_ms": self.now_ms,
+                    "cluster": self.cluster(),
+                    "jobs": tuple(self.jobs.values()),
+                    "running": tuple(self.running.values()),
+                }
+            )
+        return self._snapshot
+
+    def refuse_stale(self, planned: int) -> None:
+        """
+        Raise unless ``planned`` is the present revision.
+
+        Raises
+        ------
+        StaleSnapshot
+            Naming what changed since.
+        BadInput
+            If there has been no such revision.
+        """
+        if planned == self.revision:
+            return
+        if not self._loaded.revision <= planned < self.revision:
+            raise BadInput(
+                f"plan: instance.revision: {planned}; this cluster was loaded at {self._loaded.revision} and is at "
+                f"{self.revision}, so the plan is of another"
+            )
+        since = [change for change in self._changes if change.revision > planned]
+        forgotten = self.revision - planned - len(since)
+        told = [change.told for change in since[-TOLD:]]
+        earlier = forgotten + len(since) - len(told)
+        if earlier:
+            told.insert(0, f"{earlier} earlier changes")
+        jobs = tuple(dict.fromkeys(job for change in since for job in change.jobs))
+        nodes = tuple(dict.fromkeys(node for change in since for node in change.nodes))
+        raise StaleSnapshot(planned, self.revision, jobs, nodes, ", ".join(told))
+
+    def check_jobs(self, add: tuple[Job, ...], remove: tuple[str, ...], nodes: Mapping[str, NodeChange]) -> None:
+        """Raise ``BadInput`` unless these jobs can come and go, once ``nodes`` have changed."""
+        leaving = set(remove)
+        if len(leaving) < len(remove):
+            raise BadInput("remove_jobs: a job stands twice")
+        for job_id in remove:
+            if job_id not in self.jobs:
+                raise BadInput(f"remove_jobs: no job {job_id!r}")
+            if job_id in self.running:
+                raise BadInput(f"remove_jobs: job {job_id!r} runs; release it")
+        if len(self.jobs) - len(remove) + len(add) > MAX_JOBS:
+            raise BadInput(f"add_jobs: more than {MAX_JOBS} jobs would be left")
+        there = self.nodes
+        if any(change is None or name not in there for name, change in nodes.items()):
+            there = {**there, **{name: change for name, change in nodes.items() if isinstance(change, Node)}}
+            for name in [name for name, change in nodes.items() if change is None]:
+                there.pop(name, None)
+        coming: set[str] = set()
+        for job in add:
+            if not isinstance(job, Job):
+                raise BadInput(f"add_jobs: {type(job).__name__}, expected records of placeopt.model.Job")
+            if job.id in coming or (job.id in self.jobs and job.id not in leaving):
+                raise BadInput(f"add_jobs: job {job.id!r} is there already; remove it first, or choose another id")
+            coming.add(job.id)
+            for queues in self.queues:
+                fault = job_fault(job, there, queues, self.levels)
+                if fault is not None:
+                    raise BadInput(f"add_jobs: job {job.id!r}: {fault}")
+
+    def check_nodes(self, nodes: Mapping[str, NodeChange]) -> dict[str, Node | None]:
+        """Return the records that ``nodes`` mean, or raise ``BadInput`` unless they can come, go and change."""
+        records: dict[str, Node | None] = {}
+        for name, change in nodes.items():
+            if name not in self.nodes and not isinstance(change, Node):
+                raise BadInput(f"nodes: no node {name!r}")
+            if isinstance(change, Node):
+                self._check_node(name, change)
+                records[name] = change
+            elif change is None:
+                if self.ledger.on_node(name):
+                    held = names(list(self.ledger.on_node(name)))
+                    raise BadInput(f"nodes: {name!r} cannot go while {held} run there; release what runs first")
+                records[name] = None
+            elif change in ("drain", "undrain"):
+                records[name] = self.nodes[name].model_copy(update={"drained": change == "drain"})
+            else:
+                raise BadInput(
+                    f"nodes: {name!r}: {change!r}, expected a record of placeopt.model.Node, 'drain', 'undrain' or None"
+                )
+        left = len(self.nodes) + sum((record is not None) - (name in self.nodes) for name, record in records.items())
+        if not left or left > MAX_NODES:
+            raise BadInput(f"nodes: {left} nodes would be left, expected 1 to {MAX_NODES}")
+        return records
+
+    def _check_node(self, name: str, node: Node) -> None:
+        """What a cluster demands of its nodes."""
+        directory = self.ledger.directory
+        if node.id != name:
+            raise BadInput(f"nodes: {name!r} is given a node {node.id!r}; keys are ids")
+        if node.machine not in directory.machines:
+            raise BadInput(f"nodes: {name!r}: no machine type {node.machine!r}; new types come with a new load")
+        if node.domain is not None:
+            if node.domain not in directory.uplinks:
+                raise BadInput(f"nodes: {name!r}: no domain {node.domain!r}; new domains come with a new load")
+            clash = directory.domains_above[node.domain].keys() & node.labels.keys()
+            if clash:
+                raise BadInput(f"nodes: {name!r}: label {min(clash)!r} is set by the node's domain already")

@@ -1,0 +1,78 @@
+"""What is used, carried over to a cluster whose nodes have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from placeopt.problem import IntArray, Placement, Problem, State, hose_loads
+from placeopt.topology.cluster_topology import ClusterTopology
+
+
+class Carry:
+    """
+    Old numbers of nodes and GPUs in new ones: a node keeps its id, a GPU its index in the node.
+
+    ``node`` and ``gpu`` have -1 for what is gone; nothing may be held there.
+    """
+
+    def __init__(self, before: Problem, after: Problem) -> None:
+        self._before, self._after = before, after
+        position = {name: n for n, name in enumerate(after.node_ids)}
+        self.node: IntArray = np.array([position.get(name, -1) for name in before.node_ids], dtype=np.int64)
+        old, new = before.topology, after.topology
+        at = self.node[old.gpu_node]
+        size = np.diff(new.node_gpu_start)
+        there = (at >= 0) & (old.gpu_index < size[at])
+        self.gpu: IntArray = np.where(there, new.node_gpu_start[at] + old.gpu_index, -1)
+        self.shifts = not _is_start(self.node) or not _is_start(self.gpu)
+
+    def placement(self, placement: Placement) -> Placement:
+        """Return a placement in new numbers."""
+        if not self.shifts:
+            return placement
+        nodes = tuple(self.node[list(placement.nodes)].tolist())
+        return replace(placement, nodes=nodes, gpus=tuple(self.gpu[list(placement.gpus)].tolist()))
+
+    def state(self, state: State, placed: Iterable[Placement]) -> State:
+        """Return the state of the new cluster with everything held that is held in ``state``, by ``placed``."""
+        before, after = self._before, self._after
+        out = State(after)
+        mine, kept = np.flatnonzero(self.node >= 0), np.flatnonzero(self.gpu >= 0)
+        nodes, gpus = self.node[mine], self.gpu[kept]
+        out.node_free[nodes] -= (before.node_capacity - state.node_free)[mine]
+        out.gpu_free_milli[gpus] = state.gpu_free_milli[kept]
+        out.gpu_free_memory[gpus] -= (before.gpu_memory_mib - state.gpu_free_memory)[kept]
+        out.gpu_jobs[gpus], out.gpu_utilisation[gpus] = state.gpu_jobs[kept], state.gpu_utilisation[kept]
+        busy = out.gpu_jobs > 0
+        for level, free in zip(after.levels, out.level_free, strict=True):
+            held = level.gpu_to_domain[busy]
+            free -= np.bincount(held[held >= 0], minlength=len(free))
+        out.queue_used[:] = state.queue_used
+        if _same_domains(before.topology, after.topology, self.node):
+            out.machine_load[nodes], out.domain_load[:] = state.machine_load[mine], state.domain_load
+        else:
+            for placement in placed:
+                _load_links(out, self.placement(placement))
+        return out
+
+
+def _is_start(new: IntArray) -> bool:
+    """Tell whether what is still there has the numbers that it had."""
+    there = np.flatnonzero(new >= 0)
+    return bool((new[there] == there).all())
+
+
+def _same_domains(before: ClusterTopology, after: ClusterTopology, node: IntArray) -> bool:
+    mine = np.flatnonzero(node >= 0)
+    return bool((before.node_domain[mine] == after.node_domain[node[mine]]).all())
+
+
+def _load_links(state: State, placement: Placement) -> None:
+    options = state.problem.options
+    if options.network_mbps[placement.option] and len(placement.nodes) > 1:
+        kind = 0 if options.gpus[placement.option] else 1
+        for load, where, amount in hose_loads(state.problem, placement):
+            (state.machine_load if load == "machine" else state.domain_load)[where, kind] += amount

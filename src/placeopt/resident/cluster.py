@@ -1,0 +1,317 @@
+"""The resident cluster: loaded once, changed piece by piece, with records, compiled parts and desk in step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+import numpy as np
+
+from placeopt.check import violations
+from placeopt.check.case import names
+from placeopt.errors import BadInput, PlaceoptError
+from placeopt.methods import Method
+from placeopt.model import Instance, Job, Node, Plan, Policy, Running
+from placeopt.model import Placement as PlacementRecord
+from placeopt.model.plan import InstanceRef, Level, PolicyRef
+from placeopt.problem import Problem, State
+from placeopt.problem.compile import refuse_huge_values
+from placeopt.problem.indexing import running_placement
+from placeopt.resident.book import Book, NodeChange
+from placeopt.resident.carry import Carry
+from placeopt.resident.desk import Desk, FullDesk
+from placeopt.resident.partial import plan_for
+from placeopt.resident.parts import Parts
+
+Ids = bool | Collection[str]
+"""All jobs that a plan starts (true), none of them, or some by id."""
+
+
+class Resident:
+    """
+    A cluster between rounds. Every method either does all it says or raises and changes nothing.
+
+    Three things are kept in step: the book (records, the referee's ledger, the revision), the parts that problems are
+    compiled from, and the desk, which knows what is free.
+    """
+
+    def __init__(self, instance: Instance, policy: Policy) -> None:
+        self.policy = policy
+        self.book = Book(instance, policy)
+        self._issued: Plan | None = None
+        self.last: Plan | None = None
+        """The last plan of a whole round."""
+        self._compile(instance)
+
+    def _compile(self, instance: Instance) -> None:
+        self._parts = Parts(instance, self.policy)
+        table = self._parts.table
+        problem = self._parts.vocabulary(self.book.bare())
+        refuse_huge_values(problem.options, table.count, self.policy, len(instance.running))
+        self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        numbers = {running.job: table.number(running.job) for running in instance.running}
+        self._placed = {
+            running.job: running_placement(running, problem, numbers[running.job], self._node_number)
+            for running in instance.running
+        }
+        whole = self._parts.whole(instance, problem, self._placed)
+        self._desk = Desk(problem, table.count, State(whole))
+
+    @property
+    def snapshot(self) -> Instance:
+        """The cluster as it is now, as an instance."""
+        return self.book.snapshot()
+
+    def problem(self) -> Problem:
+        """Return what ``compile_problem`` makes of the snapshot, from the parts."""
+        return self._parts.whole(self.snapshot, self._desk.problem, self._placed)
+
+    def update(
+        self,
+        add_jobs: Iterable[Job],
+        remove_jobs: Iterable[str],
+        nodes: Mapping[str, NodeChange],
+        now_ms: int | None,
+    ) -> None:
+        """
+        Change nodes, then take waiting jobs away, then add some: one revision, if anything is asked at all.
+
+        Raises
+        ------
+        BadInput
+            If any of it contradicts the records, or what runs could no longer stand.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        add, remove = tuple(add_jobs), tuple(remove_jobs)
+        records = self.book.check_nodes(nodes)
+        self.book.check_jobs(add, remove, nodes)
+        self._refuse_lost_nodes(records, frozenset(remove))
+        if now_ms is not None and now_ms < self.book.now_ms:
+            raise BadInput(f"now_ms: {now_ms}, but it is {self.book.now_ms} already; time goes forward")
+        if not (add or remove or records or now_ms is not None):
+            return
+        before = {name: self.book.nodes[name] for name in records if name in self.book.nodes}
+        order = list(self.book.nodes) if None in records.values() else None
+        hardware, known = self._parts.hardware, len(self._parts.table.members)
+        self._put_nodes(records)
+        try:
+            numbers = self._parts.table.classes_of(add)
+            problem = self._compile_changes(numbers, before, records)
+        except PlaceoptError:
+            self._put_nodes({name: before.get(name) for name in records}, order)
+            self._parts.table.forget_classes(known)
+            self._parts.go_back(hardware)
+            raise
+        for job_id in remove:
+            self._parts.table.remove(job_id)
+            del self.book.jobs[job_id]
+        for job, number in zip(add, numbers, strict=True):
+            self._parts.table.add(job, number)
+            self.book.jobs[job.id] = job
+        self._take_over(problem, same_hardware=self._parts.hardware is hardware)
+        self.book.now_ms = self.book.now_ms if now_ms is None else now_ms
+        told = [
+            *([f"{names([job.id for job in add])} came"] if add else []),
+            *([f"{names(list(remove))} went"] if remove else []),
+            *([_told_of_nodes(list(records))] if records else []),
+        ]
+        self.book.note(" and ".join(told) or "time went on", [*(job.id for job in add), *remove], records)
+        if self._parts.table.mostly_empty:
+            self._compile(self.snapshot)
+
+    def place(self, jobs: Iterable[str], method: Method, versions: dict[str, str]) -> Plan:
+        """
+        Return the plan for some waiting jobs; see ``partial.plan_for``.
+
+        Raises
+        ------
+        BadInput
+            If a job is not there, runs already, or stands twice.
+        """
+        asked: dict[str, int] = {}
+        for job_id in jobs:
+            if job_id in asked:
+                raise BadInput(f"jobs: {job_id!r} stands twice")
+            if job_id in self.book.running:
+                raise BadInput(f"jobs: job {job_id!r} runs already")
+            if job_id not in self.book.jobs:
+                raise BadInput(f"jobs: no job {job_id!r}; add it with update(add_jobs=...)")
+            asked[job_id] = self._parts.table.number(job_id)
+        desk = self._desk
+        if self.policy.postpone.rule == "utility":
+            desk = FullDesk(self.problem())
+            asked = dict(zip(asked, self._parts.table.positions(asked), strict=True))
+        return plan_for(self.book, desk, self.policy, asked, method, versions)
+
+    def issued(self, plan: Plan) -> None:
+        """Note that ``plan`` is a checked one of the whole snapshot."""
+        self._issued = self.last = plan
+
+    def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids) -> None:
+        """
+        Make what a plan says the state of the cluster; one revision, unless the plan changes nothing.
+
+        Raises
+        ------
+        StaleSnapshot
+            If the cluster has changed since the plan was made.
+        BadInput
+            If the plan is of another cluster or policy, or the referee refuses it.
+        """
+        book = self.book
+        if plan.instance.name != book.name:
+            raise BadInput(f"plan: is of {plan.instance.name!r}, this cluster is {book.name!r}")
+        book.refuse_stale(plan.instance.revision)
+        if plan.policy.values.digest != self.policy.digest:
+            raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.policy.name!r}")
+        if plan.asked is not None:
+            broken = book.ledger.violations(book, plan)
+        else:
+            broken = [] if plan is self._issued else violations(self.snapshot, plan)
+        if broken:
+            raise BadInput(f"plan: {broken[0]}")
+        anew = {entry.job for entry in plan.moved}
+        changed = [*(entry.job for entry in plan.moved), *(entry.job for entry in plan.shrunk)]
+        starting = [p for p in plan.placements if p.job not in book.running]
+        keep = {job_id: book.running[job_id] for job_id in changed}
+        stopped = [entry.job for entry in plan.preempted]
+        for job_id in stopped:
+            self._stop(job_id)
+        new = {placement.job: placement for placement in plan.placements if placement.job in keep}
+        for job_id, held in keep.items():
+            flags = (held.movable, held.shrinkable, held.preemptible)
+            self._start(_runs(new[job_id], book.now_ms if job_id in anew else held.started_ms, flags))
+        for placement in starting:
+            allowed = (_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
+            self._start(_runs(placement, book.now_ms, tuple(allowed)))
+        if starting or keep or stopped:
+            begun = [placement.job for placement in starting]
+            told = [
+                f"{names(jobs)} {did}"
+                for jobs, did in ((begun, "started"), (changed, "changed place"), (stopped, "stopped"))
+                if jobs
+            ]
+            book.note(" and ".join(told), [*begun, *changed, *stopped])
+
+    def release(self, job_id: str) -> Job:
+        """
+        Take a running job away, done or failed, and return its record.
+
+        Raises
+        ------
+        BadInput
+            If no such job runs.
+        """
+        if job_id not in self.book.running:
+            raise BadInput(f"release: job {job_id!r} does not run")
+        self._stop(job_id)
+        self._parts.table.remove(job_id)
+        job = self.book.jobs.pop(job_id)
+        self.book.note(f"job {job_id!r} ended", [job_id])
+        return job
+
+    def _start(self, running: Running) -> None:
+        """Let a job hold something, in the place of what it held before."""
+        number = self._parts.table.number(running.job)
+        placement = running_placement(running, self._desk.problem, number, self._node_number)
+        before = self._placed.get(running.job)
+        if before is not None:
+            self._desk.take(number, before, -1)
+        self._desk.take(number, placement)
+        self._placed[running.job] = placement
+        self.book.ledger.start(running)
+
+    def _stop(self, job_id: str) -> None:
+        self.book.ledger.stop(job_id)
+        self._desk.take(self._parts.table.number(job_id), self._placed.pop(job_id), -1)
+
+    def _put_nodes(self, records: Mapping[str, Node | None], order: list[str] | None = None) -> None:
+        """Put nodes into the records, or take them away; ``order`` restores the order of before."""
+        ledger = self.book.ledger
+        for name, node in records.items():
+            if node is not None:
+                ledger.put_node(node)
+            elif name in self.book.nodes:
+                ledger.remove_node(name)
+        if order is not None:
+            ledger.directory.order_nodes(order)
+        if records:
+            self.book.nodes_changed()
+
+    def _compile_changes(
+        self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
+    ) -> Problem:
+        """Return the vocabulary's problem after a change; raise what is wrong with the change."""
+        parts, table = self._parts, self._parts.table
+        bare = self.book.bare()
+        if records:
+            changed = [name for name, node in records.items() if node is not None]
+            broken = self.book.ledger.standing(changed, _empty_plan(bare, self.policy))
+            if broken:
+                raise BadInput(f"nodes: what runs could not stand as it does: {broken[0]}")
+            parts.nodes_changed(bare, before)
+        grown = len(table.members) > self._desk.problem.num_jobs
+        mix_is_old = len(table) + len(numbers) > 2 * max(self._desk.jobs_known, 1)
+        problem = parts.vocabulary(bare) if records or grown or mix_is_old else self._desk.problem
+        counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
+        refuse_huge_values(problem.options, counts, self.policy, len(self.book.running))
+        return problem
+
+    def _take_over(self, problem: Problem, *, same_hardware: bool) -> None:
+        """Let the desk, and what is kept of placements, go on under the new problem of the vocabulary."""
+        if problem is self._desk.problem:
+            return
+        count = self._parts.table.count
+        if same_hardware:
+            self._desk.learn(problem, count)
+            return
+        carry = Carry(self._desk.problem, problem)
+        self._desk.move(problem, count, carry, list(self._placed.values()))
+        self._placed = {job_id: carry.placement(placement) for job_id, placement in self._placed.items()}
+        self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
+
+    def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
+        """No job that stays may name a node that goes."""
+        going = {name for name, node in records.items() if node is None}
+        table = self._parts.table
+        if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):
+            return
+        for job in self.book.jobs.values():
+            lost = going.intersection(job.nodes_allowed or ())
+            if lost and job.id not in leaving:
+                raise BadInput(f"nodes: {min(lost)!r} cannot go: job {job.id!r} names it in nodes_allowed")
+
+
+def _runs(placement: PlacementRecord, started_ms: int, flags: tuple[bool, ...]) -> Running:
+    movable, shrinkable, preemptible = flags
+    return Running.model_construct(
+        job=placement.job,
+        option=placement.option,
+        assignments=placement.assignments,
+        started_ms=started_ms,
+        movable=movable,
+        shrinkable=shrinkable,
+        preemptible=preemptible,
+    )
+
+
+def _among(job_id: str, ids: Ids) -> bool:
+    return ids if isinstance(ids, bool) else job_id in ids
+
+
+def _empty_plan(instance: Instance, policy: Policy) -> Plan:
+    """A plan that places nothing: it carries the policy by which what runs is judged."""
+    return Plan(
+        instance=InstanceRef(name=instance.name, digest=None, revision=instance.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=0, bound=None),),
+        gap=None,
+    )
+
+
+def _told_of_nodes(ids: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in ids[:5])
+    more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+    return f"node{'s' * (len(ids) > 1)} {shown}{more} changed"

@@ -1,0 +1,106 @@
+"""The desk: where single jobs are decided on, against what is free now, with everything known from before."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.heuristics import place
+from placeopt.problem import IntArray, Move, Placement, Problem, State
+from placeopt.resident.alike import AlikeCandidates
+from placeopt.resident.carry import Carry
+from placeopt.stages.draft import Recorder
+
+
+class Desk:
+    """
+    Free capacity under the vocabulary, whose job k stands for every job of class k, and candidates for each score.
+
+    A decision looks only at nodes that changed since the last one for jobs of the class, and then for the smallest
+    score.
+    """
+
+    def __init__(self, problem: Problem, counts: IntArray, state: State) -> None:
+        """``state`` is what is free, of ``problem`` or another on the same hardware; the desk keeps it."""
+        self.problem = problem
+        self.state = state
+        self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
+        self._counts = counts
+        self._candidates: dict[str, AlikeCandidates] = {}
+        self._worth: dict[int, int] = {}
+        self._recorder: Recorder | None = None
+
+    def learn(self, problem: Problem, counts: IntArray) -> None:
+        """Go on with more classes of jobs, or another mix of them, on the same hardware."""
+        self.state.problem = self.problem = problem
+        self.state.placements = [None] * problem.num_jobs
+        self._forget(counts)
+
+    def move(self, problem: Problem, counts: IntArray, carry: Carry, placed: list[Placement]) -> None:
+        """Go on with changed hardware; ``placed`` is all that is held, in old numbers."""
+        self.state = carry.state(self.state, placed)
+        self.problem = problem
+        self._forget(counts)
+
+    def _forget(self, counts: IntArray) -> None:
+        self._counts = counts
+        self._candidates.clear()
+        self._worth.clear()
+        self._recorder = None
+
+    @property
+    def recorder(self) -> Recorder:
+        """What turns placements of the vocabulary into records."""
+        if self._recorder is None:
+            self._recorder = Recorder(self.problem)
+        return self._recorder
+
+    @property
+    def jobs_known(self) -> int:
+        """Number of jobs whose mix the scores go by."""
+        return int(self._counts.sum())
+
+    def take(self, number: int, placement: Placement, sign: int = 1) -> None:
+        """Note that a job of class ``number`` now holds ``placement``, or (``sign`` -1) does so no more."""
+        self._count(number, placement, sign)
+        for candidates in self._candidates.values():
+            for node in dict.fromkeys(placement.nodes):
+                candidates.changed(node)
+
+    def _count(self, number: int, placement: Placement, sign: int) -> None:
+        self.state.take(number, placement, sign)
+
+    def candidates(self, score: str) -> AlikeCandidates:
+        """Return what is known of the nodes under a score."""
+        known = self._candidates.get(score)
+        if known is None:
+            known = self._candidates[score] = AlikeCandidates(self.state, score, self._counts)
+        return known
+
+    def decide(self, number: int, score: str) -> Placement | None:
+        """Return the best placement by ``score`` that every rule allows for a job of class ``number``, or None."""
+        return place(self.candidates(score), number)
+
+    def worth(self, number: int) -> int:
+        """Return the value of a job of class ``number`` in its dearest option that fits on idle nodes: a bound."""
+        known = self._worth.get(number)
+        if known is None:
+            options = self.problem.options
+            mine = np.array(self.problem.options_of(number), dtype=np.int64)
+            possible = mine[options.node_class_ok[mine].any(axis=1)]
+            known = self._worth[number] = int(options.value[possible].max(initial=0))
+        return known
+
+
+class FullDesk(Desk):
+    """
+    A desk for one call, over a whole problem: its numbers are those of jobs.
+
+    For rules that look at who is beside whom, which a count of what is free does not tell.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem, np.bincount(problem.job_class), State(problem))
+        self.state = State(problem)
+
+    def _count(self, number: int, placement: Placement, sign: int) -> None:
+        self.state.apply(Move(number, placement if sign > 0 else None))

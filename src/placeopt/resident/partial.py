@@ -1,0 +1,121 @@
+"""The plan for some jobs: decided one after the other, judged by the ledger, with objective and bound of those jobs."""
+
+from __future__ import annotations
+
+import time
+
+from placeopt.errors import InternalFault
+from placeopt.methods import Method
+from placeopt.model import Placement as PlacementRecord
+from placeopt.model import Plan, Policy
+from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
+from placeopt.problem import Placement
+from placeopt.resident.book import Book
+from placeopt.resident.desk import Desk
+from placeopt.stages.reasons import conflict_detail, is_laid_out, need_of, queue_is_full, utility_is_low
+
+RELAXES = ("everything but that each job fits alone",)
+
+
+def decide_all(desk: Desk, jobs: dict[str, int], score: str) -> dict[str, Placement | None]:
+    """
+    Decide on jobs (id -> class), each beside what runs and those decided on before; the desk is left as it was.
+
+    A class that failed is not tried again: room only shrinks.
+    """
+    found: dict[str, Placement | None] = {}
+    hopeless: set[int] = set()
+    taken: list[tuple[int, Placement]] = []
+    for job_id, number in jobs.items():
+        placement = None if number in hopeless else desk.decide(number, score)
+        found[job_id] = placement
+        if placement is None:
+            hopeless.add(number)
+        elif len(found) < len(jobs):
+            desk.take(number, placement)
+            taken.append((number, placement))
+    for number, placement in taken:
+        desk.take(number, placement, -1)
+    return found
+
+
+def plan_for(
+    book: Book, desk: Desk, policy: Policy, jobs: dict[str, int], method: Method, versions: dict[str, str]
+) -> Plan:
+    """
+    Return the checked plan for waiting jobs (id -> class) by greedy alone.
+
+    Raises
+    ------
+    InternalFault
+        If the referee refuses what was decided.
+    """
+    started = time.monotonic()
+    found = decide_all(desk, jobs, method.score)
+    options = desk.problem.options
+    placements, unplaced = [], []
+    value = milli = bound = 0
+    for job_id, placement in found.items():
+        bound += desk.worth(jobs[job_id])
+        if placement is None:
+            reason, detail = _reason(desk, method.score, jobs[job_id])
+            unplaced.append(Unplaced.model_construct(job=job_id, reason=reason, detail=detail))
+            continue
+        value += int(options.value[placement.option])
+        milli += int(options.total_milli[placement.option])
+        placements.append(
+            PlacementRecord.model_construct(
+                job=job_id, option=options.name[placement.option], assignments=desk.recorder.assignments(placement)
+            )
+        )
+    decided = time.monotonic()
+    closed = value == bound
+    unpriced = policy.weights.any_cost
+    plan = Plan.model_construct(
+        instance=InstanceRef.model_construct(name=book.name, digest=None, revision=book.revision),
+        policy=PolicyRef.model_construct(name=policy.name, digest=policy.digest, values=policy),
+        status="optimal" if closed and not unpriced else "feasible",
+        limit="none",
+        asked=tuple(jobs),
+        levels=(Level.model_construct(name="value", sense="max", objective=value, bound=bound),),
+        gap=(None if unpriced else 0.0) if closed else abs(bound - value) / max(1, abs(value)),
+        bound_relaxes=() if closed else RELAXES,
+        facts={"gpu_milli_placed": milli, "jobs_placed": len(placements), "jobs_waiting": len(unplaced)},
+        placements=tuple(placements),
+        unplaced=tuple(unplaced),
+        stages=(
+            Stage.model_construct(
+                name="decide",
+                outcome="improved" if placements else "kept",
+                detail=f"{method.score}, job by job",
+                objective=value,
+                bound=bound,
+                seconds=decided - started,
+            ),
+        ),
+        versions=versions,
+    )
+    broken = book.ledger.violations(book, plan)
+    if broken:
+        raise InternalFault(f"a decision was refused by the referee: {broken[0]}")
+    now = time.monotonic()
+    seconds = Seconds.model_construct(solve=decided - started, check=now - decided, total=now - started)
+    return plan.model_copy(update={"seconds": seconds})
+
+
+def _reason(desk: Desk, score: str, number: int) -> tuple[UnplacedReason, str]:
+    """Say why a job of class ``number``, which was not placed, waits."""
+    problem, candidates = desk.problem, desk.candidates(score)
+    too_low = utility_is_low(candidates, number)
+    if too_low is not None:
+        return "postponed", too_low
+    if not len(problem.options_of(number)):
+        return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
+    queue = queue_is_full(desk.state, number)
+    if queue is not None:
+        return "policy", queue
+    if desk.decide(number, score) is not None:
+        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number)}"
+    if any(is_laid_out(problem, option) for option in problem.options_of(number)):
+        return "not_reached", "greedy found no way to lie as the job asks; a whole round looks at all ways"
+    return "conflict", conflict_detail(candidates, number, "the running jobs")

@@ -1,0 +1,226 @@
+"""The part of the engine that keeps a cluster: load, update, place, commit, release."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+
+from placeopt.check import violations
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.collection import collection_paused
+from placeopt.methods import method_of
+from placeopt.model import Instance, Job, Plan, Policy
+from placeopt.problem import Problem, State
+from placeopt.resident.book import NodeChange
+from placeopt.resident.cluster import Ids, Resident
+from placeopt.stages.draft import draft_plan
+from placeopt.stages.round import Progress
+from placeopt.workplace import versions
+
+
+class Residence(ABC):
+    """
+    Keeps one cluster between rounds, so that only what changed is compiled again.
+
+    Every change is a revision. A plan names the revision that it is for, and can be committed only while the cluster
+    is still at it.
+    """
+
+    def __init__(self, policy: Policy | None) -> None:
+        self._policy = policy
+        self._resident: Resident | None = None
+
+    @abstractmethod
+    def _round(
+        self,
+        compiled: Callable[[], Problem],
+        *,
+        started: float,
+        method: str,
+        time_limit_s: float,
+        gap: float,
+        threads: int | None,
+        seed: int,
+        deterministic: bool,
+        previous: Plan | None,
+        cancel: threading.Event | None,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> Plan:
+        """Solve a round."""
+
+    @property
+    def snapshot(self) -> Instance:
+        """
+        The cluster as it is now, as an instance: what a fresh ``load`` would see. It is not changed by later calls.
+
+        Raises
+        ------
+        BadInput
+            If nothing is loaded.
+        """
+        return self._loaded().snapshot
+
+    @property
+    def revision(self) -> int:
+        """Number of the present state: that of the loaded instance, and one more with every change."""
+        return self._loaded().book.revision
+
+    def load(self, instance: Instance) -> None:
+        """
+        Keep the cluster of ``instance`` from now on, in the place of any other, with its jobs and what runs.
+
+        Raises
+        ------
+        BadInput
+            If the running placements break a rule, or do not fit their jobs.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        with collection_paused():
+            resident = Resident(instance, self._policy or instance.policy)
+        problem = resident.problem()
+        broken = violations(instance, draft_plan(instance, problem, State(problem).allocation()))
+        if broken:
+            raise BadInput(f"running placements: {broken[0]}; what runs must keep every rule of the policy")
+        self._resident = resident
+
+    def update(
+        self,
+        *,
+        add_jobs: Iterable[Job] = (),
+        remove_jobs: Iterable[str] = (),
+        nodes: Mapping[str, NodeChange] | None = None,
+        now_ms: int | None = None,
+    ) -> None:
+        """
+        Change the cluster: one new revision, or none if nothing is given. All of it happens, or nothing and an error.
+
+        Parameters
+        ----------
+        add_jobs
+            Waiting jobs that come, in their order. Their ids are new, or stand in ``remove_jobs`` too.
+        remove_jobs
+            Ids of waiting jobs that go.
+        nodes
+            By id: a ``Node`` to add, last, or to put in the place of the one there; ``"drain"`` or ``"undrain"``;
+            None to take it away. What runs on a node stays there, and must still be able to. Machine types and domains
+            are those of the loaded instance.
+        now_ms
+            What time it is now; jobs that are committed start then.
+
+        Raises
+        ------
+        BadInput
+            If ids are unknown or taken, a running job is removed (``release`` it), a node goes while jobs run on it or
+            name it, or what runs could no longer stand.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms)
+
+    def place(
+        self,
+        jobs: Iterable[str] | None = None,
+        *,
+        method: str | None = None,
+        time_limit_s: float = 3.0,
+        gap: float = 0.0,
+        threads: int | None = None,
+        seed: int = 0,
+        deterministic: bool = False,
+        warm: bool = True,
+        cancel: threading.Event | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Plan:
+        """
+        Return a checked plan for the present revision. The cluster stays as it is until the plan is committed.
+
+        Parameters
+        ----------
+        jobs
+            None: a whole round over all jobs, as ``solve(engine.snapshot)`` would do it. Ids of waiting jobs: a plan
+            for these alone (``plan.asked``), by greedy, one after the other, in microseconds to milliseconds; all
+            others stay as they are. Such a plan states the value of its jobs and a bound on it, no costs, and null as
+            digest.
+        method
+            As in ``solve``, ``auto`` by default. For some jobs a method of greedy alone: ``stranding`` (the default),
+            ``best-fit`` or ``fcfs``; order and blocking are the caller's.
+        time_limit_s, gap, threads, seed, deterministic, cancel, on_progress
+            As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
+        warm
+            Whether the last whole plan is a hint (``previous`` of ``solve``), as far as its jobs still wait.
+
+        Raises
+        ------
+        BadInput
+            If arguments are wrong, or a job is unknown or runs already.
+        Unsupported
+            If some jobs are to be placed by a method that is not greedy.
+        Interrupted
+            At Ctrl-C in a whole round, with the best plan in it.
+        InternalFault
+            If the referee refuses what was decided; always a bug.
+        """
+        started = time.monotonic()
+        resident = self._loaded()
+        if jobs is not None:
+            chosen = method_of(method or "stranding")
+            if chosen.exact or chosen.strict:
+                raise Unsupported(
+                    f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit' or 'fcfs'"
+                )
+            return resident.place([jobs] if isinstance(jobs, str) else jobs, chosen, versions())
+        plan = self._round(
+            resident.problem,
+            started=started,
+            method=method or "auto",
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            deterministic=deterministic,
+            previous=resident.last if warm else None,
+            cancel=cancel,
+            on_progress=on_progress,
+        )
+        resident.issued(plan)
+        return plan
+
+    def commit(self, plan: Plan, *, movable: Ids = False, shrinkable: Ids = False, preemptible: Ids = False) -> None:
+        """
+        Make what a plan says so: its jobs run, and running ones are where it moved them, shrunk, or wait again.
+
+        Parameters
+        ----------
+        plan
+            Of the present revision, from ``place`` or from anywhere: all but the very plan that the last whole round
+            returned are judged by the referee first.
+        movable, shrinkable, preemptible
+            What may be done later to the jobs that start now: true for all of them, or the ids of some.
+
+        Raises
+        ------
+        StaleSnapshot
+            If the cluster has changed since the plan was made; names the jobs and nodes. Nothing is committed.
+        BadInput
+            If the plan is of another cluster or policy, or breaks a rule.
+        """
+        self._loaded().commit(plan, movable, shrinkable, preemptible)
+
+    def release(self, job: str) -> Job:
+        """
+        Take a running job away, because it is done or has failed, and return its record.
+
+        Raises
+        ------
+        BadInput
+            If no such job runs.
+        """
+        return self._loaded().release(job)
+
+    def _loaded(self) -> Resident:
+        if self._resident is None:
+            raise BadInput("engine: no cluster is loaded; call load(instance) first")
+        return self._resident
