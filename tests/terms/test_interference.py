@@ -2,13 +2,18 @@
 
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from builders import instance, job, machine
+from differential import solve
+from placeopt.formulations import add_counts, decode
+from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Gpu, Part, Policy, Slowdown
 from placeopt.model.policy import Interference as Choice
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
 from placeopt.terms.interference import Interference, slowdowns
+from placeopt.terms.presence import count_meetings
 
 TERM = Interference()
 PARTS = (
@@ -88,3 +93,74 @@ def test_the_curve_costs_nothing_where_no_jobs_meet() -> None:
     problem = compile_problem(instance(1, [job("a", gpu_utilisation_percent=100)], policy=policy))
     assert TERM.worst(problem) == 0
     assert TERM.form(problem) == "exact"
+
+
+def least_cost(problem: Problem) -> tuple[int, Allocation]:
+    """The least interference of a plan that places every job, by HiGHS on ``counts``, and that plan."""
+    builder = ModelBuilder()
+    variables = add_counts(builder, State(problem), [TERM])
+    builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
+    columns, coefficients, constant = TERM.add_to(builder, variables)
+    builder.set_objective(columns, coefficients, "min", constant)
+    solution = solve("highs", builder.build())
+    assert solution.values is not None
+    assert solution.objective is not None
+    allocation = decode(variables, solution.values)
+    assert TERM.score(problem, allocation) == solution.objective
+    return solution.objective, allocation
+
+
+@pytest.mark.parametrize(("model", "least"), [("pairwise", 2 * 50 + 20), ("worst", 50 + 20)])
+def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], least: int) -> None:
+    """
+    One socket of two switches with a GPU each. Calm beside loud: 400 in a socket, 50 on a GPU; loud beside calm 10
+    anywhere. One calm and two loud jobs, three a GPU: apart, the calm one suffers 400 at least; all
+    on one GPU it suffers 2 x 50 (50 at worst), and each loud one 10.
+    """
+    parts = (Part(id="s", level="socket"), *(Part(id=f"w{i}", level="switch", parent="s") for i in (0, 1)))
+    gpus = [Gpu(model="A", memory_mib=1, part=part) for part in ("w0", "w1")]
+    slowdowns = (
+        Slowdown(profile="calm", beside="loud", gpu_thousandths=50, switch_thousandths=300, node_thousandths=500),
+        Slowdown(
+            profile="loud",
+            beside="calm",
+            gpu_thousandths=10,
+            switch_thousandths=10,
+            socket_thousandths=10,
+            node_thousandths=10,
+        ),
+    )
+    slowdowns = (slowdowns[0].model_copy(update={"socket_thousandths": 400}), slowdowns[1])
+    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3, interference=Choice(model=model))
+    jobs = [job("0", profile="calm"), job("1", profile="loud"), job("2", profile="loud")]
+    problem = compile_problem(
+        instance(1, jobs, machines=[machine(gpus=gpus, parts=parts)], policy=policy, slowdowns=slowdowns)
+    )
+    assert TERM.form(problem) == "exact"
+    cost, allocation = least_cost(problem)
+    assert cost == least
+    assert len({placement.gpus for placement in allocation if placement}) == 1
+
+
+@pytest.mark.parametrize(
+    ("levels", "meetings"),
+    [
+        ({"node": 100}, (2 + 4) * 3),  # two nodes, three pairs; who shares a socket is not disturbed: two sockets each
+        ({"gpu": 100}, 8 * 3),  # four GPUs each
+        ({"gpu": 100, "switch": 100, "socket": 100, "node": 100}, 2 * 3),  # only the node matters
+        ({"gpu": 200, "node": 100, "switch": 100, "socket": 100}, (8 + 2) * 3),
+    ],
+)
+def test_meetings_count_only_domains_that_matter(levels: dict[str, int], meetings: int) -> None:
+    """Where the excess is the same one level further out, who shares the closer domain need not be known."""
+    slow = Slowdown(
+        profile="p",
+        beside="p",
+        **{f"{level}_thousandths": e for level, e in levels.items()},  # type: ignore[arg-type]
+    )
+    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3)
+    jobs = [job(f"{i}", profile="p") for i in range(3)]
+    problem = compile_problem(
+        instance(2, jobs, machines=[machine(gpus=GPUS, parts=PARTS)], policy=policy, slowdowns=(slow,))
+    )
+    assert count_meetings(problem) == meetings

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from placeopt.linear import ModelBuilder
@@ -11,6 +13,7 @@ from placeopt.terms import interference_rows as rows
 from placeopt.terms.curves import excess_table
 from placeopt.terms.horus import few_levels, most_percent
 from placeopt.terms.meetings import meetings
+from placeopt.terms.presence import count_meetings, steps
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.variables import Variables
 
@@ -58,9 +61,11 @@ class Interference:
         return int((count[:, None] * highest * count[None, :]).sum() - (count * highest.diagonal()).sum())
 
     def resolution(self, problem: Problem) -> IntArray | None:
-        """GPUs alike: those that share switch and socket; not asked for where only the trivial bound is used."""
-        if self.form(problem) == "bound" or problem.policy.interference.model == "curve":
+        """GPUs alike: those that share switch and socket, where that matters and the exact form is used."""
+        if problem.policy.interference.model == "curve" or self.form(problem) == "bound":
             return None
+        if not steps(problem.slowdown)[1:3].any():
+            return None  # only who shares a GPU or a node counts
         return np.unique(np.stack([problem.gpu_switch, problem.gpu_socket]), axis=1, return_inverse=True)[1]
 
     def tells_apart(self, problem: Problem, option: int) -> bool:
@@ -74,7 +79,7 @@ class Interference:
 
     def form(self, problem: Problem) -> Form:
         """
-        Exact in rounds of moderate size where no excess falls towards a closer domain.
+        Exact in rounds of moderate size.
 
         Elsewhere only the trivial bound: what the running jobs do to each other, since no co-runner speeds a job up.
         """
@@ -83,15 +88,9 @@ class Interference:
         if problem.policy.interference.model == "curve":
             if not few_levels(problem):
                 return "bound"
-            meetings = (problem.num_jobs - len(problem.running) + len(problem.changeable)) * problem.num_gpus
-        else:
-            both = problem.slowdown.max(axis=0)
-            active = (both + both.T) > 0
-            count = _by_profile(problem)
-            meetings = int((count[:, None] * active * count[None, :]).sum()) // 2 * problem.num_nodes
-            if not rows.is_levelled(problem, problem.slowdown):
-                return "bound"
-        return "exact" if meetings <= MAX_MEETINGS else "bound"
+            waiting = problem.num_jobs - len(problem.running) + len(problem.changeable)
+            return "exact" if waiting * problem.num_gpus <= MAX_CURVE_MEETINGS else "bound"
+        return "exact" if _meetings(problem) <= MAX_MEETINGS else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Add who meets whom and how full GPUs get; the trivial bound is a constant."""
@@ -109,8 +108,22 @@ class Interference:
         return columns, coefficients, sum(base.values())
 
 
-MAX_MEETINGS = 40_000
-"""Pairs of jobs x nodes up to which the exact form is used: above, its rows would outgrow the rest of the model."""
+MAX_MEETINGS = 200_000
+"""
+Pairs of jobs x domains in which they can meet, up to which the exact form is used: so many rows take 0.6 s to build.
+"""
+
+MAX_CURVE_MEETINGS = 40_000
+"""Likewise jobs x GPUs, for ``curve``."""
+
+_known: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
+
+
+def _meetings(problem: Problem) -> int:
+    """Count meetings once a problem: every cost is asked for its form many times a round."""
+    if problem not in _known:
+        _known[problem] = count_meetings(problem)
+    return _known[problem]
 
 
 def _by_profile(problem: Problem) -> IntArray:

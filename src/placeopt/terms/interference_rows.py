@@ -4,176 +4,127 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
-from placeopt.problem import IntArray, Problem
+from placeopt.problem import IntArray
+from placeopt.terms.presence import Presence, Together, steps
 from placeopt.terms.protocols import Expression
 from placeopt.terms.rows import Rows
 from placeopt.terms.variables import Variables
 
-Where = tuple[int, int]
-"""A level (0 GPU, 1 switch, 2 socket, 3 node) and the number of a domain of it."""
+Meetings = list[tuple[int, list[int]]]
+"""Level and columns that are all 1 where two jobs meet, one entry a domain."""
 
 
-class Presence:
-    """For every job with a profile: a column, or the constant 1 of a running job: whether it is in a domain."""
+class _Pair(NamedTuple):
+    """Two jobs that can meet: positions in a list of jobs, profiles, meetings."""
 
-    def __init__(self, builder: ModelBuilder, variables: Variables, levels: IntArray) -> None:
-        """Add a column for every waiting unit and every domain of ``levels`` that it can reach, and the rows."""
-        problem = variables.problem
-        self._v = variables
-        self._levels = [int(level) for level in levels]
-        self._domain_of_gpu = (
-            np.arange(problem.num_gpus),
-            problem.gpu_switch,
-            problem.gpu_socket,
-            problem.gpu_node,
-        )
-        self._columns: dict[int, dict[Where, int]] = {
-            unit: {}
-            for unit, jobs in enumerate(variables.unit_jobs)
-            if problem.class_profile[problem.job_class[jobs[0]]] >= 0
-        }
-        self._running: dict[int, set[Where]] = {
-            job: {where for gpu in placement.gpus for where in self._around(gpu)}
-            for job, placement in enumerate(variables.state.placements)
-            if placement is not None and placement.gpus and problem.class_profile[problem.job_class[job]] >= 0
-        }
-        self._add_columns(builder)
-
-    @property
-    def units(self) -> list[int]:
-        """Waiting units (of one job each) with a profile."""
-        return list(self._columns)
-
-    @property
-    def running(self) -> list[int]:
-        """Running jobs with a profile and a GPU."""
-        return list(self._running)
-
-    def profile(self, unit: int) -> int:
-        """Profile of a unit's job."""
-        return self.profile_of_job(self._v.unit_jobs[unit][0])
-
-    def profile_of_job(self, job: int) -> int:
-        """Profile of a job."""
-        return int(self._v.problem.class_profile[self._v.problem.job_class[job]])
-
-    def meetings(self, unit: int, other: int, *, running: bool) -> Iterator[tuple[int, list[int]]]:
-        """Yield (level, columns that are all 1 where the two meet) for every domain that both can be in."""
-        mine = self._columns[unit]
-        if running:
-            for where in self._running[other]:
-                if where in mine:
-                    yield where[0], [mine[where]]
-            return
-        theirs = self._columns[other]
-        for where, column in mine.items():
-            if where in theirs:
-                yield where[0], [column, theirs[where]]
-
-    def _around(self, gpu: int) -> Iterator[Where]:
-        for level in self._levels:
-            domain = int(self._domain_of_gpu[level][gpu])
-            if domain >= 0:
-                yield level, domain
-
-    def _add_columns(self, builder: ModelBuilder) -> None:
-        """A column is 1 where any grant of the unit lies in the domain."""
-        v, options = self._v, self._v.problem.options
-        rows = Rows()
-        most: list[int] = []
-        entries: list[tuple[int, int]] = []  # (column counted from the first, grant)
-        number: dict[tuple[int, Where], int] = {}
-        for q, unit in enumerate(v.start_unit[v.grant_start].tolist()):
-            if unit not in self._columns:
-                continue
-            gpus, option = v.cell_gpus[v.grant_cell[q]], v.grant_option[q]
-            for where in self._around(gpus[0]):
-                if where[0] == 0 and len(gpus) > 1:
-                    continue  # GPUs of such a cell go whole: nobody meets on one
-                c = number.setdefault((unit, where), len(most))
-                if c == len(most):
-                    most.append(0)
-                most[c] = max(most[c], int(options.workers[option] * options.gpus[option]))
-                entries.append((c, q))
-        columns = builder.add_variables(0, 1, count=len(most))
-        for (unit, where), c in number.items():
-            self._columns[unit][where] = int(columns[c])
-        by_column: list[list[int]] = [[] for _ in most]
-        for c, q in entries:
-            by_column[c].append(int(v.grant[q]))
-        column_of_entry, held = (np.array([e[i] for e in entries], dtype=np.int64) for i in (0, 1))
-        builder.define(columns, lambda values: np.bincount(column_of_entry, values[v.grant[held]], len(most)) > 0)
-        for c, grants in enumerate(by_column):
-            rows.add([*grants, int(columns[c])], [*[1] * len(grants), -most[c]], NO_LOWER, 0)
-        rows.add_to(builder)
+    one: int
+    other: int
+    p: int
+    q: int
+    meetings: Meetings
 
 
 def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) -> Expression:
     """
     Sum over pairs of e(j, k) + e(k, j) at the closest domain that they share.
 
-    Excesses do not fall towards closer domains (the caller has seen to that), so the pair's cost is the largest over
-    all domains that they share: one column a pair, one row a domain.
+    Where no excess falls towards a closer domain, a pair's cost is the largest over all domains that they share: one
+    column a pair, one row a domain. Elsewhere it is the sum of the steps from level to level, of those at which they
+    meet.
     """
-    presence = Presence(builder, variables, _levels(slowdown))
     both = slowdown + slowdown.transpose(0, 2, 1)
-    pairs: list[tuple[IntArray, list[tuple[int, list[int]]]]] = []  # (excess by level, meetings)
-    for i, unit in enumerate(presence.units):
-        p = presence.profile(unit)
-        others = [(u, presence.profile(u), False) for u in presence.units[i + 1 :]]
-        others += [(job, presence.profile_of_job(job), True) for job in presence.running]
-        for other, q, running in others:
-            excess = both[:, p, q]
-            met = [m for m in presence.meetings(unit, other, running=running) if excess[m[0]]] if excess.any() else []
-            if met:
-                pairs.append((excess, met))
-    highest = np.array([excess.max() for excess, _ in pairs], dtype=np.int64)
-    columns = builder.add_variables(np.zeros(len(pairs), dtype=np.int64), highest)
-    rows = Rows()
-    for column, (excess, met) in zip(columns.tolist(), pairs, strict=True):
+    presence = _presence(builder, variables, both)
+    together, rows = Together(), Rows()
+    plain: list[tuple[IntArray, Meetings]] = []  # excess by level, meetings
+    stepped: list[tuple[int, int]] = []  # number of a binary, what it costs
+    for pair in _pairs(presence):
+        excess = both[:, pair.p, pair.q]
+        step = steps(excess)
+        met = [m for m in pair.meetings if step[m[0]]]
+        if not met:
+            continue
+        if (step >= 0).all():
+            plain.append((excess, met))
+        else:
+            stepped += _ask(together, met, step)
+    highest = np.array([max(excess[level] for level, _ in met) for excess, met in plain], dtype=np.int64)
+    columns = builder.add_variables(np.zeros(len(plain), dtype=np.int64), highest)
+    for column, (excess, met) in zip(columns.tolist(), plain, strict=True):
         for level, meeting in met:
             _meet_row(rows, column, meeting, int(excess[level]))
     rows.add_to(builder, columns)
+    binaries = together.add_to(builder)[[number for number, _ in stepped]]
+    costs = np.array([cost for _, cost in stepped], dtype=np.int64)
+    ones = np.ones(len(columns), dtype=np.int64)
+    return np.append(columns, binaries), np.append(ones, costs), 0
+
+
+def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base: dict[int, int]) -> Expression:
+    """Sum over jobs of the largest excess by any co-runner; ``base`` has that of running jobs among themselves."""
+    presence = _presence(builder, variables, slowdown)
+    units, running = len(presence.units), presence.running
+    least = np.array([0] * units + [base.get(job, 0) for job in running], dtype=np.int64)
+    columns = builder.add_variables(least, np.maximum(least, int(slowdown.max(initial=0))))
+    together, rows = Together(), Rows()
+    stepped: list[tuple[int, list[tuple[int, int]]]] = []  # a job's column, (number of a binary, what it costs)
+    for pair in _pairs(presence):
+        both = ((pair.one, slowdown[:, pair.p, pair.q]), (pair.other, slowdown[:, pair.q, pair.p]))
+        for at, excess in both:
+            step = steps(excess)
+            met = [m for m in pair.meetings if step[m[0]]]
+            if (step >= 0).all():
+                for level, meeting in met:
+                    _meet_row(rows, int(columns[at]), meeting, int(excess[level]))
+            elif met:
+                asked = _ask(together, met, step)
+                stepped.append((int(columns[at]), asked))
+    binaries = together.add_to(builder)
+    for column, asked in stepped:
+        rows.add([column, *(int(binaries[n]) for n, _ in asked)], [1, *(-cost for _, cost in asked)], 0, NO_UPPER)
+    rows.add_to(builder, columns, least)
     return columns, np.ones(len(columns), dtype=np.int64), 0
 
 
-def _levels(slowdown: IntArray) -> IntArray:
-    """Levels at which any excess is stated."""
-    return np.flatnonzero(slowdown.any(axis=(1, 2)))
+def _presence(builder: ModelBuilder, variables: Variables, slowdown: IntArray) -> Presence:
+    """Add who is in which domain, of the levels at which any excess changes."""
+    step = steps(slowdown)
+    levels = np.flatnonzero(step.any(axis=(1, 2))).tolist()
+    return Presence(builder, variables, levels, exactly=bool((step < 0).any()))
+
+
+def _pairs(presence: Presence) -> Iterator[_Pair]:
+    """Yield all pairs of a unit and a later one, or a running job; these are counted after the units."""
+    units, running = presence.units, presence.running
+    of_unit = [presence.profile(unit) for unit in units]
+    of_running = [presence.profile_of_job(job) for job in running]
+    for i, unit in enumerate(units):
+        for j in range(i + 1, len(units)):
+            met = list(presence.meetings(unit, units[j], running=False))
+            yield _Pair(i, j, of_unit[i], of_unit[j], met)
+        for j, job in enumerate(running):
+            met = list(presence.meetings(unit, job, running=True))
+            yield _Pair(i, len(units) + j, of_unit[i], of_running[j], met)
+
+
+def _ask(together: Together, met: Meetings, step: IntArray) -> list[tuple[int, int]]:
+    """Ask whether two jobs meet at each level that they can meet at, and return the numbers with the steps."""
+    by_level: dict[int, list[list[int]]] = {}
+    for level, meeting in met:
+        by_level.setdefault(level, []).append(meeting)
+    return [
+        (together.ask(domains, low=bool(step[level] > 0), high=bool(step[level] < 0)), int(step[level]))
+        for level, domains in by_level.items()
+    ]
 
 
 def _meet_row(rows: Rows, column: int, meeting: list[int], excess: int) -> None:
     """Add column >= excess x (sum of meeting - (number of them - 1))."""
     rows.add([*meeting, column], [*[-excess] * len(meeting), 1], -excess * (len(meeting) - 1), NO_UPPER)
-
-
-def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base: dict[int, int]) -> Expression:
-    """Sum over jobs of the largest excess by any co-runner; ``base`` has that of running jobs among themselves."""
-    presence = Presence(builder, variables, _levels(slowdown))
-    high = int(slowdown.max(initial=0))
-    added = builder.add_variables(0, high, count=len(presence.units))
-    of_unit = dict(zip(presence.units, added.tolist(), strict=True))
-    least = np.array([base.get(job, 0) for job in presence.running], dtype=np.int64)
-    added = builder.add_variables(least, np.maximum(least, high))
-    of_running = dict(zip(presence.running, added.tolist(), strict=True))
-    rows = Rows()
-    for i, unit in enumerate(presence.units):
-        p = presence.profile(unit)
-        others = [(u, presence.profile(u), of_unit[u], False) for u in presence.units[i + 1 :]]
-        others += [(job, presence.profile_of_job(job), of_running[job], True) for job in presence.running]
-        for other, q, column, running in others:
-            for level, meeting in presence.meetings(unit, other, running=running):
-                if slowdown[level, p, q]:
-                    _meet_row(rows, of_unit[unit], meeting, int(slowdown[level, p, q]))
-                if slowdown[level, q, p]:
-                    _meet_row(rows, column, meeting, int(slowdown[level, q, p]))
-    columns = np.array([*of_unit.values(), *of_running.values()], dtype=np.int64)
-    rows.add_to(builder, columns, np.concatenate([np.zeros(len(of_unit), dtype=np.int64), least]))
-    return columns, np.ones(len(columns), dtype=np.int64), 0
 
 
 def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: dict[int, int]) -> Expression:
@@ -235,10 +186,3 @@ def _curve_row(
     """Add column >= first + steps . digits - high x (number of ``both`` that are 0)."""
     coefficients = [1, *(-steps).tolist(), *[-high] * len(both)]
     rows.add([column, *digits.tolist(), *both], coefficients, first - high * len(both), NO_UPPER)
-
-
-def is_levelled(problem: Problem, slowdown: IntArray) -> bool:
-    """Tell whether no excess falls towards a closer domain, for the profiles that jobs have."""
-    profiles = np.unique(problem.class_profile[problem.class_profile >= 0])
-    here = slowdown[:, profiles][:, :, profiles]
-    return bool((here[:-1] >= here[1:]).all())
