@@ -6,34 +6,55 @@ from collections.abc import Callable
 
 import numpy as np
 
+from placeopt.heuristics.memory import Memory, NodeViews
+from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import IntArray, Problem, State
 
 FloatArray = np.ndarray
 
 
+Score = Callable[["Candidates", int, IntArray], FloatArray]
+"""
+Ranks nodes for a bundle of an option, the lower the better; on all of them it fits. With an attribute
+``sees_state_only`` that is true, it promises to score nodes alike that differ in nothing but their number.
+"""
+
+
 class Candidates:
     """
-    Scores of nodes per option, kept up to date as nodes change.
+    Scores of nodes per shape of option, kept up to date as nodes change.
 
-    A journal lists the nodes that changed; when an option is asked for again, only nodes changed since are scored
-    anew. So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's.
+    A journal lists the nodes that changed; when a shape is asked for again, only nodes changed since are scored anew.
+    So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
+    that it ``sees_state_only``, nodes in a state that was scored before are looked up instead.
     """
 
-    def __init__(self, state: State, score: Callable[[Candidates, int, IntArray], FloatArray]) -> None:
+    remembers = True
+    """Whether answers are kept here; a subclass may do that by itself."""
+
+    def __init__(self, state: State, score: Score) -> None:
         self.state = state
         self.problem: Problem = state.problem
         self._score = score
+        self._shape = option_shapes(self.problem)
         self._journal: list[int] = []
-        self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per option: journal read, scores, rooms
+        self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
+        self._views = NodeViews(state)
+        self._scores_seen: Memory[tuple[float, int]] | None = Memory() if self._may_remember(score) else None
+        self._gpus_seen: Memory[tuple[int, ...]] = Memory()
         start = self.problem.node_gpu_start
         width = int(np.diff(start).max(initial=0))
         slots = start[:-1, None] + np.arange(width)[None, :]
         self.slot_exists: FloatArray = slots < start[1:, None]  # (N, width)
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
 
+    def _may_remember(self, score: Score) -> bool:
+        return self.remembers and bool(getattr(score, "sees_state_only", False))
+
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
         self._journal.append(node)
+        self._views.forget(node)
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
@@ -44,21 +65,43 @@ class Candidates:
         return self._up_to_date(option)[1]
 
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
-        known = self._known.get(option)
+        shape = self._shape[option]
+        known = self._known.get(shape)
         if known is None:
             nodes = np.flatnonzero(self.problem.node_ok(option))
             scores = np.full(self.problem.num_nodes, np.inf)
             rooms = np.zeros(self.problem.num_nodes, dtype=np.int64)
+            if len(nodes):
+                scores[nodes], rooms[nodes] = self.judge(option, nodes)
         else:
             seen, scores, rooms = known
             if seen == len(self._journal):
                 return scores, rooms
-            nodes = np.array(list(dict.fromkeys(self._journal[seen:])), dtype=np.int64)
-            nodes = nodes[self.problem.node_ok(option)[nodes]]
-        if len(nodes):
-            scores[nodes], rooms[nodes] = self.judge(option, nodes)
-        self._known[option] = (len(self._journal), scores, rooms)
+            self._judge_again(option, list(dict.fromkeys(self._journal[seen:])), scores, rooms)
+        self._known[shape] = (len(self._journal), scores, rooms)
         return scores, rooms
+
+    def _judge_again(self, option: int, nodes: list[int], scores: FloatArray, rooms: IntArray) -> None:
+        """Write scores and rooms of ``nodes`` anew, as far as the option may run there."""
+        allowed = self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]
+        nodes = [node for node, may in zip(nodes, allowed.tolist(), strict=True) if may]
+        memory = self._scores_seen
+        if memory is not None and memory.helps:
+            shape, unknown = self._shape[option], []
+            for node in nodes:
+                found = memory.recall((shape, self._views.state_of(node)))
+                if found is None:
+                    unknown.append(node)
+                else:
+                    scores[node], rooms[node] = found
+            nodes = unknown
+        if not nodes:
+            return
+        where = np.array(nodes, dtype=np.int64)
+        scores[where], rooms[where] = self.judge(option, where)
+        if memory is not None and memory.helps:
+            for node in nodes:
+                memory.keep((shape, self._views.state_of(node)), (float(scores[node]), int(rooms[node])))
 
     def judge(self, option: int, nodes: IntArray) -> tuple[FloatArray, IntArray]:
         """Return the scores and the rooms of ``nodes``, on all of which a bundle fits while they are idle."""
@@ -104,6 +147,17 @@ class Candidates:
         need = int(options.gpus[option] * options.bundle_workers[option])
         if not need:
             return ()
+        if not held and self.remembers and self._gpus_seen.helps:
+            key = (self._shape[option], self._views.gpus_of(node))
+            start = self.problem.first_gpu[node]
+            found = self._gpus_seen.recall(key)
+            if found is None:
+                found = tuple(gpu - start for gpu in self._choose(option, node, held, need))
+                self._gpus_seen.keep(key, found)
+            return tuple([start + index for index in found])
+        return self._choose(option, node, held, need)
+
+    def _choose(self, option: int, node: int, held: frozenset[int], need: int) -> tuple[int, ...]:
         row = np.array([node])
         gpus = [int(g) for g in self.slot_gpu[node][self.usable(option, row)[0]] if int(g) not in held]
         if len(gpus) <= need:

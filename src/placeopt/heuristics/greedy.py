@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores import Stranding, best_fit, first_fit
 from placeopt.heuristics.spreading import nodes_for_bundles
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.terms.rules import fits
+from placeopt.terms.rules import fits_beyond_room
 
 CLOCK_EVERY = 64
 TRIES = 8
@@ -59,9 +59,7 @@ def greedy(
     -----
     Jobs are independent of each other, so a class that failed once is not tried again: room only shrinks.
     """
-    state = State(problem)
-    if start is not None:
-        state.load(start)
+    state = State(problem, start)
     candidates = Candidates(state, SCORES[score](problem))
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
@@ -85,10 +83,12 @@ def greedy(
 def place(candidates: Candidates, job: int) -> Placement | None:
     """Return the best placement that every rule allows for a job that is nowhere yet, or None if none is found."""
     problem = candidates.problem
-    by_value = sorted(problem.options_of(job), key=lambda o: -int(problem.options.value[o]))
-    for option in by_value:
+    options: Sequence[int] = problem.options_of(job)
+    if len(options) > 1:
+        options = sorted(options, key=lambda o: -int(problem.options.value[o]))
+    for option in options:
         for placement in places(candidates, option):
-            if fits(candidates.state, job, placement):
+            if fits_beyond_room(candidates.state, job, placement):
                 return placement
     return None
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import SCORES, place
+from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import keeps_limits, part_of, shares_of, submission_order
 from placeopt.terms.objective import start_value
@@ -92,7 +93,7 @@ class _Room:
         for job in sorted(self.victims, key=lambda job: (density[job], job)):
             for node in dict.fromkeys(problem.running[job].nodes):
                 self.on_node.setdefault(node, []).append(self.victims[job])
-        self._shape = _shapes(problem)
+        self._shape = option_shapes(problem)
         self._known: dict[int, dict[int, list[int]]] = {}  # node -> shape of option -> loss for one, two, ... bundles
 
     def admit(self, job: int) -> bool:
@@ -250,23 +251,6 @@ class _Room:
                 self.candidates.changed(node)
                 self._known.pop(node, None)
         return undo
-
-
-def _shapes(problem: Problem) -> list[int]:
-    """Number the options so that those which ask the same of a node have the same number, whatever they are worth."""
-    options = problem.options
-    columns = (
-        options.gpus,
-        options.milli,
-        options.gpu_memory_mib,
-        options.bundles,
-        options.workers,
-        options.workers_per_node,
-        *options.demand.T,
-        *options.gpu_type_ok.T,
-    )
-    numbers: dict[tuple[int, ...], int] = {}
-    return [numbers.setdefault(row, len(numbers)) for row in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def _dearest(victim: _Victim) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from placeopt.model.base import MAX_JOBS, FormatVersion, Milliseconds, Name, Record, Revision, Thousandths
+from placeopt.model.canonical import canonical_rows
 from placeopt.model.cluster import Cluster
 from placeopt.model.job import Job
 from placeopt.model.placement import Running
@@ -125,4 +126,12 @@ class Instance(Record):
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form, so of the content and not of the file's spelling."""
-        return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
+        jobs = canonical_rows(self.jobs)
+        if jobs is None:
+            text = self.model_dump_json(exclude_defaults=True)
+        else:
+            text = self.model_copy(update={"jobs": self.jobs[:1]}).model_dump_json(exclude_defaults=True)
+            first = self.jobs[0].model_dump_json(exclude_defaults=True)
+            before, _, after = text.partition(f'"jobs":[{first}]')
+            text = f'{before}"jobs":[{jobs}]{after}'
+        return hashlib.sha256(text.encode()).hexdigest()

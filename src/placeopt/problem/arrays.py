@@ -68,7 +68,18 @@ class Options(Frozen):
         """O, the number of options."""
         return len(self.name)
 
-    @property
+    @cached_property
+    def grants(self) -> list[tuple[int, int, int]]:
+        """Of each option what one GPU is asked for, as plain integers: thousandths, memory, percent of utilisation."""
+        return list(zip(self.milli.tolist(), self.gpu_memory_mib.tolist(), self.utilisation.tolist(), strict=True))
+
+    @cached_property
+    def shapes(self) -> list[tuple[str, int, int, int]]:
+        """Of each option, as plain integers: name, workers, GPUs of one worker, thousandths of each."""
+        columns = (self.workers.tolist(), self.gpus.tolist(), self.milli.tolist())
+        return list(zip(self.name, *columns, strict=True))
+
+    @cached_property
     def bundle_workers(self) -> IntArray:
         """Shape (O,): workers in one bundle."""
         return self.workers // self.bundles
@@ -170,6 +181,12 @@ class Problem(Frozen):
     def node_gpu_start(self) -> IntArray:
         """Shape (N + 1,): the GPUs of node n are node_gpu_start[n] up to [n + 1]."""
         return self.topology.node_gpu_start
+
+    @cached_property
+    def first_gpu(self) -> list[int]:
+        """``node_gpu_start`` as plain integers, for loops over placements."""
+        starts: list[int] = self.node_gpu_start.tolist()
+        return starts
 
     @property
     def jobs_per_gpu(self) -> int | None:

@@ -20,7 +20,7 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
     workers: list[tuple[int, int, list[int], list[int]]] = []  # rank, node, GPUs, shares
     for assignment in running.assignments:
         n = nodes[assignment.node]
-        start, end = int(problem.node_gpu_start[n]), int(problem.node_gpu_start[n + 1])
+        start, end = problem.first_gpu[n], problem.first_gpu[n + 1]
         for worker in assignment.workers:
             for index in worker.gpus:
                 if start + index >= end or str(index) not in assignment.gpus:
@@ -34,14 +34,14 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
     held = tuple(gpu for _, _, gpus, _ in workers for gpu in gpus)
     shares = tuple(share for _, _, _, worker_shares in workers for share in worker_shares)
     for o in problem.options_of(job):
-        options = problem.options
-        if options.name[o] == running.option and options.workers[o] == len(workers):
-            if any(len(gpus) != options.gpus[o] for _, _, gpus, _ in workers):
+        name, count, each, milli = problem.options.shapes[o]
+        if name == running.option and count == len(workers):
+            if any(len(gpus) != each for _, _, gpus, _ in workers):
                 raise BadInput(
-                    f"running job {running.job!r}: option {running.option!r} gives each worker {options.gpus[o]} GPUs, "
+                    f"running job {running.job!r}: option {running.option!r} gives each worker {each} GPUs, "
                     "but a running worker holds another number; make 'running' agree with the option"
                 )
-            same = all(share == options.milli[o] for share in shares)
+            same = all(share == milli for share in shares)
             return Placement(o, tuple(n for _, n, _, _ in workers), held, None if same else shares)
     raise BadInput(
         f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "

@@ -104,21 +104,24 @@ class State:
             self.node_free[node] -= sign * demand
         if placement.gpus:
             self._change_gpus(placement, sign)
-        self._change_queue(job, placement, sign)
+        if len(self.queue_used):
+            self._change_queue(job, placement, sign)
         if options.network_mbps[option] and len(placement.nodes) > 1:
             self._change_links(placement, sign)
 
     def _change_gpus(self, placement: Placement, sign: int) -> None:
-        problem, options, option = self.problem, self.problem.options, placement.option
-        memory, utilisation = int(options.gpu_memory_mib[option]), int(options.utilisation[option])
-        milli = int(options.milli[option])
+        milli, memory, utilisation = self.problem.options.grants[placement.option]
+        turns = 1 if sign > 0 else 0  # jobs on a GPU that just became busy, or free
         for i, gpu in enumerate(placement.gpus):
             self.gpu_free_milli[gpu] -= sign * (placement.shares[i] if placement.shares else milli)
-            self.gpu_free_memory[gpu] -= sign * memory
-            self.gpu_utilisation[gpu] += sign * utilisation
-            self.gpu_jobs[gpu] += sign
-            if self.gpu_jobs[gpu] == (1 if sign > 0 else 0):  # it just became busy, or free
-                for level, free in zip(problem.levels, self.level_free, strict=True):
+            if memory:
+                self.gpu_free_memory[gpu] -= sign * memory
+            if utilisation:
+                self.gpu_utilisation[gpu] += sign * utilisation
+            jobs = self.gpu_jobs[gpu] + sign
+            self.gpu_jobs[gpu] = jobs
+            if jobs == turns:
+                for level, free in zip(self.problem.levels, self.level_free, strict=True):
                     domain = level.gpu_to_domain[gpu]
                     if domain >= 0:
                         free[domain] -= sign

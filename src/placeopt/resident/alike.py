@@ -28,6 +28,8 @@ class AlikeCandidates(Candidates):
     GPUs are looked up by the node's looks (its class, and what is free of it) instead of being worked out.
     """
 
+    remembers = False
+
     def __init__(self, state: State, score: str, counts: IntArray) -> None:
         """``counts``, shape (K,): jobs of each class, for scores that go by the mix of jobs."""
         problem = state.problem

@@ -12,6 +12,7 @@ from placeopt.alone.fit import best_fit
 from placeopt.alone.room import room_of
 from placeopt.errors import OutOfTime
 from placeopt.heuristics import SCORES, Candidates, place, places
+from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Problem, State
 from placeopt.stages.round import Round
@@ -36,8 +37,7 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
     if round_.best is None:
         return {}
     problem = round_.problem
-    final = State(problem)
-    final.load(round_.best.allocation)
+    final = State(problem, round_.best.allocation)
     states = (final, round_.base, round_.open)
     beside, alone, opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
     now = time.monotonic()
@@ -48,7 +48,7 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
         if job in problem.running and placement is None:
             price = problem.policy.changes.preemption_price
             detail = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
-            out[job] = Unplaced.model_construct(job=problem.job_ids[job], reason="outvoted", detail=detail)
+            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": detail})
         elif placement is None:
             k = int(problem.job_class[job])
             if k not in known:
@@ -57,7 +57,7 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
                 except OutOfTime:
                     known[k] = "not_reached", "no place was found, and no time was left to tell whether there is one"
             reason, detail = known[k]
-            out[job] = Unplaced.model_construct(job=problem.job_ids[job], reason=reason, detail=detail)
+            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": reason, "detail": detail})
     return out
 
 

@@ -36,6 +36,16 @@ def fits(state: State, job: int, placement: Placement) -> bool:
     return all(rule.fits(state, job, placement) for rule in RULES)
 
 
+ROOM = (Gang, Where, GpuShare, JobsPerGpu, GpuMemory, NodeCapacity)
+"""Rules that hold wherever masks and free capacity of nodes and GPUs were asked before a placement was written down."""
+_BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
+
+
+def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
+    """Tell the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
+    return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
+
+
 def add_rules(builder: ModelBuilder, variables: Variables) -> None:
     """Add the rows of every rule."""
     for rule in RULES:

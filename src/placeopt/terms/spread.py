@@ -22,6 +22,8 @@ class Spread:
         """Tell whether the workers lie as the option asks."""
         del job
         problem, o = state.problem, placement.option
+        if len(placement.nodes) == 1 and not problem.options.splits[o]:
+            return bool(problem.options.workers_per_node[o] >= 1)
         per_node = Counter(placement.nodes)
         if problem.options.bundles[o] == 1 and len(per_node) > 1:
             return False

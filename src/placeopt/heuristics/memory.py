@@ -1,0 +1,81 @@
+"""What greedy remembers of nodes that looked alike."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
+
+from placeopt.problem import State
+
+T = TypeVar("T")
+View = tuple[Any, ...]
+
+
+class Memory(Generic[T]):
+    """Answers by question. It stops helping where questions do not repeat, so that it costs next to nothing there."""
+
+    TRIAL = 2000
+    """Questions after each of which it is judged: at least a third of all so far must have been answered."""
+
+    MOST = 200_000
+    """Answers kept; when there are more, all are forgotten."""
+
+    def __init__(self) -> None:
+        self.helps = True
+        self._answers: dict[Hashable, T] = {}
+        self._asked = self._answered = 0
+
+    def recall(self, question: Hashable) -> T | None:
+        """Return the answer, None where none is known."""
+        found = self._answers.get(question)
+        self._asked += 1
+        if found is not None:
+            self._answered += 1
+        if self._asked % self.TRIAL == 0 and self._answered * 3 < self._asked:
+            self.helps = False
+            self._answers.clear()
+        return found
+
+    def keep(self, question: Hashable, answer: T) -> None:
+        """Remember an answer."""
+        if self.helps:
+            if len(self._answers) >= self.MOST:
+                self._answers.clear()
+            self._answers[question] = answer
+
+
+class NodeViews:
+    """Nodes as keys: equal for nodes in which nothing that room or scores depend on differs."""
+
+    def __init__(self, state: State) -> None:
+        problem = state.problem
+        self._state = state
+        self._start: list[int] = problem.node_gpu_start.tolist()
+        self._class: list[int] = problem.node_class.tolist()
+        self._arrays = [state.gpu_free_milli]
+        if problem.jobs_per_gpu is not None:
+            self._arrays.append(state.gpu_jobs)
+        if problem.options.gpu_memory_mib.any():
+            self._arrays.append(state.gpu_free_memory)
+        if not problem.shares_bind:
+            self._arrays.append(state.gpu_utilisation)
+        self._states: dict[int, View] = {}
+
+    def forget(self, node: int) -> None:
+        """Note that ``node`` changed."""
+        self._states.pop(node, None)
+
+    def state_of(self, node: int) -> View:
+        """Return class, free resources, and what is left of the GPUs, whichever of them it is."""
+        known = self._states.get(node)
+        if known is None:
+            free = self._state.node_free[node].tolist()
+            known = self._states[node] = (self._class[node], *free, *sorted(self.gpus_of(node)[1:]))
+        return known
+
+    def gpus_of(self, node: int) -> View:
+        """Return class, and what is left of every GPU."""
+        start, end = self._start[node], self._start[node + 1]
+        if len(self._arrays) == 1:
+            return (self._class[node], *self._arrays[0][start:end].tolist())
+        return (self._class[node], *zip(*(array[start:end].tolist() for array in self._arrays), strict=True))

@@ -1,0 +1,28 @@
+"""Options that ask the same of a node, whatever they are worth and whoever asks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.problem import Problem
+
+
+def option_shapes(problem: Problem) -> list[int]:
+    """Number the options: two have the same number if every node has the same room for both, and likes both alike."""
+    options = problem.options
+    numbers: dict[bytes, int] = {}
+    rows = np.column_stack(
+        (
+            options.gpus,
+            options.milli,
+            options.gpu_memory_mib,
+            options.bundles,
+            options.workers,
+            options.workers_per_node,
+            options.demand,
+        )
+    )
+    masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)
+    return [
+        numbers.setdefault(row.tobytes() + mask.tobytes(), len(numbers)) for row, mask in zip(rows, masks, strict=True)
+    ]

@@ -1,0 +1,67 @@
+"""The canonical JSON of records by the hundred thousand, in less time than field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from json.encoder import encode_basestring
+from typing import Any, TypeVar
+
+from placeopt.model.base import Record
+
+R = TypeVar("R", bound=Record)
+FEW = 500
+"""Rows below which pydantic is as quick."""
+SHARED = 4
+"""Rows per distinct object in a column from which writing by columns pays."""
+
+
+def canonical_rows(rows: Sequence[R]) -> str | None:
+    """
+    Return what ``model_dump_json(exclude_defaults=True)`` makes of records of one kind, as the inside of a list.
+
+    Column by column: a value that many rows share is written once. None where the rows share too little for that to
+    pay, or a field has no default to compare with other than the first, its key.
+    """
+    if len(rows) < FEW:
+        return None
+    kind = type(rows[0])
+    fields = list(kind.model_fields.items())
+    columns = []
+    for number, (name, field) in enumerate(fields):
+        values = [row.__dict__[name] for row in rows]
+        if field.is_required():
+            if number:
+                return None
+            columns.append([f'"{name}":{encode_basestring(value)},' for value in values])
+            continue
+        column = _column(kind, name, values, field.get_default(call_default_factory=True))
+        if column is None:
+            return None
+        if column:
+            columns.append(column)
+    return "{" + "},{".join(["".join(parts)[:-1] for parts in zip(*columns, strict=True)]) + "}"
+
+
+def _column(kind: type[Record], name: str, values: list[Any], default: object) -> list[str] | None:
+    """Return ``"name":value,`` of every row, nothing where it is the default; an empty list if it is so everywhere."""
+    ids = list(map(id, values))  # the rows hold the objects, so no number is given to another one meanwhile
+    head, written, texts = f'"{name}":', 0, {}
+    for key, value in dict(zip(ids, values, strict=True)).items():
+        if value == default:
+            texts[key] = ""
+        elif value.__class__ is str:
+            texts[key] = f"{head}{encode_basestring(value)},"
+        elif value.__class__ is int:
+            texts[key] = f"{head}{value},"
+        else:
+            written += 1
+            if written * SHARED > len(values):
+                return None
+            texts[key] = _written(kind, name, value) + ","
+    return [texts[key] for key in ids] if any(texts.values()) else []
+
+
+def _written(kind: type[Record], name: str, value: Any) -> str:
+    """Return ``"name":value`` as pydantic writes it inside a record of that kind."""
+    alone = kind.model_construct(**{name: value}).model_dump_json(exclude_defaults=True, include={name})
+    return alone[1:-1]
