@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -233,8 +234,8 @@ def _outvoted_faults(instance: Instance, after: Instance, may_go: set[str], foun
 def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere: bool) -> Iterator[str]:
     """Compare with all places that the job could have while the others stay."""
     round_ = beside(instance, plan, found.job, whole_plan=True)
-    problem = compile_problem(round_, plan.policy.values)
-    weighted = weighted_costs(compile_problem(instance, plan.policy.values))
+    whole = compile_problem(instance, plan.policy.values)
+    problem, weighted = replace(compile_problem(round_, plan.policy.values), target=whole.target), weighted_costs(whole)
     job = problem.job_ids.index(found.job)
     state = State(problem)
     now = plan.placement_of(found.job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from placeopt.check import violations
 from placeopt.errors import BadInput
@@ -10,6 +10,7 @@ from placeopt.model import Instance, Job, Plan, Running
 from placeopt.model.policy import Changes
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
+from placeopt.problem.target import target_workload
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,10 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
         if job.id in kept
     )
     alone = instance.model_copy(update={"jobs": held, "running": ()})
-    problem = compile_problem(alone, plan.policy.values)
+    policy = plan.policy.values
+    problem = compile_problem(alone, policy)
+    # what is expected of the cluster does not depend on who is asked about
+    problem = replace(problem, target=target_workload(instance, policy, problem.type_model))
     jobs_at = {job.id: j for j, job in enumerate(held)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     running, placed = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -55,7 +56,7 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
                 try:
                     known[k] = _reason(round_, job, beside, alone, opened, deadline)
                 except OutOfTime:
-                    known[k] = "not_reached", "no place was found, and no time was left to tell whether there is one"
+                    known[k] = "not_reached", "no time was left to tell whether there is a place for it"
             reason, detail = known[k]
             out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": reason, "detail": detail})
     return out
@@ -70,10 +71,11 @@ def _reason(
         return "postponed", too_low
     found = _way(beside, job, deadline)
     if found is not None:
-        nodes, worth = found
-        more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
-        where = f"fits on node {problem.node_ids[nodes[0]]!r}{more}"
-        if worth == 0:
+        more = f" and {len(found.nodes) - 1} more" if len(found.nodes) > 1 else ""
+        where = f"fits on node {problem.node_ids[found.nodes[0]]!r}{more}"
+        if found.counted and applies(problem):
+            return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
+        if found.worth == 0:
             return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
         if round_.blocks and job not in round_.not_reached:
             return "policy", f"{where}, but the queue is strict and an earlier job does not fit"
@@ -96,24 +98,37 @@ def _reason(
     return "conflict", conflict_detail(opened, job, "the running jobs that must stay")
 
 
-def _way(candidates: Candidates, job: int, deadline: float) -> tuple[tuple[int, ...], int] | None:
+class _Way(NamedTuple):
+    """Nodes on which the job fits, what it is worth there, and whether ways were counted: minimal utility set aside."""
+
+    nodes: tuple[int, ...]
+    worth: int
+    counted: bool
+
+
+def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
     """
-    Return nodes on which the job fits, and what it is worth there; None: it fits nowhere, which is exact.
+    Return a way for the job to fit; None: there is none, even with minimal utilities set aside, and that is exact.
 
     Greedy is asked first. It finds a place if there is one, except where workers have to lie in a certain way over
-    domains or share links: there ways are counted.
+    domains or share links, or utilities are asked for: there ways are counted.
+
+    Raises
+    ------
+    OutOfTime
+        When the deadline passes.
     """
+    if time.monotonic() > deadline:
+        raise OutOfTime("no time left to look for a place")
     problem = candidates.problem
     placement = place(candidates, job)
     if placement is not None:
-        return tuple(dict.fromkeys(placement.nodes)), int(problem.options.value[placement.option])
-    if not any(is_laid_out(problem, option) for option in problem.options_of(job)):
+        return _Way(tuple(dict.fromkeys(placement.nodes)), int(problem.options.value[placement.option]), counted=False)
+    if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
         return None
-    if time.monotonic() > deadline:
-        raise OutOfTime("no time left to count ways to lie")
     record = problem.instance.jobs[job]
     found = best_fit(room_of(candidates.state, record), asks_of(problem, record), deadline)
-    return None if found is None else (tuple(found.nodes), found.worth)
+    return None if found is None else _Way(tuple(found.nodes), found.worth, counted=True)
 
 
 def is_laid_out(problem: Problem, option: int) -> bool:
