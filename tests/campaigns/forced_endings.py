@@ -56,7 +56,7 @@ FELT = {
 }
 """What stages say of it."""
 SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")
-PATIENCE_S = 1.5
+PATIENCE_S = 1.0
 """Time limit where something else is to end the round."""
 RESOLVE_S = 15.0
 MOST_TRIES = 20
@@ -261,13 +261,17 @@ def judged(
 
 
 def limit_faults(case: Case, plan: Plan, seconds: float, *, broke: bool, cancelled: bool) -> list[str]:
-    """The limit has to have applied; without one and without a proof, a stage has to say why."""
+    """
+    The limit has to have applied; without one and without a proof, a stage has to say why.
+
+    Up to half the time is kept back for the final check, or more: four times what the referee has taken.
+    """
     limit = case.moment if case.ending == "time" else PATIENCE_S
     skipped = any(stage.outcome in ("skipped", "failed") for stage in plan.stages)
     heuristic = not METHODS[case.method].exact
     applied = {
         "none": plan.status == "optimal" or broke or skipped or heuristic or bool(plan.bound_relaxes),
-        "time": seconds > 0.4 * limit,  # up to half the time is kept back for the final check
+        "time": plan.seconds.check is None or seconds > 0.9 * (limit - max(limit / 2, 0.02 + 4 * plan.seconds.check)),
         "work": case.deterministic,
         "size": skipped,
         "memory": case.ending == "memory",

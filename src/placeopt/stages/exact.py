@@ -21,6 +21,9 @@ from placeopt.terms.variables import Variables
 MAX_COLUMNS = 20_000
 """Columns up to which an exact stage starts at all; measured in bench/: above, no solver has helped in 30 s."""
 
+AGAIN_S = 0.5
+"""Time left below which nothing is tried again: a new process takes some 0.3 s to load a solver."""
+
 MAX_PRODUCT = 400_000
 """Waiting jobs x GPUs up to which a formulation is built to be counted."""
 
@@ -62,7 +65,7 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
     task = _Task(builder, model, variables, level)
     failed = _attempt(round_, solve, task, solver, name, started, round_.limits.solver_options)
     proven = round_.value_proven if level == "value" else round_.proven
-    if failed is None or proven or round_.stopped():
+    if failed is None or proven or round_.stopped() or round_.limits.left_s < AGAIN_S:
         round_.cut(failed or "none")
         return
     again = _attempt(round_, solve, task, stand_in(solver), f"{name}-again", time.monotonic(), extra=())
