@@ -29,6 +29,7 @@ from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.bound import run_bound
 from placeopt.stages.exact import run_exact
 from placeopt.stages.heuristic import run_heuristic
+from placeopt.stages.lookahead import run_lookahead
 from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
@@ -202,6 +203,7 @@ class Engine(Residence):
     def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
         order = method.order or round_.problem.policy.order
         with collection_paused():
+            run_lookahead(round_, method.score, order)
             run_heuristic(round_, method.score, order, strict=method.strict)
         round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
         if previous is not None and not method.strict and not round_.stopped():
@@ -242,7 +244,6 @@ class Engine(Residence):
         best = round_.best
         if best is None:
             raise InternalFault("the running jobs alone were refused by the referee after they had been accepted")
-        problem = round_.problem
         levels = [Level(name="value", sense="max", objective=best.value, bound=round_.value_bound)]
         if round_.weighted:
             bound = round_.cost_bound if round_.value_proven else None  # it holds at the proven value only
@@ -268,7 +269,7 @@ class Engine(Residence):
             }
         )
         found = [str(v.message) for v in violations(round_.instance, plan, since=best.draft)] + audit(
-            round_.instance, plan, problem
+            round_.instance, plan, round_.whole
         )
         if found:
             raise InternalFault(f"the final plan was refused: {found[0]}")

@@ -13,9 +13,10 @@ from placeopt.alone.fit import best_fit
 from placeopt.alone.room import room_of
 from placeopt.errors import OutOfTime
 from placeopt.heuristics import SCORES, Candidates, place, places
+from placeopt.heuristics.lookahead import Wait
 from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
-from placeopt.problem import RESOURCES, UNLIMITED, Problem, State
+from placeopt.problem import RESOURCES, UNLIMITED, Move, Placement, Problem, State
 from placeopt.stages.round import Round
 from placeopt.terms.minimal_utility import applies
 from placeopt.terms.queue_share import option_use, queue_ceilings
@@ -50,6 +51,9 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
             price = problem.policy.changes.preemption_price
             detail = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
             out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": detail})
+        elif job in round_.waits:
+            detail = _better_later(problem, round_.waits[job])
+            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "postponed", "detail": detail})
         elif placement is None:
             k = int(problem.job_class[job])
             if k not in known:
@@ -66,6 +70,8 @@ def _reason(
     round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates, deadline: float
 ) -> tuple[UnplacedReason, str]:
     problem = round_.problem
+    if round_.waits and (kept := _is_kept(round_, beside, job)) is not None:
+        return "postponed", kept
     too_low = utility_is_low(beside, job)
     if too_low is not None:
         return "postponed", too_low
@@ -150,6 +156,39 @@ def queue_is_full(state: State, job: int) -> str | None:
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
     return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {need_of(problem, job)}"
+
+
+def _better_later(problem: Problem, wait: Wait) -> str:
+    now, names = problem.instance.now_ms, [problem.node_ids[node] for node in dict.fromkeys(wait.placement.nodes)]
+    where = f"node {names[0]!r}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    start, then = (f"{(ms - now) / 1000:.1f} s" for ms in (wait.start_ms, wait.end_ms))
+    if wait.end_if_now_ms is None:
+        return f"starts in about {start} on {where}, ends in {then}; what it could have now is kept for another job"
+    at_once = f"{(wait.end_if_now_ms - now) / 1000:.1f} s"
+    return f"starts in about {start} on {where}; now it would end in {at_once}, then in {then}"
+
+
+def _is_kept(round_: Round, beside: Candidates, job: int) -> str | None:
+    """Return a sentence if only GPUs that are kept for others would take the job."""
+    if place(beside, job) is not None:
+        return None
+    whole = State(round_.whole)
+    for other, placement in enumerate(beside.state.placements):
+        if placement is not None and other not in round_.whole.running:
+            whole.apply(Move(other, _as_in(round_.whole, other, placement, beside.problem)))
+    found = place(Candidates(whole, SCORES["first_fit"](round_.whole)), job)
+    if found is None:
+        return None
+    node = round_.whole.node_ids[found.nodes[0]]
+    return f"fits on node {node!r}, but would not end before a job starts for which GPUs there are kept"
+
+
+def _as_in(problem: Problem, job: int, placement: Placement, former: Problem) -> Placement:
+    """Return the placement with the option's number in another compilation of the same jobs."""
+    options, o = former.options, placement.option
+    same = (options.name[o], int(options.workers[o]))
+    number = next(p for p in problem.options_of(job) if (problem.options.name[p], problem.options.workers[p]) == same)
+    return replace(placement, option=number)
 
 
 def utility_is_low(beside: Candidates, job: int) -> str | None:

@@ -10,6 +10,7 @@ from typing import Literal
 from placeopt.check import violations
 from placeopt.errors import InternalFault
 from placeopt.formats.collection import collection_paused
+from placeopt.heuristics.lookahead import Wait
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
@@ -98,6 +99,10 @@ class Round:
     cost_bound: int | None = None
     gpu_milli_bound: int = field(init=False)
     relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
+    whole: Problem = field(init=False)
+    """The round as it was given; ``problem`` may be narrower."""
+    waits: dict[int, Wait] = field(default_factory=dict)
+    """Jobs that had better wait, and for what."""
     not_reached: frozenset[int] = frozenset()
     blocks: bool = False
     """Whether the first job that did not fit ended the queue."""
@@ -107,10 +112,18 @@ class Round:
 
     def __post_init__(self) -> None:
         """Start from the running jobs alone."""
+        self.whole = self.problem
         self.base, self.open = State(self.problem), open_state(self.problem)
         self.weighted = weighted_costs(self.problem)
         self.value_bound = trivial_value_bound(self.problem)
         self.gpu_milli_bound = trivial_gpu_milli_bound(self.problem)
+
+    def narrow(self, problem: Problem, waits: dict[int, Wait]) -> None:
+        """Go on with a part of the round, from the running jobs alone; costs stay weighted as in the whole."""
+        self.problem, self.waits, self.best = problem, waits, None
+        self.base, self.open = State(problem), open_state(problem)
+        self.value_bound = min(self.value_bound, trivial_value_bound(problem))
+        self.offer(self.base.allocation())
 
     @property
     def value_proven(self) -> bool:

@@ -1,0 +1,83 @@
+"""
+How long a job would run at a place: the model behind look-ahead.
+
+``run time of the option x (1 + path excess + interference excess)``. The path excess grows with the mean path between
+the job's GPUs, from 0 where they are as close as they can be to the job's or the policy's spread slowdown where they
+are as far apart as in a machine (SC'17: 1.30 for two GPUs packed against spread), and on across the network. The
+interference excess is that of the policy's model, as if the neighbours of now stayed for the whole run. A job without
+traffic has no path excess. An estimate and no more: nothing is proven by it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.model import Option
+from placeopt.problem import Problem, State
+from placeopt.terms.interference import excess_beside
+from placeopt.terms.utility import path_of, talks
+
+
+def run_time_ms(state: State, job: int) -> int | None:
+    """Expected run time of a placed job beside the others of ``state``, rounded up; None if its option states none."""
+    problem, placement = state.problem, state.placements[job]
+    alone = None if placement is None else option_of(problem, job, placement.option).run_time_ms
+    if placement is None or alone is None:
+        return None
+    beside = excess_beside(state, job).values()
+    worst_only = problem.policy.interference.model != "pairwise"
+    company = max(beside, default=0) if worst_only else sum(beside)
+    extra = path_of(problem, placement) - int(problem.best_path[placement.option])
+    apart = 0
+    if extra > 0 and talks(problem, placement.option):
+        n = len(placement.gpus)
+        pairs, span = n * (n - 1) // 2, machine_span(problem)
+        apart = -(-spread_of(problem, job) * extra // (pairs * span))
+    return -(-alone * (1000 + apart + company) // 1000)
+
+
+def longest_run_ms(problem: Problem, job: int, option: int) -> int | None:
+    """Run time on one machine in the worst place, undisturbed; None where the option states none."""
+    alone = option_of(problem, job, option).run_time_ms
+    if alone is None:
+        return None
+    return -(-alone * (1000 + (spread_of(problem, job) if talks(problem, option) else 0)) // 1000)
+
+
+def expected_ends(state: State) -> dict[int, int]:
+    """
+    Return when the running jobs of ``state`` are expected to end, as far as that is known.
+
+    Stated, or start + run time. An estimate that has passed says nothing about when the job will really end.
+    """
+    problem, now = state.problem, state.problem.instance.now_ms
+    number = {job_id: j for j, job_id in enumerate(problem.job_ids)}
+    out: dict[int, int] = {}
+    for record in problem.instance.running:
+        job, end = number[record.job], record.expected_end_ms
+        if end is None:
+            length = run_time_ms(state, job)
+            end = None if length is None else record.started_ms + length
+        if end is not None and end > now:
+            out[job] = end
+    return out
+
+
+def option_of(problem: Problem, job: int, option: int) -> Option:
+    """Return the record of an option of a job."""
+    return next(o for o in problem.instance.jobs[job].options if o.id == problem.options.name[option])
+
+
+def spread_of(problem: Problem, job: int) -> int:
+    """Excess run time of a job with its GPUs as far apart as a machine allows, in thousandths."""
+    own = problem.instance.jobs[job].communication.spread_slowdown_thousandths
+    return problem.policy.postpone.spread_slowdown_thousandths if own is None else own
+
+
+def machine_span(problem: Problem) -> int:
+    """By how much the farthest pair of GPUs of a machine is farther apart than the nearest; at least 1."""
+    distances = [problem.topology.distance[m] for m in np.unique(problem.topology.node_machine)]
+    pairs = [d[np.triu_indices(len(d), 1)] for d in distances]
+    nearest = min((int(d.min()) for d in pairs if len(d)), default=0)
+    farthest = problem.topology.max_machine_distance()
+    return max(1, farthest - nearest or farthest)
