@@ -270,8 +270,8 @@ def _examine_pinned(
         variables = add(builder, open_state(problem), terms)
     except Unsupported:
         return
-    pin(builder, variables, allocation)
     expressions = [term.add_to(builder, variables) for term in terms]
+    pin(builder, variables, allocation)
     builder.set_objective(
         np.concatenate([columns for columns, _, _ in expressions]),
         np.concatenate([coefficients for _, coefficients, _ in expressions]),
@@ -293,8 +293,9 @@ def _examine_pinned(
 
 
 def pin(builder: ModelBuilder, variables: Variables, allocation: Allocation) -> None:
-    """Fix starts, bundles and grants to what ``allocation`` says."""
-    columns = np.concatenate([variables.start, variables.bundle, variables.grant])
+    """Fix starts, bundles, grants and seats to what ``allocation`` says."""
+    seats = [seats.column for seats in variables.seats.values()]
+    columns = np.concatenate([variables.start, variables.bundle, variables.grant, *seats])
     values = encode(variables, allocation, builder)[columns]
     builder.add_rows(np.arange(len(columns)), columns, np.ones(len(columns), dtype=np.int64), values, values)
 

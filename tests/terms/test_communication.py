@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from builders import instance, job, machine, node
+from differential import solve
+from placeopt.formulations import add_counts, decode
+from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part
-from placeopt.problem import Placement, Problem, compile_problem
+from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
 from placeopt.terms.communication import Communication as CommunicationCost
 from placeopt.terms.communication import job_cost
 
@@ -63,7 +66,7 @@ def test_edges_weigh_pairs_of_workers_and_the_weight_holds_inside_one() -> None:
     placement = Placement(0, (0, 0, 1), (0, 1, 2, 3, 4, 5))
     assert job_cost(problem, 0, placement) == 3 * (2 + 2 + 2) + 5 * 4 * 2
     assert TERM.worst(problem) == (3 * 3 + 5 * 4) * 202
-    assert TERM.form(problem) == "bound"
+    assert TERM.form(problem) == "exact"
 
 
 def ring(count: int) -> Machine:
@@ -74,17 +77,95 @@ def ring(count: int) -> Machine:
 def test_gpus_are_alike_where_they_swap_without_changing_a_distance() -> None:
     """Formulations fold alike GPUs: those of a socket on levelled machines, none on rings and cube meshes."""
     levelled = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), gpus=2)
-    assert TERM.resolution(levelled).tolist() == [0, 0, 2, 2] * 2
+    assert TERM.resolution(levelled).tolist() == [0, 0, 1, 1] * 2
     assert TERM.resolution(one_job(ring(4), gpus=2)).tolist() == [0, 1, 2, 3] * 2
     assert TERM.resolution(one_job(ring(4), gpus=1)) is None
     assert TERM.resolution(one_job(ring(4), weight=0, gpus=2)) is None
 
 
-def test_the_form_is_exact_unless_gpus_lie_unequally_far_from_the_network() -> None:
-    """Between nodes only the number of GPUs counts, so each must have the same way out."""
-    assert TERM.form(one_job(ring(4), gpus=2)) == "exact"
+def least_cost(problem: Problem) -> tuple[int, Allocation]:
+    """The least path weight of a plan that places every job, by HiGHS on ``counts``, and that plan."""
+    builder = ModelBuilder()
+    variables = add_counts(builder, State(problem), [TERM])
+    builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
+    columns, coefficients, constant = TERM.add_to(builder, variables)
+    builder.set_objective(columns, coefficients, "min", constant)
+    solution = solve("highs", builder.build())
+    assert solution.values is not None
+    assert solution.objective is not None
+    allocation = decode(variables, solution.values)
+    assert TERM.score(problem, allocation) == solution.objective
+    return solution.objective, allocation
+
+
+def test_heavy_edges_stay_on_a_node_and_the_light_one_crosses() -> None:
+    """
+    Two nodes of two GPUs; ranks in a path 0-2-1-3 with traffic 5, 1, 5. Pairs {0, 2} and {1, 3} share a node: 5 x 2
+    each; the edge between goes 1 + 100 + 100 + 1. In order of rank, 0 and 1 on a node, it would be 11 x 202.
+    """
+    edges = tuple(Edge(ranks=ranks, weight=weight) for ranks, weight in (((0, 2), 5), ((2, 1), 1), ((1, 3), 5)))
+    problem = one_job(machine(gpus=2), edges=edges, workers=4)
+    cost, allocation = least_cost(problem)
+    assert cost == 10 + 10 + 202
+    assert allocation[0] is not None
+    assert allocation[0].nodes[0] == allocation[0].nodes[2] != allocation[0].nodes[1] == allocation[0].nodes[3]
+
+
+def test_who_sits_where_inside_a_machine() -> None:
+    """Two sockets of two GPUs: 0-3 and 1-2 talk, each pair in a socket, 2 apart; across it would be 42."""
+    edges = (Edge(ranks=(0, 3), weight=3), Edge(ranks=(1, 2), weight=3))
+    problem = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), edges=edges, workers=4, weight=7, single_node=True)
+    assert least_cost(problem)[0] == 3 * 2 + 3 * 2
+
+
+def test_workers_of_two_gpus_each_pay_for_their_own_pair_too() -> None:
+    """Two workers of two GPUs in two sockets: each in a socket pays 3 x 2 inside, and 4 pairs between go 42 each."""
+    problem = one_job(
+        machine(gpus=TWO_BY_TWO, parts=SOCKETS),
+        edges=(Edge(ranks=(0, 1), weight=1),),
+        workers=2,
+        gpus=2,
+        weight=3,
+        single_node=True,
+    )
+    assert least_cost(problem)[0] == 2 * 3 * 2 + 4 * 42
+
+
+def test_large_traffic_graphs_are_only_bounded() -> None:
+    """The limit is on edges x pairs of GPUs on a node; the bound is all traffic over the shortest distance."""
+    edges = tuple(Edge(ranks=(a, b), weight=1) for b in range(64) for a in range(b))
+    problem = one_job(machine(gpus=64), edges=edges, workers=64)
+    assert TERM.form(problem) == "bound"
+    assert least_bound(problem) == 64 * 63 // 2 * 2
+
+
+def least_bound(problem: Problem) -> int:
+    """What the linear form says at least of a plan that places every job."""
+    builder = ModelBuilder()
+    variables = add_counts(builder, State(problem), [TERM])
+    builder.add_row(variables.start, np.ones(len(variables.start), dtype=np.int64), problem.num_jobs, NO_UPPER)
+    columns, coefficients, constant = TERM.add_to(builder, variables)
+    builder.set_objective(columns, coefficients, "min", constant)
+    bound = solve("highs", builder.build()).bound
+    assert bound is not None
+    return bound
+
+
+def test_gpus_that_lie_further_from_the_network_cost_more_to_leave_from() -> None:
+    """
+    GPU 0 stands in a socket (1 + 20 up), GPU 1 at the machine (1 up). Two workers on two nodes: both on GPU 1, so
+    1 + 100 + 100 + 1; and the two GPUs of a node are not alike, though they swap without changing a distance.
+    """
     lopsided = machine(gpus=[Gpu(model="A", part="s0"), Gpu(model="A")], parts=SOCKETS)
-    assert TERM.form(one_job(lopsided, gpus=2)) == "bound"
+    problem = one_job(lopsided, workers=2, workers_per_node_max=1)
+    assert TERM.form(problem) == "exact"
+    cost, allocation = least_cost(problem)
+    assert cost == 202
+    assert allocation[0] is not None
+    assert allocation[0].gpus == (1, 3)
+    alike = TERM.resolution(problem)
+    assert alike is not None
+    assert alike[0] != alike[1]
 
 
 def test_the_worst_case_is_the_costliest_option_over_the_longest_path() -> None:

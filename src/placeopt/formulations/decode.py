@@ -38,6 +38,10 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
         if kind in (STAY, SHRINK):
             out[first] = problem.running[first] if kind == STAY else _shrunk(v, values, s, first)
             continue
+        if s in v.seats:
+            placement = _seated(v, values, s, free)
+            out[first] = restarted(problem, first, placement) if kind == MOVE else placement
+            continue
         parts = [part for b in bundles_of[s] for part in _bundles(v, values, b, grants_of[b], free)]
         per_job, unit = int(problem.options.bundles[option]), waiting[v.start_unit[s]]
         if len(parts) != per_job * count or len(unit) < count:
@@ -49,6 +53,26 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
             job, placement = unit.pop(0), Placement(option, nodes, tuple(gpu for _, gpus in mine for gpu in gpus))
             out[job] = restarted(problem, job, placement) if kind == MOVE else placement
     return tuple(out)
+
+
+def _seated(v: Variables, values: IntArray, s: int, free: dict[int, list[int]]) -> Placement:
+    """Give every rank of the unit's one job the GPUs that the columns say."""
+    seats, option = v.seats[s], int(v.start_option[s])
+    need, taken = int(v.problem.options.gpus[option]), []
+    for rank in range(int(v.problem.options.workers[option])):
+        mine: list[int] = []
+        for i in np.flatnonzero((seats.rank == rank) & (values[seats.column] > 0)).tolist():
+            cell, amount = int(v.grant_cell[seats.grant[i]]), int(values[seats.column[i]])
+            if len(v.cell_gpus[cell]) == 1:
+                mine.extend(v.cell_gpus[cell])
+            else:
+                mine.extend(free[cell][:amount])
+                del free[cell][:amount]
+        if len(mine) != need or len(set(v.problem.gpu_node[mine].tolist())) != 1:
+            raise ValueError(f"rank {rank} holds the GPUs {mine}, expected {need} of one node")
+        taken.append(mine)
+    nodes = tuple(int(v.problem.gpu_node[mine[0]]) for mine in taken)
+    return Placement(option, nodes, tuple(gpu for mine in taken for gpu in mine))
 
 
 def _shrunk(v: Variables, values: IntArray, s: int, job: int) -> Placement:

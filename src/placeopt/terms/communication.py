@@ -8,10 +8,11 @@ from functools import cache
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.prices import Prices
 from placeopt.terms.protocols import Expression, Form, Scope
-from placeopt.terms.variables import STAY, Variables
+from placeopt.terms.seats import price_remaining, price_seats
+from placeopt.terms.variables import SHRINK, STAY, Variables
 
 
 class Communication:
@@ -70,12 +71,10 @@ class Communication:
 
     def form(self, problem: Problem) -> Form:
         """
-        Exact where all pairs of a job weigh alike and the GPUs of a machine are equally far from its network; with a
-        traffic graph between workers only the trivial bound 0 is given for that job.
+        Exact; but where jobs state traffic graphs and the pairs of their edges and of GPUs on a node are too many,
+        only what these jobs cost at least wherever they are.
         """
-        uniform = all(not c.edges for c in problem.class_communication)
-        level = all(len(set(root.tolist())) <= 1 for root in problem.topology.root)
-        return "exact" if uniform and level else "bound"
+        return "exact" if _seated(problem) else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """
@@ -85,17 +84,29 @@ class Communication:
         Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
         each pair of GPUs has a column that is 1 where both are held. What a running job costs where it stays is known.
         """
-        prices = Prices()
+        prices, seated = Prices(), _seated(variables.problem)
         for s, option in enumerate(variables.start_option):
             communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
             if variables.start_kind[s] == STAY:
                 job = variables.unit_jobs[variables.start_unit[s]][0]
                 known = job_cost(variables.problem, job, variables.problem.running[job])
                 prices.add(variables.start[s : s + 1], np.array([known], dtype=np.int64))
-            elif self.tells_apart(variables.problem, int(option)) and not communication.edges:
+            elif not self.tells_apart(variables.problem, int(option)):
+                continue
+            elif not communication.edges:
                 price_start(prices, variables, s, communication.weight)
+            elif seated and variables.start_kind[s] == SHRINK:
+                price_remaining(builder, prices, variables, s, communication)
+            elif seated:
+                price_seats(builder, prices, variables, s, communication)
+            else:
+                least = _traffic(variables.problem, int(option)) * _shortest(variables.problem)
+                prices.add(variables.start[s : s + 1], np.array([least], dtype=np.int64))
         return (*prices.add_to(builder), self.score(variables.problem, variables.state.allocation()))
 
+
+MAX_SEAT_PAIRS = 40_000
+"""Edges of the jobs' traffic graphs x pairs of GPUs on a node, over all nodes, up to which the form is exact."""
 
 PAIRS_AT_ONCE = 1 << 20
 
@@ -133,7 +144,9 @@ def alike_by_distance(problem: Problem) -> IntArray:
     out = np.zeros(problem.num_gpus, dtype=np.int64)
     shapes = [_shape(problem, m) for m in range(len(problem.topology.distance))]
     for n, m in enumerate(problem.topology.node_machine):
-        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = shapes[m].leaf
+        root = problem.topology.root[m]
+        alike = np.unique(np.stack([shapes[m].leaf, root]), axis=1, return_inverse=True)[1]
+        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = alike
     return out
 
 
@@ -147,6 +160,22 @@ def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
         if max(a, b) < workers:
             between[a, b] = between[b, a] = edge.weight
     return np.kron(between, np.ones((gpus, gpus), dtype=np.int64))
+
+
+def _seated(problem: Problem) -> bool:
+    """Tell whether traffic graphs are few and small enough to say who of the workers sits where."""
+    pairs = int((np.diff(problem.node_gpu_start) ** 2).sum())
+    edges = np.array([len(c.edges) for c in problem.class_communication], dtype=np.int64)
+    return int(edges[problem.job_class].sum()) * pairs <= MAX_SEAT_PAIRS
+
+
+def _shortest(problem: Problem) -> int:
+    """Return a distance that no two GPUs of the cluster are closer than."""
+    topology = problem.topology
+    inside = [int(d[~np.eye(len(d), dtype=bool)].min(initial=UNLIMITED)) for d in topology.distance]
+    ways = [int(root.min(initial=UNLIMITED)) for root in topology.root]
+    between = [2 * (ways[m] + int(up)) for m, up in zip(topology.node_machine, topology.node_uplink, strict=True)]
+    return min(*inside, *between) if problem.num_gpus > 1 else 0
 
 
 def _traffic(problem: Problem, option: int) -> int:
@@ -225,6 +254,7 @@ def price_start(prices: Prices, v: Variables, s: int, weight: int) -> None:
         else:
             leave = int(topology.root[machine].min()) + int(topology.node_uplink[node])
             price(members, shape.height * pairs + leave * crossing)
+            _price_roots(prices, v, members, node, total, weight)
         index = v.cell_gpu[v.grant_cell[members]] - problem.node_gpu_start[node]
         for gpus, drop in shape.groups:
             group = members[np.isin(index, gpus)]
@@ -238,3 +268,16 @@ def price_start(prices: Prices, v: Variables, s: int, weight: int) -> None:
             domains.setdefault(domain, []).append(members)
     for domain, parts in domains.items():
         price(np.concatenate(parts), int(topology.domain_uplink[domain]) * crossing)
+
+
+def _price_roots(prices: Prices, v: Variables, members: IntArray, node: int, total: int, weight: int) -> None:
+    """State what GPUs cost that lie further from the network than the closest: x GPUs of the job on other nodes."""
+    topology = v.problem.topology
+    root = topology.root[int(topology.node_machine[node])]
+    further = root[v.cell_gpu[v.grant_cell[members]] - v.problem.node_gpu_start[node]] - root.min()
+    room = min(int(v.grant_most[members].sum()), total)
+    for q, extra in zip(members.tolist(), (further * weight).tolist(), strict=True):
+        if extra:
+            most = min(int(v.grant_most[q]), total)
+            prices.add(v.grant[q : q + 1], np.array([extra * total], dtype=np.int64))
+            prices.add_product(v.grant[q : q + 1], most, v.grant[members], room, -extra)

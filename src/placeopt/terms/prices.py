@@ -22,6 +22,7 @@ class Prices:
         self._coefficients: list[IntArray] = []
         self._counts: list[tuple[IntArray, IntArray]] = []
         self._both: list[tuple[IntArray, IntArray, IntArray]] = []
+        self._products: list[tuple[IntArray, int, IntArray, int, int]] = []
 
     def add(self, columns: IntArray, coefficients: IntArray) -> None:
         """Price columns as they are."""
@@ -36,12 +37,18 @@ class Prices:
             self._counts.append((columns, price_of))
 
     def add_both(self, one: IntArray, other: IntArray, price: IntArray) -> None:
-        """Price, each at ``price`` >= 0, the pairs of binary columns that are both 1."""
+        """Price, each at its ``price``, the pairs of binary columns that are both 1."""
         self._both.append((one, other, price))
+
+    def add_product(self, one: int | IntArray, most: int, other: int | IntArray, most_other: int, price: int) -> None:
+        """Price the product of two sums of columns that never exceed ``most`` and ``most_other``."""
+        if price:
+            self._products.append((np.atleast_1d(one), most, np.atleast_1d(other), most_other, price))
 
     def add_to(self, builder: ModelBuilder) -> tuple[IntArray, IntArray]:
         """Add helper columns and rows, and return columns and coefficients of the whole expression."""
         self._add_counts(builder)
+        self._add_products(builder)
         self._add_both(builder)
         nothing = np.zeros(0, dtype=np.int64)
         return np.concatenate([nothing, *self._columns]), np.concatenate([nothing, *self._coefficients])
@@ -51,20 +58,53 @@ class Prices:
         for columns, (_, price_of) in zip(digits, self._counts, strict=True):
             self.add(columns, np.diff(price_of))
 
+    def _add_products(self, builder: ModelBuilder) -> None:
+        """Write sums as binaries, each sum once, and the products as pairs of these."""
+        sums: dict[tuple[bytes, int], int] = {}
+        asked: list[tuple[IntArray, int]] = []
+        factors: list[tuple[int, int, int]] = []
+
+        def number(columns: IntArray, most: int) -> int:
+            at = sums.setdefault((columns.tobytes(), most), len(asked))
+            if at == len(asked):
+                asked.append((columns, most))
+            return at
+
+        for one, most, other, most_other, price in self._products:
+            factors.append((number(one, most), number(other, most_other), price))
+        long = [i for i, (columns, most) in enumerate(asked) if len(columns) > 1 or most > 1]
+        written = dict(zip(long, unary_digits(builder, [asked[i] for i in long]), strict=True))
+        digits = [written.get(i, columns) for i, (columns, _) in enumerate(asked)]
+        for one_, other_, price in factors:
+            a, b = digits[one_], digits[other_]
+            first, second = np.repeat(a, len(b)), np.tile(b, len(a))
+            self.add_both(first, second, np.full(len(first), price, dtype=np.int64))
+
     def _add_both(self, builder: ModelBuilder) -> None:
-        """Columns that are at least 1 where both of a pair are."""
+        """Columns that are at least 1 where both of a pair are, or, where that saves, at most 1 there and else 0."""
         if not self._both:
             return
         one, other, price = (np.concatenate(arrays) for arrays in zip(*self._both, strict=True))
         both = builder.add_variables(0, 1, count=len(price))
-        row, ones = np.arange(len(price)), np.ones(len(price), dtype=np.int64)
+        at = np.flatnonzero(price >= 0)
+        row, ones = np.arange(len(at)), np.ones(len(at), dtype=np.int64)
         builder.add_rows(
             np.concatenate([row, row, row]),
-            np.concatenate([one, other, both]),
+            np.concatenate([one[at], other[at], both[at]]),
             np.concatenate([ones, ones, -ones]),
-            np.full(len(price), NO_LOWER, dtype=np.int64),
+            np.full(len(at), NO_LOWER, dtype=np.int64),
             ones,
         )
+        at = np.flatnonzero(price < 0)
+        row, ones = np.arange(len(at)), np.ones(len(at), dtype=np.int64)
+        for factor in (one, other):
+            builder.add_rows(
+                np.concatenate([row, row]),
+                np.concatenate([both[at], factor[at]]),
+                np.concatenate([ones, -ones]),
+                np.full(len(at), NO_LOWER, dtype=np.int64),
+                np.zeros(len(at), dtype=np.int64),
+            )
         builder.define(both, lambda values: values[one] * values[other])
         self.add(both, price)
 
