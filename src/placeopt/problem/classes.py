@@ -85,14 +85,14 @@ def classes_by_view(
     classes: dict[tuple[object, ...], int] = {}
     firsts: list[int] = []
     out = np.empty(len(instance.cluster.nodes), dtype=np.int64)
-    labels = effective_labels(instance) if asked else [{}] * len(out)
+    labels = effective_labels(instance) if asked else []
     for n, node in enumerate(instance.cluster.nodes):
         key = (
             node.machine,
             node.taints,
             node.drained,
-            tuple(sorted((label, labels[n][label]) for label in asked & labels[n].keys())),
-            tuple(groups.get(node.id, ())),
+            tuple(sorted((label, labels[n][label]) for label in asked & labels[n].keys())) if asked else (),
+            tuple(groups.get(node.id, ())) if groups else (),
         )
         c = classes.setdefault(key, len(firsts))
         if c == len(firsts):
@@ -103,7 +103,7 @@ def classes_by_view(
 
 def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]) -> BoolArray:
     """Shape (K, C): whether selector, list of nodes, taints and drain let the class's jobs onto the node class."""
-    labels = effective_labels(instance)
+    labels = effective_labels(instance, [instance.cluster.nodes[n] for n in class_nodes])
     out = np.ones((len(members), len(class_nodes)), dtype=bool)
     for c, n in enumerate(class_nodes):
         node = instance.cluster.nodes[n]
@@ -112,7 +112,7 @@ def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]
             continue
         for k, job in enumerate(members):
             out[k, c] = (
-                all(labels[n].get(label) == value for label, value in job.node_selector.items())
+                all(labels[c].get(label) == value for label, value in job.node_selector.items())
                 and (job.nodes_allowed is None or node.id in job.nodes_allowed)
                 and all(taint in job.tolerations for taint in node.taints)
             )

@@ -51,7 +51,7 @@ class Carry:
             held = level.gpu_to_domain[busy]
             free -= np.bincount(held[held >= 0], minlength=len(free))
         out.queue_used[:] = state.queue_used
-        if _same_domains(before.topology, after.topology, self.node):
+        if not before.options.network_mbps.any() or _same_domains(before.topology, after.topology, self.node):
             out.machine_load[nodes], out.domain_load[:] = state.machine_load[mine], state.domain_load
         else:
             for placement in placed:

@@ -48,12 +48,11 @@ class Resident:
         problem = self._parts.vocabulary(self.book.bare())
         refuse_huge_values(problem.options, table.count, self.policy, len(instance.running))
         self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
-        numbers = {running.job: table.number(running.job) for running in instance.running}
-        self._placed = {
-            running.job: running_placement(running, problem, numbers[running.job], self._node_number)
-            for running in instance.running
-        }
-        whole = self._parts.whole(instance, problem, self._placed)
+        for running in instance.running:
+            number = table.number(running.job)
+            placement = running_placement(running, problem, number, self._node_number)
+            self._parts.start(running.job, placement)
+        whole = self._parts.whole(instance, problem)
         self._desk = Desk(problem, table.count, State(whole))
 
     @property
@@ -63,7 +62,7 @@ class Resident:
 
     def problem(self) -> Problem:
         """Return what ``compile_problem`` makes of the snapshot, from the parts."""
-        return self._parts.whole(self.snapshot, self._desk.problem, self._placed)
+        return self._parts.whole(self.snapshot, self._desk.problem)
 
     def update(
         self,
@@ -214,16 +213,16 @@ class Resident:
         """Let a job hold something, in the place of what it held before."""
         number = self._parts.table.number(running.job)
         placement = running_placement(running, self._desk.problem, number, self._node_number)
-        before = self._placed.get(running.job)
+        before = self._parts.placed.get(running.job)
         if before is not None:
             self._desk.take(number, before, -1)
         self._desk.take(number, placement)
-        self._placed[running.job] = placement
+        self._parts.start(running.job, placement)
         self.book.ledger.start(running)
 
     def _stop(self, job_id: str) -> None:
         self.book.ledger.stop(job_id)
-        self._desk.take(self._parts.table.number(job_id), self._placed.pop(job_id), -1)
+        self._desk.take(self._parts.table.number(job_id), self._parts.stop(job_id), -1)
 
     def _put_nodes(self, records: Mapping[str, Node | None], order: list[str] | None = None) -> None:
         """Put nodes into the records, or take them away; ``order`` restores the order of before."""
@@ -266,8 +265,10 @@ class Resident:
             self._desk.learn(problem, count)
             return
         carry = Carry(self._desk.problem, problem)
-        self._desk.move(problem, count, carry, list(self._placed.values()))
-        self._placed = {job_id: carry.placement(placement) for job_id, placement in self._placed.items()}
+        placed = self._parts.placed
+        self._desk.move(problem, count, carry, list(placed.values()))
+        if carry.shifts:
+            self._parts.replace({job_id: carry.placement(placement) for job_id, placement in placed.items()})
         self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
 
     def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import place
+from placeopt.heuristics import SCORES, Candidates, Stranding, place
 from placeopt.problem import IntArray, Move, Placement, Problem, State
-from placeopt.resident.alike import AlikeCandidates
 from placeopt.resident.carry import Carry
 from placeopt.stages.draft import Recorder
+
+
+class LastingCandidates(Candidates):
+    """``Candidates`` for as long as a cluster stays: the journal of changed nodes does not grow without end."""
+
+    def __init__(self, state: State, score: str, counts: IntArray) -> None:
+        """``counts``, shape (K,): jobs of each class, for scores that go by the mix of jobs."""
+        problem = state.problem
+        super().__init__(state, Stranding(problem, counts) if score == "stranding" else SCORES[score](problem))
+
+    def changed(self, node: int) -> None:
+        """Note that the free capacity of ``node`` changed."""
+        super().changed(node)
+        if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
+            self._journal.clear()
+            self._known.clear()
 
 
 class Desk:
@@ -25,7 +40,7 @@ class Desk:
         self.state = state
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
         self._counts = counts
-        self._candidates: dict[str, AlikeCandidates] = {}
+        self._candidates: dict[str, LastingCandidates] = {}
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
@@ -69,11 +84,11 @@ class Desk:
     def _count(self, number: int, placement: Placement, sign: int) -> None:
         self.state.take(number, placement, sign)
 
-    def candidates(self, score: str) -> AlikeCandidates:
+    def candidates(self, score: str) -> LastingCandidates:
         """Return what is known of the nodes under a score."""
         known = self._candidates.get(score)
         if known is None:
-            known = self._candidates[score] = AlikeCandidates(self.state, score, self._counts)
+            known = self._candidates[score] = LastingCandidates(self.state, score, self._counts)
         return known
 
     def decide(self, number: int, score: str) -> Placement | None:

@@ -27,6 +27,8 @@ class JobTable:
         self._columns: IntArray = np.empty((3, max(len(jobs), 16)), dtype=np.int64)
         self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
         self._end = len(jobs)
+        self.removals = 0
+        """How many jobs went so far: while it stays the same, so does every job's position."""
         self._columns[NUMBER, : len(jobs)] = job_class
         self._columns[ARRIVAL, : len(jobs)] = [job.arrival_ms for job in jobs]
         self._columns[PRIORITY, : len(jobs)] = [job.priority for job in jobs]
@@ -90,6 +92,7 @@ class JobTable:
     def remove(self, job_id: str) -> None:
         """Take a job away."""
         row = self._row.pop(job_id)
+        self.removals += 1
         self._there[row] = False
         self._count[int(self._columns[NUMBER, row])] -= 1
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from placeopt.errors import InternalFault
 from placeopt.methods import Method
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model import Plan, Policy
+from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
 from placeopt.problem import Placement
 from placeopt.resident.book import Book
 from placeopt.resident.desk import Desk
 from placeopt.stages.reasons import conflict_detail, is_laid_out, need_of, queue_is_full, utility_is_low
 
+NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
 
 
@@ -59,48 +62,59 @@ def plan_for(
         bound += desk.worth(jobs[job_id])
         if placement is None:
             reason, detail = _reason(desk, method.score, jobs[job_id])
-            unplaced.append(Unplaced.model_construct(job=job_id, reason=reason, detail=detail))
+            unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])
         milli += int(options.total_milli[placement.option])
         placements.append(
-            PlacementRecord.model_construct(
-                job=job_id, option=options.name[placement.option], assignments=desk.recorder.assignments(placement)
+            trusted(
+                PlacementRecord,
+                {
+                    "job": job_id,
+                    "option": options.name[placement.option],
+                    "assignments": desk.recorder.assignments(placement),
+                },
             )
         )
     decided = time.monotonic()
     closed = value == bound
     unpriced = policy.weights.any_cost
-    plan = Plan.model_construct(
-        instance=InstanceRef.model_construct(name=book.name, digest=None, revision=book.revision),
-        policy=PolicyRef.model_construct(name=policy.name, digest=policy.digest, values=policy),
-        status="optimal" if closed and not unpriced else "feasible",
-        limit="none",
-        asked=tuple(jobs),
-        levels=(Level.model_construct(name="value", sense="max", objective=value, bound=bound),),
-        gap=(None if unpriced else 0.0) if closed else abs(bound - value) / max(1, abs(value)),
-        bound_relaxes=() if closed else RELAXES,
-        facts={"gpu_milli_placed": milli, "jobs_placed": len(placements), "jobs_waiting": len(unplaced)},
-        placements=tuple(placements),
-        unplaced=tuple(unplaced),
-        stages=(
-            Stage.model_construct(
-                name="decide",
-                outcome="improved" if placements else "kept",
-                detail=f"{method.score}, job by job",
-                objective=value,
-                bound=bound,
-                seconds=decided - started,
-            ),
-        ),
-        versions=versions,
-    )
-    broken = book.ledger.violations(book, plan)
+    fields: dict[str, Any] = {
+        "format_version": 1,
+        "instance": trusted(InstanceRef, {"name": book.name, "digest": None, "revision": book.revision}),
+        "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
+        "status": "optimal" if closed and not unpriced else "feasible",
+        "limit": "none",
+        "asked": tuple(jobs),
+        "levels": (trusted(Level, {"name": "value", "sense": "max", "objective": value, "bound": bound}),),
+        "gap": (None if unpriced else 0.0) if closed else abs(bound - value) / max(1, abs(value)),
+        "bound_relaxes": () if closed else RELAXES,
+        "costs": {},
+        "facts": {"gpu_milli_placed": milli, "jobs_placed": len(placements), "jobs_waiting": len(unplaced)},
+        "placements": tuple(placements),
+        "unplaced": tuple(unplaced),
+        "moved": (),
+        "shrunk": (),
+        "preempted": (),
+        "stages": (),
+        "seconds": NO_SECONDS,
+        "seed": 0,
+        "versions": versions,
+    }
+    broken = book.ledger.violations(book, trusted(Plan, fields))
     if broken:
         raise InternalFault(f"a decision was refused by the referee: {broken[0]}")
     now = time.monotonic()
-    seconds = Seconds.model_construct(solve=decided - started, check=now - decided, total=now - started)
-    return plan.model_copy(update={"seconds": seconds})
+    stage = {
+        "name": "decide",
+        "outcome": "improved" if placements else "kept",
+        "detail": f"{method.score}, job by job",
+        "objective": value,
+        "bound": bound,
+        "seconds": decided - started,
+    }
+    times = {"read": None, "compile": None, "solve": decided - started, "check": now - decided, "total": now - started}
+    return trusted(Plan, {**fields, "stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)})
 
 
 def _reason(desk: Desk, score: str, number: int) -> tuple[UnplacedReason, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
 
@@ -34,8 +33,33 @@ class Parts:
         self._node_classes: dict[object, tuple[IntArray, list[int]]] = {}
         self._classes: dict[str, tuple[object, Classes]] = {}
         self._whole: tuple[Instance, Problem] | None = None
-        self._renumbered: dict[str, tuple[Placement, Placement]] = {}  # job -> as kept, as in the last whole problem
-        self._option: IntArray = np.zeros(0, dtype=np.int64)
+        self.placed: dict[
+            str, Placement
+        ] = {}  # what runs, in options of the vocabulary; ``start`` and ``stop`` change it
+        self._as_whole: dict[str, Placement] = {}  # the same in options of the last whole problem
+        self._option: list[int] = []  # option of the vocabulary -> of the last whole problem
+        self._running: tuple[object, dict[int, Placement]] = None, {}
+        self._version = 0
+
+    def start(self, job_id: str, placement: Placement) -> None:
+        """Note where a job runs, in options of the vocabulary; in the place of where it ran before."""
+        self.placed[job_id] = placement
+        self._version += 1
+        if placement.option < len(self._option):
+            self._as_whole[job_id] = _with_option(placement, self._option[placement.option])
+        else:
+            self._option = []  # a class that the last whole problem did not have: all are translated anew
+
+    def stop(self, job_id: str) -> Placement:
+        """Note that a job runs no more, and return where it did."""
+        self._version += 1
+        self._as_whole.pop(job_id, None)
+        return self.placed.pop(job_id)
+
+    def replace(self, placed: dict[str, Placement]) -> None:
+        """Note that everything that runs has other numbers of nodes and GPUs."""
+        self.placed, self._option = placed, []
+        self._version += 1
 
     def nodes_changed(self, instance: Instance, before: Mapping[str, Node]) -> None:
         """
@@ -68,25 +92,34 @@ class Parts:
         jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero)
         return assemble(instance, self.policy, self.hardware, classes, jobs, {})
 
-    def whole(self, instance: Instance, vocabulary: Problem, placed: Mapping[str, Placement]) -> Problem:
-        """
-        Return the problem of the snapshot ``instance``, equal to ``compile_problem(instance)``.
-
-        ``placed`` has the running jobs, in order, at placements of the vocabulary.
-        """
+    def whole(self, instance: Instance, vocabulary: Problem) -> Problem:
+        """Return the problem of the snapshot ``instance``, equal to ``compile_problem(instance)``."""
         if self._whole is not None and self._whole[0] is instance:
             return self._whole[1]
         order, job_class = self.table.in_order()
         members = [self.table.members[number] for number in order]
         classes = self._compiled("whole", instance, members, order)
-        ids = self.table.ids()
-        number = dict(zip(placed, self.table.positions(placed), strict=True))
         _, arrival, priority = self.table.columns()
-        jobs = Jobs(ids, job_class, arrival, priority, **may_change(instance, self.policy, number))
-        running = self._renumber(placed, number, _option_of(vocabulary, classes, order))
+        allowed = self.policy.changes
+        number: dict[str, int] = {}
+        if allowed.moves_max or allowed.shrinks_max or allowed.preemptions_max:
+            number = dict(zip(self.placed, self.table.positions(self.placed), strict=True))
+        jobs = Jobs(self.table.ids(), job_class, arrival, priority, **may_change(instance, self.policy, number))
+        running = self._running_now(_option_of(vocabulary, classes, order))
         problem = assemble(instance, self.policy, self.hardware, classes, jobs, running)
         self._whole = (instance, problem)
         return problem
+
+    def _running_now(self, option: list[int]) -> dict[int, Placement]:
+        """Return what runs by position of its job, in options of the whole problem; one object until that changes."""
+        if option != self._option:
+            self._option, self._version = option, self._version + 1
+            self._as_whole = {job_id: _with_option(p, option[p.option]) for job_id, p in self.placed.items()}
+        key = (self._version, self.table.removals)
+        if self._running[0] != key:
+            positions = self.table.positions(self._as_whole)
+            self._running = key, dict(zip(positions, self._as_whole.values(), strict=True))
+        return self._running[1]
 
     def _compiled(self, use: str, instance: Instance, members: list[Job], numbers: IntArray) -> Classes:
         """Return the classes for ``members``, whose numbers are ``numbers``; those of last time if they still hold."""
@@ -103,30 +136,21 @@ class Parts:
             known = self._classes[use] = key, compile_classes(instance, self.policy, self.hardware, members, *nodes)
         return known[1]
 
-    def _renumber(
-        self, placed: Mapping[str, Placement], number: dict[str, int], option: IntArray
-    ) -> dict[int, Placement]:
-        """Return the running jobs by position, at placements whose options are those of the whole problem."""
-        if len(option) != len(self._option) or (option != self._option).any():
-            self._renumbered, self._option = {}, option
-        fresh: dict[str, tuple[Placement, Placement]] = {}
-        to = option.tolist()
-        for job_id, placement in placed.items():
-            known = self._renumbered.get(job_id)
-            if known is None or known[0] is not placement:
-                same = to[placement.option] == placement.option
-                known = placement, placement if same else replace(placement, option=to[placement.option])
-            fresh[job_id] = known
-        self._renumbered = fresh
-        return {number[job_id]: placement for job_id, (_, placement) in fresh.items()}
+
+def _with_option(placement: Placement, option: int) -> Placement:
+    """Return the placement under another number of its option; the same object if that is the same."""
+    if placement.option == option:
+        return placement
+    return Placement(option, placement.nodes, placement.gpus, placement.shares, placement.restarts)
 
 
-def _option_of(vocabulary: Problem, classes: Classes, order: IntArray) -> IntArray:
-    """Shape (options of the vocabulary,): the same option in ``classes``, -1 where no job has it."""
+def _option_of(vocabulary: Problem, classes: Classes, order: IntArray) -> list[int]:
+    """Return for every option of the vocabulary the same option in ``classes``, -1 where no job has it."""
     start = vocabulary.class_option_start
     out = np.full(len(vocabulary.options), -1, dtype=np.int64)
     length = np.diff(start)[order]
     first, new = start[:-1][order], classes.class_option_start[:-1]
     within = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
     out[np.repeat(first, length) + within] = np.repeat(new, length) + within
-    return out
+    numbers: list[int] = out.tolist()
+    return numbers

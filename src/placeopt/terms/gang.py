@@ -26,7 +26,8 @@ class Gang:
             and len(placement.nodes) == options.workers[o]
             and len(placement.gpus) == gpus * len(placement.nodes)
             and len(set(placement.gpus)) == len(placement.gpus)
-            and all(problem.gpu_node[gpu] == placement.nodes[i // gpus] for i, gpu in enumerate(placement.gpus))
+            and problem.gpu_node[list(placement.gpus)].tolist()
+            == [node for node in placement.nodes for _ in range(gpus)]
         )
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:

@@ -22,8 +22,9 @@ class GpuShare:
         del job
         if not state.problem.shares_bind:
             return True
+        free = state.gpu_free_milli[list(placement.gpus)].tolist()
         shares = shares_of(state.problem, placement)
-        return all(state.gpu_free_milli[gpu] >= share for gpu, share in zip(placement.gpus, shares, strict=True))
+        return all(left >= share for left, share in zip(free, shares, strict=True))
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """One row a cell."""

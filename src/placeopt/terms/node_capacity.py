@@ -21,10 +21,13 @@ class NodeCapacity:
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every node has room for the workers that land there."""
         del job
-        demand = state.problem.options.demand[placement.option]
+        demand = state.problem.options.demand[placement.option].tolist()
+        workers = Counter(placement.nodes)
+        free = state.node_free[list(workers)].tolist()
         return all(
-            bool((demand * workers <= state.node_free[node]).all())
-            for node, workers in Counter(placement.nodes).items()
+            each * count <= left
+            for row, count in zip(free, workers.values(), strict=True)
+            for each, left in zip(demand, row, strict=True)
         )
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:

@@ -23,9 +23,8 @@ class Where:
         problem, options, o = state.problem, state.problem.options, placement.option
         if job in problem.running and change_of(problem, job, placement) != "moved":
             return True
-        return all(options.node_class_ok[o, problem.node_class[node]] for node in placement.nodes) and all(
-            options.gpu_type_ok[o, problem.gpu_type[gpu]] for gpu in placement.gpus
-        )
+        nodes, gpus = problem.node_class[list(placement.nodes)], problem.gpu_type[list(placement.gpus)]
+        return bool(options.node_class_ok[o][nodes].all() and options.gpu_type_ok[o][gpus].all())
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """Nothing to add: formulations make no columns where the mask forbids a start."""
