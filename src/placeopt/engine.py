@@ -17,7 +17,7 @@ from placeopt.linear import LinearModel
 from placeopt.methods import Method, method_of
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.plan import Cost, Level, Seconds
-from placeopt.problem import Problem, change_of, compile_problem
+from placeopt.problem import Problem, State, change_of, compile_problem
 from placeopt.problem.changes import change_limits
 from placeopt.resident import Residence
 from placeopt.solvers.inprocess import InProcess
@@ -34,6 +34,7 @@ from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
 from placeopt.stages.round import Limits, Progress, Round, relative_gap
+from placeopt.terms.free_gpus import slots_left
 from placeopt.terms.objective import most_milli
 from placeopt.terms.rules import relaxed
 from placeopt.workplace import usable_cores, versions
@@ -413,6 +414,7 @@ def _facts(round_: Round) -> dict[str, int]:
         "jobs_waiting": problem.num_jobs - len(placed),
         "jobs_running": len(problem.running),
         **_changed(round_),
+        **_slots(round_),
     }
 
 
@@ -424,3 +426,11 @@ def _changed(round_: Round) -> dict[str, int]:
     held = round_.best.allocation
     count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)
     return {f"jobs_{change}": count[change] for change in change_limits(problem)}
+
+
+def _slots(round_: Round) -> dict[str, int]:
+    """Slots of N free GPUs that are left, by level."""
+    state = State(round_.problem)
+    if round_.best is not None:
+        state.load(round_.best.allocation)
+    return slots_left(state)
