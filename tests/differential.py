@@ -64,8 +64,11 @@ TIME_LIMIT_S = 30.0
 class Report:
     """What a round was like, and everything in which two routes disagree."""
 
-    form: Literal["exact", "bound", "off"] = "off"
-    """Whether every active cost has an exact form, or some only bound; ``off`` without costs."""
+    form: Literal["exact", "bound", "off", "relaxed"] = "off"
+    """
+    Whether every active cost has an exact form, or some only bound; ``off`` without costs; ``relaxed`` where rows state
+    only a part of a rule: then routes bound the value, and there is no cost level to compare.
+    """
     solves: int = 0
     routes: Counter[str] = field(default_factory=Counter)
     """Levels that each route solved, as ``counts/cbc value``; those that it refused as ``counts/cbc refused``."""
@@ -108,6 +111,8 @@ def examine(
     weighted = weighted_costs(problem)
     if weighted:
         report.form = "exact" if all(w.cost.form(problem) == "exact" for w in weighted) else "bound"
+    if relaxed(problem):
+        report.form = "relaxed"
     everything = Enumeration(problem)
     best, least, allocation = everything.best()
     report.expect("limits of the best", keeps_limits(problem, allocation), True)

@@ -16,6 +16,8 @@ from typing import Any
 from numpy.random import Generator
 
 from placeopt.model import Instance, Plan
+from placeopt.problem import compile_problem
+from placeopt.terms.rules import relaxed
 
 Record = dict[str, Any]
 
@@ -42,6 +44,11 @@ class Answer:
 
 
 Solve = Callable[[Instance], Answer]
+
+
+def provable(instance: Instance) -> bool:
+    """Whether an exact method must prove the value: not where models state only a part of a rule."""
+    return not relaxed(compile_problem(instance))
 
 
 def answer_of(plan: Plan) -> Answer:

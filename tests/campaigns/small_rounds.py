@@ -145,6 +145,7 @@ def table(records: list[Record]) -> str:
         f"| with an exact cost level | {forms['exact']} |",
         f"| with a bound for the cost level | {forms['bound']} |",
         f"| without cost level | {forms['off']} |",
+        f"| with a rule that rows state in part: the value is bounded, no cost level | {forms['relaxed']} |",
         f"| solves | {total('solves')} |",
         f"| costs compared with columns pinned to an allocation | {total('pinned')} |",
         f"| random moves, with {len(COSTS)} deltas each | {total('moves')} |",
