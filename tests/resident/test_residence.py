@@ -10,6 +10,7 @@ from test_random_changes import SEEDS
 
 from builders import instance, job, machine, node, option, running
 from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Unsupported, audit, solve, violations
+from placeopt.explain import explain
 from placeopt.formats.documents import dumps, loads
 from placeopt.heuristics import greedy
 from placeopt.model import Domain, Split
@@ -142,6 +143,14 @@ class TestSomeJobs:
                 assert audit(engine.snapshot, plan) == []
                 lie = plan.model_copy(update={"levels": (plan.levels[0].model_copy(update={"objective": 8}),)})
                 assert audit(engine.snapshot, lie) != []
+
+    def test_other_readers_of_plans(self) -> None:
+        """The explanation of a round is not one of a plan for some jobs; a hint it may be."""
+        with engine_of(1, [job("a"), job("b")]) as engine:
+            plan = engine.place("a")
+            with pytest.raises(BadInput, match="some jobs only"):
+                explain(engine.snapshot, plan, "b")
+            assert places(solve(engine.snapshot, previous=plan, isolation="thread")).keys() == {"a", "b"}
 
     def test_why_a_job_waits(self) -> None:
         """Too large, barred by its queue, or laid out in a way that greedy may miss."""

@@ -95,15 +95,21 @@ class Ledger:
         jobs = dict.fromkeys(job for node in nodes for job in self.on_node(node))
         running = {job: directory.running[job] for job in jobs}
         case = Case(plan, plan.instance, directory, tuple(running.values()), running)
+        if len(running) == len(directory.running):  # nobody is elsewhere
+            self._judge_standing(case)
+            return case.found
         self._add_others(case, list(case.on_node), running.keys())
         for placement in running.values():
             self._count(placement, -1)
         case.elsewhere = self._totals
-        for check in STANDING:
-            check(case)
+        self._judge_standing(case)
         for placement in running.values():
             self._count(placement, 1)
         return case.found
+
+    def _judge_standing(self, case: Case) -> None:
+        for check in STANDING:
+            check(case)
 
     def _add_others(self, case: Case, nodes: Sequence[str], known: Iterable[str]) -> None:
         """Tell the case what jobs other than ``known`` hold on ``nodes``."""

@@ -56,6 +56,8 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
     jobs = {job.id: job for job in instance.jobs}
     if job_id not in jobs:
         raise BadInput(f"job: no job {job_id!r} in {instance.name!r}")
+    if plan.asked is not None:
+        raise BadInput("plan: is for some jobs only; plans of whole rounds are explained")
     if broken := violations(instance, plan):
         raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
     kept = {job_id, *(held.job for held in instance.running), *(held.job for held in plan.placements)}

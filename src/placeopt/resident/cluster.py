@@ -41,6 +41,9 @@ class Resident:
         self.last: Plan | None = None
         """The last plan of a whole round."""
         self._compile(instance)
+        broken = self.book.ledger.standing(self.book.nodes, _empty_plan(instance, policy))
+        if broken:
+            raise BadInput(f"running placements: {broken[0]}; what runs must keep every rule of the policy")
 
     def _compile(self, instance: Instance) -> None:
         self._parts = Parts(instance, self.policy)

@@ -7,15 +7,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
-from placeopt.check import violations
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.collection import collection_paused
 from placeopt.methods import method_of
 from placeopt.model import Instance, Job, Plan, Policy
-from placeopt.problem import Problem, State
+from placeopt.problem import Problem
 from placeopt.resident.book import NodeChange
 from placeopt.resident.cluster import Ids, Resident
-from placeopt.stages.draft import draft_plan
 from placeopt.stages.round import Progress
 from placeopt.workplace import versions
 
@@ -80,10 +78,6 @@ class Residence(ABC):
         """
         with collection_paused():
             resident = Resident(instance, self._policy or instance.policy)
-        problem = resident.problem()
-        broken = violations(instance, draft_plan(instance, problem, State(problem).allocation()))
-        if broken:
-            raise BadInput(f"running placements: {broken[0]}; what runs must keep every rule of the policy")
         self._resident = resident
 
     def update(
