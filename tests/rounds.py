@@ -145,7 +145,7 @@ class _Style:
         self.gangs = dice.chance(0.7)
         self.elastic = 0.4
         self.traffic = dice.chance(0.6)
-        self.edges = dice.chance(0.3)
+        self.edges = dice.chance(0.4)
         self.alike = dice.chance(0.5)
         self.utility = dice.chance(0.15)
         self.made: list[Job] = []
@@ -585,6 +585,18 @@ def features(instance: Instance) -> set[str]:
         "last submitted first": policy.changes.last_submitted_first,
         "traffic": any(job.communication.weight for job in instance.jobs),
         "traffic edges": any(job.communication.edges for job in instance.jobs),
+        "traffic edges between workers of several GPUs": any(
+            job.communication.edges and any(o.workers > 1 and o.demand.gpus > 1 for o in job.options)
+            for job in instance.jobs
+        ),
+        "GPUs unequally far from the network": any(len({gpu.part for gpu in machine.gpus}) > 1 for machine in used)
+        and any(gpu.part is None for machine in used for gpu in machine.gpus),
+        "closer domain disturbs less": any(
+            s.gpu_thousandths < s.switch_thousandths
+            or s.switch_thousandths < s.socket_thousandths
+            or s.socket_thousandths < s.node_thousandths
+            for s in instance.slowdowns
+        ),
         "stated distances": any(machine.gpu_distance_matrix is not None for machine in used),
         "direct links": any(machine.links for machine in used),
         "sockets or switches": any(machine.parts for machine in used),
