@@ -245,9 +245,10 @@ class Engine(Residence):
         best = round_.best
         if best is None:
             raise InternalFault("the running jobs alone were refused by the referee after they had been accepted")
-        levels = [Level(name="value", sense="max", objective=best.value, bound=round_.value_bound)]
+        levels = [Level(name="value", sense="max", objective=best.value, bound=round_.whole_bound)]
         if round_.weighted:
-            bound = round_.cost_bound if round_.value_proven else None  # it holds at the proven value only
+            # it holds at the proven value only, and among plans that let the same jobs wait
+            bound = round_.cost_bound if round_.value_proven and not round_.waits else None
             levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
         open_levels = [level for level in levels if level.bound != level.objective]
         checking = time.monotonic()
@@ -395,9 +396,13 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
     """Say what the bound of the first level that is not proven leaves out."""
     if not open_levels:
         return ()
+    number = len(round_.waits)
+    waits = (f"{number} job{'s' * (number != 1)} that look-ahead lets wait may start now",) if number else ()
     if open_levels[0].name == "value":
-        return round_.relaxes
+        return (*round_.relaxes, *waits)
     bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
+    if waits:
+        return ("cost: proven only among plans in which the jobs wait that look-ahead lets wait, so no bound is given",)
     return (*(f"{name} enters by a lower bound" for name in bounded), *relaxed(round_.problem))
 
 

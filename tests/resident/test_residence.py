@@ -13,8 +13,8 @@ from placeopt import BadInput, Engine, Instance, Plan, Policy, StaleSnapshot, Un
 from placeopt.explain import explain
 from placeopt.formats.documents import dumps, loads
 from placeopt.heuristics import greedy
-from placeopt.model import Domain, Split
-from placeopt.model.policy import Changes, Fragmentation, Queue, Quota, Weights
+from placeopt.model import Communication, Domain, Gpu, Part, Split
+from placeopt.model.policy import Changes, Fragmentation, Postpone, Queue, Quota, Weights
 from placeopt.problem import compile_problem
 from rounds import random_round
 
@@ -364,3 +364,47 @@ class TestErrors:
                 ("a", True, False, False, 70),
                 ("b", True, False, True, 70),
             ]
+
+
+def one_pair(postpone: Postpone) -> Instance:
+    """A Minsky with a job in each socket, and a pair that would run across at a utility of 253."""
+    gpus = [Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)]
+    minsky = machine(
+        gpus=gpus,
+        parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
+        gpu_distance_matrix=((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0)),
+    )
+    held = [job("left"), job("right")]
+    pair = job("pair", gpus=2, communication=Communication(weight=1), utility_min_thousandths=300)
+    return instance(
+        1,
+        [*held, pair],
+        machines=[minsky],
+        running=[running(held[0], [("n0", [0])]), running(held[1], [("n0", [2])])],
+        policy=Policy(postpone=postpone),
+    )
+
+
+def test_a_decision_for_one_job_keeps_to_minimal_utility() -> None:
+    """It waits until a socket is whole; a plan that says otherwise is not committed, be it of the same revision."""
+    with Engine() as engine:
+        engine.load(one_pair(Postpone(rule="utility")))
+        plan = engine.place(["pair"])
+        assert [(one.reason, "253/1000" in one.detail) for one in plan.unplaced] == [("postponed", True)]
+        engine.load(one_pair(Postpone()))
+        across = engine.place(["pair"]).placements
+        assert {int(gpu) for held in across[0].assignments for gpu in held.gpus} == {1, 3}
+        engine.load(one_pair(Postpone(rule="utility")))
+        with pytest.raises(BadInput, match="utility"):
+            engine.commit(engine.place(["pair"]).model_copy(update={"placements": across, "unplaced": ()}))
+        engine.release("left")
+        engine.commit(engine.place(["pair"]))
+        assert len(engine.snapshot.running) == 2
+
+
+def test_look_ahead_decides_whole_rounds_only() -> None:
+    with Engine() as engine:
+        engine.load(one_pair(Postpone(rule="lookahead")))
+        with pytest.raises(Unsupported, match="call place\\(\\) without jobs"):
+            engine.place(["pair"])
+        assert engine.place(time_limit_s=5).placement_of("pair") is not None

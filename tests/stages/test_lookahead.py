@@ -9,7 +9,7 @@ from placeopt import solve, violations
 from placeopt.auditing import audit
 from placeopt.explain import explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Plan, Policy, Running, Slowdown
-from placeopt.model.policy import Interference, Postpone
+from placeopt.model.policy import Interference, Postpone, Weights
 from placeopt.problem import Move, Placement, State, compile_problem
 from placeopt.terms.run_time import expected_ends, run_time_ms
 
@@ -75,9 +75,35 @@ def test_it_waits_where_that_ends_earlier_and_nowhere_else() -> None:
     plan = solved(minskys(jobs, ends))
     assert waits(plan) == {"soon": "starts in about 5.0 s on node 'n0'; now it would end in 130.0 s, then in 105.0 s"}
     assert plan.placement_of("late") is not None
-    assert plan.status == "optimal"
     assert not solved(minskys(jobs, ends, Postpone())).unplaced
     assert set(waits(solved(minskys(jobs, ends, Postpone(rule="utility"))))) == {"soon", "late"}
+
+
+def test_the_bound_is_of_the_whole_round() -> None:
+    """
+    Of two pairs worth 2 each one waits: 2 beside the running jobs' 2, where 4 can be had, and no bound says less.
+
+    So it is not optimal, and the plan says what its bound leaves out; the cost has no bound at all.
+    """
+    jobs, ends = [pair("soon", "n0", value=2), pair("late", "n1", value=2)], [(5_000, 900_000), (500_000, 900_000)]
+    placed, plan = solved(minskys(jobs, ends, Postpone())), solved(minskys(jobs, ends))
+    value, running_ = plan.levels[0], 4
+    assert placed.levels[0].objective == running_ + 4
+    assert (value.objective, value.bound) == (running_ + 2, running_ + 4)
+    assert (plan.status, plan.limit, plan.levels[1].bound) == ("feasible", "none", None)
+    assert plan.bound_relaxes[-1] == "1 job that look-ahead lets wait may start now"
+    assert plan.stages[0].detail.startswith("1 job ends earlier by waiting; stages after this one are about plans")
+
+
+def test_optimal_only_where_nothing_is_given_away() -> None:
+    """A job worth nothing waits: the value is the most there is. Costs of plans in which it starts are unknown."""
+    round_ = minskys([pair("soon", value=0)], [(5_000, 900_000)])
+    plan = solved(round_)
+    assert (plan.status, plan.levels[0].bound) == ("feasible", plan.levels[0].objective)
+    assert "cost: proven only among plans in which the jobs wait" in plan.bound_relaxes[0]
+    free = Weights(communication=0, interference=0, fragmentation=0)
+    unpriced = round_.model_copy(update={"policy": round_.policy.model_copy(update={"weights": free})})
+    assert solved(unpriced).status == "optimal"
 
 
 def test_explain_passes_it_on() -> None:

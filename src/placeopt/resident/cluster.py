@@ -166,7 +166,7 @@ class Resident:
         book.refuse_stale(plan.instance.revision)
         if plan.policy.values.digest != self.policy.digest:
             raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.policy.name!r}")
-        if plan.asked is not None:
+        if plan.asked is not None and self.policy.postpone.rule != "utility":  # the ledger asks nobody's utility
             broken = book.ledger.violations(book, plan)
         else:
             broken = [] if plan is self._issued else violations(self.snapshot, plan)

@@ -151,7 +151,7 @@ class Residence(ABC):
         BadInput
             If arguments are wrong, or a job is unknown or runs already.
         Unsupported
-            If some jobs are to be placed by a method that is not greedy.
+            If some jobs are to be placed by a method that is not greedy, or under a policy with look-ahead.
         Interrupted
             At Ctrl-C in a whole round, with the best plan in it.
         InternalFault
@@ -164,6 +164,11 @@ class Residence(ABC):
             if chosen.exact or chosen.strict:
                 raise Unsupported(
                     f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit' or 'fcfs'"
+                )
+            if resident.policy.postpone.rule == "lookahead":
+                raise Unsupported(
+                    "policy.postpone.rule: 'lookahead' weighs all waiting jobs against each other, so it decides whole "
+                    "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
                 )
             return resident.place([jobs] if isinstance(jobs, str) else jobs, chosen, versions())
         plan = self._round(

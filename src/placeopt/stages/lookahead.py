@@ -21,8 +21,8 @@ def run_lookahead(round_: Round, score: str, order: str) -> None:
     Narrow the round to what may start now, for all later stages alike.
 
     A job that waits may go nowhere. A GPU kept for it is closed to options that might not end in time: alone and as far
-    apart as on a machine. So later stages need no knowledge of it; their value and bound are of plans that let these
-    jobs wait.
+    apart as on a machine. Later stages need no knowledge of it. What they prove is of plans that let these jobs wait;
+    the plan's own bound is of the whole round, so it is hardly ever called optimal.
     """
     if round_.problem.policy.postpone.rule != "lookahead":
         return
@@ -32,7 +32,10 @@ def run_lookahead(round_: Round, score: str, order: str) -> None:
     waits = look_ahead(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled)
     if waits:
         round_.narrow(hold_back(round_.problem, waits), waits)
-    detail = f"{len(waits)} jobs end earlier if they wait" if waits else "nobody ends earlier by waiting"
+    detail = "nobody ends earlier by waiting"
+    if waits:
+        who = "1 job ends" if len(waits) == 1 else f"{len(waits)} jobs end"
+        detail = f"{who} earlier by waiting; stages after this one are about plans that let them"
     round_.record("lookahead", "improved" if waits else "kept", started, detail)
 
 

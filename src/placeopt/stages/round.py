@@ -96,9 +96,13 @@ class Round:
     weighted: tuple[Weighted, ...] = field(init=False)
     best: Best | None = None
     value_bound: int = field(init=False)
+    """On the value of plans of ``problem``: what stages look for."""
+    whole_bound: int = field(init=False)
+    """On the value of any plan of the round as it was given: what a plan may call its bound."""
     cost_bound: int | None = None
     gpu_milli_bound: int = field(init=False)
     relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
+    """What the proof of ``whole_bound`` leaves out."""
     whole: Problem = field(init=False)
     """The round as it was given; ``problem`` may be narrower."""
     waits: dict[int, Wait] = field(default_factory=dict)
@@ -115,11 +119,15 @@ class Round:
         self.whole = self.problem
         self.base, self.open = State(self.problem), open_state(self.problem)
         self.weighted = weighted_costs(self.problem)
-        self.value_bound = trivial_value_bound(self.problem)
+        self.value_bound = self.whole_bound = trivial_value_bound(self.problem)
         self.gpu_milli_bound = trivial_gpu_milli_bound(self.problem)
 
     def narrow(self, problem: Problem, waits: dict[int, Wait]) -> None:
-        """Go on with a part of the round, from the running jobs alone; costs stay weighted as in the whole."""
+        """
+        Go on with a part of the round, from the running jobs alone; costs stay weighted as in the whole.
+
+        What is proven of the part from then on says nothing of the whole, where more jobs may start.
+        """
         self.problem, self.waits, self.best = problem, waits, None
         self.base, self.open = State(problem), open_state(problem)
         self.value_bound = min(self.value_bound, trivial_value_bound(problem))
@@ -183,11 +191,21 @@ class Round:
         self.best = Best(allocation, draft, gain, price, raw)
         return None
 
-    def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = ()) -> None:
-        """Lower the bound on value, if it is lower. ``relaxes`` says what the proof leaves out."""
-        if bound is not None and bound < self.value_bound:
-            self.value_bound, self.relaxes = bound, relaxes
-        elif bound is not None and bound == self.value_bound and len(relaxes) < len(self.relaxes):
+    def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = (), *, of_whole: bool = False) -> None:
+        """
+        Lower the bound on value, if it is lower.
+
+        ``relaxes`` says what the proof leaves out, ``of_whole`` that it is one of the whole round, not only of the part
+        to which it may have been narrowed.
+        """
+        if bound is None:
+            return
+        self.value_bound = min(self.value_bound, bound)
+        if self.waits and not of_whole:
+            return
+        if bound < self.whole_bound:
+            self.whole_bound, self.relaxes = bound, relaxes
+        elif bound == self.whole_bound and len(relaxes) < len(self.relaxes):
             self.relaxes = relaxes
 
     def prove_cost(self, bound: int | None) -> None:
@@ -217,7 +235,7 @@ class Round:
         if self.on_progress is None:
             return
         held = None if self.best is None else self.best.value
-        bounds = [b for b in (self.value_bound, bound) if b is not None]
+        bounds = [self.whole_bound] if self.waits or bound is None else [self.value_bound, bound]
         self.on_progress(
             Progress(
                 seconds=time.monotonic() - self.limits.started,
@@ -225,7 +243,7 @@ class Round:
                 value=max((v for v in (held, value_) if v is not None), default=None),
                 value_bound=min(bounds),
                 cost=None if self.best is None or not self.value_proven else self.best.cost,
-                cost_bound=self.cost_bound,
+                cost_bound=None if self.waits else self.cost_bound,
             )
         )
 
