@@ -3,11 +3,11 @@ A cluster that stays: ``python bench/resident.py [--nodes N] [--decisions N] [--
 
 N nodes of 8 GPUs in racks of 32, about one running job a GPU. Measured are (1) compiling: from nothing, and after a
 change, where classes and running jobs are asserted to be those that are compiled from nothing; (2) decisions for single
-jobs while others come and go: a job is added, placed and committed, and two others are released, so that nodes change
-between any two decisions. In the mix ``alike`` jobs ask for CPU in proportion to their GPUs, as on most clusters; in
-``varied`` for one of 20 amounts, so that hardly any two nodes look alike. Times are those of the calling thread's
-CPU, with the wall clock's beside them. The kernel is everything up to GPUs that every rule allows; it and ``place`` are
-timed in turns, since whichever comes first brings the scores up to date.
+jobs while others come and go: a job is added, placed and committed, two others are released (and a gang, too), so that
+nodes change between any two decisions. In the mix ``alike`` jobs ask for CPU in proportion to their GPUs, as on most
+clusters; in ``varied`` for one of 20 amounts, so that hardly any two nodes look alike. Times are those of the calling
+thread's CPU, with the wall clock's beside them. The kernel is everything up to GPUs that every rule allows; it and
+``place`` are timed in turns, since whichever comes first brings the scores up to date.
 """
 
 from __future__ import annotations
@@ -187,12 +187,14 @@ def decide(engine: Engine, rng: np.random.Generator, make: Callable[[str], Job],
         assert isinstance(plan, Plan)
         commit(lambda plan=plan: engine.commit(plan))
         placed += len(plan.placements)
+        if not plan.placements:
+            engine.update(remove_jobs=[name])
+        elif len(plan.placements[0].assignments) > 1:  # gangs would soon fill what is idle
+            engine.release(name)
+        else:
+            runs.append(name)
         for _ in range(2):
             engine.release(runs.pop(int(rng.integers(len(runs)))))
-        if plan.placements:
-            runs.append(name)
-        else:
-            engine.update(remove_jobs=[name])
     return f"{placed}/{count} | {kernel} | {place} | {commit}"
 
 
@@ -237,11 +239,11 @@ def main() -> None:
                 "|---|---|---|---|---|---|---|---|---|---|---|",
             ]
             for text, milli, workers in (
-                ("1/4 GPU", 250, 1),
-                ("1 GPU", 1000, 1),
-                ("4 GPUs", 4000, 1),
-                ("8 GPUs", 8000, 1),
                 ("512 GPUs, 64 workers", 8000, 64),
+                ("8 GPUs", 8000, 1),
+                ("4 GPUs", 4000, 1),
+                ("1 GPU", 1000, 1),
+                ("1/4 GPU", 250, 1),
             ):
                 count = options.decisions if workers == 1 else options.decisions // 10
                 cpu = milli * 8
