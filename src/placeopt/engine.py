@@ -26,6 +26,7 @@ from placeopt.solvers.race import RACE, RACERS, race, share_out
 from placeopt.solvers.registry import check_extra
 from placeopt.solvers.result import Progress as SolverProgress
 from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.stages.arrange import run_arrange
 from placeopt.stages.bound import run_bound
 from placeopt.stages.exact import run_exact
 from placeopt.stages.heuristic import run_heuristic
@@ -233,6 +234,8 @@ class Engine(Residence):
             self._runners[1].start()  # it loads while the bound is found
         if method.bound and not round_.stopped():
             run_bound(round_, solve)
+        if method.arrange and not round_.stopped():
+            run_arrange(round_, solve)
         for formulation, solver in exact:
             if round_.proven or round_.within_gap or round_.stopped():
                 break

@@ -17,23 +17,26 @@ class Method:
     by side, each with its share of the threads (HiGHS alone with one thread, or with options meant for one solver).
     ``repeatable`` replaces them in deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's
     work stands still at the root.
+    ``arrange`` has arrangements of nodes prove the cost before them, where the value is proven.
     """
 
     score: str = "stranding"
     order: str | None = None
     strict: bool = False
     bound: bool = True
+    arrange: bool = False
     exact: tuple[tuple[str, str], ...] = ()
     repeatable: tuple[tuple[str, str], ...] | None = None
 
     @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
-        return self.bound or bool(self.exact)
+        return self.bound or self.arrange or bool(self.exact)
 
 
 METHODS: dict[str, Method] = {
-    "auto": Method(exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)),
+    "auto": Method(arrange=True, exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)),
+    "arrangements": Method(arrange=True),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
     "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),

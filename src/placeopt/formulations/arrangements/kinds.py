@@ -1,0 +1,154 @@
+"""Kinds: bundles of waiting jobs that nothing on a node can tell apart, whatever they are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.errors import Unsupported
+from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
+from placeopt.terms.minimal_utility import applies
+from placeopt.terms.objective import Weighted
+
+SUPPORTED = ("communication", "interference", "fragmentation", "resource")
+"""Costs that are charged here; a round with another one is left to the other formulations."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """K kinds, P profiles of interference (one more than the instance's: the last stands for none)."""
+
+    problem: Problem
+    option_kind: IntArray  # (O,) kind of each option of a waiting job that may start somewhere, else -1
+    supply: IntArray  # (K,) most bundles that can be placed
+    gpus: IntArray  # (K,) of a bundle
+    milli: IntArray  # (K,) share of each GPU; 1000 where a GPU has one job only
+    memory: IntArray  # (K,) MiB of each GPU
+    total: IntArray  # (K,) GPUs of the whole job
+    demand: IntArray  # (K, R) of a bundle
+    profile: IntArray  # (K,)
+    traffic: IntArray  # (K,) weight of a pair of GPUs x W of communication
+    type_ok: BoolArray  # (K, T)
+    class_ok: BoolArray  # (K, C)
+    pair: IntArray  # (P, P) cost of two jobs that meet in a room, W of interference included
+    weight: dict[str, int]  # name of each cost that counts -> its W
+
+    def __len__(self) -> int:
+        """K."""
+        return len(self.gpus)
+
+
+def make_kinds(state: State, weighted: tuple[Weighted, ...]) -> Kinds:
+    """
+    Fold the options of all waiting jobs into kinds.
+
+    Raises
+    ------
+    Unsupported
+        If a cost or rule of the round is not one that arrangements know.
+    """
+    problem = state.problem
+    weight = {w.cost.name: w.weight for w in weighted}
+    _refuse(problem, weight)
+    options, wait = problem.options, _waiting(state)
+    pair = _pairs(problem, weight.get("interference", 0))
+    active = pair.any(axis=1)
+    found: dict[tuple[object, ...], int] = {}
+    members: list[int] = []
+    option_kind = np.full(len(options), -1, dtype=np.int64)
+    supply: dict[int, int] = {}
+    for o in np.flatnonzero(wait[options.job_class] > 0).tolist():
+        if not options.node_class_ok[o].any():
+            continue
+        _refuse_option(problem, o)
+        k = int(options.job_class[o])
+        talks = problem.class_communication[k]
+        gpus, workers = int(options.gpus[o] * options.bundle_workers[o]), int(options.workers[o])
+        total = workers * int(options.gpus[o])
+        profile = int(problem.class_profile[k]) if problem.class_profile[k] >= 0 else len(pair) - 1
+        key = (
+            gpus,
+            int(options.milli[o]),
+            int(options.gpu_memory_mib[o]),
+            (options.demand[o] * options.bundle_workers[o]).tobytes(),
+            profile if active[profile] else -1,
+            int(talks.weight) if "communication" in weight and total > 1 else 0,
+            total if total > gpus else 0,
+            options.gpu_type_ok[o].tobytes(),
+            options.node_class_ok[o].tobytes(),
+        )
+        number = found.setdefault(key, len(members))
+        if number == len(members):
+            members.append(o)
+        option_kind[o] = number
+        supply[number] = supply.get(number, 0) + int(wait[k] * options.bundles[o])
+    first = np.array(members, dtype=np.int64)
+    profiles = problem.class_profile[options.job_class[first]]
+    weights = np.array([c.weight for c in problem.class_communication], dtype=np.int64)
+    alone = problem.jobs_per_gpu == 1
+    return Kinds(
+        problem=problem,
+        option_kind=option_kind,
+        supply=np.array([supply[number] for number in range(len(members))], dtype=np.int64),
+        gpus=(options.gpus * options.bundle_workers)[first],
+        milli=np.where(alone, 1000, options.milli[first]),
+        memory=options.gpu_memory_mib[first],
+        total=(options.gpus * options.workers)[first],
+        demand=(options.demand * options.bundle_workers[:, None])[first],
+        profile=np.where(profiles >= 0, profiles, len(pair) - 1),
+        traffic=weights[options.job_class[first]] * weight.get("communication", 0),
+        type_ok=options.gpu_type_ok[first],
+        class_ok=options.node_class_ok[first],
+        pair=pair,
+        weight=weight,
+    )
+
+
+def _waiting(state: State) -> IntArray:
+    """Shape (classes,): jobs of each that wait."""
+    problem = state.problem
+    jobs = [job for job in range(problem.num_jobs) if state.placements[job] is None]
+    return np.bincount(problem.job_class[jobs], minlength=len(problem.class_communication))
+
+
+def _refuse(problem: Problem, weight: dict[str, int]) -> None:
+    strange = [name for name in weight if name not in SUPPORTED]
+    if strange:
+        raise Unsupported(f"arrangements do not know the cost {strange[0]!r}")
+    if "fragmentation" in weight and problem.policy.fragmentation.form != "partial":
+        raise Unsupported("arrangements know fragmentation in the form 'partial' only")
+    if applies(problem):
+        raise Unsupported("arrangements know no minimal utility")
+    if problem.changeable:
+        raise Unsupported("arrangements leave running jobs as they are, and some may be changed")
+    if problem.jobs_per_gpu != 1 and not problem.shares_bind:
+        raise Unsupported("arrangements need shares that bind, or GPUs with one job each")
+    if "interference" in weight and problem.policy.interference.model != "pairwise":
+        raise Unsupported("arrangements know pairwise interference only")
+
+
+def _refuse_option(problem: Problem, o: int) -> None:
+    options = problem.options
+    if not options.gpus[o]:
+        raise Unsupported("arrangements place jobs with GPUs only")
+    if options.splits[o]:
+        raise Unsupported("arrangements know no splits")
+    workers, bundles, gpus = (int(a[o]) for a in (options.workers, options.bundles, options.gpus))
+    if workers > 1 and problem.class_communication[int(options.job_class[o])].edges:
+        raise Unsupported("arrangements know no traffic graphs between workers")
+    if bundles > 1:
+        largest = int(np.diff(problem.node_gpu_start).max(initial=0))
+        if 2 * gpus <= largest and options.workers_per_node[o] > 1:
+            raise Unsupported("arrangements need gangs of which a node holds one worker at most")
+        links = (problem.machine_link_mbps < UNLIMITED).any() or (problem.domain_link_mbps < UNLIMITED).any()
+        if options.network_mbps[o] and links:
+            raise Unsupported("arrangements know no limits of uplinks")
+
+
+def _pairs(problem: Problem, weight: int) -> IntArray:
+    """Shape (P, P): what two jobs that meet cost together, at the levels inside a room, where all must be equal."""
+    closest = problem.slowdown[0]
+    out = np.zeros((len(closest) + 1, len(closest) + 1), dtype=np.int64)
+    out[:-1, :-1] = weight * (closest + closest.T)
+    return out
