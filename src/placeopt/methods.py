@@ -36,10 +36,10 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "auto": Method(arrange=True, exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)),
-    "arrangements": Method(arrange=True),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
     "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),
+    "arrangements": Method(arrange=True),
     "assignment": Method(exact=(("assignment", "cpsat"),)),
     "assignment-highs": Method(exact=(("assignment", "highs"),)),
     "fcfs": Method(score="first_fit", order="fcfs"),

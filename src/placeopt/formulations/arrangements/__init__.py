@@ -2,7 +2,7 @@
 
 from placeopt.formulations.arrangements.kinds import make_kinds
 from placeopt.formulations.arrangements.master import Layout, Limits, Master
-from placeopt.formulations.arrangements.pricing import Column, Pricing
+from placeopt.formulations.arrangements.pricing import Column, Priced, Pricing
 from placeopt.formulations.arrangements.realise import columns_of, realise
 from placeopt.formulations.arrangements.rooms import make_rooms
 from placeopt.formulations.arrangements.spans import make_patterns
@@ -12,6 +12,7 @@ __all__ = [
     "Layout",
     "Limits",
     "Master",
+    "Priced",
     "Pricing",
     "columns_of",
     "make_kinds",

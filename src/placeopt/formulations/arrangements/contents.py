@@ -50,10 +50,11 @@ class Found:
 
     def after(self, earlier: Found) -> Found:
         """Both, as far as complete as this one."""
-        return Found(
-            *(np.concatenate([getattr(earlier, n), getattr(self, n)]) for n in ("place", "counts", "cost", "gain")),
-            complete=self.complete,
+        place, counts, cost, gain = (
+            np.concatenate([getattr(earlier, name), getattr(self, name)])
+            for name in ("place", "counts", "cost", "gain")
         )
+        return Found(place, counts, cost, gain, self.complete)
 
 
 class Search:
@@ -109,7 +110,7 @@ class Search:
         for f, family in enumerate(self.families):
             self._check()
             rest = bound.rest(place, quarrel, f + 1)
-            at, hand = self._pairs(bound, places, family, values[f], place, gain, units, gpus, quarrel[:, f], rest, least)
+            at, hand = self._pairs(bound, family, values[f], place, gain, units, gpus, quarrel[:, f], rest, least)
             filled = slots[at] + family.slots[hand]
             fits = (filled <= places.slots[place[at]]).all(axis=1)
             at, hand, slots = at[fits], hand[fits], filled[fits]
@@ -139,7 +140,6 @@ class Search:
     @staticmethod
     def _pairs(
         bound: _Bound,
-        places: Places,
         family: Family,
         values: IntArray,
         place: IntArray,
@@ -168,7 +168,6 @@ class Search:
         if not ats:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
         return np.concatenate(ats), np.concatenate(picked)
-
 
 
 def best_of(place: IntArray, gain: IntArray, each: int) -> IntArray:
@@ -217,9 +216,12 @@ class _Bound:
         ]
 
     def _root(self, values: list[IntArray], rate: IntArray, credit: IntArray) -> IntArray:
-        best = sum((table.max(axis=1) for table in self._make(values, rate, credit)), np.zeros(len(rate), dtype=np.int64))
+        best: IntArray = np.zeros(len(rate), dtype=np.int64)
+        for table in self._make(values, rate, credit):
+            best += table.max(axis=1)
         places = self._places
-        return best + rate * places.units + (np.maximum(places.busy, 0) - credit) * places.idle
+        best += rate * places.units + (np.maximum(places.busy, 0) - credit) * places.idle
+        return best
 
     def rest(self, place: IntArray, quarrel: IntArray, after: int) -> IntArray:
         """Shape (S,): what families from ``after`` on can add, in the bound's prices."""
@@ -232,9 +234,7 @@ class _Bound:
     def total(self, place: IntArray, gain: IntArray, units: IntArray, gpus: IntArray) -> IntArray:
         """Bound on the gain of all contents that go on from partial ones."""
         opened = np.where(gpus > 0, self._places.opening[place], 0)
-        reach: IntArray = (
-            gain + self._constant[place] - self._rate[place] * units + self._credit[place] * gpus - opened
-        )
+        reach: IntArray = gain + self._constant[place] - self._rate[place] * units + self._credit[place] * gpus - opened
         return reach
 
 

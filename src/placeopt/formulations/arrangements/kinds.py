@@ -53,7 +53,7 @@ def make_kinds(state: State, weighted: tuple[Weighted, ...]) -> Kinds:
     _refuse(problem, weight)
     options, wait = problem.options, _waiting(state)
     pair = _pairs(problem, weight.get("interference", 0))
-    active = pair.any(axis=1)
+    active = [bool(row.any()) for row in pair]
     found: dict[tuple[object, ...], int] = {}
     members: list[int] = []
     option_kind = np.full(len(options), -1, dtype=np.int64)
@@ -139,8 +139,8 @@ def _refuse_option(problem: Problem, o: int) -> None:
         raise Unsupported("arrangements know no traffic graphs between workers")
     if bundles > 1:
         largest = int(np.diff(problem.node_gpu_start).max(initial=0))
-        if 2 * gpus <= largest and options.workers_per_node[o] > 1:
-            raise Unsupported("arrangements need gangs of which a node holds one worker at most")
+        if 2 * gpus <= largest:  # then columns would have to say whose workers they hold
+            raise Unsupported("arrangements need gangs whose workers take more than half of a node")
         links = (problem.machine_link_mbps < UNLIMITED).any() or (problem.domain_link_mbps < UNLIMITED).any()
         if options.network_mbps[o] and links:
             raise Unsupported("arrangements know no limits of uplinks")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placeopt.formulations.arrangements.pricing import Column, Prices
 from placeopt.formulations.arrangements.rooms import Rooms
@@ -33,6 +34,7 @@ class Layout:
     link_row: IntArray  # (A,) -1 where opening the node costs nothing
     count_row: IntArray  # (counts,)
     wider_row: IntArray  # (wider domains,)
+    scarce_row: IntArray  # (scarce,)
 
 
 class Master:
@@ -56,6 +58,7 @@ class Master:
         )
         self.opening = np.array([group.opening for group in rooms.groups], dtype=np.int64)
         self.wider = sorted(rooms.wider)
+        self.scarce = [(g, r) for g, group in enumerate(rooms.groups) for r in group.binding]
         self.counts: list[tuple[str, int]] = [("node", int(g)) for g in np.flatnonzero(self.opening)]
         self.counts += [("room", int(a)) for a in np.flatnonzero(rooms.places.opening)]
         self._under = np.array(
@@ -105,7 +108,9 @@ class Master:
         kind_row = builder.add_rows(
             np.concatenate([kind, kinds.option_kind[self.options], each, each]),
             np.concatenate([x[at], y, extra[:k], extra[k:]]),
-            np.concatenate([uses[at, kind], -options.bundles[self.options], np.ones(k, dtype=np.int64), np.full(k, -1)]),
+            np.concatenate(
+                [uses[at, kind], -options.bundles[self.options], np.ones(k, dtype=np.int64), np.full(k, -1)]
+            ),
             np.zeros(k, dtype=np.int64),
             0,
         )
@@ -132,16 +137,22 @@ class Master:
                 0,
             )
         count_row = [
-            builder.add_row(*self._count(number, place, pattern, group, whole, x, node), *limits.get(number, (NO_LOWER, NO_UPPER)))
+            builder.add_row(
+                *self._count(number, place, pattern, group, whole, x, node), *limits.get(number, (NO_LOWER, NO_UPPER))
+            )
             for number in range(len(self.counts))
         ]
         wider_row = []
-        for d, domain in enumerate(self.wider):
+        for d in range(len(self.wider)):
             mine = np.flatnonzero(self._under[group, d])
             many = int(rooms.place_count[self._under[rooms.place_group, d]].sum())
             ones = np.ones(len(mine), dtype=np.int64)
             wider_row.append(builder.add_row(np.append(x[mine], wide[d]), np.append(ones, -many), NO_LOWER, 0))
-            del domain
+        scarce_row = []
+        for g, r in self.scarce:
+            mine = np.flatnonzero(group == g)
+            free = int(rooms.state.node_free[rooms.groups[g].nodes[0], r])
+            scarce_row.append(builder.add_row(x[mine], uses[mine] @ kinds.demand[:, r], NO_LOWER, free))
         builder.add_rows(of_class, y, 1, np.full(len(self.waiting), NO_LOWER, dtype=np.int64), self.waiting)
         builder.add_row(y, options.value[self.options], self.value_left, self.value_left)
         self._add_queues(builder, y)
@@ -171,9 +182,10 @@ class Master:
             link_row=link_row,
             count_row=np.array(count_row, dtype=np.int64),
             wider_row=np.array(wider_row, dtype=np.int64),
+            scarce_row=np.array(scarce_row, dtype=np.int64),
         )
 
-    def multipliers(self, layout: Layout, duals: np.ndarray) -> tuple[Prices, np.ndarray]:
+    def multipliers(self, layout: Layout, duals: NDArray[np.float64]) -> tuple[Prices, NDArray[np.float64]]:
         """
         Round the duals of the relaxation to integers.
 
@@ -184,10 +196,10 @@ class Master:
         per_unit = np.rint(duals / model.row_divisor)
         per_unit = np.where((per_unit < 0) & (model.row_upper == NO_UPPER), 0, per_unit)
         per_unit = np.where((per_unit > 0) & (model.row_lower == NO_LOWER), 0, per_unit).astype(np.int64)
-        wide = self._under @ per_unit[layout.wider_row] if len(layout.wider_row) else 0
-        node_rent = np.zeros(len(rooms.groups), dtype=np.int64) - wide
+        wide = self._under.astype(np.int64) @ per_unit[layout.wider_row]
+        node_rent = -wide
         np.subtract.at(node_rent, rooms.place_group, per_unit[layout.place_row] * self.place_size)
-        rent = -per_unit[layout.place_row] - (wide[rooms.place_group] if len(layout.wider_row) else 0)
+        rent = -per_unit[layout.place_row] - wide[rooms.place_group]
         linked, room_rent = layout.link_row >= 0, np.zeros(len(rent), dtype=np.int64)
         rent[linked] -= per_unit[layout.link_row[linked]]
         for (what, which), row in zip(self.counts, layout.count_row.tolist(), strict=True):
@@ -196,20 +208,31 @@ class Master:
             else:
                 rent[which] -= per_unit[row]
                 room_rent[which] -= per_unit[row]
-        return Prices(per_unit[layout.kind_row], rent, node_rent, room_rent), (per_unit * model.row_divisor).astype(np.float64)
+        scarce = np.zeros((len(rooms.groups), len(rooms.kinds)), dtype=np.int64)
+        for (g, r), row in zip(self.scarce, layout.scarce_row.tolist(), strict=True):
+            scarce[g] -= per_unit[row] * rooms.kinds.demand[:, r]
+        return Prices(per_unit[layout.kind_row], rent, node_rent, room_rent, scarce), (
+            per_unit * model.row_divisor
+        ).astype(np.float64)
 
-    def count_values(self, columns: Sequence[Column], layout: Layout, values: np.ndarray) -> np.ndarray:
+    def count_values(self, layout: Layout, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Value of every count in a solution of the relaxation."""
         model = layout.model
         out = np.zeros(len(self.counts))
         for i, row in enumerate(layout.count_row.tolist()):
             part = slice(int(model.row_start[row]), int(model.row_start[row + 1]))
             out[i] = (model.coefficients[part] * values[model.columns[part]]).sum() * model.row_divisor[row]
-        del columns
         return out
 
     def _count(
-        self, number: int, place: IntArray, pattern: IntArray, group: IntArray, whole: IntArray, x: IntArray, node: IntArray
+        self,
+        number: int,
+        place: IntArray,
+        pattern: IntArray,
+        group: IntArray,
+        whole: IntArray,
+        x: IntArray,
+        node: IntArray,
     ) -> tuple[IntArray, IntArray]:
         what, which = self.counts[number]
         if what == "node":
@@ -230,4 +253,6 @@ class Master:
         mine = np.flatnonzero(queue >= 0)
         use, room = option_use(problem)[self.options], queue_ceilings(problem) - state.queue_used
         for r in range(use.shape[1]):
-            builder.add_rows(queue[mine], y[mine], use[mine, r], np.full(len(room), NO_LOWER, dtype=np.int64), room[:, r])
+            builder.add_rows(
+                queue[mine], y[mine], use[mine, r], np.full(len(room), NO_LOWER, dtype=np.int64), room[:, r]
+            )

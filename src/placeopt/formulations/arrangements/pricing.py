@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placeopt.formulations.arrangements.contents import NEVER, Found, Search, best_of
-from placeopt.formulations.arrangements.rooms import Rooms
+from placeopt.formulations.arrangements.rooms import Places, Rooms
 from placeopt.formulations.arrangements.spans import Patterns, lay
 from placeopt.problem import IntArray
-
 
 QUICK = 60
 """Partial contents of a room kept in the search for a first good one."""
@@ -38,6 +37,7 @@ class Prices:
     rent: IntArray  # (A,) of a room that is filled alone
     node_rent: IntArray  # (N',) of a node of each group that is filled as a whole
     room_rent: IntArray  # (A,) of each room that jobs across rooms open, besides
+    scarce: IntArray  # (N', K) of what a bundle takes of resources that may run out on the nodes of a group
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,7 @@ class Pricing:
         self._laid: dict[int, int] = {}
         self._nothing = np.zeros(len(rooms.kinds), dtype=np.int64).tobytes()
 
-    def run(
-        self, prices: Prices, slack: int, *, most: int | None = None, each: int | None = None
-    ) -> Priced:
+    def run(self, prices: Prices, slack: int, *, most: int | None = None, each: int | None = None) -> Priced:
         """
         Find columns of reduced cost up to ``slack``.
 
@@ -72,7 +70,8 @@ class Pricing:
         are found, and ``place_over`` and ``group_over`` hold for columns that are not returned as well.
         """
         rooms, patterns = self.rooms, self.patterns
-        found = self._search.run(rooms.places, self._fixed, prices.kind, prices.rent - slack, most)
+        everywhere = np.arange(len(rooms.places))
+        found = self._contents(rooms.places, self._fixed, everywhere, prices, prices.rent - slack, most)
         best = prices.rent - slack - 1
         np.maximum.at(best, found.place, found.gain)
         columns, reduced = [], []
@@ -101,7 +100,7 @@ class Pricing:
         rooms, patterns = self.rooms, self.patterns
         # a room with parts in it gains no more than alone, where its opening is paid for by the parts
         reach = np.append(np.maximum(best + rooms.places.opening, 0)[patterns.scene_place], 0)
-        base = patterns.uses @ prices.kind - patterns.cost
+        base = patterns.uses @ prices.kind - patterns.cost - (patterns.uses * prices.scarce[patterns.group]).sum(axis=1)
         rent = prices.node_rent[patterns.group] + patterns.opens @ prices.room_rent
         goal = rent - slack - base  # what the rooms must add
         alive = np.flatnonzero(reach[patterns.scene].sum(axis=1) >= goal)
@@ -154,9 +153,29 @@ class Pricing:
 
     def _scenes(self, prices: Prices, wanted: IntArray, least: IntArray, most: int | None) -> Found:
         """Search some scenes; the answer counts places by scene."""
-        fixed = [cost[wanted] for cost in self._scene_fixed]
-        found = self._search.run(self.patterns.scenes.take(wanted), fixed, prices.kind, least, most)
+        fixed, place = [cost[wanted] for cost in self._scene_fixed], self.patterns.scene_place[wanted]
+        found = self._contents(self.patterns.scenes.take(wanted), fixed, place, prices, least, most)
         return replace(found, place=wanted[found.place])
+
+    def _contents(
+        self,
+        places: Places,
+        fixed: list[IntArray],
+        place: IntArray,
+        prices: Prices,
+        least: IntArray,
+        most: int | None,
+    ) -> Found:
+        """Search rooms, each of which is the room ``place`` or that with parts of jobs in it."""
+        scarce = prices.scarce[self.rooms.place_group[place]]
+        if not scarce.any():
+            return self._search.run(places, fixed, prices.kind, least, most)
+        dearer = [
+            cost + scarce[:, family.kinds] @ family.hands.T
+            for family, cost in zip(self._search.families, fixed, strict=True)
+        ]
+        found = self._search.run(places, dearer, prices.kind, least, most)
+        return replace(found, cost=found.cost - (found.counts * scarce[found.place]).sum(axis=1))
 
     def _combine(
         self, q: int, goal: int, reach: IntArray, found: Found, rows: dict[int, IntArray]

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.formulations.arrangements.master import Layout, Master
 from placeopt.formulations.arrangements.pricing import Column
-from placeopt.formulations.arrangements.rooms import NodeGroup, Rooms
+from placeopt.formulations.arrangements.rooms import NodeGroup, Places, Rooms
 from placeopt.formulations.arrangements.spans import Patterns, Span, lay
 from placeopt.problem import Allocation, IntArray, Placement
 
@@ -29,7 +29,7 @@ def realise(master: Master, columns: Sequence[Column], layout: Layout, values: I
     rooms = master.rooms
     problem, options = rooms.problem, rooms.problem.options
     bundles: dict[int, Bundles] = {}
-    for kind, node, gpus in _bundles(master, columns, values[layout.column]):
+    for kind, node, gpus in bundles_of(master, columns, values[layout.column]):
         bundles.setdefault(kind, []).append((kind, node, gpus))
     out = list(rooms.state.allocation())
     waiting: dict[int, list[int]] = {}
@@ -51,7 +51,8 @@ def realise(master: Master, columns: Sequence[Column], layout: Layout, values: I
     return tuple(out)
 
 
-def _bundles(master: Master, columns: Sequence[Column], values: IntArray) -> Bundles:
+def bundles_of(master: Master, columns: Sequence[Column], values: IntArray) -> Bundles:
+    """Return every bundle of the columns, ``values`` times each, shape (columns,), on GPUs of its own."""
     rooms, patterns = master.rooms, master.patterns
     out: Bundles = []
     first = [0] * len(rooms.groups)
@@ -139,7 +140,9 @@ def columns_of(rooms: Rooms, patterns: Patterns, allocation: Allocation) -> list
         if not spans:
             for r, place in enumerate(nodes.room):
                 if counts[r].any():
-                    out.append(Column(place, -1, (counts[r].tobytes(),), _content_cost(rooms, rooms.places, place, counts[r])))
+                    out.append(
+                        Column(place, -1, (counts[r].tobytes(),), _content_cost(rooms, rooms.places, place, counts[r]))
+                    )
             continue
         q = _number(numbers, group_of[node], spans)
         if q is None:
@@ -157,11 +160,8 @@ def _number(numbers: dict[tuple[int, tuple[Span, ...]], int], group: int, spans:
     return numbers.get((group, tuple(sorted(spans))))
 
 
-def _content_cost(rooms: Rooms, places: object, row: int, counts: IntArray) -> int:
+def _content_cost(rooms: Rooms, places: Places, row: int, counts: IntArray) -> int:
     """Cost of a content: neighbours, the bundles themselves, GPUs that become busy."""
-    from placeopt.formulations.arrangements.rooms import Places
-
-    assert isinstance(places, Places)
     kinds = rooms.kinds
     by_profile = np.bincount(kinds.profile, weights=counts, minlength=len(kinds.pair)).astype(np.int64)
     meet = int(by_profile @ kinds.pair @ by_profile - by_profile @ kinds.pair.diagonal()) // 2

@@ -111,7 +111,7 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
             continue
         found[key] = group
         groups.append(group)
-        for r, part in enumerate(group.parts):
+        for r in range(len(group.parts)):
             place = charges.place(n, group, r, free, shares)
             same = (len(groups), tuple(np.asarray(value).tobytes() for value in place.values()))
             if same not in rows:
@@ -121,7 +121,6 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
                 for name, value in place.items():
                     columns[name].append(value)
             group.room.append(rows[same])
-            del part
     for group in groups:
         for row in group.room:
             place_count[row] += len(group.nodes)
@@ -129,7 +128,9 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
         **{
             name: np.array(values, dtype=bool if name == "ok" else np.int64).reshape(len(place_group), *shape)
             for (name, values), shape in zip(
-                columns.items(), [(len(shares),), (), (), (), (), (len(kinds.pair),), (len(kinds),), (len(kinds),)], strict=True
+                columns.items(),
+                [(len(shares),), (), (), (), (), (len(kinds.pair),), (len(kinds),), (len(kinds),)],
+                strict=True,
             )
         }
     )
@@ -237,7 +238,10 @@ class _Charges:
                     opening += self.fragments * level.weight * int(level.total[domain])
         near = self._near(n, part)
         pairs, crossing = kinds.gpus * (kinds.gpus - 1) // 2, kinds.gpus * (kinds.total - kinds.gpus)
-        beside = sum((kinds.pair[profile] for profile, rooms in group.jobs if r in rooms), np.zeros(len(kinds.pair), dtype=np.int64))
+        beside = sum(
+            (kinds.pair[profile] for profile, rooms in group.jobs if r in rooms),
+            np.zeros(len(kinds.pair), dtype=np.int64),
+        )
         return {
             "slots": (free[part][None, :] // shares[:, None]).sum(axis=1),
             "units": int(free[part].sum()),
@@ -275,7 +279,11 @@ class _Charges:
                 inside = tuple(np.flatnonzero(level.gpu_to_domain[a:b] == d).tolist())
                 if d >= 0 and inside not in parts and (len(inside) < b - a):
                     raise Unsupported(f"arrangements know fragmentation of rooms and nodes, not of each {level.name!r}")
-                if d < 0 and len(inside) < b - a and not all(set(p) <= set(inside) or not set(p) & set(inside) for p in parts):
+                if (
+                    d < 0
+                    and len(inside) < b - a
+                    and not all(set(p) <= set(inside) or not set(p) & set(inside) for p in parts)
+                ):
                     raise Unsupported(f"arrangements need rooms that lie in one {level.name!r}")
         return parts
 

@@ -26,7 +26,9 @@ class Patterns:
     spans: list[tuple[Span, ...]]
     group: IntArray  # (Q,) node group
     uses: IntArray  # (Q, K)
-    cost: IntArray  # (Q,) all that the set costs by itself; each job where its GPUs are closest, regardless of the others
+    cost: (
+        IntArray  # (Q,) all that the set costs by itself; each job where its GPUs are closest, regardless of the others
+    )
     opens: IntArray  # (Q, A) rooms of each place, idle so far, that have parts of its jobs
     scene: IntArray  # (Q, R) row of ``scenes`` for each room of the node, -1 where nothing more fits
     scenes: Places  # (Z,) rooms with parts of such jobs in them
@@ -64,7 +66,7 @@ def make_patterns(rooms: Rooms) -> Patterns:
                     mine[r] = scenes.setdefault((place, held, beside), len(scenes))
             scene.append(mine)
             opens.append(_opened(rooms, nodes, pattern))
-    place = np.array([key[0] for key in scenes], dtype=np.int64)
+    scene_place = np.array([key[0] for key in scenes], dtype=np.int64)
     return Patterns(
         spans=spans,
         group=np.array(group, dtype=np.int64),
@@ -72,10 +74,9 @@ def make_patterns(rooms: Rooms) -> Patterns:
         cost=np.array(cost, dtype=np.int64),
         opens=np.array(opens, dtype=np.int64).reshape(len(spans), len(rooms.places)),
         scene=np.array(scene, dtype=np.int64).reshape(len(spans), widest),
-        scenes=_scenes(rooms, list(scenes), place),
-        scene_place=place,
+        scenes=_scenes(rooms, list(scenes), scene_place),
+        scene_place=scene_place,
     )
-
 
 
 def _opened(rooms: Rooms, nodes: NodeGroup, pattern: tuple[Span, ...]) -> IntArray:
@@ -133,7 +134,9 @@ def _cost(rooms: Rooms, nodes: NodeGroup, pattern: tuple[Span, ...]) -> int:
     """What a set costs but for the paths inside the node: neighbours once each, busy GPUs, the way out."""
     kinds, places = rooms.kinds, rooms.places
     total = 0
-    inside = [(int(kinds.profile[kind]), frozenset(r for r, part in enumerate(split) if part)) for kind, split in pattern]
+    inside = [
+        (int(kinds.profile[kind]), frozenset(r for r, part in enumerate(split) if part)) for kind, split in pattern
+    ]
     for i, (profile, mine) in enumerate(inside):
         for other, theirs in (*inside[:i], *nodes.jobs):
             if mine & theirs:
