@@ -25,7 +25,7 @@ from placeopt.auditing import audit
 from placeopt.formats.documents import dumps
 from placeopt.methods import METHODS
 from placeopt.model.plan import Cost
-from placeopt.model.policy import Queue, Quota, Weights
+from placeopt.model.policy import Interference, Queue, Quota, Weights
 from placeopt.stages import exact
 from placeopt.stages.round import Progress
 
@@ -340,7 +340,7 @@ class TestEngine:
             ({"threads": 2, "solver_options": {"mip_heuristic_effort": "0.1"}}, "highs, "),
             ({"threads": 2, "deterministic": True}, "cpsat, "),
         ):
-            with Engine() as engine:
+            with Engine(Policy(interference=Interference(model="worst"))) as engine:  # not for arrangements
                 plan = engine.solve(round_, time_limit_s=2, **arguments)  # type: ignore[arg-type]
                 assert len(engine.solver_pids) == 1 + (detail == "race, ")
             details = [stage.detail for stage in plan.stages if stage.name.startswith("counts")]

@@ -49,6 +49,8 @@ RESERVE_PER_CHECK = 4.0
 The same as a multiple of what compiling, and later of what the referee has taken in this round: what holds where the
 machine is busy with other work.
 """
+ARRANGE_SHARE = 0.6
+"""Part of the time that is left for arrangements where exact stages come after them."""
 
 
 class Engine(Residence):
@@ -235,7 +237,7 @@ class Engine(Residence):
         if method.bound and not round_.stopped():
             run_bound(round_, solve)
         if method.arrange and not round_.stopped():
-            run_arrange(round_, solve)
+            run_arrange(round_, solve, ARRANGE_SHARE if exact else 1.0)
         for formulation, solver in exact:
             if round_.proven or round_.within_gap or round_.stopped():
                 break

@@ -56,8 +56,13 @@ FRACTION = 1e-6
 """Distance from an integer from which on a count is branched on."""
 
 
-def run_arrange(round_: Round, solve: Solve) -> None:
-    """Prove the least cost at the proven value, or as good a bound on it as there is time for."""
+def run_arrange(round_: Round, solve: Solve, share: float = 1.0) -> None:
+    """
+    Prove the least cost at the proven value, or as good a bound on it as there is time for.
+
+    ``share`` is the part of the time left that may be used, for other stages come afterwards. Deterministic rounds go
+    by work.
+    """
     started, before = time.monotonic(), round_.best
     if before is None or not round_.value_proven or not round_.weighted:
         return
@@ -65,7 +70,7 @@ def run_arrange(round_: Round, solve: Solve) -> None:
     if round_.proven:
         return
     try:
-        tree = _Tree(round_, solve)
+        tree = _Tree(round_, solve, share)
         tree.run()
     except _Refused as error:
         round_.record("arrangements", "failed", started, f"refused by the referee: {error}", "cost")
@@ -97,8 +102,12 @@ class _Node:
 class _Tree:
     """Branch on counts, generate columns at every node, and end with integer models of the columns that can matter."""
 
-    def __init__(self, round_: Round, solve: Solve) -> None:
+    def __init__(self, round_: Round, solve: Solve, share: float) -> None:
         self._round, self._solve = round_, solve
+        limits = round_.limits
+        self._deadline = limits.deadline
+        if not limits.deterministic:
+            self._deadline = min(limits.deadline, time.monotonic() + share * limits.left_s)
         rooms = make_rooms(round_.open, make_kinds(round_.open, round_.weighted))
         patterns = make_patterns(rooms)
         self._pricing = Pricing(rooms, patterns, self._check)
@@ -163,7 +172,8 @@ class _Tree:
             layout = self._master.build(list(self._pool), limits, penalty=self._penalty, deadline=self._deadline)
             solution = self._run(layout, relax=True)
             if solution.duals is None or solution.relaxed_values is None:
-                raise OutOfTime(f"relaxation: {solution.status} {solution.message}".strip())
+                cause = solution.message or f"stopped by {solution.limit}"
+                raise OutOfTime(f"a relaxation ended with {solution.status}: {cause}")
             prices, duals = self._master.multipliers(layout, solution.duals)
             for most in FRONTIER:
                 priced = self._pricing.run(prices, -1, most=most, each=EACH)
@@ -186,7 +196,7 @@ class _Tree:
         A model of the columns at hand looks for a good plan. Then one of all columns that a better plan can have, by
         their reduced costs, settles it.
         """
-        self._integer(list(self._pool), node.limits, QUICK_SHARE * self._round.limits.left_s, QUICK_GAP)
+        self._integer(list(self._pool), node.limits, QUICK_SHARE * self._left_s, QUICK_GAP)
         prices, _ = self._master.multipliers(node.layout, node.duals)
         slack = max(1, node.bound // FIRST_SLACK)
         while True:
@@ -199,7 +209,7 @@ class _Tree:
                 self._cut = f", {len(priced.columns)} columns are too many"
                 self._round.cut("size")
                 return node.bound
-            solution = self._integer(priced.columns, node.limits, self._round.limits.left_s, 0.0)
+            solution = self._integer(priced.columns, node.limits, self._left_s, 0.0)
             beyond = node.bound + slack + 1  # what a plan with any other column costs at least
             if solution.status not in ("optimal", "infeasible"):
                 self._cut = f", an integer model of {len(priced.columns)} columns: {solution.status}"
@@ -244,12 +254,12 @@ class _Tree:
         return len(self._pool) - before
 
     @property
-    def _deadline(self) -> float:
-        return self._round.limits.deadline
+    def _left_s(self) -> float:
+        return max(0.0, self._deadline - time.monotonic())
 
     def _check(self) -> None:
         """Raise ``OutOfTime`` at the deadline, and where the user cancelled."""
-        if self._round.stopped():
+        if self._round.stopped() or not self._left_s:
             raise OutOfTime("no time left to price columns")
 
     def _run(self, layout: Layout, *, relax: bool, seconds: float | None = None, gap: float = 0.0) -> Solution:
@@ -257,7 +267,7 @@ class _Tree:
         limits = self._round.limits
         work = RELAXED_WORK if relax else WORK_PER_SECOND * limits.time_limit_s
         options = SolveOptions(
-            time_limit_s=limits.left_s if seconds is None or limits.deterministic else seconds,
+            time_limit_s=self._left_s if seconds is None or limits.deterministic else seconds,
             threads=1 if relax else limits.threads,
             seed=limits.seed,
             gap=gap,
@@ -266,4 +276,7 @@ class _Tree:
             memory_limit_mib=limits.memory_limit_mib,
             relax=relax,
         )
-        return self._solve("highs", layout.model, options)
+        solution = self._solve("highs", layout.model, options)
+        if solution.limit == "user":
+            self._round.cut("user")
+        return solution
