@@ -184,6 +184,7 @@ class Engine(Residence):
             memory_limit_mib=memory_limit_mib,
             solver_options=tuple((solver_options or {}).items()),
         )
+        solving = time.monotonic()
         cancelled = None if cancel is None else cancel.is_set
         round_ = Round(problem.instance, problem, limits, on_progress, cancelled)
         refused = round_.offer(round_.base.allocation())
@@ -192,7 +193,6 @@ class Engine(Residence):
                 f"running placements: {refused}; what runs when a round begins must keep every rule of policy "
                 f"{problem.policy.name!r}"
             )
-        solving = time.monotonic()
         try:
             self._run(round_, chosen, previous)
         except KeyboardInterrupt:

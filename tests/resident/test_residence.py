@@ -53,6 +53,17 @@ class TestWholeRounds:
                 assert dumps(cold) == dumps(solve(fresh, isolation="thread", **options))
                 last = cold
 
+    def test_its_seconds_add_up(self) -> None:
+        """Also where checking what runs takes longer than all else (regression: solving took negative time)."""
+        jobs = [job(f"j{i}") for i in range(400)]
+        runs = [running(held, [(f"n{i // 4}", [i % 4])]) for i, held in enumerate(jobs)]
+        with engine_of(100, jobs, running=runs) as engine:
+            seconds = engine.place(method="stranding").seconds
+            parts = (seconds.compile, seconds.solve, seconds.check)
+            assert all(part is not None and part >= 0 for part in parts)
+            assert seconds.total is not None
+            assert sum(part or 0 for part in parts) <= seconds.total
+
     def test_the_last_plan_is_a_hint(self) -> None:
         """Its stage says how much of it still holds; what is committed is no hint any more."""
         with engine_of(2, [job("a", gpus=4), job("b", gpus=2)]) as engine:
