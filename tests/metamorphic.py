@@ -17,6 +17,7 @@ from numpy.random import Generator
 
 from placeopt.model import Instance, Plan
 from placeopt.problem import compile_problem
+from placeopt.terms.minimal_utility import applies
 from placeopt.terms.rules import relaxed
 
 Record = dict[str, Any]
@@ -119,7 +120,8 @@ def added_node(trial: Trial) -> list[str]:
     Every plan of the smaller round is one of the larger: no rule asks anything of a node that no job is on, and what a
     queue may hold by its dominant share can only grow with the cluster. The other way round, if none may use it, every
     plan of the larger round is one of the smaller, where no queue is limited by such a share.
-    The cost level may change either way: its weights are relative to worst cases of the whole cluster.
+    The cost level may change either way: its weights are relative to worst cases of the whole cluster. And so does what
+    minimal utilities allow, where the best paths of the hardware, with which they compare, are others with the node.
     """
     record = _record(trial.instance)
     domains = [None, *(domain["id"] for domain in record["cluster"]["domains"])]
@@ -131,7 +133,10 @@ def added_node(trial: Trial) -> list[str]:
     }
     place = int(trial.rng.integers(len(record["cluster"]["nodes"]) + 1))
     record["cluster"]["nodes"].insert(place, node)
-    after = trial.solve(_instance(record))
+    larger = _instance(record)
+    if not _same_best_paths(trial.instance, larger):
+        return []
+    after = trial.solve(larger)
     faults = _at_most(trial.before.value, after.value, "with a node more the value falls")
     shares = any(queue.dominant_share_percent is not None for queue in trial.instance.policy.queues)
     if node["drained"] and not shares:
@@ -225,6 +230,14 @@ def _worth(plan: Plan, instance: Instance, name: str) -> int:
     option = next(o for job in instance.jobs if job.id == name for o in job.options if o.id == held.option)
     workers = sum(len(assignment.workers) for assignment in held.assignments)
     return option.value + (workers - (option.workers_min or option.workers)) * option.value_per_extra_worker
+
+
+def _same_best_paths(small: Instance, large: Instance) -> bool:
+    """Whether utilities, if asked for, compare paths with the same in both; options that fit nowhere have 0."""
+    before, after = compile_problem(small), compile_problem(large)
+    same = (before.best_path == after.best_path) | (before.best_path == 0)
+    longest = [problem.topology.max_machine_distance() for problem in (before, after)]
+    return not applies(before) or (bool(same.all()) and longest[0] == longest[1])
 
 
 def _record(instance: Instance) -> Record:

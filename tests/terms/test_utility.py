@@ -135,6 +135,21 @@ def test_workers_on_several_nodes_are_compared_with_the_nearest_two_nodes() -> N
     assert utility_at(state, 0, Placement(0, (0, 0, 1), (0, 1, 2, 3, 4, 6))) < 1000
 
 
+def test_on_a_lone_node_there_is_no_way_across() -> None:
+    """Two workers on two GPUs: best is what a second, idle node would leave best, and not a path of 0 (regression)."""
+    for nodes in (1, 2):
+        problem = problem_of([job("two", workers=2, communication=TRAFFIC)], nodes=nodes)
+        assert int(problem.best_path[0]) == 1
+        assert utility_at(State(problem), 0, Placement(0, (0, 0), (0, 1))) == 1000
+
+
+def test_what_fits_nowhere_has_no_best_path() -> None:
+    """Two workers of more GPUs than a node has, on one node and on two."""
+    for nodes in (1, 2):
+        problem = problem_of([job("huge", workers=2, gpus=9, communication=TRAFFIC)], nodes=nodes)
+        assert problem.best_path.tolist() == [0]
+
+
 def test_roots_are_compared_exactly() -> None:
     """Against roots of 40 digits; and where the roots are rational the threshold is met, not missed by an ulp."""
     for pair_ in np.random.default_rng(0).integers(10, 2000, size=(200, 2)).tolist():

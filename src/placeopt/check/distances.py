@@ -49,14 +49,14 @@ class Distances:
         return max((d for machine in self.used_machines for row in self.table(machine.id) for d in row), default=0)
 
     @cached_property
-    def nearest_nodes(self) -> int:
-        """Least distance of two GPUs on different nodes; 0 if only one node has any."""
+    def nearest_nodes(self) -> int | None:
+        """Least distance of two GPUs on different nodes; None if only one node has any."""
         best: dict[str | None, list[int]] = {}
         for node in self._nodes.values():
             ways = [self._climb(node.id, gpu) for gpu in range(len(self._machines[node.machine].gpus))]
             for domain in ways[0] if ways else ():
                 best.setdefault(domain, []).append(min(way[domain] for way in ways))
-        return min((sum(sorted(ways)[:2]) for ways in best.values() if len(ways) > 1), default=0)
+        return min((sum(sorted(ways)[:2]) for ways in best.values() if len(ways) > 1), default=None)
 
     def _climb(self, node_id: str, gpu: int) -> dict[str | None, int]:
         """Path weight from a GPU up to each domain above it, and to the network (None)."""

@@ -101,11 +101,11 @@ def _best_path(distances: Distances, held: Held) -> int:
         for k in range(1, min(most, len(gpus) // demand.gpus) + 1):
             grown = min(_grown(table, gpus, first, k * demand.gpus) for first in gpus)
             inside[k] = min(inside.get(k, grown), grown)
-    if option.single_node:
+    if option.single_node or distances.nearest_nodes is None:
         return inside.get(workers, 0)
     best: list[float] = [0]
+    across = distances.nearest_nodes * demand.gpus**2
     for w in range(1, workers + 1):
-        across = distances.nearest_nodes * demand.gpus**2
         ways = [best[w - k] + path + across * k * (w - k) for k, path in inside.items() if 0 < k <= w]
         best.append(min(ways, default=inf))
     return 0 if best[workers] == inf else int(best[workers])

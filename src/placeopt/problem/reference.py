@@ -49,11 +49,11 @@ def _best(
 ) -> int:
     roomy = min(most, workers, max((len(table) // gpus for table in tables), default=0))
     inside = [0] + [min(grown_path(table, k * gpus) for table in tables) for k in range(1, roomy + 1)]
-    if workers <= roomy and (together or inside[workers] == 0):
-        return inside[workers]
-    if together or not roomy:
-        return 0  # it fits nowhere
-    across = topology.min_node_distance()
+    if workers <= roomy and inside[workers] == 0:
+        return 0
+    across = None if together else topology.min_node_distance()
+    if across is None or not roomy:  # all on one node, or nowhere
+        return inside[workers] if workers <= roomy else 0
     best = np.full(workers + 1, FAR, dtype=np.int64)
     best[0] = 0
     for w in range(1, workers + 1):

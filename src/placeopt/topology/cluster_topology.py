@@ -208,8 +208,8 @@ class ClusterTopology:
         """Largest distance of two GPUs of one machine; 0 where no machine has two."""
         return max(int(self.distance[m].max(initial=0)) for m in np.unique(self.node_machine))
 
-    def min_node_distance(self) -> int:
-        """Least distance of GPUs on two nodes; 0 with fewer than two such nodes. Found bottom-up, without pairs."""
+    def min_node_distance(self) -> int | None:
+        """Least distance of GPUs on two nodes; None with fewer than two such nodes. Found bottom-up, without pairs."""
         ways: list[list[int]] = [[] for _ in range(len(self.domain_parent) + 1)]  # the network is last
         for n, d in enumerate(self.node_domain.tolist()):
             root = self.root[self.node_machine[n]]
@@ -222,7 +222,7 @@ class ClusterTopology:
                 nearest.append(sum(two))
             if d >= 0 and two:
                 ways[self.domain_parent[d]].append(two[0] + int(self.domain_uplink[d]))
-        return min(nearest, default=0)
+        return min(nearest, default=None)
 
     @cached_property
     def _max_distance(self) -> int:
