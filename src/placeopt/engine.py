@@ -29,6 +29,7 @@ from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.arrange import run_arrange
 from placeopt.stages.bound import run_bound
 from placeopt.stages.exact import run_exact
+from placeopt.stages.fillings import HEAD_START, comes_first, run_fillings, suits
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.lookahead import run_lookahead
 from placeopt.stages.previous import run_previous
@@ -208,12 +209,6 @@ class Engine(Residence):
         order = method.order or round_.problem.policy.order
         with collection_paused():
             run_lookahead(round_, method.score, order)
-            run_heuristic(round_, method.score, order, strict=method.strict)
-        round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
-        if previous is not None and not method.strict and not round_.stopped():
-            run_previous(round_, previous, method.score, order)
-        if not round_.stopped():
-            run_ranks(round_)
 
         def solve(
             solver: str,
@@ -229,13 +224,31 @@ class Engine(Residence):
             runner = self._runners[0]
             return runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
 
+        first = method.fillings and comes_first(round_.problem)
+        if first:
+            if previous is not None:
+                run_previous(round_, previous, method.score, order)
+            run_fillings(round_, solve, run_bound(round_, solve, HEAD_START), order)
+        if not first or (round_.best is not None and round_.best.allocation == round_.base.allocation()):
+            with collection_paused():
+                run_heuristic(round_, method.score, order, strict=method.strict)
+        round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
+        if previous is not None and not first and not method.strict and not round_.stopped():
+            run_previous(round_, previous, method.score, order)
+        if not round_.stopped():
+            run_ranks(round_)
+
         limits = round_.limits
         alone = limits.threads == 1 or bool(limits.solver_options)
         exact = _exact(method, deterministic=limits.deterministic, alone=alone)
         if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
             self._runners[1].start()  # it loads while the bound is found
-        if method.bound and not round_.stopped():
-            run_bound(round_, solve)
+        relaxed = None
+        if method.bound and not first and not round_.stopped():
+            relaxed = run_bound(round_, solve)
+            if not method.fillings or not suits(round_.problem):
+                relaxed = None
+            run_fillings(round_, solve, relaxed, order, followed=bool(exact))
         if method.arrange and not round_.stopped():
             run_arrange(round_, solve, ARRANGE_SHARE if exact else 1.0)
         for formulation, solver in exact:
@@ -245,6 +258,8 @@ class Engine(Residence):
             run_exact(round_, solve, formulation, solver)
             if round_.best is not before and not round_.stopped():
                 run_ranks(round_)
+        if exact and not round_.stopped():  # it was too large for exact stages
+            run_fillings(round_, solve, relaxed, order)
 
     def _finish(self, round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float) -> Plan:
         best = round_.best

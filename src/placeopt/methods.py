@@ -25,6 +25,7 @@ class Method:
     strict: bool = False
     bound: bool = True
     arrange: bool = False
+    fillings: bool = False
     exact: tuple[tuple[str, str], ...] = ()
     repeatable: tuple[tuple[str, str], ...] | None = None
 
@@ -35,7 +36,7 @@ class Method:
 
 
 METHODS: dict[str, Method] = {
-    "auto": Method(arrange=True, exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)),
+    "auto": Method(fillings=True, arrange=True, exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
     "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),
@@ -45,6 +46,7 @@ METHODS: dict[str, Method] = {
     "fcfs": Method(score="first_fit", order="fcfs"),
     "fcfs-strict": Method(score="first_fit", order="fcfs", strict=True),
     "best-fit": Method(score="best_fit", order="fcfs"),
+    "fillings": Method(fillings=True),
     "stranding": Method(),
 }
 

@@ -8,15 +8,16 @@ the workers of a job are; communication, spread and uplinks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from placeopt.formulations.columns import usable_gpus
 from placeopt.formulations.crowds import draft_starts
+from placeopt.formulations.loads import Loads, add_node_rows
+from placeopt.formulations.maximal import maximal_fillings
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem, State
+from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.changes import change_limits, shares_of
 from placeopt.terms.objective import value
 from placeopt.terms.queue_share import option_use, queue_ceilings
@@ -41,6 +42,18 @@ class Fillings:
     model: LinearModel
     start: IntArray  # (S,) columns: jobs of a crowd that run in an option
     start_milli: IntArray  # (S,) GPU share that such a job holds, at most
+    start_option: IntArray  # (S,)
+    start_kind: IntArray  # (S,) as in ``terms.variables``
+    start_jobs: tuple[tuple[int, ...], ...]  # (S,) the jobs of the crowd; starts of one crowd share them
+    bundle: IntArray  # (P,) columns: bundles of a start on a class of nodes
+    bundle_start: IntArray  # (P,)
+    bundle_class: IntArray  # (P,)
+    filling: IntArray  # (F,) columns: GPUs of a class of nodes and a free share that are filled alike
+    filling_class: IntArray  # (F,)
+    filling_share: IntArray  # (F,)
+    slots: IntArray  # (F, Z) jobs of each size in a filling
+    sizes: IntArray  # (Z,) descending
+    loads: Loads
     fixed_milli: int
     relaxes: tuple[str, ...]
 
@@ -57,15 +70,33 @@ def build_fillings(state: State, deadline: float = float("inf")) -> Fillings:
     problem = state.problem
     builder = ModelBuilder(deadline)
     ways, placed = _add_jobs(builder, state)
-    _add_node_rows(builder, state, ways.option, placed)
-    relaxes = RELAXES + _add_gpu_rows(builder, state, ways.option, placed)
+    loads = add_node_rows(builder, state, ways.option[placed.start], placed.column, placed.node_class)
+    filled = _Filled(np.unique(problem.options.milli[ways.option[placed.start]])[::-1])
+    relaxes = RELAXES + _add_gpu_rows(builder, state, ways.option, placed, filled)
     _add_queue_rows(builder, state, ways.column, ways.option)
     held = state.allocation()
     builder.set_objective(ways.column, ways.value, "max", value(problem, held))
     if problem.changeable:
         relaxes += (CHANGES_RELAX,)
-    fixed = sum(sum(shares_of(problem, placement)) for placement in held if placement is not None)
-    return Fillings(builder.build(), ways.column, ways.milli, fixed, relaxes)
+    return Fillings(
+        model=builder.build(),
+        start=ways.column,
+        start_milli=ways.milli,
+        start_option=ways.option,
+        start_kind=ways.kind,
+        start_jobs=ways.jobs,
+        bundle=placed.column,
+        bundle_start=placed.start,
+        bundle_class=placed.node_class,
+        filling=_joined(filled.column),
+        filling_class=_joined(filled.node_class),
+        filling_share=_joined(filled.share),
+        slots=np.concatenate([np.zeros((0, len(filled.sizes)), dtype=np.int64), *filled.slots]),
+        sizes=filled.sizes,
+        loads=loads,
+        fixed_milli=sum(sum(shares_of(problem, placement)) for placement in held if placement is not None),
+        relaxes=relaxes,
+    )
 
 
 def gpu_milli_objective(fillings: Fillings) -> LinearModel:
@@ -73,8 +104,7 @@ def gpu_milli_objective(fillings: Fillings) -> LinearModel:
     model = fillings.model
     objective = np.zeros(model.num_variables, dtype=np.int64)
     objective[fillings.start] = fillings.start_milli
-    fields = {name: getattr(model, name) for name in model.__dataclass_fields__}
-    return LinearModel(**{**fields, "objective": objective, "offset": fillings.fixed_milli})
+    return replace(model, objective=objective, offset=fillings.fixed_milli)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +125,31 @@ class _Ways:
     kind: IntArray
     value: IntArray
     milli: IntArray
+    jobs: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Filled:
+    """Columns of fillings, a piece for each class of nodes, over the ``sizes`` of all classes, descending."""
+
+    sizes: IntArray
+    column: list[IntArray] = field(default_factory=list)
+    node_class: list[IntArray] = field(default_factory=list)
+    share: list[IntArray] = field(default_factory=list)
+    slots: list[IntArray] = field(default_factory=list)
+
+    def add(self, column: IntArray, node_class: int, share: IntArray, sizes: IntArray, slots: IntArray) -> None:
+        """Note columns of a class of nodes; ``slots`` count only its own ``sizes``."""
+        wide = np.zeros((len(column), len(self.sizes)), dtype=np.int64)
+        wide[:, np.searchsorted(-self.sizes, -sizes)] = slots
+        self.column.append(column)
+        self.node_class.append(np.full(len(column), node_class, dtype=np.int64))
+        self.share.append(share)
+        self.slots.append(wide)
+
+
+def _joined(pieces: list[IntArray]) -> IntArray:
+    return np.concatenate([np.zeros(0, dtype=np.int64), *pieces])
 
 
 def _add_jobs(builder: ModelBuilder, state: State) -> tuple[_Ways, _Placed]:
@@ -108,6 +163,7 @@ def _add_jobs(builder: ModelBuilder, state: State) -> tuple[_Ways, _Placed]:
         kind=_ints(draft.kind),
         value=_ints(draft.value),
         milli=_ints(draft.milli),
+        jobs=tuple(tuple(crowds[c].jobs) for c in draft.crowd),
     )
     column = builder.add_variables(0, _ints(draft.placed_most), count=len(draft.placed_most))
     placed = _Placed(column, _ints(draft.placed_start), _ints(draft.placed_class))
@@ -143,22 +199,9 @@ def _ints(values: list[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
 
 
-def _add_node_rows(builder: ModelBuilder, state: State, start_option: IntArray, placed: _Placed) -> None:
-    """Each resource summed over the nodes of a class."""
-    problem, options = state.problem, state.problem.options
-    classes = int(problem.node_class.max()) + 1
-    option = start_option[placed.start]
-    for r in range(len(RESOURCES)):
-        need = (options.demand[:, r] * options.bundle_workers)[option]
-        free = np.zeros(classes, dtype=np.int64)
-        np.add.at(free, problem.node_class, np.maximum(state.node_free[:, r], 0))
-        uses = need > 0
-        unbounded = np.full(classes, NO_LOWER, dtype=np.int64)
-        limit = np.where(free >= UNLIMITED, NO_UPPER, free)
-        builder.add_rows(placed.node_class[uses], placed.column[uses], need[uses], unbounded, limit)
-
-
-def _add_gpu_rows(builder: ModelBuilder, state: State, start_option: IntArray, placed: _Placed) -> tuple[str, ...]:
+def _add_gpu_rows(
+    builder: ModelBuilder, state: State, start_option: IntArray, placed: _Placed, filled: _Filled
+) -> tuple[str, ...]:
     """Slots of every share, by class of nodes: those that the fillings offer cover those that jobs take."""
     problem, options = state.problem, state.problem.options
     option = start_option[placed.start]
@@ -174,9 +217,10 @@ def _add_gpu_rows(builder: ModelBuilder, state: State, start_option: IntArray, p
         if problem.jobs_per_gpu is not None:
             room = int(np.maximum(problem.jobs_per_gpu - state.gpu_jobs[usable], 0).sum())
             builder.add_row(placed.column[mine], gpus[mine], NO_LOWER, room)
-        filled = not problem.shares_bind or problem.jobs_per_gpu == 1
-        if not filled and not _add_fillings(
-            builder, state, usable, placed.column[mine], option[mine], gpus[mine], known
+        if not problem.shares_bind or problem.jobs_per_gpu == 1:
+            continue
+        if not _add_fillings(
+            builder, state, usable, placed.column[mine], option[mine], gpus[mine], known, int(c), filled
         ):
             relaxed.append("shares are summed over alike nodes")
     return tuple(dict.fromkeys(relaxed))
@@ -206,6 +250,8 @@ def _add_fillings(
     option: IntArray,
     gpus: IntArray,
     known: KnownFillings,
+    node_class: int,
+    filled: _Filled,
 ) -> bool:
     """
     Add a column per free share and maximal filling; where these are too many, one row of summed shares.
@@ -234,6 +280,7 @@ def _add_fillings(
         group, filling, np.ones(len(filling), dtype=np.int64), np.full(len(free), NO_LOWER, dtype=np.int64), count
     )
     slots = np.concatenate(fillings)  # (fillings, sizes)
+    filled.add(filling, node_class, free[group], sizes, slots)
     at, size = np.nonzero(slots)
     builder.add_rows(
         np.concatenate([size, np.searchsorted(-sizes, -milli)]),
@@ -243,35 +290,6 @@ def _add_fillings(
         np.full(len(sizes), NO_UPPER, dtype=np.int64),
     )
     return True
-
-
-def maximal_fillings(share: int, sizes: IntArray, most: int) -> IntArray | None:
-    """
-    All multisets of ``sizes`` (descending) that fit into ``share`` and to which no more can be added.
-
-    Returns
-    -------
-    IntArray or None
-        Shape (fillings, len(sizes)): how many of each size; None if there are more than ``most``.
-    """
-    out: list[tuple[int, ...]] = []
-    for filling, _ in _fill(share, sizes.tolist()):
-        out.append(filling)
-        if len(out) > most:
-            return None
-    return np.array(out, dtype=np.int64).reshape(len(out), len(sizes))
-
-
-def _fill(share: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the maximal fillings and what each leaves of ``share``."""
-    size, rest = sizes[0], sizes[1:]
-    if not rest:
-        yield (share // size,), share % size
-        return
-    for number in range(share // size, -1, -1):
-        for tail, left in _fill(share - number * size, rest):
-            if left < size:
-                yield (number, *tail), left
 
 
 def _add_queue_rows(builder: ModelBuilder, state: State, start: IntArray, start_option: IntArray) -> None:

@@ -1,0 +1,97 @@
+"""
+CPU, memory and bandwidths summed over the nodes of a class, with columns that say how full the class is.
+
+What fits in aggregate to the last core fits no nodes. So the use of a resource beyond ``LOADS[0]`` has columns of its
+own, piece by piece, and an objective may ask for room there. To the bound they make no difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
+from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem, State
+
+LOADS = (800, 850, 900, 940, 970, 1000)
+"""Thousandths of a resource between which its use has a column of its own."""
+RANGE = 10.0**7
+"""Largest coefficient of the objective with prices: enough for them to count, far from where float tolerances hurt."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Columns that take the use of a resource of a class of nodes beyond ``LOADS[0]``, in thousandths of all of it."""
+
+    column: IntArray  # (L,)
+    piece: IntArray  # (L,) the one between ``LOADS[piece]`` and ``LOADS[piece + 1]``
+    node_class: IntArray  # (L,)
+    share: np.ndarray  # (L,) of what all classes have of the resource
+
+
+def add_node_rows(
+    builder: ModelBuilder, state: State, option: IntArray, column: IntArray, node_class: IntArray
+) -> Loads:
+    """
+    Add a row a resource and class of nodes: what bundles need is at most what there is.
+
+    Parameters
+    ----------
+    option, column, node_class
+        Shape (P,) each: the columns that count bundles of an option on the nodes of a class.
+    """
+    problem, options = state.problem, state.problem.options
+    classes, pieces = int(problem.node_class.max()) + 1, np.diff(LOADS)
+    none = np.zeros(0, dtype=np.int64)
+    columns, numbers, where, shares = [none], [none], [none], [np.zeros(0)]
+    for r in range(len(RESOURCES)):
+        need = (options.demand[:, r] * options.bundle_workers)[option]
+        free = np.zeros(classes, dtype=np.int64)
+        np.add.at(free, problem.node_class, np.maximum(state.node_free[:, r], 0))
+        uses = need > 0
+        used = np.bincount(node_class[uses], minlength=classes) > 0
+        priced = np.flatnonzero(used & (free < UNLIMITED) & (free >= LOADS[-1]))
+        at, unit = np.repeat(priced, len(pieces)), free // LOADS[-1]
+        most = np.tile(pieces, len(priced))
+        load = builder.add_variables(0, most, count=len(most))
+        limit = np.where(free >= UNLIMITED, NO_UPPER, free)
+        np.subtract.at(limit, at, unit[at] * most)
+        builder.add_rows(
+            np.concatenate([node_class[uses], at]),
+            np.concatenate([column[uses], load]),
+            np.concatenate([need[uses], -unit[at]]),
+            np.full(classes, NO_LOWER, dtype=np.int64),
+            limit,
+        )
+        columns.append(load)
+        numbers.append(np.tile(np.arange(len(pieces)), len(priced)))
+        where.append(at)
+        shares.append(free[at] / max(int(free[priced].sum()), 1))
+    return Loads(np.concatenate(columns), np.concatenate(numbers), np.concatenate(where), np.concatenate(shares))
+
+
+def roomy(model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray) -> LinearModel:
+    """
+    Return the model with its objective less a price for full nodes, in units of no meaning.
+
+    Parameters
+    ----------
+    rates
+        Shape (classes of nodes,): how much the price counts there; 1 is ``PRICES``.
+    """
+    total = float(np.maximum(model.objective * model.upper, 0).sum())
+    gpus = np.bincount(problem.node_class[problem.gpu_node], minlength=len(rates)) / max(problem.num_gpus, 1)
+    worth = np.maximum(gpus[loads.node_class], loads.share) * total / LOADS[-1]  # of a thousandth of the class
+    scale = RANGE / max(float(np.abs(model.objective).max(initial=1)), 1.0)
+    objective = np.rint(model.objective * scale).astype(np.int64)
+    price = np.array(PRICES)[loads.piece] * rates[loads.node_class] * worth * scale
+    objective[loads.column] -= np.maximum(np.rint(price), 1).astype(np.int64)
+    return replace(model, objective=objective, offset=0)
+
+
+PRICES = (0.006, 0.015, 0.03, 0.15, 0.9)
+"""
+Of using a resource of a class in each piece of ``LOADS``, in shares of what so much of the class is worth: about what
+is lost on nodes when bundles are made for a class that is as full.
+"""

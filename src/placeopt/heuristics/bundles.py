@@ -1,0 +1,182 @@
+"""
+Bundles: jobs counted by class of nodes, and fillings of single GPUs, made into placements on nodes.
+
+A bundle is what one GPU takes: the jobs that share it. The heaviest job goes into the lightest bundle, so that bundles
+weigh alike; the heaviest bundle to the node with most left per idle GPU, so that nodes do; and where a bundle finds no
+node, ``heuristics.exchange`` makes room for it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from operator import ge, sub
+
+import numpy as np
+
+from placeopt.heuristics.exchange import exchange
+from placeopt.problem import Placement, Problem, State
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What the nodes of a class shall take: jobs by option, and GPUs to be filled alike."""
+
+    node_class: int
+    jobs: tuple[tuple[int, tuple[int, ...]], ...]  # (option, jobs)
+    fillings: tuple[tuple[int, int, tuple[int, ...]], ...]  # (number of GPUs, their free share, sizes of the slots)
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """What one node takes together: ``gpus`` GPUs of free share ``share``, and the jobs on them, with their options."""
+
+    gpus: int
+    share: int
+    jobs: list[tuple[int, int]]
+    need: list[int]
+    weight: float  # largest share of a resource, of what there is for a GPU
+    worth: int  # value of its jobs
+
+
+def realise(state: State, quotas: list[Quota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
+    """
+    Place the jobs of ``quotas`` on the nodes of their classes, as many as fit.
+
+    Only options of one bundle are placed, with shares of one GPU, whole GPUs, or none; a node's resources and the
+    shares of its GPUs are kept, no other rule is asked. ``state`` is not changed; what it holds stays.
+
+    Returns
+    -------
+    tuple
+        The placements by job, and how many jobs found no room, by (class of nodes, option).
+    """
+    placed: list[tuple[int, Placement]] = []
+    short: Counter[tuple[int, int]] = Counter()
+    for quota in quotas:
+        nodes = _Nodes(state, np.flatnonzero(state.problem.node_class == quota.node_class))
+        items = _items(state.problem, quota, nodes)
+        homeless = [item for item in items if not nodes.place(item)]
+        if homeless:
+            homeless = exchange(nodes.free, nodes.idle, nodes.held, homeless, nodes.unit)
+        short.update((quota.node_class, o) for item in homeless for _, o in item.jobs)
+        placed.extend(nodes.placements())
+    return placed, short
+
+
+def _items(problem: Problem, quota: Quota, nodes: _Nodes) -> list[Item]:
+    """Jobs of several GPUs, jobs without, then bundles; the heaviest first."""
+    options = problem.options
+    shared: list[tuple[float, int, int, int]] = []
+    others: list[Item] = []
+    for o, jobs in quota.jobs:
+        gpus, milli = int(options.gpus[o] * options.bundle_workers[o]), int(options.milli[o])
+        if options.bundles[o] > 1 or (gpus > 1 and milli < 1000):
+            continue
+        need = (options.demand[o] * options.bundle_workers[o]).tolist()
+        weight = nodes.weight(need)
+        if gpus == 1:
+            shared.extend((-weight, job, o, milli) for job in jobs)
+        else:
+            others.extend(Item(gpus, 1000, [(job, o)], need, weight, int(options.value[o])) for job in jobs)
+    others.sort(key=lambda item: (-item.gpus, -item.weight))
+    bundles = _bundles(problem, quota, sorted(shared), nodes)
+    bundles.sort(key=lambda item: -item.weight)
+    return others + bundles
+
+
+def _bundles(problem: Problem, quota: Quota, shared: list[tuple[float, int, int, int]], nodes: _Nodes) -> list[Item]:
+    """One bundle a GPU; ``shared`` are (-weight, job, option, share), the heaviest first."""
+    demand, value = problem.options.demand.tolist(), problem.options.value.tolist()
+    bundles: list[Item] = []
+    slots: list[Counter[int]] = []
+    lightest: dict[int, list[tuple[float, int]]] = defaultdict(list)  # size -> heap of (weight, bundle)
+    for count, share, sizes in quota.fillings:
+        for _ in range(count):
+            for size in set(sizes):
+                lightest[size].append((0.0, len(bundles)))
+            slots.append(Counter(sizes))
+            bundles.append(Item(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0))
+    for _, job, o, size in shared:
+        heap = lightest[size]
+        while heap and heap[0][0] < bundles[heap[0][1]].weight:  # it has grown through another size
+            heapq.heapreplace(heap, (bundles[heap[0][1]].weight, heap[0][1]))
+        if not heap:
+            continue
+        b = heap[0][1]
+        bundle = bundles[b]
+        bundle.jobs.append((job, o))
+        bundle.need = [x + y for x, y in zip(bundle.need, demand[o], strict=True)]
+        bundle.weight = nodes.weight(bundle.need)
+        bundle.worth += value[o]
+        slots[b][size] -= 1
+        if slots[b][size]:
+            heapq.heapreplace(heap, (bundle.weight, b))
+        else:
+            heapq.heappop(heap)
+    return [bundle for bundle in bundles if bundle.jobs]
+
+
+class _Nodes:
+    """Free capacity of the nodes of a class, and what was put on them."""
+
+    def __init__(self, state: State, nodes: np.ndarray) -> None:
+        self.nodes: list[int] = nodes.tolist()
+        self._workers: list[int] = state.problem.options.bundle_workers.tolist()
+        self.free: list[list[int]] = state.node_free[nodes].tolist()
+        self.held: list[list[Item]] = [[] for _ in self.nodes]
+        start, share = state.problem.node_gpu_start, state.gpu_free_milli.tolist()
+        self.gpus: list[dict[int, list[int]]] = []  # of each node, by free share
+        for node in self.nodes:
+            by_share: dict[int, list[int]] = {}
+            for gpu in range(int(start[node]), int(start[node + 1])):
+                by_share.setdefault(share[gpu], []).append(gpu)
+            self.gpus.append(by_share)
+        self.idle = [{s: len(gpus) for s, gpus in by_share.items()} for by_share in self.gpus]
+        self._num_idle = [sum(idle.values()) for idle in self.idle]
+        parts = max(sum(self._num_idle), len(self.nodes))
+        total: list[int] = np.maximum(state.node_free[nodes], 1).sum(axis=0).tolist()
+        self.unit = [t / parts for t in total]  # of each resource, what there is for a GPU
+        self._roomiest = [(-self._room(n), n) for n in range(len(self.nodes))]
+        heapq.heapify(self._roomiest)
+
+    def weight(self, need: list[int]) -> float:
+        """Largest share of a resource, of what there is for a GPU."""
+        return max(x / u for x, u in zip(need, self.unit, strict=True))
+
+    def _room(self, n: int) -> float:
+        """What is left of the scarcest resource for each idle GPU."""
+        return min(x / u for x, u in zip(self.free[n], self.unit, strict=True)) / max(self._num_idle[n], 1)
+
+    def place(self, item: Item) -> bool:
+        """Put the item onto the node with most left per idle GPU on which it fits."""
+        passed: list[tuple[float, int]] = []
+        found = False
+        while self._roomiest and not found:
+            entry = heapq.heappop(self._roomiest)
+            n = entry[1]
+            if item.gpus == 1 and not self._num_idle[n]:
+                continue  # bundles come last: nothing else will ask for this node
+            found = self.idle[n].get(item.share, 0) >= item.gpus and all(map(ge, self.free[n], item.need))
+            if found:
+                self.free[n] = list(map(sub, self.free[n], item.need))
+                self.held[n].append(item)
+                if item.gpus:
+                    self.idle[n][item.share] -= item.gpus
+                    self._num_idle[n] -= item.gpus
+                entry = (-self._room(n), n)
+            passed.append(entry)
+        for entry in passed:
+            heapq.heappush(self._roomiest, entry)
+        return found
+
+    def placements(self) -> Iterator[tuple[int, Placement]]:
+        """Say which job is where, on which GPUs: those of several GPUs choose first."""
+        for node, gpus, items in zip(self.nodes, self.gpus, self.held, strict=True):
+            for item in sorted(items, key=lambda i: -i.gpus):
+                pool = gpus.get(item.share, [])
+                taken, gpus[item.share] = tuple(pool[: item.gpus]), pool[item.gpus :]
+                for job, option in item.jobs:
+                    yield job, Placement(option, (node,) * self._workers[option], taken)

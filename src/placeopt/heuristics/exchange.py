@@ -1,0 +1,130 @@
+"""
+Exchange: a bundle that found no node is put onto one that is too full for it, which then gives heavy ones for lighter.
+
+Every exchange leaves the other node within its capacity, and the overloaded one less overloaded. If none is left that
+helps, the node gives up the bundle that is worth least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+MAX_EXCHANGES = 12
+"""For one bundle; most need one or two."""
+
+
+class Piece(Protocol):
+    """What can be exchanged; see ``heuristics.bundles.Item``."""
+
+    gpus: int
+    share: int
+    worth: int
+    need: list[int]
+
+
+P = TypeVar("P", bound=Piece)
+
+
+def exchange(
+    free: list[list[int]], idle: list[dict[int, int]], held: list[list[P]], homeless: Sequence[P], unit: list[float]
+) -> list[P]:
+    """
+    Find nodes for bundles of one GPU by exchanging others of the same free share, one for one.
+
+    Parameters
+    ----------
+    free, idle, held
+        By node: free resources, idle GPUs by free share, pieces. Updated.
+    homeless
+        Pieces without a node; those of one GPU are tried, the first first.
+    unit
+        Of each resource, an amount that counts as one.
+
+    Returns
+    -------
+    list
+        The pieces that have no node in the end; not always those that had none before.
+    """
+    board = _Board(free, [piece for pieces in held for piece in pieces] + list(homeless), unit)
+    board.at[: sum(map(len, held))] = np.repeat(np.arange(len(held)), [len(pieces) for pieces in held])
+    for p in range(len(board.pieces) - len(homeless), len(board.pieces)):
+        piece = board.pieces[p]
+        nodes = np.array([n for n in range(len(held)) if idle[n].get(piece.share, 0)], dtype=np.int64)
+        if piece.gpus != 1 or not len(nodes):
+            continue
+        left = (board.free[nodes] - board.need[p]) / board.unit
+        n = int(nodes[left.min(axis=1).argmax()])
+        if board.enter(p, n):
+            idle[n][piece.share] -= 1
+    free[:] = board.free.tolist()
+    for n, pieces in enumerate(held):
+        pieces[:] = [board.pieces[p] for p in np.flatnonzero(board.at == n)]
+    return [board.pieces[p] for p in np.flatnonzero(board.at < 0)]
+
+
+class _Board(Generic[P]):
+    """All pieces of a class of nodes, and where they are; -1 is nowhere."""
+
+    def __init__(self, free: list[list[int]], pieces: list[P], unit: list[float]) -> None:
+        self.pieces = pieces
+        self.free = np.array(free, dtype=np.int64)  # (nodes, R)
+        self.unit = np.array(unit)
+        self.at = np.full(len(pieces), -1, dtype=np.int64)
+        self.need = np.array([piece.need for piece in pieces], dtype=np.int64)  # (P, R)
+        self.kind = np.array([piece.share if piece.gpus == 1 else -1 for piece in pieces], dtype=np.int64)
+        self.worth = np.array([piece.worth for piece in pieces], dtype=np.int64)
+
+    def enter(self, p: int, n: int) -> bool:
+        """Put piece ``p``, which is nowhere, onto node ``n`` and mend it; tell whether one piece more has a node."""
+        self._put(p, n)
+        done: list[tuple[int, int]] = []
+        while (self.free[n] < 0).any() and len(done) < MAX_EXCHANGES:
+            pair = self._best_pair(n, self.kind[p])
+            if pair is None:
+                break
+            self._swap(*pair)
+            done.append(pair)
+        if (self.free[n] >= 0).all():
+            return True
+        here = np.flatnonzero((self.at == n) & (self.kind == self.kind[p]))
+        enough = here[(self.free[n] + self.need[here] >= 0).all(axis=1)]
+        least = int(enough[self.worth[enough].argmin()]) if len(enough) else p
+        if not len(enough) or self.worth[least] >= self.worth[p]:
+            for one, other in reversed(done):
+                self._swap(one, other)
+            least = p
+        self._take(least)
+        return False
+
+    def _best_pair(self, n: int, kind: int) -> tuple[int, int] | None:
+        """The exchange after which node ``n`` is least overloaded, if it is less than now."""
+        mine = np.flatnonzero((self.at == n) & (self.kind == kind))
+        others = np.flatnonzero((self.at >= 0) & (self.at != n) & (self.kind == kind))
+        if not len(others):
+            return None
+        given = self.need[mine][:, None, :] - self.need[others][None, :, :]
+        able = (given <= self.free[self.at[others]][None, :, :]).all(axis=2)
+        overload = (np.maximum(-(self.free[n] + given), 0) / self.unit).sum(axis=2)
+        overload[~able] = np.inf
+        best = int(overload.argmin())
+        if overload.flat[best] >= (np.maximum(-self.free[n], 0) / self.unit).sum():
+            return None
+        return int(mine[best // len(others)]), int(others[best % len(others)])
+
+    def _swap(self, one: int, other: int) -> None:
+        a, b = int(self.at[one]), int(self.at[other])
+        self._take(one)
+        self._take(other)
+        self._put(one, b)
+        self._put(other, a)
+
+    def _put(self, p: int, n: int) -> None:
+        self.at[p] = n
+        self.free[n] -= self.need[p]
+
+    def _take(self, p: int) -> None:
+        self.free[self.at[p]] += self.need[p]
+        self.at[p] = -1

@@ -1,0 +1,213 @@
+"""
+Stage 2c: a plan from the relaxation over fillings: classes first, nodes after.
+
+The relaxation with a price for full nodes is solved, rounded, and made into bundles on nodes; what is left goes by
+greedy. First rounded down, for speed, then by diving; then again, dearer for classes of nodes whose bundles found no
+room, until the deadline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from placeopt.formulations.fillings import Fillings
+from placeopt.formulations.loads import roomy
+from placeopt.heuristics import greedy
+from placeopt.heuristics.bundles import Quota, realise
+from placeopt.linear import IntArray, LinearModel
+from placeopt.problem import Allocation, Move, Problem, State
+from placeopt.queueing import order_jobs
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.stages.bound import NO_PRESOLVE, SIMPLEX_WORK
+from placeopt.stages.dive import WHOLE, dive
+from placeopt.stages.exact import MAX_PRODUCT
+from placeopt.stages.round import Round
+from placeopt.stages.solving import Solve
+from placeopt.terms.rules import fits
+
+PLANS_PER_SECOND = 0.2
+"""Plans in deterministic mode, per second of the time limit: few enough for work, not the clock, to end the stage."""
+DEARER, CHEAPER = 2.0, 0.5
+"""What the price of full nodes is multiplied by in a class that was too full, and in one that was not."""
+MAX_RATE = 64.0
+SPREAD = 1.0
+"""Prices of classes are drawn from e^-1 to e times theirs, so that every plan is another one."""
+
+
+MIN_SIZES = 3
+"""Different shares of a GPU from which fillings are worth choosing: with fewer, greedy leaves nothing to find."""
+FIRST_JOBS = 2000
+"""Jobs from which the first plan of this stage is there before greedy's: 0.4 against 1.1 s for 8,000 on 1,200 nodes."""
+HEAD_START = 0.5
+"""Part of the time that the relaxation may take where greedy waits for it."""
+FEW_PLANS = 3
+"""Plans made where an exact stage follows."""
+
+
+def suits(problem: Problem) -> bool:
+    """Tell whether the round has many fractions of GPUs, and running jobs stay where they are."""
+    options = problem.options
+    sizes = np.unique(options.milli[options.gpus > 0])
+    return problem.shares_bind and problem.jobs_per_gpu != 1 and len(sizes) >= MIN_SIZES and not problem.changeable
+
+
+def comes_first(problem: Problem) -> bool:
+    """Tell whether this stage should run before greedy, which is then the fall-back only."""
+    return problem.num_jobs - len(problem.running) >= FIRST_JOBS and suits(problem)
+
+
+def run_fillings(round_: Round, solve: Solve, fillings: Fillings | None, order: str, *, followed: bool = False) -> None:
+    """
+    Offer plans made from the relaxation, if there is one: better ones as long as there is time.
+
+    A few only where the round is small and ``followed`` by an exact stage.
+    """
+    if fillings is None or round_.value_proven or round_.within_gap:
+        return
+    started, before, refused = time.monotonic(), round_.best, None
+    maker = _Maker(round_, solve, fillings, order)
+    made, most = 0, _most_plans(round_, followed=followed)
+    while made < most and maker.in_time() and not round_.stopped() and not round_.value_proven:
+        allocation = maker.make(deep=made > 0)
+        made += 1
+        if allocation is not None:
+            refused = round_.offer(allocation) or refused
+        if round_.within_gap:
+            break
+    if not maker.in_time():
+        round_.cut("time")
+    detail = f"{made} plans from {len(fillings.filling)} fillings"
+    if refused:
+        round_.record("fillings", "failed", started, f"{detail}; refused by the referee: {refused}")
+    else:
+        round_.record("fillings", "improved" if round_.best is not before else "kept", started, detail)
+
+
+def _most_plans(round_: Round, *, followed: bool) -> int:
+    waiting = round_.problem.num_jobs - len(round_.problem.running)
+    if followed and waiting * round_.problem.num_gpus <= 10 * MAX_PRODUCT:
+        return FEW_PLANS
+    return 2 + int(PLANS_PER_SECOND * round_.limits.time_limit_s) if round_.limits.deterministic else 10**9
+
+
+class _Maker:
+    """Makes one allocation after the other, and learns which classes of nodes were too full."""
+
+    def __init__(self, round_: Round, solve: Solve, fillings: Fillings, order: str) -> None:
+        self._round, self._solve, self._fillings = round_, solve, fillings
+        self._order = order_jobs(round_.problem, order)
+        self._rates = np.ones(int(round_.problem.node_class.max()) + 1)
+        self._most = fillings.model.upper.copy()
+        options = round_.problem.options
+        several = (options.gpus * options.bundle_workers)[fillings.start_option[fillings.bundle_start]] > 1
+        self._groups = (fillings.bundle[several], fillings.filling, fillings.bundle[~several])
+        self._random = np.random.default_rng(round_.limits.seed)
+        self._longest = 0.0
+
+    def in_time(self) -> bool:
+        """Whether what cannot be cut short, all but the solves, can be expected to end before the deadline."""
+        limits = self._round.limits
+        return limits.deterministic or limits.left_s > self._longest
+
+    def make(self, *, deep: bool) -> Allocation | None:
+        """Solve, round, realise; None if time ended it, or nothing better can come of it."""
+        fillings, problem = self._fillings, self._round.problem
+        rates = self._rates * (np.exp(self._random.uniform(-SPREAD, SPREAD, len(self._rates))) if deep else 1)
+        model = roomy(replace(fillings.model, upper=self._most.copy()), fillings.loads, problem, rates)
+        relaxed = self._relax(model).relaxed_values
+        if relaxed is None:
+            return None
+        values: IntArray | None = np.floor(relaxed + WHOLE).astype(np.int64)
+        if deep and self._hopeless(relaxed):
+            self._most = fillings.model.upper.copy()
+            return None
+        if deep:
+            values = dive(model, relaxed, self._groups, self._relax, self._hopeless)
+        if values is None or not self.in_time():
+            return None
+        began = time.monotonic()
+        state = State(problem)
+        placed, short = realise(state, quotas(fillings, values))
+        self._learn(values, short)
+        allocation = list(state.placements)
+        for job, placement in placed:
+            allocation[job] = placement
+        out = greedy(problem, self._order, start=_lawful(problem, tuple(allocation))).allocation
+        self._longest = max(self._longest, time.monotonic() - began)
+        return out
+
+    def _hopeless(self, values: np.ndarray) -> bool:
+        """Whether the value of a relaxation, all costs aside, is no better than what is held."""
+        model, best = self._fillings.model, self._round.best
+        worth = float(model.objective @ values) + model.offset
+        return best is not None and worth < best.value + 1 - WHOLE * max(1.0, abs(worth))
+
+    def _learn(self, values: IntArray, short: Counter[tuple[int, int]]) -> None:
+        """No more of what found no room in a class of nodes, and a higher price there; a lower one elsewhere."""
+        fillings = self._fillings
+        for i, c in enumerate(fillings.bundle_class.tolist()):
+            missing = short[c, int(fillings.start_option[fillings.bundle_start[i]])]
+            if missing:
+                column = int(fillings.bundle[i])
+                self._most[column] = max(int(values[column]) - missing, 0)
+        full = {c for c, _ in short}
+        for c in range(len(self._rates)):
+            rate = self._rates[c] * (DEARER if c in full else CHEAPER)
+            self._rates[c] = min(max(rate, 1 / MAX_RATE), MAX_RATE)
+
+    def _relax(self, model: LinearModel) -> Solution:
+        limits = self._round.limits
+        options = SolveOptions(
+            time_limit_s=max(limits.left_s - self._longest, 0.0),
+            seed=limits.seed,
+            deterministic=limits.deterministic,
+            work_limit=SIMPLEX_WORK if limits.deterministic else None,
+            memory_limit_mib=limits.memory_limit_mib,
+            relax=True,
+            extra=NO_PRESOLVE,
+        )
+        return self._solve("highs", model, options)
+
+
+def quotas(fillings: Fillings, values: IntArray) -> list[Quota]:
+    """What each class of nodes takes by ``values``: jobs in the order of the file, and fillings."""
+    jobs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
+    filled: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
+    used: dict[int, int] = {}
+    for i in np.flatnonzero(values[fillings.bundle]).tolist():
+        s, count = int(fillings.bundle_start[i]), int(values[fillings.bundle[i]])
+        crowd = fillings.start_jobs[s]
+        first = used.get(crowd[0], 0)
+        used[crowd[0]] = first + count
+        entry = (int(fillings.start_option[s]), crowd[first : first + count])
+        jobs.setdefault(int(fillings.bundle_class[i]), []).append(entry)
+    sizes = fillings.sizes.tolist()
+    for i in np.flatnonzero(values[fillings.filling]).tolist():
+        slots = tuple(size for size, n in zip(sizes, fillings.slots[i].tolist(), strict=True) for _ in range(n))
+        filling = (int(values[fillings.filling[i]]), int(fillings.filling_share[i]), slots)
+        filled.setdefault(int(fillings.filling_class[i]), []).append(filling)
+    return [Quota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]
+
+
+def _lawful(problem: Problem, allocation: Allocation) -> Allocation:
+    """Leave out what rules forbid that bundles do not ask."""
+    options = problem.options
+    plain = not options.gpu_memory_mib.any() and problem.jobs_per_gpu is None and not problem.policy.queues
+    if plain and _one_type_a_node(problem):
+        return allocation
+    state = State(problem)
+    kept = list(state.placements)
+    for job, placement in enumerate(allocation):
+        if placement is not None and kept[job] is None and fits(state, job, placement):
+            state.apply(Move(job, placement))
+            kept[job] = placement
+    return tuple(kept)
+
+
+def _one_type_a_node(problem: Problem) -> bool:
+    first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))]
+    return bool((first[problem.gpu_node] == problem.gpu_type).all())

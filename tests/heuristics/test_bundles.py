@@ -1,0 +1,90 @@
+"""Bundles of jobs that share a GPU, onto nodes: balanced, and mended by exchange."""
+
+from dataclasses import dataclass
+
+import builders
+from placeopt.heuristics.bundles import Quota, realise
+from placeopt.heuristics.exchange import exchange
+from placeopt.problem import Problem, State, compile_problem
+
+
+@dataclass(eq=False)
+class Piece:
+    """A bundle of one GPU that needs so much of one resource."""
+
+    need: list[int]
+    worth: int = 1
+    gpus: int = 1
+    share: int = 1000
+
+
+def halves_and_quarters(nodes: int = 2, cpus: tuple[int, ...] = (9, 7, 5, 3)) -> Problem:
+    """Compile nodes of 2 GPUs and 16 cores, and a job of half a GPU for each number of cores."""
+    jobs = [
+        builders.job(f"j{i}", gpu_milli=500, gpu_memory_mib=0, cpu_millicores=1000 * cpu, memory_mib=0)
+        for i, cpu in enumerate(cpus)
+    ]
+    machine = builders.machine(gpus=2, cpu_millicores=16_000)
+    return compile_problem(builders.instance(nodes, jobs, machines=[machine]))
+
+
+class TestRealise:
+    def test_heavy_jobs_share_gpus_with_light_ones(self) -> None:
+        """Two bundles of two halves: 9 goes with 3 and 7 with 5, and each bundle to a node of its own."""
+        problem = halves_and_quarters()
+        quota = Quota(0, tuple((o, (o,)) for o in range(4)), ((2, 1000, (500, 500)),))
+        placed, short = realise(State(problem), [quota])
+        gpu = {job: placement.gpus for job, placement in placed}
+        assert not short
+        assert gpu[0] == gpu[3]
+        assert gpu[1] == gpu[2]
+        assert {placement.nodes for _, placement in placed} == {(0,), (1,)}
+
+    def test_jobs_that_fit_no_node_are_counted(self) -> None:
+        """One node of 16 cores: of bundles of 9 + 3 and 7 + 5 cores the heavier is placed, the other's two jobs not."""
+        problem = halves_and_quarters(nodes=1)
+        quota = Quota(0, tuple((o, (o,)) for o in range(4)), ((2, 1000, (500, 500)),))
+        placed, short = realise(State(problem), [quota])
+        assert len(placed) == 2
+        assert short.total() == 2
+        assert all(node_class == 0 for node_class, _ in short)
+
+    def test_a_job_of_two_gpus_gets_both(self) -> None:
+        """Whole GPUs are taken before bundles, and from one node."""
+        jobs = [builders.job("two", gpus=2), builders.job("one")]
+        problem = compile_problem(builders.instance(2, jobs, machines=[builders.machine(gpus=2)]))
+        two, one = (problem.options_of(job)[0] for job in (0, 1))
+        placed, _ = realise(State(problem), [Quota(0, ((one, (1,)), (two, (0,))), ((3, 1000, (1000,)),))])
+        at = dict(placed)
+        assert len(at[0].gpus) == 2
+        assert at[0].nodes != at[1].nodes
+
+
+class TestExchange:
+    def test_a_heavy_bundle_makes_room(self) -> None:
+        """Node 0 holds 5 + 5 of 11, node 1 holds 6 of 9: a 4 fits once the 6 and a 5 have changed places."""
+        held = [[Piece([5]), Piece([5])], [Piece([6])]]
+        free, idle = [[1], [3]], [{1000: 0}, {1000: 1}]
+        assert exchange(free, idle, held, [Piece([4])], [1.0]) == []
+        assert sorted(piece.need[0] for piece in held[0]) == [5, 6]
+        assert sorted(piece.need[0] for piece in held[1]) == [4, 5]
+        assert free == [[0], [0]]
+        assert idle[1] == {1000: 0}
+
+    def test_the_bundle_worth_least_has_to_go(self) -> None:
+        """There is room for one of two: the newcomer is worth more."""
+        old, new = Piece([5]), Piece([5], worth=9)
+        held, free, idle = [[old]], [[4]], [{1000: 1}]
+        assert exchange(free, idle, held, [new], [1.0]) == [old]
+        assert held == [[new]]
+        assert free == [[4]]
+        assert idle == [{1000: 1}]
+
+    def test_what_does_not_help_is_undone(self) -> None:
+        """The newcomer is worth no more than the others: all stays as it was."""
+        held = [[Piece([5]), Piece([5])], [Piece([6])]]
+        free, idle = [[1], [2]], [{1000: 0}, {1000: 1}]
+        new = Piece([9], worth=0)
+        assert exchange(free, idle, held, [new], [1.0]) == [new]
+        assert free == [[1], [2]]
+        assert [[piece.need[0] for piece in pieces] for pieces in held] == [[5, 5], [6]]
