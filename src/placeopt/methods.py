@@ -46,6 +46,13 @@ METHODS: dict[str, Method] = {
     "fcfs": Method(score="first_fit", order="fcfs"),
     "fcfs-strict": Method(score="first_fit", order="fcfs", strict=True),
     "best-fit": Method(score="best_fit", order="fcfs"),
+    "dot-product": Method(score="dot_product", order="fcfs"),
+    "gpu-packing": Method(score="gpu_packing", order="fcfs"),
+    "gpu-clustering": Method(score="gpu_clustering", order="fcfs"),
+    "random": Method(score="random", order="fcfs"),
+    "horus": Method(score="horus", order="fcfs"),
+    "obp": Method(score="obp", order="fcfs"),
+    "fgd": Method(score="fgd", order="fcfs"),
     "fillings": Method(fillings=True),
     "stranding": Method(),
 }

@@ -1,8 +1,9 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import SCORES, GreedyResult, greedy, place, places
+from placeopt.heuristics.family import SCORES, score_named
+from placeopt.heuristics.greedy import GreedyResult, greedy, place, places
 from placeopt.heuristics.preempt import make_room
 from placeopt.heuristics.scores import Stranding
 
-__all__ = ["SCORES", "Candidates", "GreedyResult", "Stranding", "greedy", "make_room", "place", "places"]
+__all__ = ["SCORES", "Candidates", "GreedyResult", "Stranding", "greedy", "make_room", "place", "places", "score_named"]

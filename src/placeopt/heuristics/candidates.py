@@ -16,8 +16,13 @@ FloatArray = np.ndarray
 Score = Callable[["Candidates", int, IntArray], FloatArray]
 """
 Ranks nodes for a bundle of an option, the lower the better; on all of them it fits. With an attribute
-``sees_state_only`` that is true, it promises to score nodes alike that differ in nothing but their number.
+``sees_state_only`` that is true, it promises to score nodes alike that differ in nothing but their number. A method
+``pick(candidates, option, gpus, need)`` says which of the usable GPUs of a node a bundle gets (by default the closest
+together), and a method ``redraw(scores)`` changes the scores of all nodes at every decision.
 """
+
+
+Pick = Callable[["Candidates", int, list[int], int], tuple[int, ...]]
 
 
 class Candidates:
@@ -40,6 +45,9 @@ class Candidates:
         self._journal: list[int] = []
         self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
+        self._pick: Pick | None = getattr(score, "pick", None)
+        self._redraw: Callable[[FloatArray], FloatArray] | None = getattr(score, "redraw", None)
+        self._remembers_gpus = self.remembers and (self._pick is None or self._may_remember(score))
         self._scores_seen: Memory[tuple[float, int]] | None = Memory() if self._may_remember(score) else None
         self._gpus_seen: Memory[tuple[int, ...]] = Memory()
         start = self.problem.node_gpu_start
@@ -58,7 +66,8 @@ class Candidates:
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
-        return self._up_to_date(option)[0]
+        scores = self._up_to_date(option)[0]
+        return scores if self._redraw is None else self._redraw(scores)
 
     def free_rooms(self, option: int) -> IntArray:
         """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""
@@ -147,7 +156,7 @@ class Candidates:
         need = int(options.gpus[option] * options.bundle_workers[option])
         if not need:
             return ()
-        if not held and self.remembers and self._gpus_seen.helps:
+        if not held and self._remembers_gpus and self._gpus_seen.helps:
             key = (self._shape[option], self._views.gpus_of(node))
             start = self.problem.first_gpu[node]
             found = self._gpus_seen.recall(key)
@@ -162,6 +171,8 @@ class Candidates:
         gpus = [int(g) for g in self.slot_gpu[node][self.usable(option, row)[0]] if int(g) not in held]
         if len(gpus) <= need:
             return tuple(gpus)
+        if self._pick is not None:
+            return self._pick(self, option, gpus, need)
         return closest(self.problem, self.state, gpus, need)
 
 

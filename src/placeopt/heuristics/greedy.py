@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.scores import Stranding, best_fit, first_fit
+from placeopt.heuristics.family import score_named
 from placeopt.heuristics.spreading import nodes_for_bundles
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
@@ -36,6 +36,7 @@ def greedy(
     cancelled: Callable[[], bool] | None = None,
     stop_at_first_failure: bool = False,
     start: Allocation | None = None,
+    seed: int = 0,
 ) -> GreedyResult:
     """
     Place the jobs of ``order`` one after the other, each in its most valuable option that fits.
@@ -45,7 +46,7 @@ def greedy(
     order
         Waiting jobs, first to be considered first.
     score
-        Name in ``SCORES``.
+        Name in ``family.SCORES``.
     deadline
         Of ``time.monotonic()``: what is not reached by then waits.
     cancelled
@@ -54,13 +55,15 @@ def greedy(
         Whether the queue blocks behind a job that does not fit (strict first come, first served).
     start
         Where jobs are already; they stay. Only the running jobs, if left out.
+    seed
+        For scores that draw.
 
     Notes
     -----
     Jobs are independent of each other, so a class that failed once is not tried again: room only shrinks.
     """
     state = State(problem, start)
-    candidates = Candidates(state, SCORES[score](problem))
+    candidates = Candidates(state, score_named(score, problem, seed))
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
         if position % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
@@ -147,10 +150,3 @@ def _on_several_nodes(candidates: Candidates, option: int) -> Placement | None:
         held_on[node] = before + taken
         held.extend(taken)
     return Placement(option, tuple(nodes), tuple(held))
-
-
-SCORES: dict[str, Callable[[Problem], Callable[[Candidates, int, IntArray], np.ndarray]]] = {
-    "first_fit": lambda problem: first_fit,  # noqa: ARG005 - needs nothing of the problem
-    "best_fit": lambda problem: best_fit,  # noqa: ARG005
-    "stranding": Stranding,
-}

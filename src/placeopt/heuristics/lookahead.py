@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import SCORES, places
+from placeopt.heuristics.family import SCORES
+from placeopt.heuristics.greedy import places
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits
 from placeopt.terms.run_time import expected_ends, option_of, run_time_ms

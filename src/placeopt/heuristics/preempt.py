@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.greedy import SCORES, place
+from placeopt.heuristics.family import score_named
+from placeopt.heuristics.greedy import place
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import keeps_limits, part_of, shares_of, submission_order
@@ -81,7 +82,7 @@ class _Room:
         self.problem = problem
         self.state = State(problem)
         self.state.load(allocation)
-        self.candidates = Candidates(self.state, SCORES[score](problem))
+        self.candidates = Candidates(self.state, score_named(score, problem))
         self.order = submission_order(problem)
         self.victims: dict[int, _Victim] = {}
         self.on_node: dict[int, list[_Victim]] = {}

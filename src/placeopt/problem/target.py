@@ -88,6 +88,35 @@ def _typical(instance: Instance) -> Counter[Worker]:
     return typical
 
 
+def weigh(gpus: IntArray, milli: IntArray, cpu: IntArray, type_ok: BoolArray, counts: IntArray) -> Target:
+    """
+    Compile a target from arrays of kinds of workers, (M,) each, ``type_ok`` (M, T).
+
+    The most frequent ones until 95 % of ``counts`` are covered, as in ``target_workload``; kinds that are equal in all
+    of this count as one.
+    """
+    counted: Counter[tuple[int, int, int, bytes]] = Counter()
+    masks = [row.tobytes() for row in type_ok]
+    for one, count in zip(zip(gpus.tolist(), milli.tolist(), cpu.tolist(), masks, strict=True), counts, strict=True):
+        counted[one] += int(count)
+    typical: list[tuple[int, int, int, bytes]] = []
+    covered, total = 0, counted.total()
+    for one in sorted(counted, key=lambda one: (-counted[one], one)):
+        if 100 * covered >= COVERED_PERCENT * total:
+            break
+        typical.append(one)
+        covered += counted[one]
+    return Target(
+        gpus=_ints([one[0] for one in typical]),
+        milli=_ints([one[1] for one in typical]),
+        cpu=_ints([one[2] for one in typical]),
+        type_ok=np.array([np.frombuffer(one[3], dtype=bool) for one in typical], dtype=bool).reshape(
+            len(typical), type_ok.shape[1]
+        ),
+        parts=_parts([counted[one] for one in typical]),
+    )
+
+
 def _parts(counts: list[int]) -> IntArray:
     """Return integers in proportion to ``counts``; where these are too large by largest remainder, the first first."""
     common = gcd(*counts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import SCORES, Candidates, Stranding, place
+from placeopt.heuristics import Candidates, place, score_named
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.resident.carry import Carry
 from placeopt.stages.draft import Recorder
@@ -16,7 +16,7 @@ class LastingCandidates(Candidates):
     def __init__(self, state: State, score: str, counts: IntArray) -> None:
         """``counts``, shape (K,): jobs of each class, for scores that go by the mix of jobs."""
         problem = state.problem
-        super().__init__(state, Stranding(problem, counts) if score == "stranding" else SCORES[score](problem))
+        super().__init__(state, score_named(score, problem, counts=counts))
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""

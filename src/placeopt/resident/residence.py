@@ -17,6 +17,9 @@ from placeopt.resident.cluster import Ids, Resident
 from placeopt.stages.round import Progress
 from placeopt.workplace import versions
 
+WHOLE_ROUNDS = frozenset({"gpu_clustering", "random"})
+"""Scores that some jobs cannot be placed by: one asks who is where, the other draws anew at every call."""
+
 
 class Residence(ABC):
     """
@@ -140,7 +143,8 @@ class Residence(ABC):
             digest.
         method
             As in ``solve``, ``auto`` by default. For some jobs a method of greedy alone: ``stranding`` (the default),
-            ``best-fit`` or ``fcfs``; order and blocking are the caller's.
+            ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus`` or ``obp``; order and blocking
+            are the caller's.
         time_limit_s, gap, threads, seed, deterministic, cancel, on_progress
             As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
         warm
@@ -161,9 +165,10 @@ class Residence(ABC):
         resident = self._loaded()
         if jobs is not None:
             chosen = method_of(method or "stranding")
-            if chosen.exact or chosen.strict:
+            if chosen.exact or chosen.strict or chosen.score in WHOLE_ROUNDS:
                 raise Unsupported(
-                    f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit' or 'fcfs'"
+                    f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit', 'fcfs' or "
+                    "another method of greedy that goes by what is free"
                 )
             if resident.policy.postpone.rule == "lookahead":
                 raise Unsupported(

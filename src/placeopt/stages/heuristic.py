@@ -21,7 +21,13 @@ def run_heuristic(round_: Round, score: str, order: str, *, strict: bool = False
     deadline = float("inf") if round_.limits.deterministic else round_.limits.deadline - reserve
     jobs = order_jobs(round_.problem, order)
     result = greedy(
-        round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled, stop_at_first_failure=strict
+        round_.problem,
+        jobs,
+        score,
+        deadline=deadline,
+        cancelled=round_.cancelled,
+        stop_at_first_failure=strict,
+        seed=round_.limits.seed,
     )
     refused = round_.offer(result.allocation)
     round_.blocks = strict

@@ -6,6 +6,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
+from placeopt.problem.target import Target
 from placeopt.terms import fgd_rows as rows
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.variables import Variables
@@ -89,7 +90,7 @@ def left_of(state: State) -> IntArray:
     return np.maximum(state.gpu_free_milli, 0)
 
 
-def of_nodes(state: State, nodes: IntArray) -> IntArray:
+def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> IntArray:
     """
     Fragmentation F_n of the given nodes as things stand.
 
@@ -97,18 +98,23 @@ def of_nodes(state: State, nodes: IntArray) -> IntArray:
     ----------
     nodes
         Shape (k,).
+    target
+        The workload that is expected; the problem's, if left out.
 
     Returns
     -------
     IntArray
-        Shape (k,), in GPU-milli x ``problem.target.total``.
+        Shape (k,), in GPU-milli x ``target.total``.
     """
+    target = state.problem.target if target is None else target
     gpus, there = _slots(state.problem, nodes)
     left = np.where(there, left_of(state)[gpus], 0)
-    return _fragmentation(state.problem, left, state.problem.gpu_type[gpus], state.node_free[nodes, CPU])
+    return _fragmentation(target, left, state.problem.gpu_type[gpus], state.node_free[nodes, CPU])
 
 
-def changes_if_placed(state: State, option: int, nodes: IntArray, usable: BoolArray) -> IntArray:
+def changes_if_placed(
+    state: State, option: int, nodes: IntArray, usable: BoolArray, target: Target | None = None
+) -> IntArray:
     """
     Change of F_n if one more bundle of ``option`` were put on each node, by its first GPU.
 
@@ -119,6 +125,8 @@ def changes_if_placed(state: State, option: int, nodes: IntArray, usable: BoolAr
     usable
         Shape (k, width), width the most GPUs of any node: the slots whose GPU could take one more job in the option.
         Slot s of node n is GPU ``node_gpu_start[n] + s``.
+    target
+        The workload that is expected; the problem's, if left out.
 
     Returns
     -------
@@ -128,14 +136,15 @@ def changes_if_placed(state: State, option: int, nodes: IntArray, usable: BoolAr
         the other resources of the node suffice is the caller's question.
     """
     problem, options = state.problem, state.problem.options
+    target = problem.target if target is None else target
     workers = int(options.bundle_workers[option])
     need, cpu = workers * int(options.gpus[option]), workers * int(options.demand[option, CPU])
     gpus, there = _slots(problem, nodes)
     left, types = np.where(there, left_of(state)[gpus], 0), problem.gpu_type[gpus]
-    before = of_nodes(state, nodes)
+    before = of_nodes(state, nodes, target)
     width = left.shape[1]
     if not need:
-        after = _fragmentation(problem, left, types, state.node_free[nodes, CPU] - cpu)
+        after = _fragmentation(target, left, types, state.node_free[nodes, CPU] - cpu)
         return np.repeat((after - before)[:, None], width, axis=1)
     rank = np.cumsum(usable, axis=1)  # the usable slots of a node counted from 1
     first = rank[:, :, None]
@@ -147,7 +156,7 @@ def changes_if_placed(state: State, option: int, nodes: IntArray, usable: BoolAr
     else:
         free = np.where(there, state.gpu_free_milli[gpus], 0)[at]
         rest = np.where(taken[at, slot], np.maximum(free - options.milli[option], 0), left[at])
-    out[at, slot] = _fragmentation(problem, rest, types[at], state.node_free[nodes[at], CPU] - cpu) - before[at]
+    out[at, slot] = _fragmentation(target, rest, types[at], state.node_free[nodes[at], CPU] - cpu) - before[at]
     return out
 
 
@@ -159,9 +168,8 @@ def _slots(problem: Problem, nodes: IntArray) -> tuple[IntArray, BoolArray]:
     return np.where(there, slots, 0), there
 
 
-def _fragmentation(problem: Problem, left: IntArray, types: IntArray, cpu: IntArray) -> IntArray:
+def _fragmentation(target: Target, left: IntArray, types: IntArray, cpu: IntArray) -> IntArray:
     """F_n of nodes with GPUs of ``types``, of which ``left`` is left, shape (k, width) each, and CPU left, (k,)."""
-    target = problem.target
     out = np.zeros(len(left), dtype=np.int64)
     chunk = max(1, _CHUNK // max(1, len(target) * left.shape[1]))
     for at in range(0, len(left), chunk):

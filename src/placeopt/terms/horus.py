@@ -103,6 +103,23 @@ class HorusCost:
         return np.concatenate(columns), np.concatenate(coefficients), fixed
 
 
+def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:
+    """
+    Cost of one more job of ``option`` on each of ``gpus``, in thousandths (Horus eq. 7-10, the per-decision form).
+
+    ``w1 x memory used after / capacity + w2 x f(utilisation after)``, whatever the GPU cost before. A GPU of unknown
+    memory costs none for it; utilisation beyond what rules allow counts as the most that they do.
+    """
+    problem, options = state.problem, state.problem.options
+    use = _use_cost(problem)
+    capacity = problem.gpu_memory_mib[gpus]
+    used = capacity - state.gpu_free_memory[gpus] + options.gpu_memory_mib[option]
+    memory = np.rint(problem.policy.horus.memory_thousandths * used / np.maximum(capacity, 1)).astype(np.int64)
+    percent = np.minimum(state.gpu_utilisation[gpus] + options.utilisation[option], len(use) - 1)
+    costs: IntArray = np.where(capacity > 0, memory, 0) + use[percent]
+    return costs
+
+
 MAX_LEVELS = 20_000
 """Utilisations that all GPUs on which jobs may meet can have, up to which the exact form is used."""
 

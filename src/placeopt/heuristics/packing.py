@@ -1,0 +1,120 @@
+"""
+Scores of the packing family: dot product, GPU packing, GPU clustering, random. The lower the better.
+
+They are the policies that FGD (Weng et al., ATC'23, section 6.1) is measured against. Orders are kept exactly; where
+the authors' simulator rounds to whole points of 100 and breaks ties by node name, these do not round. Its sizes of the
+largest node (128 cores, 8 GPUs) are those of the largest node of the round.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.heuristics.candidates import Candidates
+from placeopt.problem import RESOURCES, IntArray, Problem
+
+CPU = RESOURCES.index("cpu_millicores")
+
+
+def free_share(candidates: Candidates, nodes: IntArray) -> IntArray:
+    """Shape (len(nodes), width): thousandths free of every GPU, 0 where a slot has none."""
+    free = candidates.state.gpu_free_milli[candidates.slot_gpu[nodes]]
+    left: IntArray = np.where(candidates.slot_exists[nodes], np.maximum(free, 0), 0)
+    return left
+
+
+def dot_product(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+    """
+    The node whose free (CPU, GPU share) has the smallest dot product with what is asked, each over the largest node's.
+
+    Tetris's alignment (Grandl et al., SIGCOMM'14) turned to packing, as FGD's evaluation does: a full node wins.
+    """
+    problem, options = candidates.problem, candidates.problem.options
+    workers = int(options.bundle_workers[option])
+    most_cpu = max(int(problem.node_capacity[:, CPU].max()), 1)
+    most_milli = 1000 * max(int(np.diff(problem.node_gpu_start).max()), 1)
+    cpu = candidates.state.node_free[nodes, CPU] / most_cpu
+    share = free_share(candidates, nodes).sum(axis=1) / most_milli
+    asked_cpu = workers * int(options.demand[option, CPU]) / most_cpu
+    asked_share = workers * int(options.gpus[option] * options.milli[option]) / most_milli
+    score: np.ndarray = (cpu * asked_cpu + share * asked_share) / 2
+    return score
+
+
+def gpu_packing(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+    """
+    Shared GPUs first, the fullest; then the fewest idle GPUs of a node in use; then the smallest idle node.
+
+    FGD's "GpuPacking" (after MLaaS in the wild, NSDI'22). 0 to 1 where all the bundle's GPUs are in use already: what
+    is left of them; 1 to 2 where idle ones of a node in use are needed: how many; 2 to 3 on an idle node: its GPUs. A
+    bundle without GPUs finds all nodes alike.
+    """
+    options = candidates.problem.options
+    need = int(options.gpus[option] * options.bundle_workers[option])
+    if not need:
+        return np.zeros(len(nodes))
+    free, exists = free_share(candidates, nodes), candidates.slot_exists[nodes]
+    left = np.sort(np.where(candidates.usable(option, nodes), free, 1 << 40), axis=1)[:, :need]  # the fullest usable
+    idle = ((free == 1000) & exists).sum(axis=1)
+    opened = (left == 1000).sum(axis=1)
+    width = free.shape[1] + 1
+    score = np.where(opened > 0, 1 + opened / width, left.sum(axis=1) / (1000 * need))
+    packed: np.ndarray = np.where(idle == exists.sum(axis=1), 2 + idle / width, score)
+    return packed
+
+
+def gpu_clustering(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+    """
+    Nodes that hold jobs of the same GPU size: only such, then such among others, then idle nodes, then the rest.
+
+    FGD's "GpuClustering" (after Gandiva, OSDI'18). Within a tier the node with the least GPU share free. Sizes are: a
+    share of a GPU, or so many whole ones on the node. A bundle without GPUs finds all nodes alike.
+    """
+    options = candidates.problem.options
+    if not options.gpus[option]:
+        return np.zeros(len(nodes))
+    mine, size = int(_sizes(candidates.problem)[option]), _sizes(candidates.problem)
+    state, tier = candidates.state, np.empty(len(nodes))
+    for i, node in enumerate(nodes.tolist()):
+        placements = (state.placements[job] for job in state.node_jobs[node])
+        here = {int(size[placement.option]) for placement in placements if placement is not None}
+        if mine in here:
+            tier[i] = 0 if len(here) == 1 else 1
+        else:
+            tier[i] = 3 if here else 2
+    free = free_share(candidates, nodes)
+    score: np.ndarray = tier + free.sum(axis=1) / (1000 * free.shape[1] + 1)
+    return score
+
+
+def _sizes(problem: Problem) -> IntArray:
+    """Shape (O,): 0 for a share of a GPU, else GPUs of a bundle."""
+    options = problem.options
+    sizes: IntArray = np.where(options.milli < 1000, 0, options.gpus * options.bundle_workers)
+    return sizes
+
+
+class Random:
+    """A node drawn anew for every decision among those with room, and GPUs drawn on it. By its seed repeatable."""
+
+    def __init__(self, problem: Problem, seed: int = 0) -> None:
+        del problem
+        self._random = np.random.default_rng(seed)
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """All alike: ``redraw`` tells them apart."""
+        del candidates, option
+        return np.zeros(len(nodes))
+
+    def redraw(self, scores: np.ndarray) -> np.ndarray:
+        """Put a random number in the place of every finite score."""
+        return np.where(np.isfinite(scores), self._random.random(len(scores)), np.inf)
+
+    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """``need`` of ``gpus``, any of them as likely as the others."""
+        del candidates, option
+        return tuple(sorted(self._random.choice(gpus, size=need, replace=False).tolist()))
+
+
+for _score in (dot_product, gpu_packing):
+    _score.sees_state_only = True  # type: ignore[attr-defined]  # read by Candidates
