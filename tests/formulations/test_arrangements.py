@@ -52,9 +52,9 @@ def test_every_column_costs_what_the_terms_say(spec: str, jobs: int, nodes: int,
     for _ in range(6):
         price = np.where(single, rng.integers(0, 60_000_000, len(rooms.kinds)), 0)
         nothing = np.zeros(len(rooms.places), dtype=np.int64)
-        groups = np.zeros(len(rooms.groups), dtype=np.int64)
+        groups = np.zeros(len(rooms.groups) + 1, dtype=np.int64)
         prices = Prices(price, nothing, groups, nothing, np.zeros((len(groups), len(price)), dtype=np.int64))
-        priced = pricing.run(prices, 0, most=40, each=8)
+        priced = pricing.run(prices, 0, each=8)
         for column, reduced in zip(priced.columns, priced.reduced.tolist(), strict=True):
             uses = master.uses([column])[0]
             assert reduced == column.cost - int(uses @ price)

@@ -194,8 +194,8 @@ class _Bound:
         root = np.full(len(places), -2 * NEVER, dtype=np.int64)
         self._rate, self._credit = (np.zeros(len(places), dtype=np.int64) for _ in range(2))
         saves = np.maximum(places.busy, 0)
-        for part in (0, 1, 2):
-            for permille in (0, 15, 30, 60, 100, 160, 240, 340, 480, 700, 1000):
+        for part in (0, 2):
+            for permille in (0, 30, 80, 160, 300, 500, 1000):
                 rate, credit = np.full(len(places), scale * permille // 1000, dtype=np.int64), saves * part // 2
                 found = self._root(values, rate, credit)
                 better = found < root

@@ -53,17 +53,20 @@ class Master:
         self.waiting = np.bincount(problem.job_class[waiting], minlength=len(problem.class_communication))
         self.base = cost(problem, state.allocation(), weighted)
         self.value_left = value_level - value(problem, state.allocation())
-        self.place_size = np.array(
-            [rooms.groups[int(g)].room.count(a) for a, g in enumerate(rooms.place_group)], dtype=np.int64
-        )
-        self.opening = np.array([group.opening for group in rooms.groups], dtype=np.int64)
+        # one row more than there are groups, for rooms that groups share
+        self.size = np.array([len(group.nodes) for group in rooms.groups] + [0], dtype=np.int64)
+        self.opening = np.array([group.opening for group in rooms.groups] + [0], dtype=np.int64)
+        self.holds = np.zeros((len(self.size), len(rooms.places)), dtype=np.int64)  # rooms of each place on a node
+        for g, group in enumerate(rooms.groups):
+            np.add.at(self.holds[g], group.room, 1)
         self.wider = sorted(rooms.wider)
         self.scarce = [(g, r) for g, group in enumerate(rooms.groups) for r in group.binding]
         self.counts: list[tuple[str, int]] = [("node", int(g)) for g in np.flatnonzero(self.opening)]
         self.counts += [("room", int(a)) for a in np.flatnonzero(rooms.places.opening)]
         self._under = np.array(
-            [[domain in group.wider for domain in self.wider] for group in rooms.groups], dtype=bool
-        ).reshape(len(rooms.groups), len(self.wider))
+            [[domain in group.wider for domain in self.wider] for group in rooms.groups] + [[False] * len(self.wider)],
+            dtype=bool,
+        ).reshape(len(self.size), len(self.wider))
 
     def uses(self, columns: Sequence[Column]) -> IntArray:
         """Shape (columns, K): bundles in each column."""
@@ -92,12 +95,11 @@ class Master:
         group = np.where(place >= 0, rooms.place_group[place], 0)
         if len(whole):
             group[whole] = self.patterns.group[pattern[whole]]
-        sizes = np.array([len(nodes.nodes) for nodes in rooms.groups], dtype=np.int64)
-        x = builder.add_variables(0, np.where(place >= 0, rooms.place_count[place], sizes[group]))
+        x = builder.add_variables(0, np.where(place >= 0, rooms.place_count[place], self.size[group]))
         options = problem.options
         of_class = options.job_class[self.options]
         y = builder.add_variables(0, self.waiting[of_class])
-        node = builder.add_variables(0, np.where(self.opening > 0, sizes, 0))
+        node = builder.add_variables(0, np.where(self.opening > 0, self.size, 0))
         wide = builder.add_variables(0, np.ones(len(self.wider), dtype=np.int64))
         k = len(kinds)
         extra = builder.add_variables(0, 0 if penalty is None else int(kinds.supply.sum()), count=2 * k)
@@ -115,11 +117,10 @@ class Master:
             0,
         )
         rows, cols, coefs = [place[alone]], [x[alone]], [np.ones(len(alone), dtype=np.int64)]
-        for a, g in enumerate(rooms.place_group):
-            mine = whole[group[whole] == g]
-            rows.append(np.full(len(mine), a, dtype=np.int64))
-            cols.append(x[mine])
-            coefs.append(np.full(len(mine), self.place_size[a], dtype=np.int64))
+        at, a = np.nonzero(self.holds[group[whole]])
+        rows.append(a)
+        cols.append(x[whole[at]])
+        coefs.append(self.holds[group[whole[at]], a])
         place_row = builder.add_rows(
             np.concatenate(rows), np.concatenate(cols), np.concatenate(coefs), NO_LOWER, rooms.place_count
         )
@@ -132,7 +133,7 @@ class Master:
             link_row[linked] = builder.add_rows(
                 np.concatenate([position[place[mine]], np.arange(len(linked))]),
                 np.concatenate([x[mine], node[rooms.place_group[linked]]]),
-                np.concatenate([np.ones(len(mine), dtype=np.int64), -self.place_size[linked]]),
+                np.concatenate([np.ones(len(mine), dtype=np.int64), -self.holds[rooms.place_group[linked], linked]]),
                 np.full(len(linked), NO_LOWER, dtype=np.int64),
                 0,
             )
@@ -198,7 +199,7 @@ class Master:
         per_unit = np.where((per_unit > 0) & (model.row_lower == NO_LOWER), 0, per_unit).astype(np.int64)
         wide = self._under.astype(np.int64) @ per_unit[layout.wider_row]
         node_rent = -wide
-        np.subtract.at(node_rent, rooms.place_group, per_unit[layout.place_row] * self.place_size)
+        node_rent -= self.holds @ per_unit[layout.place_row]
         rent = -per_unit[layout.place_row] - wide[rooms.place_group]
         linked, room_rent = layout.link_row >= 0, np.zeros(len(rent), dtype=np.int64)
         rent[linked] -= per_unit[layout.link_row[linked]]
@@ -208,7 +209,7 @@ class Master:
             else:
                 rent[which] -= per_unit[row]
                 room_rent[which] -= per_unit[row]
-        scarce = np.zeros((len(rooms.groups), len(rooms.kinds)), dtype=np.int64)
+        scarce = np.zeros((len(self.size), len(rooms.kinds)), dtype=np.int64)
         for (g, r), row in zip(self.scarce, layout.scarce_row.tolist(), strict=True):
             scarce[g] -= per_unit[row] * rooms.kinds.demand[:, r]
         return Prices(per_unit[layout.kind_row], rent, node_rent, room_rent, scarce), (

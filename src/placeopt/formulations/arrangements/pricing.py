@@ -35,9 +35,9 @@ class Prices:
 
     kind: IntArray  # (K,) for placing a bundle
     rent: IntArray  # (A,) of a room that is filled alone
-    node_rent: IntArray  # (N',) of a node of each group that is filled as a whole
+    node_rent: IntArray  # (N' + 1,) of a node of each group that is filled as a whole
     room_rent: IntArray  # (A,) of each room that jobs across rooms open, besides
-    scarce: IntArray  # (N', K) of what a bundle takes of resources that may run out on the nodes of a group
+    scarce: IntArray  # (N' + 1, K) of what a bundle takes of resources that may run out on the nodes of a group
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,9 @@ class Pricing:
         """
         Find columns of reduced cost up to ``slack``.
 
-        ``most`` cuts the search short and ``each`` keeps only the best of each place and pattern. Without ``most`` all
-        are found, and ``place_over`` and ``group_over`` hold for columns that are not returned as well.
+        ``most`` cuts the search short, and leaves out whole nodes where rooms have columns; ``each`` keeps only the
+        best of each place and group. Without ``most`` all are found, and ``place_over`` and ``group_over`` hold for
+        columns that are not returned as well.
         """
         rooms, patterns = self.rooms, self.patterns
         everywhere = np.arange(len(rooms.places))
@@ -80,7 +81,9 @@ class Pricing:
             reduced.append(int(prices.rent[found.place[i]] - found.gain[i]))
         group_over = np.full(len(rooms.groups), -slack - 1, dtype=np.int64)
         complete = found.complete
-        if len(patterns):
+        if most is not None and columns:
+            complete = False  # rooms first: nodes are dearer to search
+        elif len(patterns):
             complete &= self._nodes(prices, slack, most, each, best, columns, reduced, group_over)
         over = np.maximum(best - prices.rent, 0)
         return Priced(columns, np.array(reduced, dtype=np.int64), over, np.maximum(group_over, 0), complete)
@@ -126,6 +129,8 @@ class Pricing:
                 found = self._scenes(prices, wanted, least[wanted], None)
         chosen = np.arange(len(found.gain)) if each is None else best_of(found.place, found.gain, EACH_ROOM)
         rows = _rows_of(found, chosen)
+        top = np.append(_top(found, len(patterns.scenes)), 0)
+        alive = alive[top[patterns.scene[alive]].sum(axis=1) >= goal[alive]]
         whole: list[Column] = []
         owner: list[int] = []
         excess: list[int] = []

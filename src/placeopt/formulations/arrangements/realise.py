@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -70,18 +69,16 @@ def bundles_of(master: Master, columns: Sequence[Column], values: IntArray) -> B
             taken = frozenset().union(*held)
             for r, content in enumerate(column.contents):
                 out.extend(_fill(rooms, nodes, node, r, np.frombuffer(content, dtype=np.int64), taken))
-    filled: Counter[int] = Counter()
+    free: dict[int, list[tuple[NodeGroup, int, int]]] = {}
+    for begin, nodes in zip(first, rooms.groups, strict=True):
+        for node in nodes.nodes[begin:]:  # room after room of a node, so that as few idle nodes as can be are opened
+            for r, place in enumerate(nodes.room):
+                free.setdefault(place, []).append((nodes, node, r))
     for column, count in chosen:
         for _ in range(count if column.place >= 0 else 0):
-            group = int(rooms.place_group[column.place])
-            nodes = rooms.groups[group]
-            alike = [r for r, place in enumerate(nodes.room) if place == column.place]
-            later, r = divmod(filled[column.place], len(alike))
-            filled[column.place] += 1
-            node = nodes.nodes[first[group] + later]
-            out.extend(
-                _fill(rooms, nodes, node, alike[r], np.frombuffer(column.contents[0], dtype=np.int64), frozenset())
-            )
+            nodes, node, r = free[column.place].pop(0)
+            counts = np.frombuffer(column.contents[0], dtype=np.int64)
+            out.extend(_fill(rooms, nodes, node, r, counts, frozenset()))
     return out
 
 

@@ -35,7 +35,7 @@ class Places:
 
 @dataclass(eq=False)
 class NodeGroup:
-    """Nodes in the same state. Rooms of equal number in ``places`` are alike and counted together."""
+    """Nodes in the same state. Rooms of equal number in ``places`` are alike and counted together, of any groups."""
 
     nodes: list[int]
     parts: tuple[tuple[int, ...], ...]  # positions in the machine of each room's GPUs
@@ -56,7 +56,7 @@ class Rooms:
     state: State
     groups: list[NodeGroup]
     places: Places
-    place_group: IntArray  # (A,) node group of each room
+    place_group: IntArray  # (A,) node group of each room; their number where groups share it, which nothing then ties
     place_count: IntArray  # (A,) rooms counted together
     shares: IntArray  # (M,)
     demand: IntArray  # (M, K) slots of each share that a bundle fills
@@ -113,10 +113,11 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
         groups.append(group)
         for r in range(len(group.parts)):
             place = charges.place(n, group, r, free, shares)
-            same = (len(groups), tuple(np.asarray(value).tobytes() for value in place.values()))
+            tied = len(groups) - 1 if group.opening or group.wider or group.binding else -1
+            same = (tied, tuple(np.asarray(value).tobytes() for value in place.values()))
             if same not in rows:
                 rows[same] = len(place_group)
-                place_group.append(len(groups) - 1)
+                place_group.append(tied)
                 place_count.append(0)
                 for name, value in place.items():
                     columns[name].append(value)
@@ -134,7 +135,8 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
             )
         }
     )
-    counts, owner = np.array(place_count, dtype=np.int64), np.array(place_group, dtype=np.int64)
+    counts = np.array(place_count, dtype=np.int64)
+    owner = np.array([len(groups) if tied < 0 else tied for tied in place_group], dtype=np.int64)
     return Rooms(kinds, state, groups, places, owner, counts, shares, use, charges.wider_cost)
 
 

@@ -162,11 +162,12 @@ class _Distances:
     def choices(self, split: tuple[int, ...]) -> list[tuple[int, frozenset[int]]]:
         """Sets of idle GPUs with so many in each room, with the sum of their paths, the shortest first."""
         if split not in self._choices:
-            found = []
-            for parts in product(*(combinations(free, n) for free, n in zip(self._free, split, strict=True))):
-                gpus = [gpu for part in parts for gpu in part]
-                found.append((int(self._distance[np.ix_(gpus, gpus)].sum()) // 2, frozenset(gpus)))
-            self._choices[split] = sorted(found, key=lambda choice: (choice[0], sorted(choice[1])))
+            parts = product(*(combinations(free, n) for free, n in zip(self._free, split, strict=True)))
+            gpus = np.array([[gpu for part in choice for gpu in part] for choice in parts], dtype=np.int64)
+            paths = self._distance[gpus[:, :, None], gpus[:, None, :]].sum(axis=(1, 2)) // 2
+            order = np.argsort(paths, kind="stable")
+            held = [frozenset(row) for row in gpus[order].tolist()]
+            self._choices[split] = list(zip(paths[order].tolist(), held, strict=True))
         return self._choices[split]
 
     def least(self, span: Span) -> int:
