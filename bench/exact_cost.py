@@ -67,7 +67,7 @@ def table(method: str, limit: float) -> list[str]:
         for spec, jobs, nodes, gpus, seed in ROUNDS:
             name = f"{spec}-{jobs}x{nodes}x{gpus}"
             file = Path(folder) / f"{name}-s{seed}.json"
-            file.write_text(dumps(generate(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)), encoding="utf-8")
+            file.write_bytes(dumps(generate(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)))
             row = run(file, method, limit)
             walls.setdefault(name, []).append(float(str(row["wall"])))
             bound = "-" if row["bound"] is None else f"{row['bound']:,}"

@@ -105,9 +105,9 @@ class _Tree:
     def __init__(self, round_: Round, solve: Solve, share: float) -> None:
         self._round, self._solve = round_, solve
         limits = round_.limits
-        self._deadline = limits.deadline
+        self._started, self._deadline = time.monotonic(), limits.deadline
         if not limits.deterministic:
-            self._deadline = min(limits.deadline, time.monotonic() + share * limits.left_s)
+            self._deadline = min(limits.deadline, self._started + share * limits.left_s)
         rooms = make_rooms(round_.open, make_kinds(round_.open, round_.weighted))
         patterns = make_patterns(rooms)
         self._pricing = Pricing(rooms, patterns, self._check)
@@ -169,6 +169,7 @@ class _Tree:
     def _generate(self, limits: Limits) -> _Node:
         """Solve the relaxation over all columns, or as far as is needed to see that its plans are no better."""
         while True:
+            self._secure()
             layout = self._master.build(list(self._pool), limits, penalty=self._penalty, deadline=self._deadline)
             solution = self._run(layout, relax=True)
             if solution.duals is None or solution.relaxed_values is None:
@@ -219,6 +220,12 @@ class _Tree:
             if beyond >= before or found <= beyond:
                 return min(before, found)
             slack *= 4
+
+    def _secure(self) -> None:
+        """Look for a good plan among the columns at hand, once half of the time is gone without having done so."""
+        late = time.monotonic() > (self._started + self._deadline) / 2
+        if late and not self._models and not self._round.limits.deterministic:
+            self._integer(list(self._pool), {}, self._left_s / 2, QUICK_GAP)
 
     def _integer(self, columns: list[Column], limits: Limits, seconds: float, gap: float) -> Solution:
         """Solve an integer model of some columns, and offer the plan that it finds."""
