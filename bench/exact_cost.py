@@ -94,7 +94,8 @@ def main() -> None:
         "# The least cost, proven",
         "",
         f"`python bench/exact_cost.py --time-limit {arguments.time_limit:g} --method {arguments.method}`, "
-        f"{usable_cores()} cores, Python {platform.python_version()}, {used}. A whole command each.",
+        f"{usable_cores()} cores, Python {platform.python_version()}, {used}. A whole command each; "
+        "where other work runs on the machine, CPU seconds tell more than the clock.",
         "",
     ]
     text = "\n".join([*head, *table(arguments.method, arguments.time_limit)]) + "\n"
