@@ -17,10 +17,12 @@ class Method:
     by side, each with its share of the threads (HiGHS alone with one thread, or with options meant for one solver).
     ``repeatable`` replaces them in deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's
     work stands still at the root.
+    ``chooser`` names what chooses places in the first pass instead of ``score``, which later stages then use.
     ``arrange`` has arrangements of nodes prove the cost before them, where the value is proven.
     """
 
     score: str = "stranding"
+    chooser: str | None = None
     order: str | None = None
     strict: bool = False
     bound: bool = True
@@ -53,6 +55,8 @@ METHODS: dict[str, Method] = {
     "horus": Method(score="horus", order="fcfs"),
     "obp": Method(score="obp", order="fcfs"),
     "fgd": Method(score="fgd", order="fcfs"),
+    "drb": Method(score="best_fit", chooser="drb", order="fcfs"),
+    "drb-sc17": Method(score="best_fit", chooser="drb-sc17", order="fcfs"),
     "fillings": Method(fillings=True),
     "stranding": Method(),
 }

@@ -1,9 +1,21 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
 from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.choosers import CHOOSERS
 from placeopt.heuristics.family import SCORES, score_named
 from placeopt.heuristics.greedy import GreedyResult, greedy, place, places
 from placeopt.heuristics.preempt import make_room
 from placeopt.heuristics.scores import Stranding
 
-__all__ = ["SCORES", "Candidates", "GreedyResult", "Stranding", "greedy", "make_room", "place", "places", "score_named"]
+__all__ = [
+    "CHOOSERS",
+    "SCORES",
+    "Candidates",
+    "GreedyResult",
+    "Stranding",
+    "greedy",
+    "make_room",
+    "place",
+    "places",
+    "score_named",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -17,6 +18,28 @@ from placeopt.terms.rules import fits_beyond_room
 CLOCK_EVERY = 64
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""
+
+
+class Chooser(Protocol):
+    """Where a job goes, by anything but a score of nodes. It watches the state it was made for."""
+
+    def place(self, job: int) -> Placement | None:
+        """Return a placement that every rule allows for a job that is nowhere yet, or None if none is found."""
+
+    def changed(self, node: int) -> None:
+        """Note that the free capacity of ``node`` changed."""
+
+
+class ByScore:
+    """The chooser of all methods that rank nodes: ``place`` with the candidates of a score."""
+
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates = candidates
+        self.changed = candidates.changed
+
+    def place(self, job: int) -> Placement | None:
+        """See ``Chooser``."""
+        return place(self._candidates, job)
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,7 @@ def greedy(
     stop_at_first_failure: bool = False,
     start: Allocation | None = None,
     seed: int = 0,
+    chooser: Callable[[State], Chooser] | None = None,
 ) -> GreedyResult:
     """
     Place the jobs of ``order`` one after the other, each in its most valuable option that fits.
@@ -57,21 +81,24 @@ def greedy(
         Where jobs are already; they stay. Only the running jobs, if left out.
     seed
         For scores that draw.
+    chooser
+        Makes what chooses the places, instead of ``score``.
 
     Notes
     -----
     Jobs are independent of each other, so a class that failed once is not tried again: room only shrinks.
     """
     state = State(problem, start)
-    candidates = Candidates(state, score_named(score, problem, seed))
+    chosen = ByScore(Candidates(state, score_named(score, problem, seed))) if chooser is None else chooser(state)
+    every = CLOCK_EVERY if chooser is None else 1  # one of its decisions may take as long as many by score
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
-        if position % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
+        if position % every == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if state.placements[job] is not None:
             continue
         k = int(problem.job_class[job])
-        placement = None if k in hopeless else place(candidates, job)
+        placement = None if k in hopeless else chosen.place(job)
         if placement is None:
             hopeless.add(k)
             if stop_at_first_failure:
@@ -79,7 +106,7 @@ def greedy(
             continue
         state.apply(Move(job, placement))
         for node in dict.fromkeys(placement.nodes):
-            candidates.changed(node)
+            chosen.changed(node)
     return GreedyResult(state.allocation(), ())
 
 

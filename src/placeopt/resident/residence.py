@@ -165,7 +165,7 @@ class Residence(ABC):
         resident = self._loaded()
         if jobs is not None:
             chosen = method_of(method or "stranding")
-            if chosen.exact or chosen.strict or chosen.score in WHOLE_ROUNDS:
+            if chosen.chooser is not None or chosen.exact or chosen.strict or chosen.score in WHOLE_ROUNDS:
                 raise Unsupported(
                     f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit', 'fcfs' or "
                     "another method of greedy that goes by what is free"

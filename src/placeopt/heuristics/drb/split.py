@@ -1,0 +1,139 @@
+"""A job's tasks told into two halves of the hardware, task by task, by utility (SC'17 algorithm 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.heuristics.drb.fm import Graph, bisect, graph_of, refine
+from placeopt.problem import IntArray
+
+EDGES_A_SPLIT = 20_000
+"""Edges x starts that the search for a smaller cut may look at: eight starts up to 2,500 edges, one above 20,000."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """
+    What one half of the hardware offers.
+
+    Attributes
+    ----------
+    room
+        Tasks that it can take.
+    inside
+        Distance between two of its places where so many of the job's tasks lie in it.
+    worth
+        What co-runners and what stays free add to the utility of one more task, so many being there already.
+    """
+
+    room: int
+    inside: Callable[[int], float]
+    worth: Callable[[int], float]
+
+
+def split(
+    tasks: list[int],
+    weights: IntArray | None,
+    halves: tuple[Half, Half],
+    across: float,
+    path_weight: float,
+    rng: np.random.Generator,
+) -> tuple[list[int], list[int]] | None:
+    """
+    Tell tasks into two halves; None where one fits into neither.
+
+    Parameters
+    ----------
+    tasks
+        Rows of ``weights``; where that is None, all pairs talk alike.
+    halves
+        Places to be had.
+    across
+        Distance between places in different halves.
+    path_weight
+        Of the path term in the utility; the other two are in ``worth``.
+    rng
+        For the starts of the search for smaller cuts, where tasks talk differently.
+
+    Notes
+    -----
+    The utility of a half for a task is eq. 2 with every term as best over actual. Its path: to the job's tasks that are
+    in the half or in the other one, and to those to come, which are taken to follow as far as there is room. (Without
+    that, the first of two tasks would go to the last free GPU of a full machine.) The half of greater utility gets the
+    task, the first of equal ones; the other one only where that is full. Where tasks talk differently, the split is
+    then refined by Fiduccia-Mattheyses, which the paper leaves open; it only ever cuts less.
+    """
+    if halves[0].room + halves[1].room < len(tasks):
+        return None
+    for y in (0, 1):
+        if not halves[y].room:
+            return ([], tasks) if y == 0 else (tasks, [])
+    table = None if weights is None else weights[np.ix_(tasks, tasks)].astype(float)
+    order = range(len(tasks)) if table is None else _by_ties(table)
+    side = np.full(len(tasks), -1)
+    count, left = [0, 0], len(tasks)
+    for task in order:
+        left -= 1
+        if count[0] < halves[0].room and count[1] < halves[1].room:
+            ties = _ties(table, task, side, count, left)
+            paths = [_path(y, halves[y], ties, across, count[y], left) for y in (0, 1)]
+            worth = [halves[y].worth(count[y]) for y in (0, 1)]
+            near = [path_weight * (min(paths) / path if path > min(paths) else 1.0) for path in paths]
+            winner = 0 if near[0] + worth[0] >= near[1] + worth[1] else 1
+        else:
+            winner = 0 if count[0] < halves[0].room else 1
+        side[task] = winner
+        count[winner] += 1
+    if table is not None:
+        side = _cut_less(table, side, (halves[0].room, halves[1].room), rng)
+    return [t for t, y in zip(tasks, side, strict=True) if y == 0], [t for t, y in zip(tasks, side, strict=True) if y]
+
+
+def _ties(
+    table: np.ndarray | None, task: int, side: np.ndarray, count: list[int], left: int
+) -> tuple[float, float, float]:
+    """Return the task's traffic with tasks in either half and with those to come."""
+    if table is None:
+        return float(count[0]), float(count[1]), float(left)
+    row = table[task]
+    return float(row[side == 0].sum()), float(row[side == 1].sum()), float(row[side < 0].sum() - row[task])
+
+
+def _path(y: int, half: Half, ties: tuple[float, float, float], across: float, held: int, left: int) -> float:
+    """Return what the task's traffic costs from half ``y``, which holds so many tasks while so many are to come."""
+    follow = max(0, min(left, half.room - held - 1))
+    inside = half.inside(held + 1 + follow)
+    to_come = ties[2] * follow / left if left else 0.0
+    return (ties[y] + to_come) * inside + (ties[1 - y] + ties[2] - to_come) * across
+
+
+def _by_ties(table: np.ndarray) -> list[int]:
+    """Order tasks so that each talks most with those before it; the first talks most at all."""
+    tied = table.sum(axis=1)
+    out: list[int] = []
+    reach = tied * 1e-9  # among those that talk alike with what came before, the busiest
+    waiting = np.zeros(len(table))
+    for _ in range(len(table)):
+        task = int((reach + waiting).argmax())
+        out.append(task)
+        reach = reach + table[task]
+        waiting[task] = -np.inf
+    return out
+
+
+def _cut_less(table: np.ndarray, side: np.ndarray, rooms: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """Refine a split, and try others with as many tasks in each half; the smallest cut counts."""
+    off = table[np.triu_indices(len(table), 1)]
+    counts = (int((side == 0).sum()), int((side == 1).sum()))
+    if not len(off) or ((off == off[0]).all() and counts == rooms):
+        return side
+    graph: Graph = graph_of(table.astype(np.int64))
+    best, cut = refine(graph, side.tolist(), rooms)
+    if 0 in counts or cut == 0:
+        return np.array(best)
+    edges = max(1, sum(len(near) for near in graph.near) // 2)
+    other = bisect(graph, counts, rng, starts=max(1, min(8, EDGES_A_SPLIT // edges)))
+    return np.array(best if other is None or cut <= other[1] else other[0])
