@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import os
 import platform
 import resource
 import statistics
@@ -92,7 +93,8 @@ def main() -> int:
         "",
         f"`python bench/explain.py --time-limit {arguments.time_limit:g} --waiting {arguments.waiting}`, "
         f"{usable_cores()} cores, Python {platform.python_version()}, {known}. Wall and CPU seconds of a whole call, "
-        "the solver's process, which each call starts anew, included; of several calls the median, and the largest.",
+        "the solver's process, which each call starts anew, included; of several calls the median, and the largest. "
+        f"Load average of the machine: {os.getloadavg()[0]:.0f}.",
         "",
         "## A gang of 80 GPUs bound to one rack",
         "",
