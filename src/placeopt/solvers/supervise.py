@@ -201,6 +201,8 @@ class Supervision:
         """The answer, with our reason for its end, and with what was reported if it comes without a solution."""
         if solution.limit == "user" and self._reason != "none":
             solution = replace(solution, limit=self._reason)
+        elif solution.limit == "none" and self._reason == "user":
+            solution = replace(solution, limit="user")  # it was done all the same, but nothing may come after it
         if solution.values is None and self._best is not None and self._best.values is not None:
             self._best = replace(self._best, bound=solution.bound)
             return self.cut(solution.limit, solution.message, failed=solution.failed)
