@@ -85,6 +85,10 @@ class Engine(Residence):
     ) -> None:
         self.close()
 
+    def start(self) -> None:
+        """Start a solver process ahead of the first round, so that it loads while the caller reads the instance."""
+        self._runners[0].start()
+
     def close(self) -> None:
         """End the solver processes. May be called twice."""
         for runner in self._runners:
@@ -423,7 +427,8 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
     bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
     if waits:
         return ("cost: proven only among plans in which the jobs wait that look-ahead lets wait, so no bound is given",)
-    return (*(f"{name} enters by a lower bound" for name in bounded), *relaxed(round_.problem))
+    lower = (f"{name} enters by a lower bound" for name in bounded)
+    return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
 
 
 def _facts(round_: Round) -> dict[str, int]:

@@ -15,6 +15,7 @@ from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import Settings, check_previous, parse_solver_options
 from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput
+from placeopt.methods import METHODS
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
@@ -81,8 +82,10 @@ def solve(
     from placeopt.engine import Engine
     from placeopt.formats.documents import read_instance, read_plan
 
-    with SolveLog(log) as journal, Ticker(started, quiet=quiet) as ticker:
-        chosen = read_policy(policy)
+    chosen = read_policy(policy)
+    with SolveLog(log) as journal, Ticker(started, quiet=quiet) as ticker, Engine(chosen) as engine:
+        if METHODS[settings.method].needs_solver:
+            engine.start()  # it loads while the instance is read
         round_ = read_instance(instance)
         earlier = None
         if previous is not None:
@@ -96,23 +99,23 @@ def solve(
             journal.progress(news)
 
         with Interruption() as interruption:  # until all is written
-            with Engine(chosen) as engine:
-                read_s = time.monotonic() - started
-                plan = engine.solve(
-                    round_,
-                    method=settings.method,
-                    time_limit_s=settings.time_limit_s,
-                    gap=settings.gap,
-                    threads=settings.threads,
-                    seed=settings.seed,
-                    deterministic=settings.deterministic,
-                    previous=earlier,
-                    cancel=interruption.event,
-                    on_progress=on_progress,
-                    memory_limit_mib=settings.memory_limit_mib,
-                    solver_options=dict(settings.solver_options),
-                    read_s=read_s,
-                )
+            read_s = time.monotonic() - started
+            plan = engine.solve(
+                round_,
+                method=settings.method,
+                time_limit_s=settings.time_limit_s,
+                gap=settings.gap,
+                threads=settings.threads,
+                seed=settings.seed,
+                deterministic=settings.deterministic,
+                previous=earlier,
+                cancel=interruption.event,
+                on_progress=on_progress,
+                memory_limit_mib=settings.memory_limit_mib,
+                solver_options=dict(settings.solver_options),
+                read_s=read_s,
+            )
+            engine.close()
             total_s = time.monotonic() - started
             ticker.stop()
             _warn(plan)

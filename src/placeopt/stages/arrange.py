@@ -135,7 +135,7 @@ class _Tree:
             while nodes and nodes[0].bound < self._least and not self._round.within_gap:
                 node = heapq.heappop(nodes)
                 at_work = [node.bound]
-                self._round.prove_cost(min([self._least, node.bound, *closed]))
+                self._prove([node.bound, *closed])
                 fractional = np.flatnonzero(np.abs(node.values - np.rint(node.values)) > FRACTION)
                 if len(fractional):
                     self._branch(nodes, node, int(fractional[0]))
@@ -146,7 +146,10 @@ class _Tree:
             self._cut = f": {error}"
             self._round.stopped()
         if self._nodes:
-            self._round.prove_cost(min([self._least, *closed, *at_work, *(node.bound for node in nodes)]))
+            self._prove([*closed, *at_work, *(node.bound for node in nodes)])
+
+    def _prove(self, open_bounds: list[int]) -> None:
+        self._round.prove_cost(min([self._least, *open_bounds]), self._master.leaves_out)
 
     @property
     def _least(self) -> int:

@@ -100,6 +100,8 @@ class Round:
     whole_bound: int = field(init=False)
     """On the value of any plan of the round as it was given: what a plan may call its bound."""
     cost_bound: int | None = None
+    cost_relaxes: tuple[str, ...] = ()
+    """What the bound on cost leaves out, beside terms that enter by a bound."""
     gpu_milli_bound: int = field(init=False)
     relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
     """What the proof of ``whole_bound`` leaves out."""
@@ -208,10 +210,10 @@ class Round:
         elif bound == self.whole_bound and len(relaxes) < len(self.relaxes):
             self.relaxes = relaxes
 
-    def prove_cost(self, bound: int | None) -> None:
-        """Raise the bound on cost at the proven value."""
+    def prove_cost(self, bound: int | None, relaxes: tuple[str, ...] = ()) -> None:
+        """Raise the bound on cost at the proven value. ``relaxes`` says what the proof leaves out."""
         if bound is not None and (self.cost_bound is None or bound > self.cost_bound):
-            self.cost_bound = bound
+            self.cost_bound, self.cost_relaxes = bound, relaxes
 
     def record(
         self, name: str, outcome: StageOutcome, started: float, detail: str = "", level: LevelName = "value"

@@ -68,6 +68,13 @@ class Master:
             dtype=bool,
         ).reshape(len(self.size), len(self.wider))
 
+    @property
+    def leaves_out(self) -> tuple[str, ...]:
+        """What the model does not charge, in words; empty where its optimum is that of the round."""
+        kinds, domains = self.rooms.kinds, self.rooms.problem.topology.domain_uplink
+        gangs = bool((kinds.traffic * (kinds.total - kinds.gpus)).any())
+        return ("paths of gangs between domains of nodes",) if gangs and len(domains) > 1 else ()
+
     def uses(self, columns: Sequence[Column]) -> IntArray:
         """Shape (columns, K): bundles in each column."""
         out = np.zeros((len(columns), len(self.rooms.kinds)), dtype=np.int64)
