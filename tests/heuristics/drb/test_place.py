@@ -12,12 +12,14 @@ from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.drb.exhaustive import Exhaustive
+from placeopt.heuristics.drb.place import Bipartition
 from placeopt.heuristics.drb.tree import HalvingTree, cluster_tree, machine_tree
 from placeopt.model import Cluster, Communication, Domain, Edge, Instance, Policy, Slowdown
 from placeopt.model.policy import Weights
-from placeopt.problem import Placement, Problem, State, compile_problem
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.queueing import order_jobs
 from placeopt.terms.communication import job_cost
+from placeopt.terms.interference import Interference
 from placeopt.topology.builders import dgx1, minsky
 from plans import plan_of
 from rounds import random_round
@@ -174,3 +176,18 @@ def test_the_artifacts_rule_scores_every_set_and_takes_the_best() -> None:
     nearest = problem.topology.gpu_distance(0, 1)
     share = (problem.topology.gpu_distance(0, 2) - nearest) / (2 * longest)
     assert far == pytest.approx(3 * root / (share ** (1 / 3) + root + 0.5 ** (1 / 3)))
+
+
+@pytest.mark.parametrize("gpus", [(1,), (2,), (1, 2), (2, 3)])
+def test_slowdowns_by_pairs_are_those_of_the_cost(gpus: tuple[int, ...]) -> None:
+    """What a job suffers and causes is the cost's increment where co-runners add up: beside two, on either socket."""
+    slow = (Slowdown(profile="a", beside="b", socket_thousandths=300, node_thousandths=20),)
+    slow += (Slowdown(profile="b", beside="a", socket_thousandths=70),)
+    one, two = job("one", profile="b"), job("two", profile="a", gpus=len(gpus))
+    round_ = minskys(1, one, two, running=[running(one, [("n0", [0])])], slowdowns=slow)
+    problem = compile_problem(round_)
+    chooser = Bipartition(State(problem))
+    suffered, caused = chooser.sites.pairs(1, 0, gpus)
+    assert (suffered.tolist(), caused.tolist()) == (([300], [70]) if 1 in gpus else ([20], [0]))
+    added = Interference().delta(chooser.state, Move(1, Placement(problem.options_of(1)[0], (0,), gpus)))
+    assert suffered.sum() + caused.sum() == added

@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.heuristics.drb.place import TRIES, Bipartition
 from placeopt.heuristics.drb.sites import eq5
-from placeopt.problem import Move, Placement
+from placeopt.problem import Move, Placement, State
 from placeopt.terms.interference import excess_beside
 from placeopt.terms.utility import path_of, talks
 
@@ -37,19 +37,23 @@ class Exhaustive(Bipartition):
     hand it out twice a round); what it cannot ask for, several nodes, is placed by ``Bipartition``.
     """
 
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self._known: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+        self._longest = max(1, state.problem.topology.max_machine_distance())
+
     def on_one_node(self, job: int, option: int) -> Iterator[Placement]:
         """Yield the best set of each of the best nodes, ties by number."""
         nodes = np.flatnonzero(self.candidates.free_rooms(option) > 0)
         if not self.problem.options.gpus[option] or not len(nodes):
             yield from super().on_one_node(job, option)
             return
-        seen: dict[int, tuple[float, tuple[int, ...]]] = {}
         ranked: list[tuple[float, int, tuple[int, ...]]] = []
         for node in nodes.tolist():
-            look = self.sites.look_of(node)
-            if look not in seen:
-                seen[look] = self._best(job, option, node)
-            utility, gpus = seen[look]
+            key = (option, self.sites.look_of(node))
+            if key not in self._known:
+                self._known[key] = self._best(job, option, node)
+            utility, gpus = self._known[key]
             if gpus:
                 ranked.append((-utility, node, gpus))
         workers = int(self.problem.options.bundle_workers[option])
@@ -85,21 +89,25 @@ class Exhaustive(Bipartition):
         held = tuple(g - start for g in placement.gpus)
         free = eq5(self.sites.sockets[start:end], state.gpu_jobs[start:end] == 0, held)
         n = len(placement.gpus)
-        far = max(1, problem.topology.max_machine_distance()) * max(n, n * (n - 1) // 2)
+        far = self._longest * max(n, n * (n - 1) // 2)
         more = path_of(problem, placement) - int(problem.best_path[option]) if talks(problem, option) else 0
         terms = (max(FLOOR, more / far), self._speeds(job, placement), FLOOR if free in (0.0, 1.0) else free)
         return float(3 * FLOOR ** (1 / 3) / sum(max(FLOOR, term) ** (1 / 3) for term in terms))
 
     def _speeds(self, job: int, placement: Placement) -> float:
         """Return J: the mean of suffered and caused."""
-        state = self.state
-        node = placement.nodes[0]
+        state, node = self.state, placement.nodes[0]
         others = list(state.node_jobs[node])
         if not others:
             return FLOOR
-        undo = state.apply(Move(job, placement))
-        suffered = [1000 / (1000 + e) for e in excess_beside(state, job).values() if e]
-        felt = (excess_beside(state, other).get(job, 0) for other in others)
-        caused = [1000 / (1000 + e) for e in felt if e]
-        state.apply(undo)
-        return (sum(suffered) / len(others) + (sum(caused) / len(caused) if caused else 0.0)) / 2
+        start = self.problem.first_gpu[node]
+        if self.problem.policy.interference.model == "curve":
+            undo = state.apply(Move(job, placement))
+            suffered = np.array(list(excess_beside(state, job).values()))
+            caused = np.array([excess_beside(state, other).get(job, 0) for other in others])
+            state.apply(undo)
+        else:
+            suffered, caused = self.sites.pairs(job, node, tuple(g - start for g in placement.gpus))
+        slowed, slows = suffered[suffered > 0], caused[caused > 0]
+        mean = float((1000 / (1000 + slows)).mean()) if len(slows) else 0.0
+        return (float((1000 / (1000 + slowed)).sum()) / len(others) + mean) / 2

@@ -48,7 +48,8 @@ class Sites:
         self._interference = Interference()
         problem = state.problem
         self._interferes = bool(problem.slowdown.any()) or self._interference.worst(problem) > 0
-        self.sockets = np.where(problem.gpu_socket >= 0, problem.gpu_socket, -1 - problem.gpu_node)
+        self.sockets = _socket_in_node(state)
+        self._levels: dict[int, tuple[IntArray, IntArray]] = {}
         self._numbers: dict[object, int] = {}
         self._number: IntArray = np.array([self._look(n) for n in range(problem.num_nodes)], dtype=np.int64)
         self._sites: dict[tuple[int, int], Site | None] = {}
@@ -140,8 +141,7 @@ class Sites:
             return None
         gpus = tuple(found[task] for task in range(need))
         path = int(distances[np.ix_(gpus, gpus)].sum()) // 2
-        held = Placement(option, (node,) * len(ranks), tuple(start + g for g in gpus))
-        more = max(0, self._interference.delta(state, Move(job, held))) if self._interferes else 0
+        more = self._slowdown(job, option, node, [gpus])[0]
         sockets = self.sockets[start : problem.first_gpu[node + 1]]
         free = state.gpu_jobs[start : problem.first_gpu[node + 1]] == 0
         return Site(gpus, path, self.worth(more, eq5(sockets, free, gpus)))
@@ -152,22 +152,85 @@ class Sites:
 
     def _excess(self, job: int, option: int, node: int, usable: IntArray) -> np.ndarray:
         """Shape (GPUs of the node,): thousandths by which a task on each usable GPU slows and is slowed."""
-        problem = self.state.problem
-        start, end = problem.first_gpu[node], problem.first_gpu[node + 1]
+        start, end = self.state.problem.first_gpu[node], self.state.problem.first_gpu[node + 1]
         out = np.zeros(end - start)
         if self._interferes and self.state.node_jobs[node]:
-            for gpu in usable.tolist():
-                move = Move(job, Placement(option, (node,), (start + gpu,)))
-                out[gpu] = max(0, self._interference.delta(self.state, move))
+            out[usable] = self._slowdown(job, option, node, [(gpu,) for gpu in usable.tolist()])
         return out
+
+    def _slowdown(self, job: int, option: int, node: int, sets: list[tuple[int, ...]]) -> list[float]:
+        """Return what a job suffers and causes, in thousandths, on each of some sets of a node's GPUs."""
+        problem, state = self.state.problem, self.state
+        if not self._interferes or not state.node_jobs[node]:
+            return [0.0] * len(sets)
+        if problem.policy.interference.model == "curve":
+            start, node_of = problem.first_gpu[node], (node,)
+            moves = [Move(job, Placement(option, node_of, tuple(start + g for g in gpus))) for gpus in sets]
+            return [float(max(0, self._interference.delta(state, move))) for move in moves]
+        worst = problem.policy.interference.model == "worst"
+        out = []
+        for gpus in sets:
+            suffered, caused = self.pairs(job, node, gpus)
+            out.append(float(caused.sum() + (suffered.max(initial=0) if worst else suffered.sum())))
+        return out
+
+    def pairs(self, job: int, node: int, gpus: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+        """Return by how much each job on a node that has a profile slows a job on some GPUs of it, and is slowed."""
+        problem = self.state.problem
+        own = int(problem.class_profile[problem.job_class[job]])
+        profiles, level = self._co_runners(node)
+        if own < 0:
+            return np.zeros_like(profiles), np.zeros_like(profiles)
+        nearest = level[:, list(gpus)].min(axis=1)
+        return problem.slowdown[nearest, own, profiles], problem.slowdown[nearest, profiles, own]
+
+    def _co_runners(self, node: int) -> tuple[IntArray, IntArray]:
+        """Return the profiles of the k jobs on a node that have one, and the level of each GPU to them (k, g)."""
+        number = self.look_of(node)
+        if number not in self._levels:
+            problem, state = self.state.problem, self.state
+            here = slice(problem.first_gpu[node], problem.first_gpu[node + 1])
+            profiles, rows = [], []
+            for job in state.node_jobs[node]:
+                profile, held = int(problem.class_profile[problem.job_class[job]]), state.placements[job]
+                if profile < 0 or held is None:
+                    continue
+                gpus = np.array([g for g in held.gpus if here.start <= g < here.stop], dtype=np.int64)
+                row = np.full(here.stop - here.start, 3)
+                for at, part in ((2, problem.gpu_socket), (1, problem.gpu_switch)):
+                    row[np.isin(part[here], part[gpus][part[gpus] >= 0])] = at
+                row[gpus - here.start] = 0
+                profiles.append(profile)
+                rows.append(row)
+            self._levels[number] = (
+                np.array(profiles, dtype=np.int64),
+                np.array(rows, dtype=np.int64).reshape(len(rows), here.stop - here.start),
+            )
+        return self._levels[number]
+
+
+def _socket_in_node(state: State) -> IntArray:
+    """Shape (G,): socket of every GPU, numbered from 0 in each node; 0 where there is none."""
+    problem = state.problem
+    first = np.full(problem.num_nodes, np.iinfo(np.int64).max)
+    inside = problem.gpu_socket >= 0
+    np.minimum.at(first, problem.gpu_node[inside], problem.gpu_socket[inside])
+    return np.where(inside, problem.gpu_socket - first[problem.gpu_node] + 1, 0)
 
 
 def eq5(sockets: IntArray, free: np.ndarray, taken: tuple[int, ...] = ()) -> float:
-    """Mean over sockets of the part that is free once ``taken`` are held: SC'17 eq. 5 of a part of the cluster."""
-    _, number = np.unique(sockets, return_inverse=True)
-    left = free.copy()
-    left[list(taken)] = False
-    return float((np.bincount(number[left], minlength=number.max() + 1) / np.bincount(number)).mean())
+    """
+    Mean over sockets of the part that is free once ``taken`` are held: SC'17 eq. 5 of a part of one node.
+
+    ``sockets`` numbers the socket of each of its GPUs from 0; numbers may be left out.
+    """
+    left = free
+    if taken:
+        left = free.copy()
+        left[list(taken)] = False
+    total = np.bincount(sockets)
+    here = total > 0
+    return float((np.bincount(sockets[left], minlength=len(total))[here] / total[here]).mean())
 
 
 def traffic(state: State, option: int, ranks: list[int]) -> IntArray | None:
@@ -216,10 +279,13 @@ class _Inside:
             return True
         if self.tree.second[part] < 0:
             found[tasks[0]] = int(self.tree.leaves(part)[0])
-            return len(tasks) == 1
+            return len(tasks) == 1 and bool(self.usable[found[tasks[0]]])
         sides = [part + 1, int(self.tree.second[part])]
         gpus = [self._usable(side) for side in sides]
-        across = float(self.distances[np.ix_(*gpus)].mean()) if len(gpus[0]) and len(gpus[1]) else 0.0
+        for side, other in ((0, 1), (1, 0)):
+            if not len(gpus[other]):
+                return self.drb(tasks, weights, sides[side], found, rng)
+        across = float(self.distances[np.ix_(*gpus)].mean())
         told = split(
             tasks,
             weights,
@@ -241,7 +307,7 @@ class _Inside:
         excess = np.sort(self.excess[gpus])
         leaves = self.tree.leaves(part)
         sockets, free = self.sockets[leaves], self.free[leaves]
-        taken = np.flatnonzero(np.isin(leaves, gpus) & free)
+        taken = np.flatnonzero(self.usable[leaves] & free)
 
         def inside(count: int) -> float:
             """Mean way from the GPU nearest to so many of the half's GPUs."""
