@@ -235,7 +235,14 @@ class Engine(Residence):
             run_fillings(round_, solve, run_bound(round_, solve, HEAD_START), order)
         if not first or (round_.best is not None and round_.best.allocation == round_.base.allocation()):
             with collection_paused():
-                run_heuristic(round_, method.score, order, strict=method.strict, chooser=method.chooser)
+                run_heuristic(
+                    round_,
+                    method.score,
+                    order,
+                    strict=method.strict,
+                    chooser=method.chooser,
+                    shape=method.shape,
+                )
         round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
         if previous is not None and not first and not method.strict and not round_.stopped():
             run_previous(round_, previous, method.score, order)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from placeopt.errors import BadInput
 
@@ -12,7 +13,9 @@ class Method:
     """
     A recipe of stages.
 
-    ``order`` None takes the policy's. ``strict`` blocks the queue behind the first job that does not fit. ``exact``
+    ``order`` None takes the policy's. ``shape`` is how greedy chooses among a job's options: the most valuable one that
+    fits, or the one that SWAF settles on beforehand.
+    ``strict`` blocks the queue behind the first job that does not fit. ``exact``
     lists (formulation, solver) pairs, tried in turn until the round is proven; solver ``race`` is HiGHS and CP-SAT side
     by side, each with its share of the threads (HiGHS alone with one thread, or with options meant for one solver).
     ``repeatable`` replaces them in deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's
@@ -23,6 +26,7 @@ class Method:
 
     score: str = "stranding"
     chooser: str | None = None
+    shape: Literal["value", "swaf"] = "value"
     order: str | None = None
     strict: bool = False
     bound: bool = True
@@ -57,8 +61,10 @@ METHODS: dict[str, Method] = {
     "fgd": Method(score="fgd", order="fcfs"),
     "drb": Method(score="best_fit", chooser="drb", order="fcfs"),
     "drb-sc17": Method(score="best_fit", chooser="drb-sc17", order="fcfs"),
+    "swaf": Method(score="best_fit", order="swaf", shape="swaf"),
     "fillings": Method(fillings=True),
     "stranding": Method(),
+    "prices": Method(score="prices", order="fcfs"),
 }
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.gradient import FragmentationGradient
 from placeopt.heuristics.packing import Random, dot_product, gpu_clustering, gpu_packing
+from placeopt.heuristics.prices import ScarceModels
 from placeopt.heuristics.scores import Stranding, best_fit, first_fit
 from placeopt.heuristics.sharing import HorusByCost, MostFreeMemory
 from placeopt.problem import IntArray, Problem
@@ -22,6 +23,7 @@ SCORES: dict[str, Callable[[Problem], Score]] = {
     "obp": MostFreeMemory,
     "fgd": FragmentationGradient,
     "stranding": Stranding,
+    "prices": ScarceModels,
 }
 
 
@@ -38,4 +40,6 @@ def score_named(name: str, problem: Problem, seed: int = 0, counts: IntArray | N
         return Stranding(problem, counts)
     if name == "fgd":
         return FragmentationGradient(problem, counts)
+    if name == "prices":
+        return ScarceModels(problem, counts)
     return SCORES[name](problem)

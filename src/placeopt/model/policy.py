@@ -22,7 +22,7 @@ from placeopt.model.base import (
 )
 
 ShareMode = Literal["exclusive", "fraction", "overcommit"]
-QueueOrder = Literal["fcfs", "priority", "value_density", "weighted_fair"]
+QueueOrder = Literal["fcfs", "priority", "swaf", "value_density", "weighted_fair"]
 
 
 class Usable(Record):

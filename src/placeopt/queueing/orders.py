@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.problem import IntArray, Problem
+from placeopt.problem.allowance import waiting_allowances
 from placeopt.problem.changes import shares_of
 
 
@@ -78,6 +79,11 @@ def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
     return np.lexsort((arrival, finish))
 
 
+def swaf(problem: Problem, jobs: IntArray) -> IntArray:
+    """Shortest waiting allowance first (GENIE algorithm 1, line 15); ties: first come, first served."""
+    return np.lexsort((problem.job_arrival_ms[jobs], waiting_allowances(problem).slack_ms[jobs]))
+
+
 def _eligible_gpus(problem: Problem) -> IntArray:
     """Shape (K,): GPUs that may serve a job of each class in one of its options, were they idle; most over options."""
     options, classes = problem.options, problem.options.node_class_ok.shape[1]
@@ -92,6 +98,7 @@ def _eligible_gpus(problem: Problem) -> IntArray:
 ORDERS: dict[str, Callable[[Problem, IntArray], IntArray]] = {
     "fcfs": fcfs,
     "priority": priority,
+    "swaf": swaf,
     "value_density": value_density,
     "weighted_fair": weighted_fair,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from placeopt.heuristics import CHOOSERS, greedy, make_room
+from placeopt.heuristics import CHOOSERS, greedy, make_room, swaf
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Allocation, IntArray
 from placeopt.queueing import order_jobs
@@ -14,25 +14,39 @@ RESERVE_PER_JOB_S = 40e-6
 """Time kept back per job for building and checking the plan, so that the deadline holds; measured, generous."""
 
 
-def run_heuristic(round_: Round, score: str, order: str, *, strict: bool = False, chooser: str | None = None) -> None:
-    """Offer greedy's allocation, then what takes the place of running jobs."""
+def run_heuristic(
+    round_: Round,
+    score: str,
+    order: str,
+    *,
+    strict: bool = False,
+    chooser: str | None = None,
+    shape: str = "value",
+) -> None:
+    """Offer greedy's allocation, then what takes the place of running jobs; with ``shape`` ``swaf``, SWAF's alone."""
     started = time.monotonic()
     reserve = RESERVE_PER_JOB_S * round_.problem.num_jobs
     untimed = round_.limits.deterministic and chooser is None  # the clock guards what a bipartition may take
     deadline = float("inf") if untimed else round_.limits.deadline - reserve
     jobs = order_jobs(round_.problem, order)
-    result = greedy(
-        round_.problem,
-        jobs,
-        score,
-        deadline=deadline,
-        cancelled=round_.cancelled,
-        stop_at_first_failure=strict,
-        seed=round_.limits.seed,
-        chooser=None if chooser is None else CHOOSERS[chooser],
-    )
+    if shape == "swaf":
+        result = swaf(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled)
+    else:
+        result = greedy(
+            round_.problem,
+            jobs,
+            score,
+            deadline=deadline,
+            cancelled=round_.cancelled,
+            stop_at_first_failure=strict,
+            seed=round_.limits.seed,
+            chooser=None if chooser is None else CHOOSERS[chooser],
+        )
     refused = round_.offer(result.allocation)
-    round_.blocks = strict
+    if strict:
+        round_.blocks = "the queue is strict and an earlier job does not fit"
+    elif shape == "swaf":
+        round_.blocks = "not in the option that SWAF settled on"
     if result.not_reached:
         round_.not_reached = frozenset(result.not_reached)
         round_.stopped()
@@ -41,8 +55,9 @@ def run_heuristic(round_: Round, score: str, order: str, *, strict: bool = False
         round_.record("heuristic", "failed", started, f"refused by the referee: {refused}")
     else:
         cut = f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
-        round_.record("heuristic", "improved", started, f"{chooser or score} in order {order}{cut}")
-    if (round_.problem.may_shrink or round_.problem.may_preempt) and not result.not_reached:
+        name = "swaf" if shape == "swaf" else chooser or score
+        round_.record("heuristic", "improved", started, f"{name} in order {order}{cut}")
+    if (round_.problem.may_shrink or round_.problem.may_preempt) and not result.not_reached and shape == "value":
         _run_make_room(round_, result.allocation, jobs, score, strict=strict)
 
 

@@ -84,7 +84,7 @@ def _reason(
         if found.worth == 0:
             return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
         if round_.blocks and job not in round_.not_reached:
-            return "policy", f"{where}, but the queue is strict and an earlier job does not fit"
+            return "policy", f"{where}, but {round_.blocks}"
         stopped = "the search did not get to it" if round_.limit == "none" else f"stopped by {round_.limit}"
         return "not_reached", f"{where}; {stopped}"
     if not len(problem.options_of(job)):

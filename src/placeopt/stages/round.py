@@ -110,8 +110,8 @@ class Round:
     waits: dict[int, Wait] = field(default_factory=dict)
     """Jobs that had better wait, and for what."""
     not_reached: frozenset[int] = frozenset()
-    blocks: bool = False
-    """Whether the first job that did not fit ended the queue."""
+    blocks: str = ""
+    """Why a job may wait although it would fit: what the method's rule is; empty where there is none."""
     stages: list[Stage] = field(default_factory=list)
     limit: PlanLimit = "none"
     check_s: float = 0.0

@@ -1,0 +1,59 @@
+"""SWAF: shortest waiting allowance first, each job in the shape of the best rate for its cost (GENIE algorithm 1)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.family import score_named
+from placeopt.heuristics.greedy import CLOCK_EVERY, GreedyResult, places
+from placeopt.problem import IntArray, Move, Placement, Problem, State
+from placeopt.problem.allowance import waiting_allowances
+from placeopt.terms.rules import fits_beyond_room
+
+
+def swaf(
+    problem: Problem,
+    order: IntArray,
+    score: str = "best_fit",
+    *,
+    deadline: float = float("inf"),
+    cancelled: Callable[[], bool] | None = None,
+) -> GreedyResult:
+    """
+    Place the jobs of ``order``, as ``queueing`` has it by waiting allowance, each in its chosen option or not at all.
+
+    A job whose shape finds no room keeps waiting, and those behind it are tried: the paper launches what the cluster
+    has room for. It takes any GPUs, since nodes are alike to it; here the best place by ``score``.
+
+    Parameters
+    ----------
+    order, score, deadline, cancelled
+        As in ``greedy``.
+    """
+    chosen = waiting_allowances(problem).option.tolist()
+    state = State(problem)
+    candidates = Candidates(state, score_named(score, problem))
+    hopeless: set[int] = set()
+    for position, job in enumerate(order.tolist()):
+        if position % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
+            return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
+        option = chosen[job]
+        if state.placements[job] is not None or option < 0 or option in hopeless:
+            continue
+        placement = _place(candidates, job, option)
+        if placement is None:
+            hopeless.add(option)  # room only shrinks
+            continue
+        state.apply(Move(job, placement))
+        for node in dict.fromkeys(placement.nodes):
+            candidates.changed(node)
+    return GreedyResult(state.allocation(), ())
+
+
+def _place(candidates: Candidates, job: int, option: int) -> Placement | None:
+    for placement in places(candidates, option):
+        if fits_beyond_room(candidates.state, job, placement):
+            return placement
+    return None

@@ -1,0 +1,38 @@
+"""Prices of GPU models by hand, and whom they send where."""
+
+import numpy as np
+import pytest
+
+from builders import instance, job, machine, node
+from placeopt.heuristics import greedy
+from placeopt.heuristics.prices import prices_of_types
+from placeopt.model import Gpu, Instance
+from placeopt.problem import compile_problem
+
+
+def round_() -> Instance:
+    """Two GPUs of model A, two of B; jobs: two bound to A, four free, one without a GPU."""
+    machines = [machine(name, gpus=[Gpu(model=name.upper(), memory_mib=16_384)] * 2) for name in "ab"]
+    jobs = [job(f"bound{i}", gpu_models=("A",)) for i in range(2)]
+    jobs += [job("free"), *(job(f"half{i}", gpu_milli=500) for i in range(2)), job("cpu", gpus=0, cpu_millicores=1000)]
+    return instance([node("n0", "a"), node("n1", "b")], jobs, machines=machines)
+
+
+def test_load_if_everybody_spread_evenly() -> None:
+    """Bound: 2 GPUs on 2. Free: 2 GPUs on 4. All of it is as much as the cluster has. A: 1 + 1/2, B: 1/2."""
+    problem = compile_problem(round_())
+    prices = prices_of_types(problem, np.bincount(problem.job_class))
+    assert {model: pytest.approx(price) for model, price in zip(problem.type_model, prices, strict=True)} == {
+        "A": 1.5,
+        "B": 0.5,
+    }
+
+
+def test_who_is_free_leaves_the_scarce_model_to_others() -> None:
+    """Free jobs come first, and yet all six jobs with GPUs find a place."""
+    problem = compile_problem(round_())
+    order = np.array([2, 3, 4, 0, 1, 5])
+    allocation = greedy(problem, order, "prices").allocation
+    assert [placement is not None for placement in allocation] == [True] * 6
+    by_stranding = greedy(problem, order, "stranding").allocation
+    assert sum(placement is not None for placement in by_stranding) < 6
