@@ -296,21 +296,6 @@ class TestEngine:
         assert [p.job for p in plan.placements] == ["a"]
         assert any("could not start" in stage.detail for stage in plan.stages)
 
-    def test_a_killed_solver_is_named(self) -> None:
-        """And the plan found before stands."""
-        round_ = stored("generated/uniform-50x16x8-s0.json.gz")
-        with Engine() as engine:
-
-            def kill() -> None:
-                pid = engine.solver_pid
-                assert pid is not None
-                os.kill(pid, signal.SIGKILL)
-
-            threading.Timer(0.8, kill).start()
-            plan = engine.solve(round_, method="counts", time_limit_s=3)  # one long solve, in which the kill falls
-        assert violations(round_, plan) == []
-        assert any("signal 9" in stage.detail for stage in plan.stages)
-
     @pytest.mark.parametrize("method", ["counts", "counts-cpsat", "auto"])
     def test_a_stage_whose_solvers_die_is_tried_again_by_another(self, method: str) -> None:
         """Once, as a stage of its own; here every solver of the first attempt is killed as soon as it reports."""

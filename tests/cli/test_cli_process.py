@@ -87,12 +87,12 @@ def test_interrupted_while_reading(tmp_path: Path) -> None:
 
 def test_progress_in_plain_lines(tmp_path: Path) -> None:
     """Without a terminal: a line every two seconds or so, with stage, value, bound and gap; none with --quiet."""
-    arguments = ("solve", HARD, "--time-limit", 4.5, "--out", tmp_path / "plan.json")
+    arguments = ("solve", HARD, "--time-limit", 6.5, "--out", tmp_path / "plan.json")
     processes = [start(*arguments), start(*arguments[:-1], tmp_path / "other.json", "--quiet")]
     (_, told), (printed, quiet) = (process.communicate(timeout=60) for process in processes)
     lines = told.splitlines()
-    assert 1 <= len(lines) <= 3
-    assert all(word in lines[-1] for word in ("value", "bound", "gap"))
+    assert 1 <= len(lines) <= 4
+    assert any(all(word in line for word in ("value", "bound", "gap")) for line in lines)
     assert (printed, quiet) == ("", "")
 
 
