@@ -59,6 +59,9 @@ class NodeViews:
             self._arrays.append(state.gpu_free_memory)
         if not problem.shares_bind:
             self._arrays.append(state.gpu_utilisation)
+        first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))[problem.gpu_node]]
+        if (problem.gpu_type != first).any():  # then it matters on which GPU of a node a share is left
+            self._arrays.append(problem.gpu_type)
         self._states: dict[int, View] = {}
 
     def forget(self, node: int) -> None:
