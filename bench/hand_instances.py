@@ -1,7 +1,7 @@
 """
 Rounds made by hand whose optimum can be worked out in words: ``instances/hand/README.md`` does.
 
-All three count communication only, so that the cost level, too, has an optimum that can be read off.
+All count communication only, so that the cost level, too, has an optimum that can be read off.
 """
 
 from placeopt.model import (
@@ -27,7 +27,7 @@ SC17_DISTANCES = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0)
 
 def hand_instances() -> list[Instance]:
     """All of them."""
-    return [minsky_1(), dgx1_1(), dgx1_tour()]
+    return [minsky_1(), dgx1_1(), dgx1_tour(), minskys_wait()]
 
 
 def minsky_1() -> Instance:
@@ -79,21 +79,54 @@ def dgx1_tour() -> Instance:
     )
 
 
+def minskys_wait() -> Instance:
+    """Two Minskys with a GPU taken in every socket: one socket is whole again soon, the others late."""
+    machine = Machine(**(dict(minsky()) | {"gpu_distance_matrix": SC17_DISTANCES}))
+    nodes = tuple(Node(id=f"node-{n}", machine=machine.id) for n in (0, 1))
+    left = {("held-a", 0, 0): 5_000, ("held-b", 0, 2): 900_000, ("held-c", 1, 0): 500_000, ("held-d", 1, 2): 900_000}
+    now = 1_000_000
+    running = tuple(_running(name, gpu, f"node-{n}", now + ms) for (name, n, gpu), ms in left.items())
+    pairs = tuple(
+        Job(
+            id=name,
+            options=(Option(demand=_demand(2), value=2000, run_time_ms=100_000),),
+            communication=Communication(weight=1, spread_slowdown_thousandths=300),
+            nodes_allowed=(node,),
+            utility_min_thousandths=300,
+        )
+        for name, node in (("soon", "node-0"), ("late", "node-1"))
+    )
+    return Instance(
+        name="minskys-wait",
+        note="By hand; distances as in the scenarios of Amaral et al. (SC'17): 1 in a socket, 20 across.",
+        now_ms=now,
+        cluster=Cluster(machines=(machine,), nodes=nodes),
+        jobs=(*(_job(name, 1, 0, 1000) for name, _, _ in left), *pairs),
+        running=running,
+        policy=POLICY,
+    )
+
+
 def _one(machine: Machine) -> Cluster:
     return Cluster(machines=(machine,), nodes=(Node(id="node-0", machine=machine.id),))
 
 
 def _job(name: str, gpus: int, weight: int, value: int) -> Job:
-    demand = Demand(gpus=gpus, cpu_millicores=2000 * gpus, memory_mib=16_384 * gpus)
-    return Job(id=name, options=(Option(demand=demand, value=value),), communication=Communication(weight=weight))
+    return Job(
+        id=name, options=(Option(demand=_demand(gpus), value=value),), communication=Communication(weight=weight)
+    )
 
 
-def _running(name: str, gpu: int) -> Running:
+def _demand(gpus: int) -> Demand:
+    return Demand(gpus=gpus, cpu_millicores=2000 * gpus, memory_mib=16_384 * gpus)
+
+
+def _running(name: str, gpu: int, node: str = "node-0", end_ms: int | None = None) -> Running:
     assignment = Assignment(
-        node="node-0",
+        node=node,
         gpus={str(gpu): 1000},
         cpu_millicores=2000,
         memory_mib=16_384,
         workers=(WorkerGpus(rank=0, gpus=(gpu,)),),
     )
-    return Running(job=name, option="default", assignments=(assignment,))
+    return Running(job=name, option="default", assignments=(assignment,), expected_end_ms=end_ms)

@@ -32,7 +32,6 @@ from placeopt.stages.exact import run_exact
 from placeopt.stages.fillings import HEAD_START, comes_first, run_fillings, suits
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.lookahead import run_lookahead
-from placeopt.stages.patterns import is_large, run_patterns
 from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
@@ -213,7 +212,7 @@ class Engine(Residence):
     def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
         order = method.order or round_.problem.policy.order
         with collection_paused():
-            run_lookahead(round_, method.score, order)
+            run_lookahead(round_, method.score, order, strict=method.strict)
 
         def solve(
             solver: str,
@@ -261,8 +260,6 @@ class Engine(Residence):
             if not method.fillings or not suits(round_.problem):
                 relaxed = None
             run_fillings(round_, solve, relaxed, order, followed=bool(exact))
-        if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
-            run_patterns(round_, solve, method.score, order)
         if method.arrange and not round_.stopped():
             run_arrange(round_, solve, ARRANGE_SHARE if exact else 1.0)
         for formulation, solver in exact:
@@ -281,8 +278,8 @@ class Engine(Residence):
             raise InternalFault("the running jobs alone were refused by the referee after they had been accepted")
         levels = [Level(name="value", sense="max", objective=best.value, bound=round_.whole_bound)]
         if round_.weighted:
-            # it holds at the proven value only, and among plans that let the same jobs wait
-            bound = round_.cost_bound if round_.value_proven and not round_.waits else None
+            # it holds at the proven value only, and among plans that keep to look-ahead
+            bound = round_.cost_bound if round_.value_proven and not round_.narrowed else None
             levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
         open_levels = [level for level in levels if level.bound != level.objective]
         checking = time.monotonic()
@@ -430,13 +427,16 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
     """Say what the bound of the first level that is not proven leaves out."""
     if not open_levels:
         return ()
-    number = len(round_.waits)
-    waits = (f"{number} job{'s' * (number != 1)} that look-ahead lets wait may start now",) if number else ()
+    ahead: tuple[str, ...] = ()
+    if round_.ahead is not None:
+        waits, places = len(round_.ahead.waits), len(round_.ahead.scheduled)
+        counted = ((waits, "had better wait may start now"), (places, "have their place may stand elsewhere"))
+        ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
     if open_levels[0].name == "value":
-        return (*round_.relaxes, *waits)
+        return (*round_.relaxes, *ahead)
     bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
-    if waits:
-        return ("cost: proven only among plans in which the jobs wait that look-ahead lets wait, so no bound is given",)
+    if round_.narrowed:
+        return ("everything: what is proven of the cost is about plans that keep to look-ahead", *ahead)
     lower = (f"{name} enters by a lower bound" for name in bounded)
     return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
 

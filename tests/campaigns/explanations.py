@@ -77,7 +77,7 @@ def main() -> int:
 def examine(seed: int) -> list[Result]:
     """Explain all waiting jobs of a round, and one placed."""
     rng = np.random.default_rng(seed)
-    round_ = random_round(rng, changes=seed % 4 == 1, minima=False) if seed % 2 else gang_round(Dice(rng))
+    round_ = random_round(rng, changes=seed % 4 == 1) if seed % 2 else gang_round(Dice(rng))
     plan = solve(round_, method=METHODS[seed % 3], isolation="thread")
     jobs = [unplaced.job for unplaced in plan.unplaced] + [placed.job for placed in plan.placements[:1]]
     return [_examine(seed, round_, plan, job) for job in jobs]

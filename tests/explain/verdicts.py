@@ -9,14 +9,15 @@ from itertools import combinations
 import numpy as np
 from edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
 
-from brute_force import placements
+from brute_force import careless, placements
 from placeopt.alone.ask import DROP_ORDER
 from placeopt.explain import Explanation
 from placeopt.explain.records import Alternative
 from placeopt.model import Instance, Job, Option, Plan, Split
-from placeopt.problem import Move, Problem, State, compile_problem
+from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.terms.objective import cost_delta, weighted_costs
 from placeopt.terms.rules import fits
+from placeopt.terms.utility import utility
 
 
 def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
@@ -26,18 +27,26 @@ def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
     if found.status == "placed":
         return [*_placed_faults(instance, plan, found, elsewhere=False), *_placed_faults(instance, plan, found, True)]
     ran = any(held.job == found.job for held in instance.running)
-    if found.plan_reason != found.reason and not ran:
+    reached = found.plan_reason == "postponed"  # greedy may have missed a place that keeps all minima
+    if found.plan_reason != found.reason and not ran and not reached:
         return [f"{found.reason}, but the plan says {found.plan_reason}"]
     may_go = changeable(instance, plan)
     after = beside(instance, plan, found.job, whole_plan=True)
     staying = beside(instance, plan, found.job, whole_plan=False, without=may_go)
+    asks = _asks_utility(instance, found.job, after.policy.postpone.rule)
     if fits_somewhere(after, found.job):
+        best = _reach(after, instance, found.job) if asks else None
+        if best is not None and not best[0]:
+            return [*_postponed_faults(instance, after, found, best[1])]
         return [] if found.reason in ("not_reached", "outvoted", "policy") else [f"fits, but is {found.reason}"]
     wrong, could = [], fits_somewhere(staying, found.job)
     if found.reason != "policy" and (found.reason == "outvoted") != could:
         wrong.append(f"{found.reason}, but beside the running jobs that must stay it {'fits' if could else 'does not'}")
     round_ = staying if found.beside == "running" else after
     wrong += _conflict_faults(round_, found)
+    if asks:
+        wrong += _asked_faults(instance, round_, found)
+        return wrong
     wrong += _size_faults(round_, found)
     wrong += _domain_faults(round_, found)
     wrong += _level_faults(round_, found)
@@ -45,6 +54,83 @@ def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
     wrong += _preempt_faults(instance, round_, found)
     wrong += _outvoted_faults(instance, after, may_go, found)
     return wrong
+
+
+def _asks_utility(instance: Instance, job: str, rule: str) -> bool:
+    ran = {held.job for held in instance.running}
+    return rule == "utility" and any(
+        one.utility_min_thousandths is not None and (one.id == job or one.id not in ran) for one in instance.jobs
+    )
+
+
+def _reach(round_: Instance, instance: Instance, job: str) -> tuple[bool, int] | None:
+    """Tell whether some place keeps all minima, and the best utility of the job; None: there is no room."""
+    state = State(_asking(round_, instance))
+    number = state.problem.job_ids.index(job)
+    return _reach_in(state, number, list(placements(state.problem, number)))
+
+
+def _asking(round_: Instance, instance: Instance) -> Problem:
+    """Compile a round of one job in which all that starts in ``instance`` runs; only that and the job are judged."""
+    ran = {held.job for held in instance.running}
+    jobs = tuple(
+        one.model_copy(update={"utility_min_thousandths": None}) if one.id in ran else one for one in round_.jobs
+    )
+    return compile_problem(round_.model_copy(update={"jobs": jobs}))
+
+
+def _reach_in(state: State, job: int, possible: Sequence[Placement]) -> tuple[bool, int] | None:
+    best, reached, jobs = -1, False, state.problem.instance.jobs
+    room = replace(state.problem, policy=careless(state.problem).policy)
+    for placement in possible:
+        state.problem, judged = room, state.problem
+        fit = fits(state, job, placement)
+        state.problem = judged
+        if not fit:
+            continue
+        undo = state.apply(Move(job, placement))
+        found = utility(state, job)
+        beside = {other for node in placement.nodes for other in state.node_jobs[node]} - {job}
+        kept = all(utility(state, k) >= (jobs[k].utility_min_thousandths or 0) for k in beside)
+        reached |= kept and found >= (jobs[job].utility_min_thousandths or 0)
+        if kept or best < 0:
+            best = max(best, found)
+        state.apply(undo)
+    return None if best < 0 else (reached, best)
+
+
+def _postponed_faults(instance: Instance, after: Instance, found: Explanation, best: int) -> Iterator[str]:
+    """No place keeps all minima: the best one, and the fewest GPUs to free."""
+    if found.reason != "postponed" or found.best_place is None:
+        yield f"below its minimal utility everywhere, but {found.reason}"
+        return
+    if not found.best_place.falls_short and found.best_place.utility != best:
+        yield f"utility {found.best_place}, true is {best}"
+    yield from _asked_faults(instance, after, found)
+
+
+def _asked_faults(instance: Instance, round_: Instance, found: Explanation) -> Iterator[str]:
+    """Where minimal utilities count: the fewest GPUs to free, by trying all sets; others that are named do."""
+    problem = _asking(round_, instance)
+    job = problem.job_ids.index(found.job)
+    possible = list(_idle_placements(round_, problem, found.job))
+    busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
+
+    def reaches(gpus: Sequence[int]) -> bool:
+        reach = _reach_in(_freed(problem, gpus), job, possible)
+        return reach is not None and reach[0]
+
+    sizes = (size for size in range(len(busy) + 1) if any(map(reaches, combinations(busy, size))))
+    true, stated = next(sizes, None), found.remedies.gpus_to_free
+    if possible and (None if stated is None else len(stated.gpus)) != true:
+        yield f"gpus_to_free {stated}, true is {true}"
+    for named in (found.remedies.preempt, found.outvoted_by):
+        if named is not None:
+            gone = {rival.job for rival in named.jobs}
+            left = tuple(one for one in round_.running if one.job not in gone)
+            reach = _reach(round_.model_copy(update={"running": left}), instance, found.job)
+            if reach is None or not reach[0]:
+                yield f"without {gone} it does not reach its minimal utility"
 
 
 def _record(instance: Instance, job: str) -> Job:
@@ -150,12 +236,7 @@ def _gpu_faults(round_: Instance, found: Explanation) -> Iterator[str]:
     """Free sets of busy GPUs, the small ones first, until the job fits."""
     problem = compile_problem(round_)
     job = problem.job_ids.index(found.job)
-    idle = compile_problem(
-        round_.model_copy(update={"running": (), "jobs": tuple(j for j in round_.jobs if j.id == found.job)})
-    )
-    rows = [o for o in problem.options_of(job) if problem.options.gpus[o]]
-    shift = problem.options_of(job)[0] - idle.options_of(0)[0] if rows else 0
-    possible = [type(p)(p.option + shift, p.nodes, p.gpus) for p in placements(idle, 0) if idle.options.gpus[p.option]]
+    possible = list(_idle_placements(round_, problem, found.job))
     busy = [g for g in range(problem.num_gpus) if State(problem).gpu_jobs[g]]
     stated = found.remedies.gpus_to_free
     true = next(
@@ -176,16 +257,39 @@ def _gpu_faults(round_: Instance, found: Explanation) -> Iterator[str]:
             yield f"freeing {stated.gpus} does not do"
 
 
-def _fits_with_freed(problem: Problem, job: int, possible: Sequence[object], gpus: Sequence[int]) -> bool:
-    state = State(problem)
-    for placement in problem.running.values():
-        each = problem.options.demand[placement.option] // max(1, int(problem.options.gpus[placement.option]))
-        for gpu in set(gpus) & set(placement.gpus):
+def _idle_placements(round_: Instance, problem: Problem, job: str) -> Iterator[Placement]:
+    """Yield where the job could be with GPUs if nobody else were there."""
+    idle = compile_problem(
+        round_.model_copy(update={"running": (), "jobs": tuple(j for j in round_.jobs if j.id == job)})
+    )
+    rows = problem.options_of(problem.job_ids.index(job))
+    shift = rows[0] - idle.options_of(0)[0] if len(rows) else 0
+    return (Placement(p.option + shift, p.nodes, p.gpus) for p in placements(idle, 0) if idle.options.gpus[p.option])
+
+
+def _freed(problem: Problem, gpus: Sequence[int]) -> State:
+    """Return the state in which these GPUs are free, and who holds no other on a node is not there any more."""
+    state, gone = State(problem), set(gpus)
+    for job, held in problem.running.items():
+        each = problem.options.demand[held.option] // max(1, int(problem.options.gpus[held.option]))
+        kept = [gpu not in gone for gpu in held.gpus]
+        for gpu in gone & set(held.gpus):
             state.node_free[problem.gpu_node[gpu]] += each
+        left = tuple(gpu for gpu, keeps in zip(held.gpus, kept, strict=True) if keeps)
+        if len(left) < len(held.gpus):
+            shares = held.shares and tuple(s for s, keeps in zip(held.shares, kept, strict=True) if keeps)
+            state.placements[job] = replace(held, gpus=left, shares=shares) if left else None
+            for node in set(held.nodes) - {int(problem.gpu_node[gpu]) for gpu in left}:
+                state.node_jobs[node].pop(job)
     freed = np.array(sorted(gpus), dtype=np.int64)
-    state.gpu_free_milli[freed], state.gpu_jobs[freed] = 1000, 0
+    state.gpu_free_milli[freed], state.gpu_jobs[freed], state.gpu_utilisation[freed] = 1000, 0, 0
     state.gpu_free_memory[freed] = problem.gpu_memory_mib[freed]
-    return any(fits(state, job, p) for p in possible)  # type: ignore[arg-type]
+    return state
+
+
+def _fits_with_freed(problem: Problem, job: int, possible: Sequence[Placement], gpus: Sequence[int]) -> bool:
+    state = _freed(problem, gpus)
+    return any(fits(state, job, p) for p in possible)
 
 
 def _cheapest(round_: Instance, job: str, prices: dict[str, int]) -> tuple[int, int] | None:

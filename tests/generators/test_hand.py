@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from placeopt import solve
 from placeopt.formats.documents import read_instance
 from placeopt.model import Instance, Job
+from placeopt.model.policy import Postpone
 from placeopt.topology.machine_distances import gpu_distances
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
@@ -44,3 +46,19 @@ def test_optimum_is_what_the_readme_says(name: str, expected: tuple[int, int, in
     instance = read_instance(INSTANCES / "hand" / f"{name}.json")
     assert best_and_how_often(instance) == expected
     assert f"=opt= {name} {expected[0]}" in (INSTANCES / "best.solu").read_text().splitlines()
+
+
+@pytest.mark.parametrize(("rule", "start"), [("none", {"soon", "late"}), ("utility", set()), ("lookahead", {"late"})])
+def test_who_waits_is_what_the_readme_says(rule: str, start: set[str]) -> None:
+    """Who is placed runs across: GPUs 1 and 3 are all there is."""
+    instance = read_instance(INSTANCES / "hand" / "minskys-wait.json")
+    policy = instance.policy.model_copy(update={"postpone": Postpone.model_validate({"rule": rule})})
+    plan = solve(instance, policy=policy, time_limit_s=10)
+    placed = [placement for placement in plan.placements if placement.job in ("soon", "late")]
+    assert {p.job for p in placed} == start
+    assert all(set(p.assignments[0].gpus) == {"1", "3"} for p in placed)
+    assert {unplaced.reason for unplaced in plan.unplaced} <= {"postponed"}
+    if rule == "none":
+        assert plan.status == "optimal"
+        assert (plan.levels[0].objective, plan.costs["communication"].raw) == (8000, 40)
+        assert "=opt= minskys-wait 8000" in (INSTANCES / "best.solu").read_text().splitlines()

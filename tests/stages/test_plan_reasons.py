@@ -86,7 +86,7 @@ def test_conflict_and_not_reached_are_exact(seed: int) -> None:
     wrong = []
     for number in range(seed, seed + 10):
         rng = np.random.default_rng(number)
-        round_ = heuristic_round(random_round(rng, changes=number % 3 == 0, minima=False))
+        round_ = heuristic_round(random_round(rng, changes=number % 3 == 0))
         assert round_.best is not None
         problem = round_.problem
         plan, room = State(problem), State(careless(problem))  # with and without minimal utilities

@@ -10,8 +10,8 @@ import pytest
 from builders import instance, job, running
 from placeopt.errors import InternalFault, OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
-from placeopt.model import Instance, Policy
-from placeopt.model.policy import Weights
+from placeopt.model import Instance, Policy, Slowdown
+from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Placement, compile_problem
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.stages.bound import run_bound
@@ -74,6 +74,16 @@ class TestOffer:
         round_.prove_value(5)
         with pytest.raises(InternalFault, match="above the proven bound 5"):
             round_.offer((None, None, Placement(2, (0,), (0, 1)), Placement(3, (0,), (2, 3))))
+
+    def test_gaps_of_who_fell_short_are_filled(self) -> None:
+        """``calm`` is slowed by a third beside ``loud``: it leaves, and greedy puts it on the other node."""
+        jobs = [job("calm", profile="calm", utility_min_thousandths=300), job("loud", profile="loud")]
+        policy = NO_COST.model_copy(update={"postpone": Postpone(rule="utility"), "share_mode": "exclusive"})
+        noise = (Slowdown(profile="calm", beside="loud", node_thousandths=333),)
+        round_ = started(instance(2, jobs, policy=policy, slowdowns=noise))
+        assert round_.offer((Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))) is None
+        assert round_.best is not None
+        assert [held is not None and held.nodes for held in round_.best.allocation] == [(1,), (0,)]
 
 
 class TestBounds:

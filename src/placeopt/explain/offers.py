@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+from placeopt.alone.reach import Reach
 from placeopt.alone.room import Room
 from placeopt.explain.givers import busy_gpus
 from placeopt.explain.giving_up import least_given_up
 from placeopt.explain.question import Question
-from placeopt.explain.records import DomainsMin, FreedGpu, GpusToFree, Preempt, Remedies, WorkersMax
+from placeopt.explain.reaching import fewest_freed, freed, judged, reach_with_freed, reach_without
+from placeopt.explain.records import DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
 from placeopt.explain.sentences import sentences
 from placeopt.problem import State
 
-REMEDIES = ("workers_max", "domains_min", "level", "gpus_to_free", "preempt")
+OWN = ("workers_max", "domains_min", "level")
+"""Remedies on the job's side."""
+REMEDIES = (*OWN, "gpus_to_free", "preempt")
+UNTRIED = "not worked out where minimal utilities count"
 
 
 def remedies(q: Question, state: State, room: Room) -> Remedies:
@@ -25,21 +30,32 @@ def remedies(q: Question, state: State, room: Room) -> Remedies:
     Those on the job's side come first: they need no solver.
     """
     none: dict[str, str] = {}
-    smaller = _workers_max(q, room, none)
-    wider = _domains_min(q, room, none)
-    level = q.within("level", lambda: first_level(room, q.asks, q.deadline))
-    if level is None:
-        none["level"] = "it does not fit into the whole cluster, however its workers lie"
+    smaller: WorkersMax | None = None
+    wider: tuple[DomainsMin, ...] = ()
+    level: str | None = None
+    if judged(q):
+        none |= dict.fromkeys(OWN, UNTRIED)
+    else:
+        smaller = _workers_max(q, room, none)
+        wider = _domains_min(q, room, none)
+        level = q.within("level", lambda: first_level(room, q.asks, q.deadline))
+        if level is None:
+            none["level"] = "it does not fit into the whole cluster, however its workers lie"
     preempt = _preempt(q, state, none)
     gpus = _gpus_to_free(q, state, none)
-    offered = Remedies(
-        workers_max=smaller,
-        domains_min=wider,
-        level=level,
-        gpus_to_free=gpus,
-        preempt=preempt,
-        none={**none, **{part: why for part, why in q.open.items() if part in REMEDIES}},
-    )
+    return _offered(q, none, workers_max=smaller, domains_min=wider, level=level, gpus_to_free=gpus, preempt=preempt)
+
+
+def to_reach(q: Question, state: State) -> Remedies:
+    """Return the remedies of a job that has room beside ``state``, but nowhere at its minimal utility."""
+    none = dict.fromkeys(REMEDIES, UNTRIED)
+    del none["gpus_to_free"]
+    return _offered(q, none, gpus_to_free=_freed_to_reach(q, state, [], none))
+
+
+def _offered(q: Question, none: dict[str, str], **found: object) -> Remedies:
+    unanswered = {part: why for part, why in q.open.items() if part in REMEDIES}
+    offered = Remedies.model_validate({**found, "none": {**none, **unanswered}})
     return offered.model_copy(update={"said": sentences(offered, q.asks)})
 
 
@@ -76,12 +92,29 @@ def _gpus_to_free(q: Question, state: State, none: dict[str, str]) -> GpusToFree
     if found is None:
         none["gpus_to_free"] = "it would not fit with all of them free either"
         return None
-    problem = q.case.problem
-    gpus = sorted(gpu for count, group in zip(found.given, givers.groups, strict=True) for gpu in group[:count])
-    freed = tuple(
-        FreedGpu(node=problem.node_ids[problem.gpu_node[gpu]], gpu=int(problem.topology.gpu_index[gpu])) for gpu in gpus
-    )
-    return GpusToFree(option=found.option, gpus=freed, proven=found.proven)
+    gpus = [gpu for count, group in zip(found.given, givers.groups, strict=True) for gpu in group[:count]]
+    if judged(q):
+        if not found.proven:
+            none["gpus_to_free"] = "not answered: for room alone the fewest are not proven"
+            return None
+        return _freed_to_reach(q, state, gpus, none)
+    return GpusToFree(option=found.option, gpus=tuple(freed(q, gpu) for gpu in sorted(gpus)), proven=found.proven)
+
+
+def _freed_to_reach(q: Question, state: State, gpus: Sequence[int], none: dict[str, str]) -> GpusToFree | None:
+    """The fewest GPUs by room, if they do for minimal utilities too; else the fewest that do."""
+
+    def search() -> tuple[Reach, Sequence[int]] | None:
+        by_room = reach_with_freed(q, state, gpus) if gpus else None
+        return (by_room, gpus) if by_room is not None and by_room.reached else fewest_freed(q, state, len(gpus))
+
+    found = q.within("gpus_to_free", search)
+    if found is None:
+        none["gpus_to_free"] = "with no GPUs freed it would have its minimal utility"
+        return None
+    reached, which = found
+    option = q.case.problem.options.name[reached.placement.option]
+    return GpusToFree(option=option, gpus=tuple(freed(q, gpu) for gpu in sorted(which)), proven=True)
 
 
 def _preempt(q: Question, state: State, none: dict[str, str]) -> Preempt | None:
@@ -100,6 +133,12 @@ def _preempt(q: Question, state: State, none: dict[str, str]) -> Preempt | None:
         none["preempt"] = "it would not fit without all preemptible jobs either"
         return None
     givers, given = found
+    if judged(q):
+        leaving = [job for job, leaves in zip(jobs, given.given, strict=True) if leaves]
+        reached = q.within("preempt", lambda: reach_without(q, state, leaving))
+        if reached is None or not reached.reached:
+            none["preempt"] = "without the cheapest that hold its room it would stay below its minimal utility"
+            return None
     gone = q.rivals(givers, given, values)
     return Preempt(
         option=given.option,

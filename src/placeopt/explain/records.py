@@ -64,6 +64,22 @@ class FreedGpu(Record):
     gpu: int
 
 
+class Place(Record):
+    """
+    The best place that there is room for, by minimal utilities: one of the highest utility that leaves others theirs.
+
+    ``utility`` and ``asks``, what the job's minimum is, in thousandths. ``falls_short``: jobs that start in the round
+    and would fall below their own minimum there.
+    """
+
+    utility: int
+    asks: int
+    option: Id
+    nodes: tuple[Id, ...]
+    gpus: tuple[FreedGpu, ...]
+    falls_short: tuple[Id, ...] = ()
+
+
 class GpusToFree(Record):
     """The fewest GPUs that must be freed. A freed one gives back its share of what its holders take of the node."""
 
@@ -154,6 +170,8 @@ class Explanation(Record):
     beside: Literal["running", "plan"] = "plan"
     conflict: tuple[Constraint, ...] = ()
     outvoted_by: Outvoted | None = None
+    best_place: Place | None = None
+    """Of a job that has room, but nowhere at its minimal utility."""
     remedies: Remedies = Remedies()
     spot: Spot | None = None
     best: Alternative | None = None

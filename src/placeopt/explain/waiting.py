@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 
 from placeopt.alone.ask import Ask
 from placeopt.alone.fit import Found, best_fit, fit
+from placeopt.alone.reach import Reach
 from placeopt.alone.room import Room, room_of
 from placeopt.errors import OutOfTime
 from placeopt.explain.conflict import conflict
-from placeopt.explain.offers import REMEDIES, remedies
+from placeopt.explain.offers import REMEDIES, remedies, to_reach
 from placeopt.explain.question import Question
+from placeopt.explain.reaching import judged, place_of, reach_beside, reach_without
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
 from placeopt.explain.words import constraints, listed
 from placeopt.model.plan import Unplaced, UnplacedReason
@@ -49,8 +51,14 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
     after = q.case.beside_plan()
     room = room_of(after, job)
     found = best_fit(room, q.asks, q.deadline)
+    reached = None
+    if found is not None and judged(q):
+        reached = q.within("utility", lambda: reach_beside(q, after))
+        if reached is not None and not reached.reached:
+            return _below_its_minimum(q, after, reached, said, seconds)
     if found is not None:
-        reason, detail = _although_it_fits(q, found, said)
+        worth = found.worth if reached is None else reached.worth
+        reason, detail = _although_it_fits(q, found, worth, said)
         return Explanation(
             job=job.id,
             status="waiting",
@@ -58,7 +66,7 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
             detail=detail,
             plan_reason=plan_reason,
             remedies=Remedies(none=dict.fromkeys(REMEDIES, "it fits as it is")),
-            proven=True,
+            proven=not q.open,
             seconds=seconds(),
         )
     staying = q.case.beside_staying()
@@ -71,11 +79,14 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
     outvoted = q.within("outvoted_by", lambda: _outvoted(q, after)) if could else None
     offered = remedies(q, state, room)
     solved = (outvoted, offered.gpus_to_free, offered.preempt)
+    detail = _detail(reason, held, outvoted)
+    if said is not None and said.reason == "postponed" and q.plan.policy.values.postpone.rule == "lookahead":
+        reason, detail = "postponed", f"{said.detail}; beside the plan: {detail}"
     return Explanation(
         job=job.id,
         status="waiting",
         reason=reason,
-        detail=("ran and was preempted; " if q.case.number in q.case.running else "") + _detail(reason, held, outvoted),
+        detail=("ran and was preempted; " if q.case.number in q.case.running else "") + detail,
         plan_reason=plan_reason,
         beside="running" if reason == "conflict" else "plan",
         conflict=held,
@@ -86,14 +97,42 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
     )
 
 
-def _although_it_fits(q: Question, found: Found, said: Unplaced | None) -> tuple[UnplacedReason, str]:
+def _below_its_minimum(
+    q: Question, after: State, found: Reach, said: Unplaced | None, seconds: Callable[[], float]
+) -> Explanation:
+    """It has room, but nowhere at its minimal utility: where it comes closest, and what would have to be freed."""
+    place = place_of(q, found)
+    nodes = place.nodes[0] if len(place.nodes) == 1 else f"{place.nodes[0]} and {len(place.nodes) - 1} more"
+    where = f"has room beside the plan, at a utility of {place.utility}/1000 at best, on {nodes}"
+    if place.utility < place.asks:
+        why = f"it asks for {place.asks}/1000"
+    else:
+        why = f"{listed(place.falls_short[:SHOWN])} would fall below the minimum there"
+    return Explanation(
+        job=q.case.job.id,
+        status="waiting",
+        reason="postponed",
+        detail=f"{where}; {why}",
+        plan_reason=None if said is None else said.reason,
+        best_place=place,
+        remedies=to_reach(q, after),
+        proven=not q.open,
+        seconds=seconds(),
+    )
+
+
+def _although_it_fits(q: Question, found: Found, worth: int, said: Unplaced | None) -> tuple[UnplacedReason, str]:
     nodes = [q.case.problem.node_ids[node] for node in found.nodes]
     more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
     where = f"fits on node {nodes[0]!r}{more} beside the plan"
-    if not found.worth:
+    if not worth:
         return "outvoted", f"{where}, but is worth nothing, so placing it would not raise the value"
-    if said is not None and (said.reason in ("policy", "postponed") or q.case.number in q.case.running):
+    if said is not None and (
+        said.reason == "policy" or (said.reason == "postponed" and not judged(q)) or q.case.number in q.case.running
+    ):
         return said.reason, said.detail
+    if "utility" in q.open:
+        where += "; whether it has its minimal utility there was not told in time"
     limit = "" if q.plan.limit == "none" else f" (stopped by {q.plan.limit})"
     return "not_reached", f"{where}; the search did not get to it{limit}"
 
@@ -116,6 +155,11 @@ def _outvoted(q: Question, after: State) -> Outvoted | None:
         return None
     givers, given = found
     gone = q.rivals(givers, given, values)
+    if judged(q):
+        without = [job for job, leaves in zip(givers.jobs, given.given, strict=True) if leaves]
+        reached = reach_without(q, after, without)
+        if reached is None or not reached.reached:
+            return None  # they hold its room, but without them it would still be below its minimal utility
     best = best_fit(givers.room(given.given), q.asks, q.deadline)
     return Outvoted(
         jobs=gone,

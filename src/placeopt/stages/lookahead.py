@@ -1,4 +1,4 @@
-"""Stage 0, where the policy asks for it: jobs that had better wait leave the round, and GPUs are kept for them."""
+"""Stage 0, where the policy asks for it: who had better wait leaves the round, and others keep to their places."""
 
 from __future__ import annotations
 
@@ -7,86 +7,129 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.heuristics.lookahead import Wait, look_ahead
-from placeopt.problem import Problem, compile_problem
+from placeopt.heuristics.lookahead import Ahead, look_ahead
+from placeopt.model.plan import StageOutcome
+from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.queueing import order_jobs
 from placeopt.stages.round import Round
 from placeopt.terms.run_time import longest_run_ms
 
 SHARE_OF_TIME = 0.3
+FOREVER = np.iinfo(np.int64).max
 
 
-def run_lookahead(round_: Round, score: str, order: str) -> None:
+def run_lookahead(round_: Round, score: str, order: str, *, strict: bool) -> None:
     """
-    Narrow the round to what may start now, for all later stages alike.
+    Narrow the round to what may start now, and where, for all later stages alike.
 
-    A job that waits may go nowhere. A GPU kept for it is closed to options that might not end in time: alone and as far
-    apart as on a machine. Later stages need no knowledge of it. What they prove is of plans that let these jobs wait;
-    the plan's own bound is of the whole round, so it is hardly ever called optimal.
+    A job that waits may go nowhere. A GPU that is needed later is closed to options that might not end in time: alone
+    and as far apart as on a machine. A job whose place was weighed by times has that place or none, since costs do not
+    know of times. Later stages need no knowledge of all that. What they prove is of plans that keep to it; the plan's
+    own bound is of the whole round, so it is hardly ever called optimal.
     """
     if round_.problem.policy.postpone.rule != "lookahead":
         return
     started, limits = time.monotonic(), round_.limits
     deadline = float("inf") if limits.deterministic else started + SHARE_OF_TIME * limits.left_s
-    jobs = order_jobs(round_.problem, order)
-    waits = look_ahead(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled)
-    if waits:
-        round_.narrow(hold_back(round_.problem, waits), waits)
+    jobs, former = order_jobs(round_.problem, order), round_.problem
+    ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=round_.cancelled)
+    refused = None
+    if ahead.waits or ahead.needed or ahead.scheduled:
+        narrowed = hold_back(former, ahead)
+        round_.narrow(narrowed, ahead)
+        starts = {job: renumbered(narrowed, job, one, former) for job, one in ahead.starts.items()}
+        allocation = [starts.get(job, held) for job, held in enumerate(round_.base.allocation())]
+        refused = round_.offer(tuple(allocation))
+    number = len(ahead.waits)
     detail = "nobody ends earlier by waiting"
-    if waits:
-        who = "1 job ends" if len(waits) == 1 else f"{len(waits)} jobs end"
-        detail = f"{who} earlier by waiting; stages after this one are about plans that let them"
-    round_.record("lookahead", "improved" if waits else "kept", started, detail)
+    if number:
+        detail = f"{'1 job ends' if number == 1 else f'{number} jobs end'} earlier by waiting"
+    detail += "; stages after this one are about plans that keep to it" if round_.narrowed else ""
+    outcome: StageOutcome = "failed" if refused else "improved" if ahead.starts or ahead.waits else "kept"
+    round_.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
 
 
-def hold_back(problem: Problem, waits: dict[int, Wait]) -> Problem:
-    """Return the round in which jobs that wait may go nowhere, and others not onto their GPUs for too long."""
-    records = tuple(
-        job.model_copy(update={"nodes_allowed": ()}) if j in waits else job
-        for j, job in enumerate(problem.instance.jobs)
-    )
-    narrowed = compile_problem(problem.instance.model_copy(update={"jobs": records}), problem.policy)
-    needed: dict[int, int] = {}
-    for wait in waits.values():
-        for gpu in wait.placement.gpus:
-            needed[gpu] = min(wait.start_ms, needed.get(gpu, wait.start_ms))
-    return _keep_free(narrowed, needed)
+def hold_back(problem: Problem, ahead: Ahead) -> Problem:
+    """Return the round in which jobs that wait may go nowhere, others not where they are in the way."""
+    names = problem.node_ids
+    pinned = {job: ahead.starts[job] for job in ahead.scheduled if ahead.starts[job].gpus}
+    records = list(problem.instance.jobs)
+    for job in ahead.waits:
+        records[job] = records[job].model_copy(update={"nodes_allowed": ()})
+    for job, placement in pinned.items():
+        nodes = tuple(names[node] for node in dict.fromkeys(placement.nodes))
+        records[job] = records[job].model_copy(update={"nodes_allowed": nodes})
+    narrowed = compile_problem(problem.instance.model_copy(update={"jobs": tuple(records)}), problem.policy)
+    return _close(narrowed, ahead.needed, _places(narrowed, pinned))
 
 
-def _keep_free(problem: Problem, needed: dict[int, int]) -> Problem:
+def renumbered(problem: Problem, job: int, placement: Placement, former: Problem) -> Placement:
+    """Return the placement with the option's number in another compilation of the same jobs."""
+    options, o = former.options, placement.option
+    same = (options.name[o], int(options.workers[o]))
+    number = next(p for p in problem.options_of(job) if (problem.options.name[p], problem.options.workers[p]) == same)
+    return replace(placement, option=number)
+
+
+def _places(problem: Problem, pinned: dict[int, Placement]) -> dict[int, frozenset[int]]:
+    """Return class -> GPUs of its jobs, for classes all of whose jobs have a place."""
+    count = np.bincount(problem.job_class)
+    gpus: dict[int, set[int]] = {}
+    for job, placement in pinned.items():
+        k = int(problem.job_class[job])
+        gpus.setdefault(k, set()).update(placement.gpus)
+        count[k] -= 1
+    return {k: frozenset(held) for k, held in gpus.items() if not count[k]}
+
+
+def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset[int]]) -> Problem:
     """
-    Give GPUs that are needed at a time a type of their own, which only options allow that end before.
+    Give GPUs that are needed at a time, or are somebody's place, a type of their own, and say who may have it.
 
     Their nodes get classes of their own: nodes of a class have GPUs of the same types.
     """
     options, gpu_type = problem.options, problem.gpu_type.copy()
-    _, firsts = np.unique(problem.job_class, return_index=True)
-    ends = []
-    for o, k in enumerate(options.job_class.tolist()):
-        length = longest_run_ms(problem, int(firsts[k]), o)
-        ends.append(np.iinfo(np.int64).max if length is None else problem.instance.now_ms + length)
-    end = np.array(ends, dtype=np.int64)
-    types: dict[tuple[int, int], int] = {}
-    columns, models, memory = [options.gpu_type_ok], list(problem.type_model), problem.type_memory_mib.tolist()
-    for gpu, start in needed.items():
-        former = int(problem.gpu_type[gpu])
-        if (former, start) not in types:
-            types[former, start] = len(models)
+    whose: dict[int, list[int]] = {}
+    for k, gpus in places.items():
+        for gpu in gpus:
+            whose.setdefault(gpu, []).append(k)
+    touched = sorted({*needed, *whose})
+    if not touched:
+        return problem
+    bound = np.isin(options.job_class, list(places))
+    may = options.gpu_type_ok & ~bound[:, None]
+    end = _latest_ends(problem) if needed else np.zeros(len(options), dtype=np.int64)
+    types: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    columns, models, memory = [may], list(problem.type_model), problem.type_memory_mib.tolist()
+    for gpu in touched:
+        former, start, classes = int(problem.gpu_type[gpu]), needed.get(gpu, FOREVER), tuple(whose.get(gpu, ()))
+        if (former, start, classes) not in types:
+            types[former, start, classes] = len(models)
             models.append(problem.type_model[former])
             memory.append(int(problem.type_memory_mib[former]))
-            columns.append((options.gpu_type_ok[:, former] & (end <= start))[:, None])
-        gpu_type[gpu] = types[former, start]
-    nodes = np.unique(problem.gpu_node[list(needed)])
+            own = np.isin(options.job_class, classes)
+            columns.append((options.gpu_type_ok[:, former] & np.where(bound, own, end <= start))[:, None])
+        gpu_type[gpu] = types[former, start, classes]
+    nodes = np.unique(problem.gpu_node[touched])
     node_class = problem.node_class.copy()
     node_class[nodes] = options.node_class_ok.shape[1] + np.arange(len(nodes))
     node_class_ok = np.concatenate([options.node_class_ok, options.node_class_ok[:, problem.node_class[nodes]]], axis=1)
     present, node_class = np.unique(node_class, return_inverse=True)  # a class may have lost its last node
-    node_class_ok = node_class_ok[:, present]
     return replace(
         problem,
         node_class=node_class,
         gpu_type=gpu_type,
         type_model=tuple(models),
         type_memory_mib=np.array(memory, dtype=np.int64),
-        options=replace(options, gpu_type_ok=np.concatenate(columns, axis=1), node_class_ok=node_class_ok),
+        options=replace(options, gpu_type_ok=np.concatenate(columns, axis=1), node_class_ok=node_class_ok[:, present]),
     )
+
+
+def _latest_ends(problem: Problem) -> np.ndarray:
+    """Shape (options,): when a job in the option ends at the latest if it starts now, undisturbed on a machine."""
+    _, firsts = np.unique(problem.job_class, return_index=True)
+    ends = []
+    for o, k in enumerate(problem.options.job_class.tolist()):
+        length = longest_run_ms(problem, int(firsts[k]), o)
+        ends.append(FOREVER if length is None else problem.instance.now_ms + length)
+    return np.array(ends, dtype=np.int64)

@@ -16,7 +16,8 @@ from placeopt.heuristics import SCORES, Candidates, place, places
 from placeopt.heuristics.lookahead import Wait
 from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
-from placeopt.problem import RESOURCES, UNLIMITED, Move, Placement, Problem, State
+from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
+from placeopt.stages.lookahead import renumbered
 from placeopt.stages.round import Round
 from placeopt.terms.minimal_utility import applies
 from placeopt.terms.queue_share import option_use, queue_ceilings
@@ -40,7 +41,8 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
         return {}
     problem = round_.problem
     final = State(problem, round_.best.allocation)
-    states = (final, round_.base, round_.open)
+    whole = round_.whole  # look-ahead may have closed GPUs: without the plan, they are there
+    states = (final, State(whole), open_state(whole)) if round_.narrowed else (final, round_.base, round_.open)
     beside, alone, opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
     now = time.monotonic()
     deadline = now + SHARE_OF_TIME * (round_.limits.started + round_.limits.time_limit_s - now)
@@ -70,7 +72,7 @@ def _reason(
     round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates, deadline: float
 ) -> tuple[UnplacedReason, str]:
     problem = round_.problem
-    if round_.waits and (kept := _is_kept(round_, beside, job)) is not None:
+    if round_.narrowed and (kept := _is_kept(round_, beside, job)) is not None:
         return "postponed", kept
     too_low = utility_is_low(beside, job)
     if too_low is not None:
@@ -163,7 +165,7 @@ def _better_later(problem: Problem, wait: Wait) -> str:
     where = f"node {names[0]!r}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
     start, then = (f"{(ms - now) / 1000:.1f} s" for ms in (wait.start_ms, wait.end_ms))
     if wait.end_if_now_ms is None:
-        return f"starts in about {start} on {where}, ends in {then}; what it could have now is kept for another job"
+        return f"starts in about {start} on {where}, ends in {then}; what it could have now is better used by others"
     at_once = f"{(wait.end_if_now_ms - now) / 1000:.1f} s"
     return f"starts in about {start} on {where}; now it would end in {at_once}, then in {then}"
 
@@ -175,20 +177,14 @@ def _is_kept(round_: Round, beside: Candidates, job: int) -> str | None:
     whole = State(round_.whole)
     for other, placement in enumerate(beside.state.placements):
         if placement is not None and other not in round_.whole.running:
-            whole.apply(Move(other, _as_in(round_.whole, other, placement, beside.problem)))
+            whole.apply(Move(other, renumbered(round_.whole, other, placement, beside.problem)))
     found = place(Candidates(whole, SCORES["first_fit"](round_.whole)), job)
     if found is None:
         return None
     node = round_.whole.node_ids[found.nodes[0]]
+    if round_.ahead is not None and job in round_.ahead.scheduled:
+        return f"fits on node {node!r}, but look-ahead has another place for it, which others hold"
     return f"fits on node {node!r}, but would not end before a job starts for which GPUs there are kept"
-
-
-def _as_in(problem: Problem, job: int, placement: Placement, former: Problem) -> Placement:
-    """Return the placement with the option's number in another compilation of the same jobs."""
-    options, o = former.options, placement.option
-    same = (options.name[o], int(options.workers[o]))
-    number = next(p for p in problem.options_of(job) if (problem.options.name[p], problem.options.workers[p]) == same)
-    return replace(placement, option=number)
 
 
 def utility_is_low(beside: Candidates, job: int) -> str | None:

@@ -10,10 +10,12 @@ from typing import Literal
 from placeopt.check import violations
 from placeopt.errors import InternalFault
 from placeopt.formats.collection import collection_paused
-from placeopt.heuristics.lookahead import Wait
+from placeopt.heuristics import greedy
+from placeopt.heuristics.lookahead import Ahead, Wait
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
+from placeopt.queueing import order_jobs
 from placeopt.stages.draft import draft_plan
 from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
@@ -107,8 +109,8 @@ class Round:
     """What the proof of ``whole_bound`` leaves out."""
     whole: Problem = field(init=False)
     """The round as it was given; ``problem`` may be narrower."""
-    waits: dict[int, Wait] = field(default_factory=dict)
-    """Jobs that had better wait, and for what."""
+    ahead: Ahead | None = None
+    """What look-ahead decided, where it narrowed the round."""
     not_reached: frozenset[int] = frozenset()
     blocks: str = ""
     """Why a job may wait although it would fit: what the method's rule is; empty where there is none."""
@@ -124,13 +126,23 @@ class Round:
         self.value_bound = self.whole_bound = trivial_value_bound(self.problem)
         self.gpu_milli_bound = trivial_gpu_milli_bound(self.problem)
 
-    def narrow(self, problem: Problem, waits: dict[int, Wait]) -> None:
+    @property
+    def narrowed(self) -> bool:
+        """Whether stages see only a part of the round."""
+        return self.ahead is not None
+
+    @property
+    def waits(self) -> dict[int, Wait]:
+        """Jobs that had better wait, and for what."""
+        return {} if self.ahead is None else self.ahead.waits
+
+    def narrow(self, problem: Problem, ahead: Ahead) -> None:
         """
         Go on with a part of the round, from the running jobs alone; costs stay weighted as in the whole.
 
         What is proven of the part from then on says nothing of the whole, where more jobs may start.
         """
-        self.problem, self.waits, self.best = problem, waits, None
+        self.problem, self.ahead, self.best = problem, ahead, None
         self.base, self.open = State(problem), open_state(problem)
         self.value_bound = min(self.value_bound, trivial_value_bound(problem))
         self.offer(self.base.allocation())
@@ -159,7 +171,8 @@ class Round:
         """
         Take ``allocation`` if it is strictly better and the referee accepts it.
 
-        Jobs below their minimal utility are taken out of it first: what made it may not have seen that rule whole.
+        Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not have
+        seen that rule whole.
 
         Returns
         -------
@@ -171,7 +184,10 @@ class Round:
         InternalFault
             If a value above the proven bound passes the referee: then the bound is wrong.
         """
-        allocation = withdrawn(self.problem, allocation)
+        lawful = withdrawn(self.problem, allocation)
+        if lawful != allocation:
+            order = order_jobs(self.problem, self.problem.policy.order)
+            allocation = greedy(self.problem, order, deadline=self.limits.deadline, start=lawful).allocation
         gain = value(self.problem, allocation)
         if self.best is not None and gain < self.best.value:
             return None
@@ -203,7 +219,7 @@ class Round:
         if bound is None:
             return
         self.value_bound = min(self.value_bound, bound)
-        if self.waits and not of_whole:
+        if self.narrowed and not of_whole:
             return
         if bound < self.whole_bound:
             self.whole_bound, self.relaxes = bound, relaxes
@@ -237,7 +253,7 @@ class Round:
         if self.on_progress is None:
             return
         held = None if self.best is None else self.best.value
-        bounds = [self.whole_bound] if self.waits or bound is None else [self.value_bound, bound]
+        bounds = [self.whole_bound] if self.narrowed or bound is None else [self.value_bound, bound]
         self.on_progress(
             Progress(
                 seconds=time.monotonic() - self.limits.started,
@@ -245,7 +261,7 @@ class Round:
                 value=max((v for v in (held, value_) if v is not None), default=None),
                 value_bound=min(bounds),
                 cost=None if self.best is None or not self.value_proven else self.best.cost,
-                cost_bound=None if self.waits else self.cost_bound,
+                cost_bound=None if self.narrowed else self.cost_bound,
             )
         )
 

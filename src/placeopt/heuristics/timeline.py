@@ -1,0 +1,176 @@
+"""What runs now and what is booked for later: where and when a job would best start beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.family import SCORES
+from placeopt.heuristics.greedy import places
+from placeopt.problem import Move, Placement, Problem, State
+from placeopt.terms.rules import fits
+from placeopt.terms.run_time import expected_ends, option_of, run_time_ms
+
+MAX_STARTS = 16
+"""Later starts that are tried for a job, the earliest ones."""
+HARM = 2
+"""What neighbours lose by a job counts twice: for them, and for whoever gets their GPUs next."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A place and a time to start; when the job would end, None where nobody knows."""
+
+    placement: Placement
+    start_ms: int
+    end_ms: int | None
+    score: int
+    """1000 x end, and what it takes from others; the lower the better."""
+
+
+class Timeline:
+    """
+    Jobs get starts one after the other: now, or at the end of something that holds GPUs then.
+
+    ``state`` is the one of now, ``ends`` tells until when its jobs stay, ``booked`` has the later starts: at that time
+    their GPUs are taken. A start scores by its end, by how much longer its sockets are not whole, weighed with what a
+    job loses that finds no whole one, and by what it costs its neighbours.
+    """
+
+    def __init__(self, problem: Problem, score: str) -> None:
+        self.problem = problem
+        self.now = problem.instance.now_ms
+        self.latest = self.now + problem.policy.postpone.window_ms
+        self.state = State(problem)
+        self.ends = expected_ends(self.state)
+        self.started: dict[int, Start] = {}
+        self.booked: dict[int, Start] = {}
+        self.instead: dict[int, int | None] = {}
+        """Of a booked job: when it would have ended, had it started when it was asked; None: it could not."""
+        self._candidates = Candidates(self.state, SCORES[score](problem))
+
+    def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
+        """
+        Give the job its best start, now or later; None: there is none in the window, or its run time is not known.
+
+        One that can start now and would run as well as it can does. ``if_room_now``: it gets a later start only where
+        it could start now, be it on GPUs that are taken later.
+        """
+        here = self._best(job, self.now)
+        if here is None and if_room_now and (not self.booked or self._best(job, self.now, heed=False) is None):
+            return None
+        later = None if here is not None and self._runs_well(job, here) else self._later(job, here)
+        if later is not None:
+            self.booked[job] = later
+            self.instead[job] = None if here is None else here.end_ms
+            return later
+        if here is not None:
+            self._put(job, here.placement)
+            self.started[job] = here
+            if here.end_ms is not None:
+                self.ends[job] = here.end_ms
+        return here
+
+    def clear(self) -> None:
+        """Take back all starts."""
+        for job in self.started:
+            self._put(job, None)
+            self.ends.pop(job, None)
+        self.started.clear()
+        self.booked.clear()
+        self.instead.clear()
+
+    def shortest_ms(self, job: int) -> int:
+        """Return the shortest run time of the job's options, 0 where none states any."""
+        times = [option.run_time_ms for option in self.problem.instance.jobs[job].options]
+        return min((length for length in times if length is not None), default=0)
+
+    def _put(self, job: int, placement: Placement | None) -> None:
+        undo = self.state.apply(Move(job, placement))
+        for held in (undo.placement, placement):
+            for node in dict.fromkeys(held.nodes) if held is not None else ():
+                self._candidates.changed(node)
+
+    def _runs_well(self, job: int, here: Start) -> bool:
+        """Tell whether it would lose nothing now, or nobody knows."""
+        alone = option_of(self.problem, job, here.placement.option).run_time_ms
+        return here.end_ms is None or alone is None or here.end_ms <= self.now + alone
+
+    def _later(self, job: int, here: Start | None) -> Start | None:
+        """Return the best later start inside the window, if it is better than the one now."""
+        best = here
+        ends = {*self.ends.values(), *(start.end_ms for start in self.booked.values() if start.end_ms is not None)}
+        for moment in sorted(end for end in ends if end <= self.latest)[:MAX_STARTS]:
+            if best is not None and 1000 * (moment + self.shortest_ms(job)) >= best.score:
+                break  # nor does any later one end earlier
+            then = self._best_at(job, moment)
+            if then is not None and then.end_ms is not None and (best is None or then.score < best.score):
+                best = then
+        return None if best is here else best
+
+    def _best_at(self, job: int, moment: int) -> Start | None:
+        """Return the best start at a later moment: what ends by then is gone, what is booked by then is there."""
+        before = [(j, self.state.placements[j]) for j, end in self.ends.items() if end <= moment]
+        there = [j for j, s in self.booked.items() if s.start_ms <= moment < (s.end_ms or 0)]
+        for j, _ in before:
+            self._put(j, None)
+        for j in there:
+            self._put(j, self.booked[j].placement)
+        found = self._best(job, moment)
+        for j in there:
+            self._put(j, None)
+        for j, placement in before:
+            self._put(j, placement)
+        return found
+
+    def _best(self, job: int, at: int, *, heed: bool = True) -> Start | None:
+        """Return the start of least score, one of unknown end only if there is no other; ``heed`` what is booked."""
+        found: list[Start] = []
+        for option in self.problem.options_of(job):
+            for placement in places(self._candidates, option):
+                if fits(self.state, job, placement):
+                    start = self._start(job, placement, at)
+                    if not heed or self._leaves_booked(start):
+                        found.append(start)
+        return min(found, key=lambda start: (start.end_ms is None, start.score), default=None)
+
+    def _start(self, job: int, placement: Placement, at: int) -> Start:
+        state = self.state
+        beside = dict.fromkeys(other for node in placement.nodes for other in state.node_jobs[node])
+        before = [run_time_ms(state, other) or 0 for other in beside]
+        undo = state.apply(Move(job, placement))
+        length = run_time_ms(state, job)
+        after = [run_time_ms(state, other) or 0 for other in beside]
+        state.apply(undo)
+        if length is None:
+            return Start(placement, at, None, 0)
+        end, harm = at + length, sum(max(0, a - b) for a, b in zip(after, before, strict=True))
+        spread = self.problem.policy.postpone.spread_slowdown_thousandths
+        return Start(placement, at, end, 1000 * (end + HARM * harm) + spread * self._delay(placement, at, end))
+
+    def _delay(self, placement: Placement, at: int, end: int) -> int:
+        """Return by how long the sockets in use become whole later because of the job, summed."""
+        problem, total = self.problem, 0
+        for node in dict.fromkeys(placement.nodes):
+            touched = {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}
+            for socket in touched:
+                clear = at
+                for other in self.state.node_jobs[node]:
+                    held = self.state.placements[other]
+                    if held is not None and any(
+                        problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus
+                    ):
+                        booked = self.booked.get(other)
+                        known = self.ends.get(other) if booked is None else booked.end_ms
+                        clear = max(clear, end if known is None else known)
+                total += max(0, end - clear)
+        return total
+
+    def _leaves_booked(self, start: Start) -> bool:
+        """Tell whether the start lets every booked GPU be free in time."""
+        return all(
+            set(start.placement.gpus).isdisjoint(other.placement.gpus)
+            or (other.end_ms is not None and start.start_ms >= other.end_ms)
+            or (start.end_ms is not None and start.end_ms <= other.start_ms)
+            for other in self.booked.values()
+        )
