@@ -16,6 +16,7 @@ from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.encode import encode
 from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
+from placeopt.formulations.patterns import Pricing, crowds_of, kinds_of, proven_bound, states_of
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
@@ -74,6 +75,7 @@ class Report:
     """Levels that each route solved, as ``counts/cbc value``; those that it refused as ``counts/cbc refused``."""
     moves: int = 0
     pinned: int = 0
+    patterns: int = 0
     mismatches: list[str] = field(default_factory=list)
 
     def expect(self, what: str, found: object, expected: object) -> None:
@@ -123,6 +125,7 @@ def examine(
         _examine_formulation(report, problem, [r for r in routes if r.formulation is add], weighted, best, least)
     rows, values = everything.rows()
     _examine_fillings(report, everything, rows, int(values.max()))
+    _examine_patterns(report, problem, int(values.max()), rng)
     chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
     _examine_scores(report, everything, chosen)
     for row in chosen[:pinned]:
@@ -246,6 +249,33 @@ def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, b
         report.solves += 1
         if solution.bound is None or solution.bound < reached:
             report.mismatches.append(f"fillings: bound {solution.bound} on {what}, but {reached} is reached")
+
+
+def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generator) -> None:
+    """Any prices of kinds prove a bound on net value; what is priced for plans pays no more than what is for bounds."""
+    if problem.changeable:
+        return
+    try:
+        kinds = kinds_of(problem)
+    except Unsupported:  # shares that do not nest
+        return
+    state = State(problem)
+    states, crowds, held = states_of(state, kinds), crowds_of(state, kinds), value(problem, state.allocation())
+    down, up = (Pricing(kinds, states, rounding, lambda: None) for rounding in ("down", "up"))
+    dearest = int(crowds.value.max(initial=1)) * crowds.scale
+    for most in (1, dearest // 2 + 1, dearest + 1):
+        price = rng.integers(0, most, len(kinds)) // np.maximum(1, 1 + rng.integers(0, 4, len(kinds)))
+        price[down.free_of_charge] = 0
+        pays, _ = down.price(price)
+        report.patterns += 1
+        bound = proven_bound(crowds, price, pays, states.count, held)
+        if bound < best:
+            report.mismatches.append(f"patterns: bound {bound} below the best value {best}")
+        price[up.free_of_charge] = 0
+        fewer, fillings = up.price(price)
+        report.expect("patterns: rounding up pays no more", bool((fewer <= pays).all()), True)
+        paid = [sum(int(price[k]) * n for k, n in filling.items()) for filling in fillings]
+        report.expect("patterns: fillings pay what is said", paid, fewer.tolist())
 
 
 def gpu_milli(problem: Problem, placement: Placement) -> int:

@@ -32,6 +32,7 @@ from placeopt.stages.exact import run_exact
 from placeopt.stages.fillings import HEAD_START, comes_first, run_fillings, suits
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.lookahead import run_lookahead
+from placeopt.stages.patterns import is_large, run_patterns
 from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
@@ -260,6 +261,8 @@ class Engine(Residence):
             if not method.fillings or not suits(round_.problem):
                 relaxed = None
             run_fillings(round_, solve, relaxed, order, followed=bool(exact))
+        if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
+            run_patterns(round_, solve, method.score, order)
         if method.arrange and not round_.stopped():
             run_arrange(round_, solve, ARRANGE_SHARE if exact else 1.0)
         for formulation, solver in exact:

@@ -21,6 +21,8 @@ class Method:
     ``repeatable`` replaces them in deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's
     work stands still at the root.
     ``chooser`` names what chooses places in the first pass instead of ``score``, which later stages then use.
+    ``patterns`` has fillings of whole nodes bound and improve the value; where exact stages follow, of large rounds
+    only.
     ``arrange`` has arrangements of nodes prove the cost before them, where the value is proven.
     """
 
@@ -30,6 +32,7 @@ class Method:
     order: str | None = None
     strict: bool = False
     bound: bool = True
+    patterns: bool = False
     arrange: bool = False
     fillings: bool = False
     exact: tuple[tuple[str, str], ...] = ()
@@ -38,11 +41,13 @@ class Method:
     @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
-        return self.bound or self.arrange or bool(self.exact)
+        return self.bound or self.patterns or self.arrange or bool(self.exact)
 
 
 METHODS: dict[str, Method] = {
-    "auto": Method(fillings=True, arrange=True, exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)),
+    "auto": Method(
+        patterns=True, fillings=True, arrange=True, exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)
+    ),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
     "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),
@@ -65,6 +70,7 @@ METHODS: dict[str, Method] = {
     "fillings": Method(fillings=True),
     "stranding": Method(),
     "prices": Method(score="prices", order="fcfs"),
+    "patterns": Method(patterns=True),
 }
 
 

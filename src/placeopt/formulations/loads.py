@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem, State
+from placeopt.problem import RESOURCES, IntArray, Problem, State
 
 LOADS = (800, 850, 900, 940, 970, 1000)
 """Thousandths of a resource between which its use has a column of its own."""
+AMPLE = 1 << 43
+"""More of a resource than any node states, and little enough to be summed over all nodes in 64 bits."""
 RANGE = 10.0**7
 """Largest coefficient of the objective with prices: enough for them to count, far from where float tolerances hurt."""
 
@@ -48,14 +50,14 @@ def add_node_rows(
     for r in range(len(RESOURCES)):
         need = (options.demand[:, r] * options.bundle_workers)[option]
         free = np.zeros(classes, dtype=np.int64)
-        np.add.at(free, problem.node_class, np.maximum(state.node_free[:, r], 0))
+        np.add.at(free, problem.node_class, np.clip(state.node_free[:, r], 0, AMPLE))
         uses = need > 0
         used = np.bincount(node_class[uses], minlength=classes) > 0
-        priced = np.flatnonzero(used & (free < UNLIMITED) & (free >= LOADS[-1]))
+        priced = np.flatnonzero(used & (free < AMPLE) & (free >= LOADS[-1]))
         at, unit = np.repeat(priced, len(pieces)), free // LOADS[-1]
         most = np.tile(pieces, len(priced))
         load = builder.add_variables(0, most, count=len(most))
-        limit = np.where(free >= UNLIMITED, NO_UPPER, free)
+        limit = np.where(free >= AMPLE, NO_UPPER, free)
         np.subtract.at(limit, at, unit[at] * most)
         builder.add_rows(
             np.concatenate([node_class[uses], at]),

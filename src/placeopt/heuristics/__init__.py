@@ -6,6 +6,7 @@ from placeopt.heuristics.family import SCORES, score_named
 from placeopt.heuristics.greedy import GreedyResult, greedy, place, places
 from placeopt.heuristics.preempt import make_room
 from placeopt.heuristics.scores import Stranding
+from placeopt.heuristics.settle import settle
 from placeopt.heuristics.swaf import swaf
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "place",
     "places",
     "score_named",
+    "settle",
     "swaf",
 ]

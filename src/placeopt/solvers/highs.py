@@ -21,7 +21,7 @@ from placeopt.errors import BadInput
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.reading import LOOSE, OnProgress, Reading
-from placeopt.solvers.result import Limit, Solution, SolveOptions, Status
+from placeopt.solvers.result import Basis, Limit, Solution, SolveOptions, Status
 
 MAX_COEFFICIENT = 10**15
 """HiGHS refuses larger ones."""
@@ -87,6 +87,8 @@ def solve(
             hint = highspy.HighsSolution()
             hint.col_value = options.hint.astype(np.float64).tolist()
             solver.setSolution(hint)
+        if options.start is not None and options.relax:
+            _begin_at(solver, model, options.start)
         watch.attach(solver)
         solver.setOptionValue("time_limit", max(options.time_limit_s - reading.seconds, 1e-3))
         status = solver.run()
@@ -95,7 +97,7 @@ def solve(
         if status == HighsStatus.kError:
             return reading.conclude("error", message=f"HiGHS failed: {solver.getModelStatus().name}")
         if options.relax:
-            return _relaxed(reading, solver, watch.limit)
+            return _relaxed(reading, solver, watch.limit, options)
         return _integer(reading, solver, watch.limit, options)
     finally:
         solver.clear()
@@ -142,7 +144,7 @@ def _proven(reading: Reading, dual: float, options: SolveOptions) -> int | None:
     return None
 
 
-def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit) -> Solution:
+def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit, options: SolveOptions) -> Solution:
     """The relaxation: values and duals as they are, and the bound that the duals prove."""
     status, solution = solver.getModelStatus(), solver.getSolution()
     if status in _INFEASIBLE:
@@ -151,7 +153,10 @@ def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit) -> Solution:
     values = np.array(solution.col_value) if solution.value_valid else None
     bound = reading.bound if duals is None else dual_bound(reading.model, duals)
     if status == HighsModelStatus.kOptimal and duals is not None and values is not None:
-        return Solution("optimal", bound=bound, seconds=reading.seconds, duals=duals, relaxed_values=values)
+        basis = _basis(solver) if options.keep_basis else None
+        return Solution(
+            "optimal", bound=bound, seconds=reading.seconds, duals=duals, relaxed_values=values, basis=basis
+        )
     limit = interrupted_by if status == HighsModelStatus.kInterrupt else _LIMITS.get(status, "none")
     claim: Status = "no_solution" if status in _LIMITS else "error"
     return Solution(
@@ -162,6 +167,32 @@ def _relaxed(reading: Reading, solver: Any, interrupted_by: Limit) -> Solution:
         message=f"HiGHS ended with {status.name}",
         duals=duals,
         failed=claim == "error",
+    )
+
+
+_STATES = highspy.HighsBasisStatus.__members__.values()
+_STATE_OF = {int(state): state for state in _STATES}
+_AT_LOWER = int(highspy.HighsBasisStatus.kLower)
+
+
+def _begin_at(solver: Any, model: LinearModel, start: Basis) -> None:
+    """Hand over a basis; one that does not fit the model is left aside. Presolve would throw it away."""
+    if len(start.rows) != model.num_rows or len(start.columns) > model.num_variables:
+        return
+    added = model.num_variables - len(start.columns)
+    basis = highspy.HighsBasis()
+    basis.col_status = [_STATE_OF[state] for state in start.columns.tolist()] + [_STATE_OF[_AT_LOWER]] * added
+    basis.row_status = [_STATE_OF[state] for state in start.rows.tolist()]
+    if solver.setBasis(basis) == HighsStatus.kOk:
+        solver.setOptionValue("presolve", "off")
+
+
+def _basis(solver: Any) -> Basis | None:
+    basis = solver.getBasis()
+    if not basis.valid:
+        return None
+    return Basis(
+        np.fromiter(map(int, basis.col_status), dtype=np.int8), np.fromiter(map(int, basis.row_status), dtype=np.int8)
     )
 
 

@@ -24,6 +24,14 @@ Limit = Literal["none", "time", "work", "size", "memory", "user"]
 """What ended the solve: nothing, wall clock, deterministic work, size of the model, memory, the caller."""
 
 
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """A basis of the simplex method, by the solver's own numbers: shapes ``(n,)`` and ``(m,)``."""
+
+    columns: NDArray[np.int8]
+    rows: NDArray[np.int8]
+
+
 @dataclass(frozen=True)
 class SolveOptions:
     """
@@ -50,6 +58,11 @@ class SolveOptions:
         Shape ``(n,)``: a solution to start from, feasible or not. A feasible one is never lost.
     memory_limit_mib
         MiB the solve may allocate in its process; ignored without a process of its own. ``None`` for no limit.
+    start
+        With ``relax``: where the simplex method begins, as an earlier solve left it. Columns added since then begin at
+        their lower bound; the rows are the same. HiGHS only; others leave it aside.
+    keep_basis
+        With ``relax``: whether the answer holds a basis to go on from.
     extra
         Options of the solver by their own names, as texts; they come last and win.
     """
@@ -63,6 +76,8 @@ class SolveOptions:
     relax: bool = False
     hint: IntArray | None = None
     memory_limit_mib: int | None = None
+    start: Basis | None = None
+    keep_basis: bool = False
     extra: tuple[tuple[str, str], ...] = ()
 
 
@@ -89,6 +104,8 @@ class Solution:
         Shape ``(m,)``: multipliers of the rows, from a relaxation; ``objective - duals @ A`` are the reduced costs.
     relaxed_values
         Shape ``(n,)``: values of the relaxation, within tolerances and not verified.
+    basis
+        Of the relaxation, where one was asked for.
     failed
         The solver was killed, crashed, ran out of memory, could not start or contradicted itself; ``message`` says
         which. Another solver may do better.
@@ -103,6 +120,7 @@ class Solution:
     message: str = ""
     duals: NDArray[np.float64] | None = None
     relaxed_values: NDArray[np.float64] | None = None
+    basis: Basis | None = None
     failed: bool = False
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from placeopt.formulations.fillings import Fillings
 from placeopt.formulations.loads import roomy
+from placeopt.formulations.patterns import shares_nest
 from placeopt.heuristics import greedy
 from placeopt.heuristics.bundles import Quota, realise
 from placeopt.linear import IntArray, LinearModel
@@ -49,10 +50,20 @@ FEW_PLANS = 3
 
 
 def suits(problem: Problem) -> bool:
-    """Tell whether the round has many fractions of GPUs, and running jobs stay where they are."""
+    """
+    Tell whether the round has many fractions of GPUs, and running jobs stay where they are.
+
+    Fractions that divide one another are for ``patterns``, which knows whole nodes.
+    """
     options = problem.options
     sizes = np.unique(options.milli[options.gpus > 0])
-    return problem.shares_bind and problem.jobs_per_gpu != 1 and len(sizes) >= MIN_SIZES and not problem.changeable
+    return (
+        problem.shares_bind
+        and problem.jobs_per_gpu != 1
+        and len(sizes) >= MIN_SIZES
+        and not problem.changeable
+        and not shares_nest(problem)
+    )
 
 
 def comes_first(problem: Problem) -> bool:

@@ -1,0 +1,219 @@
+"""Kinds, states, pricing and layout of fillings, against all fillings and by hand."""
+
+import numpy as np
+import pytest
+
+from builders import instance, job, machine, node, running
+from placeopt.errors import Unsupported
+from placeopt.formulations.patterns import (
+    Kinds,
+    Master,
+    Pricing,
+    States,
+    crowds_of,
+    fillings_of,
+    kinds_of,
+    proven_bound,
+    states_of,
+    wishes,
+)
+from placeopt.generators import generate
+from placeopt.model import Domain, Instance, Policy
+from placeopt.problem import IntArray, Placement, Problem, State, compile_problem
+from placeopt.solvers.highs import solve
+from placeopt.solvers.result import SolveOptions
+
+
+def problem_of(round_: Instance) -> Problem:
+    """Compile."""
+    return compile_problem(round_)
+
+
+def test_kinds_and_states_by_hand() -> None:
+    """Value, profile and the number of workers make no kind; a busy GPU makes a state, surplus CPU makes none."""
+    jobs = [
+        job("a", gpus=2, cpu_millicores=1000),
+        job("b", gpus=2, cpu_millicores=1000, value=7, profile="loud"),
+        job("c", workers=3, gpus=2, cpu_millicores=1000),
+        job("d", gpu_milli=500, cpu_millicores=1000),
+        job("e", gpus=0, cpu_millicores=1000),
+        busy := job("busy", gpus=1),
+    ]
+    nodes = (node("n0"), node("n1"), node("n2"), node("n3", machine="large"))
+    machines = [machine(gpus=2), machine("large", gpus=2, cpu_millicores=64_000)]
+    problem = problem_of(instance(nodes, jobs, machines=machines, running=[running(busy, [("n1", [0])])]))
+    kinds = kinds_of(problem)
+    assert kinds.sizes == (1000, 500)
+    of = kinds.of_option.tolist()
+    assert of[0] == of[1] == of[2]
+    assert len({of[0], of[3], of[4]}) == 3
+    assert kinds.level[[of[0], of[3], of[4]]].tolist() == [0, 1, -1]
+    assert kinds.units[[of[0], of[3], of[4]]].tolist() == [2, 1, 0]
+    states = states_of(State(problem), kinds)
+    assert sorted(nodes.tolist() for nodes in states.nodes) == [[0, 2, 3], [1]]  # all CPU asked for fits on any node
+    assert sorted(states.room.tolist()) == [[1, 2], [2, 4]]
+    crowds = crowds_of(State(problem), kinds)
+    assert sorted(len(jobs) for jobs in crowds.jobs) == [1, 1, 1, 1, 1]
+    assert sorted(crowds.bundles.tolist()) == [1, 1, 1, 1, 3]
+
+
+def test_shares_that_do_not_nest_are_refused() -> None:
+    """Their fillings are for the relaxation by single GPUs."""
+    problem = problem_of(instance(1, [job("a", gpu_milli=470), job("b", gpu_milli=320)]))
+    with pytest.raises(Unsupported, match="470 and 320"):
+        kinds_of(problem)
+
+
+def test_exclusive_gpus_make_every_share_whole() -> None:
+    """A GPU with any job is full; shares need not nest."""
+    jobs = [job("a", gpu_milli=470), job("b", gpu_milli=320), here := job("c", gpu_milli=100)]
+    policy = Policy(share_mode="exclusive")
+    problem = problem_of(
+        instance(1, jobs, machines=[machine(gpus=3)], policy=policy, running=[running(here, [("n0", [1])])])
+    )
+    kinds = kinds_of(problem)
+    assert kinds.sizes == (1000,)
+    assert states_of(State(problem), kinds).room.tolist() == [[2]]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
+    """Random kinds on random nodes: with a grid finer than the demands, tables and enumeration agree."""
+    rng = np.random.default_rng(seed)
+    jobs = [
+        job(
+            f"j{i}",
+            gpus=int(gpus),
+            gpu_milli=int(rng.choice([250, 500, 1000])) if gpus == 1 else 1000,
+            cpu_millicores=int(rng.integers(1, 6)),
+            memory_mib=int(rng.integers(0, 6)),
+        )
+        for i, gpus in enumerate(rng.choice([0, 1, 1, 1, 2], 5))
+    ]
+    here = [job(f"r{i}", gpu_milli=int(rng.choice([250, 500, 1000]))) for i in range(2)]
+    machines = [machine(gpus=2, cpu_millicores=int(rng.integers(4, 12)), memory_mib=int(rng.integers(4, 12)))]
+    runs = [running(one, [(f"n{i}", [i])]) for i, one in enumerate(here)]
+    problem = problem_of(instance(3, [*jobs, *here], machines=machines, running=runs))
+    kinds = kinds_of(problem)
+    state = State(problem)
+    states = states_of(state, kinds)
+    pays = rng.integers(1, 100, len(kinds))
+    pays[(kinds.level < 0) & (kinds.demand == 0).all(axis=1)] = 0
+    for rounding in ("down", "up"):
+        best, fillings = Pricing(kinds, states, rounding, lambda: None).price(pays)
+        for s in range(len(states)):
+            assert best[s] == best_filling(kinds, states, s, pays)
+            assert sum(pays[k] * n for k, n in fillings[s].items()) == best[s]
+
+
+def best_filling(kinds: Kinds, states: States, s: int, pays: IntArray) -> int:
+    """Try all numbers of all kinds that pay; shares nest, so counting from the largest size says whether they fit."""
+    paying = np.flatnonzero(pays > 0).tolist()
+
+    def fits(count: IntArray) -> bool:
+        if (count @ kinds.demand > states.free[s]).any():
+            return False
+        used = 0
+        for level, size in enumerate(kinds.sizes):
+            used *= kinds.sizes[level - 1] // size if level else 1
+            used += int((count * kinds.units)[kinds.level == level].sum())
+            if used > states.room[s, level]:
+                return False
+        return True
+
+    def best(count: IntArray, rest: list[int]) -> int:
+        """Add bundles of the first of ``rest`` one by one, and of the others to each."""
+        found = int(count @ pays)
+        for i, kind in enumerate(rest):
+            more = count.copy()
+            more[kind] += 1
+            if fits(more):
+                found = max(found, best(more, rest[i:]))
+        return found
+
+    return best(np.zeros(len(kinds), dtype=np.int64), paying)
+
+
+def test_prices_prove_a_bound_by_hand() -> None:
+    """
+    One node of two GPUs; three jobs of one GPU, worth 5, 4 and 3. At a price of 4: 1 over for the first, and 2 x 4.
+
+    That is 9, which is the optimum. At 0 all three are counted, 12; at 100 the two GPUs, 200.
+    """
+    jobs = [job(f"{value}", value=value) for value in (5, 4, 3)]
+    problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
+    kinds, state = kinds_of(problem), State(problem)
+    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    pricing = Pricing(kinds, states, "down", lambda: None)
+    for price, bound in ((4, 9), (0, 12), (100, 200)):
+        prices = np.array([price * crowds.scale])
+        best, _ = pricing.price(prices)
+        assert proven_bound(crowds, prices, best, states.count, held=0) == bound
+
+
+def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
+    """By hand: two nodes of two GPUs; filled with pairs of single GPUs or one job of two, four jobs are best."""
+    jobs = [*(job(f"s{i}", value=3) for i in range(3)), *(job(f"d{i}", gpus=2, value=5) for i in range(2))]
+    problem = problem_of(instance(2, jobs, machines=[machine(gpus=2)]))
+    kinds, state = kinds_of(problem), State(problem)
+    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    single, double = int(kinds.of_option[problem.options_of(0)[0]]), int(kinds.of_option[problem.options_of(3)[0]])
+    master = Master(kinds, states, crowds, held=0)
+    assert master.add([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
+    model = master.model(np.zeros(0, dtype=np.int64))
+    solution = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
+    assert solution.bound == 11  # one node of each, or a mix of equal worth
+    assert solution.duals is not None
+    assert solution.basis is not None
+    prices = master.prices(model, solution.duals)
+    best, found = Pricing(kinds, states, "down", lambda: None).price(prices)
+    assert proven_bound(crowds, prices, best, states.count, held=0) == 11
+    assert master.add(enumerate(found)) == 0
+    again = SolveOptions(time_limit_s=10, relax=True, start=solution.basis)
+    assert solve(master.model(np.zeros(0, dtype=np.int64)), again).bound == 11
+    whole, rest = master.whole(np.array([0.0, 0.0, 1.25, 0.75]))
+    assert whole.tolist() == [1, 0]
+    assert rest.tolist() == [0.25, 0.75]
+    assert master.round_up(whole, rest).tolist() == [1, 1]
+
+
+def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
+    """Four nodes in two racks with a slot each: the gang of two takes one rack, and of two single jobs the dearer."""
+    domains = (Domain(id="r0"), Domain(id="r1"))
+    nodes = tuple(node(f"n{i}", domain=f"r{i % 2}") for i in range(4))
+    jobs = [job("cheap", value=1), job("dear", value=9), job("gang", workers=2, value=8)]
+    problem = problem_of(instance(nodes, jobs, machines=[machine(gpus=1)], domains=domains))
+    kinds, state = kinds_of(problem), State(problem)
+    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    found = list(wishes(problem, kinds, states, crowds, [((0, ((0, 1),)), 3)]))
+    assert [problem.job_ids[wish.job] for wish in found] == ["gang", "dear"]
+    rack = problem.topology.node_domain
+    assert len({int(rack[node]) for node in found[0].nodes}) == 1
+
+
+def test_fillings_of_a_plan() -> None:
+    """Waiting jobs by node and kind; the running one is part of the state."""
+    here = job("here")
+    problem = problem_of(instance(2, [job("a"), job("gang", workers=2), here], running=[running(here, [("n1", [3])])]))
+    kinds, state = kinds_of(problem), State(problem)
+    states = states_of(state, kinds)
+    allocation = (Placement(0, (0,), (0,)), Placement(1, (0, 1), (1, 4)), problem.running[2])
+    state_of = {int(node): s for s, nodes in enumerate(states.nodes) for node in nodes}
+    found = sorted(fillings_of(problem, allocation, kinds, states), key=lambda entry: entry[0] == state_of[1])
+    assert found == [(state_of[0], {0: 2}), (state_of[1], {0: 1})]
+
+
+def test_a_basis_of_another_model_is_left_aside() -> None:
+    """It costs time, never an answer."""
+    round_ = generate("varied", jobs=30, nodes=4, gpus=4, seed=5)
+    problem = problem_of(round_)
+    kinds, state = kinds_of(problem), State(problem)
+    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    master = Master(kinds, states, crowds, held=0)
+    _, found = Pricing(kinds, states, "up", lambda: None).price(np.full(len(kinds), 10, dtype=np.int64))
+    master.add(enumerate(found))
+    model = master.model(np.zeros(0, dtype=np.int64))
+    cold = solve(model, SolveOptions(time_limit_s=10, relax=True, keep_basis=True))
+    assert cold.basis is not None
+    short = type(cold.basis)(cold.basis.columns, cold.basis.rows[:-1])
+    assert solve(model, SolveOptions(time_limit_s=10, relax=True, start=short)).bound == cold.bound

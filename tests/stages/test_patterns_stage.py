@@ -1,0 +1,66 @@
+"""The stage ``patterns``: a better plan, a bound, and where it stands aside."""
+
+import pytest
+
+import placeopt
+from builders import instance, job, machine, running
+from placeopt.check import violations
+from placeopt.generators import generate
+from placeopt.model import Plan, Policy
+from placeopt.model.plan import Stage
+from placeopt.model.policy import Changes
+
+
+def stage_of(plan: Plan) -> Stage:
+    """Return what the stage said of itself."""
+    return next(stage for stage in plan.stages if stage.name == "patterns")
+
+
+@pytest.mark.parametrize("seed", [9, 10])
+def test_a_round_with_scarce_cpu_is_nearly_proven(seed: int) -> None:
+    """Better than greedy, and bounded more closely than by single GPUs; jobs of up to 16 workers among others."""
+    round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=seed)
+    greedy = placeopt.solve(round_, method="stranding", time_limit_s=60)
+    plan = placeopt.solve(round_, method="patterns", time_limit_s=60)
+    assert violations(round_, plan) == []
+    assert plan.levels[0].objective >= greedy.levels[0].objective
+    assert plan.levels[0].bound is not None
+    assert greedy.levels[0].bound is not None
+    assert plan.levels[0].bound <= greedy.levels[0].bound
+    assert plan.gap is None or plan.gap <= 0.01
+    assert stage_of(plan).outcome in ("improved", "proved")
+
+
+def test_the_same_plan_twice() -> None:
+    """In deterministic mode, whatever the clock does."""
+    round_ = generate("varied", jobs=400, nodes=40, gpus=4, seed=9)
+    one, two = (
+        placeopt.solve(round_, method="patterns", time_limit_s=60, deterministic=True, isolation="thread")
+        for _ in range(2)
+    )
+    assert one == two
+    assert stage_of(one).outcome == "improved"
+
+
+def test_it_stands_aside() -> None:
+    """Where greedy's plan is proven, shares do not nest, or running jobs may be changed; the plan stays."""
+    easy = instance(1, [job("a")])
+    assert "proven already" in stage_of(placeopt.solve(easy, method="patterns")).detail
+    sizes = (810, 650, 470, 320, 230)
+    jobs = [job(f"{i}", gpu_milli=sizes[i % 5], value=10 + i) for i in range(12)]
+    uneven = instance(1, jobs, machines=[machine(gpus=2)])
+    plan = placeopt.solve(uneven, method="patterns")
+    assert plan.levels[0].bound == plan.levels[0].objective or "divides" in stage_of(plan).detail
+    here = job("here", gpus=4)
+    jobs = [here, *(job(f"{i}", gpus=3, value=1) for i in range(4))]
+    policy = Policy(changes=Changes(preemptions_max=1))
+    runs = [running(here, [("n0", [0, 1, 2, 3])], preemptible=True)]
+    plan = placeopt.solve(instance(2, jobs, running=runs, policy=policy), method="patterns")
+    assert "may be changed" in stage_of(plan).detail or "proven already" in stage_of(plan).detail
+
+
+def test_cut_by_time_it_keeps_what_it_has() -> None:
+    """No error, no worse plan."""
+    round_ = generate("varied", jobs=2000, nodes=200, gpus=4, seed=2)
+    plan = placeopt.solve(round_, method="patterns", time_limit_s=0.3)
+    assert violations(round_, plan) == []
