@@ -289,7 +289,7 @@ def test_optimum_of_a_package_needs_its_bound(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_package_stopped_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Values that PuLP calls optimal are a solution and no more, if there are any in time, and the limit is the time."""
+    """What PuLP calls optimal is a solution and no more, if there is one in time, and the limit is the time."""
     solution = through_package(monkeypatch)(hard(), SolveOptions(4.0))
     assert solution.status in ("feasible", "no_solution")
     assert solution.limit == "time"
