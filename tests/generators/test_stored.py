@@ -50,7 +50,7 @@ def test_script_makes_the_same_files(tmp_path: Path) -> None:
         [sys.executable, ROOT / "bench" / "make_instances.py", "--out", tmp_path], check=True, capture_output=True
     )
     made = [file.relative_to(tmp_path) for file in tmp_path.rglob("*.json*")]
-    assert len(made) == 21
+    assert len(made) == 22
     for file in made:
         assert read_bytes(tmp_path / file) == read_bytes(STORED / file), file
     for name in ("tiny", "generated"):

@@ -152,7 +152,7 @@ def test_stop_event_ends_the_solve(solver: str) -> None:
 def test_a_feasible_hint_is_never_lost(solver: str) -> None:
     """Solvers drop complete hints (trap 11); the reading keeps them."""
     model = hard()
-    found = load("cpsat")(model, SolveOptions(0.4))
+    found = load("cpsat")(model, SolveOptions(1.5))
     again = load(solver)(model, SolveOptions(1e-3, hint=found.values))
     assert again.status == "feasible"
     assert again.objective >= found.objective
