@@ -87,6 +87,10 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
             out[job] = held
     for placement in plan.placements:
         job = jobs[placement.job]
+        record = problem.running_records.get(job)
+        if record is not None and record.assignments is placement.assignments and record.option == placement.option:
+            out[job] = problem.running[job]
+            continue
         held = running_placement(placement, problem, job, nodes)
         out[job] = restarted(problem, job, held) if placement.job in moved else held
     return tuple(out)

@@ -192,7 +192,8 @@ class Engine(Residence):
         )
         solving = time.monotonic()
         cancelled = None if cancel is None else cancel.is_set
-        round_ = Round(problem.instance, problem, limits, on_progress, cancelled)
+        with collection_paused():
+            round_ = Round(problem.instance, problem, limits, on_progress, cancelled)
         refused = round_.offer(round_.base.allocation())
         if refused:  # every stage falls back on leaving the running jobs where they are
             raise BadInput(
@@ -448,8 +449,9 @@ def _facts(round_: Round) -> dict[str, int]:
     """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
     problem, options = round_.problem, round_.problem.options
     placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
+    total = options.total_milli.tolist()
     return {
-        "gpu_milli_placed": sum(sum(p.shares) if p.shares else int(options.total_milli[p.option]) for p in placed),
+        "gpu_milli_placed": sum(sum(p.shares) if p.shares else total[p.option] for p in placed),
         "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
         "gpu_milli_bound": round_.gpu_milli_bound,
         "gpu_milli_capacity": 1000 * problem.num_gpus,
@@ -473,7 +475,4 @@ def _changed(round_: Round) -> dict[str, int]:
 
 def _slots(round_: Round) -> dict[str, int]:
     """Slots of N free GPUs that are left, by level."""
-    state = State(round_.problem)
-    if round_.best is not None:
-        state.load(round_.best.allocation)
-    return slots_left(state)
+    return slots_left(State(round_.problem, None if round_.best is None else round_.best.allocation))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.model import Communication, Instance, Policy, Split
+from placeopt.model import Communication, Instance, Policy, Running, Split
 from placeopt.problem.placement import Placement
 from placeopt.problem.reference import best_paths
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -156,6 +156,12 @@ class Problem(Frozen):
     def best_path(self) -> IntArray:
         """Shape (O,): path length between all pairs of an option's GPUs where they are as close as they can be."""
         return best_paths(self.topology, self.options, self.gpu_type)
+
+    @cached_property
+    def running_records(self) -> dict[int, Running]:
+        """Running job -> its placement as the instance writes it."""
+        number = {self.job_ids[job]: job for job in self.running}
+        return {number[record.job]: record for record in self.instance.running if record.job in number}
 
     @property
     def num_nodes(self) -> int:

@@ -79,9 +79,7 @@ class Recorder:
     def __init__(self, problem: Problem) -> None:
         options = problem.options
         self.problem = problem
-        self.same = {
-            job: record.assignments for job, record in zip(problem.running, problem.instance.running, strict=True)
-        }
+        self.same = {job: record.assignments for job, record in problem.running_records.items()}
         self._shape = list(
             zip(
                 options.gpus.tolist(),

@@ -8,6 +8,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.problem.holdings import holdings
 from placeopt.terms.rows import Rows
 from placeopt.terms.variables import Variables
 
@@ -59,6 +60,8 @@ def count_meetings(problem: Problem) -> int:
     classes = np.flatnonzero((problem.class_profile >= 0) & (jobs > 0)).tolist()
     reach = {k: _reach(problem, k, np.ones_like(shares)) for k in classes}
     reach_shared = {k: _reach(problem, k, shares) for k in classes}
+    held = holdings(problem, fixed.items())
+    of_grant = problem.class_profile[problem.job_class[held.job]]
     total = 0
     for level in range(LEVELS):
         if not matters[level].any():
@@ -66,11 +69,13 @@ def count_meetings(problem: Problem) -> int:
         inside = np.zeros((int(domains[level].max(initial=0)) + 1, profiles), dtype=np.int64)
         for k in classes:
             mine = np.where(single[level], reach_shared[k], reach[k])
-            inside[np.unique(domains[level][mine]), problem.class_profile[k]] += jobs[k]
-        for job, held in fixed.items():
-            profile = int(problem.class_profile[problem.job_class[job]])
-            if profile >= 0:
-                inside[np.unique(domains[level][list(held.gpus)]), profile] += 1
+            there = np.zeros(len(inside), dtype=bool)
+            there[domains[level][mine]] = True
+            inside[there, problem.class_profile[k]] += jobs[k]
+        where = domains[level][held.gpu] * problem.num_jobs + held.job  # each job once a domain
+        _, first = np.unique(where[of_grant >= 0], return_index=True)
+        grants = np.flatnonzero(of_grant >= 0)[first]
+        np.add.at(inside, (domains[level][held.gpu[grants]], of_grant[grants]), 1)
         pairs = inside.T @ inside - np.diag(inside.sum(axis=0))  # nobody meets himself
         total += int((pairs * matters[level]).sum()) // 2
     return total
