@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import Any, TypeVar
 
-from placeopt.model.base import Record
+from placeopt.model.base import Record, trusted
 
 R = TypeVar("R", bound=Record)
 FEW = 500
@@ -63,5 +63,5 @@ def _column(kind: type[Record], name: str, values: list[Any], default: object) -
 
 def _written(kind: type[Record], name: str, value: Any) -> str:
     """Return ``"name":value`` as pydantic writes it inside a record of that kind."""
-    alone = kind.model_construct(**{name: value}).model_dump_json(exclude_defaults=True, include={name})
+    alone = trusted(kind, {name: value}).model_dump_json(exclude_defaults=True)
     return alone[1:-1]

@@ -1,0 +1,147 @@
+"""
+Time, gap and memory from 100 to 100,000 jobs: ``python bench/scale.py [--runs N] [--seed N] [--out FILE.md]``.
+
+Every round is solved by method ``patterns`` in a process of its own, ``--runs`` times: the whole call, from the
+instance in memory (nothing of it computed before, its digest neither) to the checked plan; the solver process is warm
+from the second call on. Wall time is the median; beside it CPU time of both processes, which other work on the
+machine disturbs less. Memory is the peak of both processes, making the instance included. The exponents are least
+squares of the logarithms over the rows of ``uniform`` x 8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from placeopt import Engine, violations
+from placeopt.auditing import audit
+from placeopt.generators import generate
+from placeopt.workplace import usable_cores, versions
+
+
+class Size(NamedTuple):
+    """Arguments of a round."""
+
+    spec: str
+    jobs: int
+    nodes: int
+    gpus: int
+
+
+CURVE = tuple(Size("uniform", jobs, jobs // 8, 8) for jobs in (100, 300, 1000, 3000, 10_000, 30_000, 100_000))
+OTHERS = (
+    Size("uniform", 10_000, 1000, 4),
+    Size("uniform", 1000, 1000, 4),
+    Size("varied", 1000, 100, 4),
+    Size("varied", 10_000, 1000, 4),
+    Size("varied", 30_000, 3000, 4),
+)
+TIME_LIMIT_S = 120.0
+
+
+def main() -> int:
+    """Run all rounds, or the one named; exit code 1 if a plan is refused."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, help="write the table here as well")
+    parser.add_argument(
+        "--one", nargs=4, metavar=("SPEC", "JOBS", "NODES", "GPUS"), help="measure one round, print JSON"
+    )
+    arguments = parser.parse_args()
+    if arguments.one:
+        spec, *numbers = arguments.one
+        print(json.dumps(measure(Size(spec, *map(int, numbers)), arguments.runs, arguments.seed)))
+        return 0
+    rows = []
+    for size in (*CURVE, *OTHERS):
+        command = [sys.executable, __file__, "--runs", str(arguments.runs), "--seed", str(arguments.seed), "--one"]
+        done = subprocess.run([*command, *map(str, size)], capture_output=True, text=True, check=True)
+        rows.append((size, json.loads(done.stdout)))
+        print(line(*rows[-1]), flush=True)
+    known = ", ".join(f"{name} {version}" for name, version in versions().items())
+    curve = rows[: len(CURVE)]
+    jobs = [size.jobs for size, _ in curve]
+    text = "\n".join(
+        [
+            "# From 100 to 100,000 jobs",
+            "",
+            f"`python bench/scale.py --runs {arguments.runs} --seed {arguments.seed}`, {usable_cores()} cores, Python "
+            f"{platform.python_version()}, {known}. Whole calls of method `patterns`, from the instance in "
+            "memory to the checked plan; medians.",
+            "",
+            "| round | wall s | CPU s | value | bound | gap | greedy's value | MiB |",
+            "|---|---|---|---|---|---|---|---|",
+            *(line(size, found) for size, found in rows),
+            "",
+            "Over the rows of `uniform` with nodes of 8 GPUs, "
+            f"wall time grows as jobs^{exponent(jobs, [found['wall'] for _, found in curve]):.2f}, CPU time as "
+            f"jobs^{exponent(jobs, [found['cpu'] for _, found in curve]):.2f}, memory as "
+            f"jobs^{exponent(jobs, [found['mib'] for _, found in curve]):.2f}.",
+            "",
+        ]
+    )
+    if arguments.out is not None:
+        arguments.out.write_text(text, encoding="utf-8")
+    return int(any(found["refused"] for _, found in rows))
+
+
+def measure(size: Size, runs: int, seed: int) -> dict[str, float]:
+    """Solve one round so many times in this process."""
+    made = generate(size.spec, jobs=size.jobs, nodes=size.nodes, gpus=size.gpus, seed=seed)
+    walls, began, refused = [], time.process_time(), 0
+    with Engine() as engine:
+        for _ in range(runs):
+            instance = made.model_copy()  # forgets the digest
+            start = time.perf_counter()
+            plan = engine.solve(instance, method="patterns", time_limit_s=TIME_LIMIT_S)
+            walls.append(time.perf_counter() - start)
+        own = time.process_time() - began
+        refused = len(violations(instance, plan)) + len(audit(instance, plan))
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    greedy = next((stage.objective for stage in plan.stages if stage.name == "heuristic"), None)
+    value = plan.levels[0]
+    mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + children.ru_maxrss) / 1024
+    return {
+        "wall": statistics.median(walls),
+        "cpu": (own + children.ru_utime + children.ru_stime) / runs,
+        "value": value.objective,
+        "bound": value.bound or 0,
+        "greedy": greedy or 0,
+        "mib": mib,
+        "refused": refused,
+    }
+
+
+def line(size: Size, found: dict[str, float]) -> str:
+    """Return the table's line for one round."""
+    gap = abs(found["bound"] - found["value"]) / max(1, found["value"])
+    cells = [
+        f"{size.spec} {size.jobs:,} x {size.nodes:,} x {size.gpus}",
+        f"{found['wall']:.2f}",
+        f"{found['cpu']:.2f}",
+        f"{found['value']:,}",
+        f"{found['bound']:,}",
+        f"{100 * gap:.3f} %",
+        f"{found['greedy']:,}",
+        f"{found['mib']:.0f}",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def exponent(sizes: list[int], amounts: list[float]) -> float:
+    """Least squares of log(amount) over log(size)."""
+    return statistics.linear_regression([math.log(s) for s in sizes], [math.log(a) for a in amounts]).slope
+
+
+if __name__ == "__main__":
+    sys.exit(main())
