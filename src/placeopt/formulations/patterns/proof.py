@@ -9,7 +9,7 @@ from placeopt.problem import IntArray
 
 RELAXES = (
     "where the workers of a job are, and which GPUs and sockets they hold",
-    "of node resources all but two are left out, and the demand for those two is rounded down",
+    "node resources but the two that bind on most nodes, and what rounding the demand for these down leaves",
     "GPU memory, queues and uplinks",
 )
 
