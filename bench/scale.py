@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import platform
 import resource
 import statistics
@@ -46,6 +47,7 @@ OTHERS = (
     Size("varied", 30_000, 3000, 4),
 )
 TIME_LIMIT_S = 120.0
+LARGE = 3000
 
 
 def main() -> int:
@@ -70,23 +72,21 @@ def main() -> int:
         print(line(*rows[-1]), flush=True)
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
     curve = rows[: len(CURVE)]
-    jobs = [size.jobs for size, _ in curve]
+    large = [row for row in curve if row[0].jobs >= LARGE]
     text = "\n".join(
         [
             "# From 100 to 100,000 jobs",
             "",
             f"`python bench/scale.py --runs {arguments.runs} --seed {arguments.seed}`, {usable_cores()} cores, Python "
             f"{platform.python_version()}, {known}. Whole calls of method `patterns`, from the instance in "
-            "memory to the checked plan; medians.",
+            f"memory to the checked plan; medians. Load of the machine at the end: {os.getloadavg()[2]:.0f}.",
             "",
             "| round | wall s | CPU s | value | bound | gap | greedy's value | MiB |",
             "|---|---|---|---|---|---|---|---|",
             *(line(size, found) for size, found in rows),
             "",
-            "Over the rows of `uniform` with nodes of 8 GPUs, "
-            f"wall time grows as jobs^{exponent(jobs, [found['wall'] for _, found in curve]):.2f}, CPU time as "
-            f"jobs^{exponent(jobs, [found['cpu'] for _, found in curve]):.2f}, memory as "
-            f"jobs^{exponent(jobs, [found['mib'] for _, found in curve]):.2f}.",
+            f"Over the rows of `uniform` with nodes of 8 GPUs, {growth(curve)}; from {LARGE:,} jobs on, where fixed "
+            f"costs no longer count, {growth(large)}.",
             "",
         ]
     )
@@ -136,6 +136,14 @@ def line(size: Size, found: dict[str, float]) -> str:
         f"{found['mib']:.0f}",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def growth(rows: list[tuple[Size, dict[str, float]]]) -> str:
+    """Say how time and memory grow over some rows."""
+    jobs = [size.jobs for size, _ in rows]
+    names = {"wall": "wall time", "cpu": "CPU time", "mib": "memory"}
+    parts = [f"{name} grows as jobs^{exponent(jobs, [f[key] for _, f in rows]):.2f}" for key, name in names.items()]
+    return ", ".join(parts)
 
 
 def exponent(sizes: list[int], amounts: list[float]) -> float:
