@@ -43,9 +43,9 @@ from placeopt.terms.rules import relaxed
 from placeopt.workplace import usable_cores, versions
 
 RESERVE_S = 0.02
-RESERVE_PER_JOB_S = 60e-6
+RESERVE_PER_JOB_S = 30e-6
 """Time kept back for reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE = 10.0
+RESERVE_PER_COMPILE = 5.0
 RESERVE_PER_CHECK = 4.0
 """
 The same as a multiple of what compiling, and later of what the referee has taken in this round: what holds where the
@@ -245,7 +245,7 @@ class Engine(Residence):
                     chooser=method.chooser,
                     shape=method.shape,
                 )
-        round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
+            round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
         if previous is not None and not first and not method.strict and not round_.stopped():
             run_previous(round_, previous, method.score, order)
         if not round_.stopped():

@@ -1,6 +1,8 @@
 """Bundles of jobs that share a GPU, onto nodes: balanced, and mended by exchange."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 import builders
 from placeopt.heuristics.bundles import Quota, realise
@@ -16,6 +18,7 @@ class Piece:
     worth: int = 1
     gpus: int = 1
     share: int = 1000
+    allowed: np.ndarray = field(default_factory=lambda: np.array([0]))
 
 
 def halves_and_quarters(nodes: int = 2, cpus: tuple[int, ...] = (9, 7, 5, 3)) -> Problem:
@@ -65,7 +68,7 @@ class TestExchange:
         """Node 0 holds 5 + 5 of 11, node 1 holds 6 of 9: a 4 fits once the 6 and a 5 have changed places."""
         held = [[Piece([5]), Piece([5])], [Piece([6])]]
         free, idle = [[1], [3]], [{1000: 0}, {1000: 1}]
-        assert exchange(free, idle, held, [Piece([4])], [1.0]) == []
+        assert exchange(np.zeros(len(free), dtype=np.int64), free, idle, held, [Piece([4])], [1.0]) == []
         assert sorted(piece.need[0] for piece in held[0]) == [5, 6]
         assert sorted(piece.need[0] for piece in held[1]) == [4, 5]
         assert free == [[0], [0]]
@@ -75,7 +78,7 @@ class TestExchange:
         """There is room for one of two: the newcomer is worth more."""
         old, new = Piece([5]), Piece([5], worth=9)
         held, free, idle = [[old]], [[4]], [{1000: 1}]
-        assert exchange(free, idle, held, [new], [1.0]) == [old]
+        assert exchange(np.zeros(len(free), dtype=np.int64), free, idle, held, [new], [1.0]) == [old]
         assert held == [[new]]
         assert free == [[4]]
         assert idle == [{1000: 1}]
@@ -85,6 +88,13 @@ class TestExchange:
         held = [[Piece([5]), Piece([5])], [Piece([6])]]
         free, idle = [[1], [2]], [{1000: 0}, {1000: 1}]
         new = Piece([9], worth=0)
-        assert exchange(free, idle, held, [new], [1.0]) == [new]
+        assert exchange(np.zeros(len(free), dtype=np.int64), free, idle, held, [new], [1.0]) == [new]
         assert free == [[1], [2]]
         assert [[piece.need[0] for piece in pieces] for pieces in held] == [[5, 5], [6]]
+
+    def test_bundles_keep_to_classes_that_take_them(self) -> None:
+        """As above, but the 6 may not leave its class of nodes: the 4 finds no node."""
+        held = [[Piece([5]), Piece([5])], [Piece([6], allowed=np.array([1]))]]
+        free, idle = [[1], [3]], [{1000: 0}, {1000: 1}]
+        new = Piece([4], worth=0, allowed=np.array([0, 1]))
+        assert exchange(np.array([0, 1]), free, idle, held, [new], [1.0]) == [new]

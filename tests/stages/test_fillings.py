@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ import pytest
 import builders
 from placeopt import solve
 from placeopt.formulations.fillings import build_fillings
-from placeopt.formulations.loads import roomy
+from placeopt.formulations.loads import fullness, roomy
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Weights
@@ -70,18 +69,22 @@ def test_whatever_the_round_is_like_no_plan_is_refused(seed: int) -> None:
 
 
 def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
-    """Three jobs need 90 % of the cores: the bound is their value, and with prices the optimum is less."""
+    """Three jobs need 90 % of the cores: the bound is their value. A limit of 70 % is kept."""
     of = shares(300, 400, 300, gpus=1, cpu_millicores=9_600)
     problem = compile_problem(of)
     fillings = build_fillings(State(problem))
     options = SolveOptions(time_limit_s=10, relax=True)
     assert highs.solve(fillings.model, options).bound == 1000
-    priced = roomy(fillings.model, fillings.loads, problem, np.ones(1))
+    priced = roomy(fillings.model, fillings.loads, problem, np.ones(1), np.array([1000]))
     relaxed = highs.solve(priced, options).relaxed_values
     assert relaxed is not None
     loads = relaxed[fillings.loads.column]
-    assert loads.sum() == pytest.approx(100, abs=1)  # from 80 to 90 %, in thousandths
-    assert (priced.objective @ relaxed) < (replace(priced, objective=priced.objective.clip(0)).objective @ relaxed)
+    assert loads.sum() == pytest.approx(300, abs=1)  # from 60 to 90 %, in thousandths
+    assert fullness(fillings.loads, relaxed, 1) == pytest.approx([900], abs=1)
+    narrow = roomy(fillings.model, fillings.loads, problem, np.ones(1), np.array([700]))
+    relaxed = highs.solve(narrow, options).relaxed_values
+    assert relaxed is not None
+    assert fullness(fillings.loads, relaxed, 1) == pytest.approx([700], abs=1)
 
 
 def test_only_rounds_of_many_fractions_suit() -> None:

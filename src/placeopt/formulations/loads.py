@@ -14,7 +14,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import RESOURCES, IntArray, Problem, State
 
-LOADS = (800, 850, 900, 940, 970, 1000)
+LOADS = (600, 700, 800, 850, 900, 940, 970, 1000)
 """Thousandths of a resource between which its use has a column of its own."""
 AMPLE = 1 << 43
 """More of a resource than any node states, and little enough to be summed over all nodes in 64 bits."""
@@ -73,26 +73,39 @@ def add_node_rows(
     return Loads(np.concatenate(columns), np.concatenate(numbers), np.concatenate(where), np.concatenate(shares))
 
 
-def roomy(model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray) -> LinearModel:
+def roomy(model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray, most: IntArray) -> LinearModel:
     """
-    Return the model with its objective less a price for full nodes, in units of no meaning.
+    Return the model with no class of nodes too full, and its objective less a price for full ones, of no meaning else.
 
     Parameters
     ----------
     rates
         Shape (classes of nodes,): how much the price counts there; 1 is ``PRICES``.
+    most
+        Shape (classes of nodes,): thousandths of every resource that may be used, at least ``LOADS[0]``.
     """
     total = float(np.maximum(model.objective * model.upper, 0).sum())
-    gpus = np.bincount(problem.node_class[problem.gpu_node], minlength=len(rates)) / max(problem.num_gpus, 1)
+    gpus = np.bincount(problem.node_class[problem.gpu_node], minlength=len(most)) / max(problem.num_gpus, 1)
     worth = np.maximum(gpus[loads.node_class], loads.share) * total / LOADS[-1]  # of a thousandth of the class
     scale = RANGE / max(float(np.abs(model.objective).max(initial=1)), 1.0)
-    objective = np.rint(model.objective * scale).astype(np.int64)
+    objective, upper = np.rint(model.objective * scale).astype(np.int64), model.upper.copy()
     price = np.array(PRICES)[loads.piece] * rates[loads.node_class] * worth * scale
     objective[loads.column] -= np.maximum(np.rint(price), 1).astype(np.int64)
-    return replace(model, objective=objective, offset=0)
+    room = most[loads.node_class] - np.array(LOADS)[loads.piece]
+    upper[loads.column] = np.clip(room, 0, upper[loads.column])
+    return replace(model, objective=objective, upper=upper, offset=0)
 
 
-PRICES = (0.006, 0.015, 0.03, 0.15, 0.9)
+def fullness(loads: Loads, values: np.ndarray, classes: int) -> np.ndarray:
+    """Shape (classes,): thousandths used of the resource that is used most, by a solution; ``LOADS[0]`` if less."""
+    pieces = len(LOADS) - 1
+    used = LOADS[0] + values[loads.column].reshape(-1, pieces).sum(axis=1)
+    out = np.full(classes, float(LOADS[0]))
+    np.maximum.at(out, loads.node_class[::pieces], used)
+    return out
+
+
+PRICES = (0.001, 0.002, 0.006, 0.015, 0.03, 0.15, 0.9)
 """
 Of using a resource of a class in each piece of ``LOADS``, in shares of what so much of the class is worth: about what
 is lost on nodes when bundles are made for a class that is as full.

@@ -17,7 +17,7 @@ from operator import ge, sub
 import numpy as np
 
 from placeopt.heuristics.exchange import exchange
-from placeopt.problem import Placement, Problem, State
+from placeopt.problem import IntArray, Placement, Problem, State
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,8 @@ class Item:
     need: list[int]
     weight: float  # largest share of a resource, of what there is for a GPU
     worth: int  # value of its jobs
+    home: int  # class of nodes for which it was made
+    allowed: IntArray  # classes of nodes on which it may be
 
 
 def realise(state: State, quotas: list[Quota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
@@ -53,17 +55,28 @@ def realise(state: State, quotas: list[Quota]) -> tuple[list[tuple[int, Placemen
     tuple
         The placements by job, and how many jobs found no room, by (class of nodes, option).
     """
-    placed: list[tuple[int, Placement]] = []
-    short: Counter[tuple[int, int]] = Counter()
+    groups: list[_Nodes] = []
+    homeless: list[Item] = []
     for quota in quotas:
         nodes = _Nodes(state, np.flatnonzero(state.problem.node_class == quota.node_class))
-        items = _items(state.problem, quota, nodes)
-        homeless = [item for item in items if not nodes.place(item)]
-        if homeless:
-            homeless = exchange(nodes.free, nodes.idle, nodes.held, homeless, nodes.unit)
-        short.update((quota.node_class, o) for item in homeless for _, o in item.jobs)
-        placed.extend(nodes.placements())
-    return placed, short
+        left = [item for item in _items(state.problem, quota, nodes) if not nodes.place(item)]
+        if left:
+            left = exchange(nodes.node_class, nodes.free, nodes.idle, nodes.held, left, nodes.unit)
+        groups.append(nodes)
+        homeless.extend(left)
+    if homeless and len(groups) > 1:
+        homeless = _exchange_between(groups, homeless)
+    short = Counter((item.home, o) for item in homeless for _, o in item.jobs)
+    return [placement for nodes in groups for placement in nodes.placements()], short
+
+
+def _exchange_between(groups: list[_Nodes], homeless: list[Item]) -> list[Item]:
+    """Exchange once more, now between all classes of nodes; returns the items that have no node in the end."""
+    free = [row for nodes in groups for row in nodes.free]
+    idle = [shares for nodes in groups for shares in nodes.idle]
+    held = [items for nodes in groups for items in nodes.held]
+    unit = np.mean([nodes.unit for nodes in groups], axis=0).tolist()
+    return exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, homeless, unit)
 
 
 def _items(problem: Problem, quota: Quota, nodes: _Nodes) -> list[Item]:
@@ -80,7 +93,8 @@ def _items(problem: Problem, quota: Quota, nodes: _Nodes) -> list[Item]:
         if gpus == 1:
             shared.extend((-weight, job, o, milli) for job in jobs)
         else:
-            others.extend(Item(gpus, 1000, [(job, o)], need, weight, int(options.value[o])) for job in jobs)
+            value, allowed = int(options.value[o]), np.flatnonzero(options.node_class_ok[o])
+            others.extend(Item(gpus, 1000, [(job, o)], need, weight, value, quota.node_class, allowed) for job in jobs)
     others.sort(key=lambda item: (-item.gpus, -item.weight))
     bundles = _bundles(problem, quota, sorted(shared), nodes)
     bundles.sort(key=lambda item: -item.weight)
@@ -90,6 +104,8 @@ def _items(problem: Problem, quota: Quota, nodes: _Nodes) -> list[Item]:
 def _bundles(problem: Problem, quota: Quota, shared: list[tuple[float, int, int, int]], nodes: _Nodes) -> list[Item]:
     """One bundle a GPU; ``shared`` are (-weight, job, option, share), the heaviest first."""
     demand, value = problem.options.demand.tolist(), problem.options.value.tolist()
+    anywhere = np.arange(problem.options.node_class_ok.shape[1])
+    allowed = [np.flatnonzero(row) for row in problem.options.node_class_ok]
     bundles: list[Item] = []
     slots: list[Counter[int]] = []
     lightest: dict[int, list[tuple[float, int]]] = defaultdict(list)  # size -> heap of (weight, bundle)
@@ -98,7 +114,9 @@ def _bundles(problem: Problem, quota: Quota, shared: list[tuple[float, int, int,
             for size in set(sizes):
                 lightest[size].append((0.0, len(bundles)))
             slots.append(Counter(sizes))
-            bundles.append(Item(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0))
+            bundles.append(
+                Item(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
+            )
     for _, job, o, size in shared:
         heap = lightest[size]
         while heap and heap[0][0] < bundles[heap[0][1]].weight:  # it has grown through another size
@@ -111,6 +129,8 @@ def _bundles(problem: Problem, quota: Quota, shared: list[tuple[float, int, int,
         bundle.need = [x + y for x, y in zip(bundle.need, demand[o], strict=True)]
         bundle.weight = nodes.weight(bundle.need)
         bundle.worth += value[o]
+        if len(allowed[o]) < len(bundle.allowed):
+            bundle.allowed = np.intersect1d(bundle.allowed, allowed[o], assume_unique=True)
         slots[b][size] -= 1
         if slots[b][size]:
             heapq.heapreplace(heap, (bundle.weight, b))
@@ -124,6 +144,7 @@ class _Nodes:
 
     def __init__(self, state: State, nodes: np.ndarray) -> None:
         self.nodes: list[int] = nodes.tolist()
+        self.node_class = state.problem.node_class[nodes]
         self._workers: list[int] = state.problem.options.bundle_workers.tolist()
         self.free: list[list[int]] = state.node_free[nodes].tolist()
         self.held: list[list[Item]] = [[] for _ in self.nodes]

@@ -12,6 +12,8 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
+from placeopt.problem import IntArray
+
 MAX_EXCHANGES = 12
 """For one bundle; most need one or two."""
 
@@ -23,21 +25,28 @@ class Piece(Protocol):
     share: int
     worth: int
     need: list[int]
+    allowed: IntArray
+    """Classes of nodes on which it may be."""
 
 
 P = TypeVar("P", bound=Piece)
 
 
 def exchange(
-    free: list[list[int]], idle: list[dict[int, int]], held: list[list[P]], homeless: Sequence[P], unit: list[float]
+    node_class: IntArray,
+    free: list[list[int]],
+    idle: list[dict[int, int]],
+    held: list[list[P]],
+    homeless: Sequence[P],
+    unit: list[float],
 ) -> list[P]:
     """
     Find nodes for bundles of one GPU by exchanging others of the same free share, one for one.
 
     Parameters
     ----------
-    free, idle, held
-        By node: free resources, idle GPUs by free share, pieces. Updated.
+    node_class, free, idle, held
+        By node: its class, free resources, idle GPUs by free share, pieces. All but the first are updated.
     homeless
         Pieces without a node; those of one GPU are tried, the first first.
     unit
@@ -48,12 +57,15 @@ def exchange(
     list
         The pieces that have no node in the end; not always those that had none before.
     """
-    board = _Board(free, [piece for pieces in held for piece in pieces] + list(homeless), unit)
+    board = _Board(node_class, free, [piece for pieces in held for piece in pieces] + list(homeless), unit)
     board.at[: sum(map(len, held))] = np.repeat(np.arange(len(held)), [len(pieces) for pieces in held])
     for p in range(len(board.pieces) - len(homeless), len(board.pieces)):
         piece = board.pieces[p]
+        if piece.gpus != 1:
+            continue
         nodes = np.array([n for n in range(len(held)) if idle[n].get(piece.share, 0)], dtype=np.int64)
-        if piece.gpus != 1 or not len(nodes):
+        nodes = nodes[board.may[p, board.node_class[nodes]]]
+        if not len(nodes):
             continue
         left = (board.free[nodes] - board.need[p]) / board.unit
         n = int(nodes[left.min(axis=1).argmax()])
@@ -66,10 +78,14 @@ def exchange(
 
 
 class _Board(Generic[P]):
-    """All pieces of a class of nodes, and where they are; -1 is nowhere."""
+    """All pieces, and where they are; -1 is nowhere."""
 
-    def __init__(self, free: list[list[int]], pieces: list[P], unit: list[float]) -> None:
+    def __init__(self, node_class: IntArray, free: list[list[int]], pieces: list[P], unit: list[float]) -> None:
         self.pieces = pieces
+        self.node_class = node_class
+        self.may = np.zeros((len(pieces), int(node_class.max()) + 1), dtype=bool)  # (P, classes)
+        for p, piece in enumerate(pieces):
+            self.may[p, piece.allowed[piece.allowed < self.may.shape[1]]] = True
         self.free = np.array(free, dtype=np.int64)  # (nodes, R)
         self.unit = np.array(unit)
         self.at = np.full(len(pieces), -1, dtype=np.int64)
@@ -108,6 +124,8 @@ class _Board(Generic[P]):
         given = self.need[mine][:, None, :] - self.need[others][None, :, :]
         able = (given <= self.free[self.at[others]][None, :, :]).all(axis=2)
         overload = (np.maximum(-(self.free[n] + given), 0) / self.unit).sum(axis=2)
+        able &= self.may[others, self.node_class[n]][None, :]
+        able &= self.may[mine][:, self.node_class[self.at[others]]]
         overload[~able] = np.inf
         best = int(overload.argmin())
         if overload.flat[best] >= (np.maximum(-self.free[n], 0) / self.unit).sum():

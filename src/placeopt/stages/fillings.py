@@ -2,20 +2,19 @@
 Stage 2c: a plan from the relaxation over fillings: classes first, nodes after.
 
 The relaxation with a price for full nodes is solved, rounded, and made into bundles on nodes; what is left goes by
-greedy. First rounded down, for speed, then by diving; then again, dearer for classes of nodes whose bundles found no
-room, until the deadline.
+greedy. First rounded down, for speed, then by diving; then again, with less of the classes of nodes whose bundles found
+no room, until the deadline.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 
+from placeopt.formulations.cuts import with_cuts
 from placeopt.formulations.fillings import Fillings
-from placeopt.formulations.loads import roomy
+from placeopt.formulations.loads import LOADS, fullness, roomy
 from placeopt.formulations.patterns import shares_nest
 from placeopt.heuristics import greedy
 from placeopt.heuristics.bundles import Quota, realise
@@ -32,19 +31,24 @@ from placeopt.terms.rules import fits
 
 PLANS_PER_SECOND = 0.2
 """Plans in deterministic mode, per second of the time limit: few enough for work, not the clock, to end the stage."""
-DEARER, CHEAPER = 2.0, 0.5
-"""What the price of full nodes is multiplied by in a class that was too full, and in one that was not."""
-MAX_RATE = 64.0
+CHEAPER, LOSS = 0.125, 1e-4
+"""The price of full nodes gets so much lower where it costs more than this part of the value."""
 SPREAD = 1.0
-"""Prices of classes are drawn from e^-1 to e times theirs, so that every plan is another one."""
-
-
+"""Prices of classes are drawn from e^-1 to e times that, so that every plan is another one."""
+STEP, UNTRIED = 20, 1030
+"""Thousandths of a class of nodes between what could be used and what could not; at first, more than all could not."""
 MIN_SIZES = 3
 """Different shares of a GPU from which fillings are worth choosing: with fewer, greedy leaves nothing to find."""
 FIRST_JOBS = 2000
 """Jobs from which the first plan of this stage is there before greedy's: 0.4 against 1.1 s for 8,000 on 1,200 nodes."""
 HEAD_START = 0.5
 """Part of the time that the relaxation may take where greedy waits for it."""
+RESERVES = 1.5
+"""Time from a solution to a plan that is checked, before it is known, in times of what is kept back for the end."""
+MOST_FRUITLESS = 20
+"""Attempts in a row that may come to nothing, for want of a solver or of better plans."""
+MOST_CUTS = 6
+"""Times that rows of single nodes are added for one plan; they stay."""
 FEW_PLANS = 3
 """Plans made where an exact stage follows."""
 
@@ -81,13 +85,15 @@ def run_fillings(round_: Round, solve: Solve, fillings: Fillings | None, order: 
         return
     started, before, refused = time.monotonic(), round_.best, None
     maker = _Maker(round_, solve, fillings, order)
-    made, most = 0, _most_plans(round_, followed=followed)
-    while made < most and maker.in_time() and not round_.stopped() and not round_.value_proven:
+    made, fruitless, most = 0, 0, _most_plans(round_, followed=followed)
+    while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not round_.stopped():
         allocation = maker.make(deep=made > 0)
-        made += 1
+        made, fruitless = made + 1, fruitless + 1
         if allocation is not None:
             refused = round_.offer(allocation) or refused
-        if round_.within_gap:
+            maker.note_time()
+            fruitless = 0
+        if round_.value_proven or round_.within_gap:
             break
     if not maker.in_time():
         round_.cut("time")
@@ -111,64 +117,93 @@ class _Maker:
     def __init__(self, round_: Round, solve: Solve, fillings: Fillings, order: str) -> None:
         self._round, self._solve, self._fillings = round_, solve, fillings
         self._order = order_jobs(round_.problem, order)
-        self._rates = np.ones(int(round_.problem.node_class.max()) + 1)
-        self._most = fillings.model.upper.copy()
+        classes = int(round_.problem.node_class.max()) + 1
+        self._rate, self._most = 1.0, np.full(classes, LOADS[-1], dtype=np.int64)
+        self._able, self._unable = np.full(classes, float(LOADS[-3])), np.full(classes, float(UNTRIED))
         options = round_.problem.options
         several = (options.gpus * options.bundle_workers)[fillings.start_option[fillings.bundle_start]] > 1
         self._groups = (fillings.bundle[several], fillings.filling, fillings.bundle[~several])
         self._random = np.random.default_rng(round_.limits.seed)
-        self._longest = 0.0
+        limits = round_.limits
+        reserve = limits.started + limits.time_limit_s - limits.deadline
+        self._began, self._longest, self._measured = 0.0, RESERVES * reserve, False
 
-    def in_time(self) -> bool:
-        """Whether what cannot be cut short, all but the solves, can be expected to end before the deadline."""
+    def in_time(self, seconds: float = 0.0) -> bool:
+        """Whether what cannot be cut short, all but the solves, may well end before the deadline, ``seconds`` later."""
         limits = self._round.limits
-        return limits.deterministic or limits.left_s > self._longest
+        return limits.deterministic or limits.left_s > self._longest + seconds
 
     def make(self, *, deep: bool) -> Allocation | None:
         """Solve, round, realise; None if time ended it, or nothing better can come of it."""
-        fillings, problem = self._fillings, self._round.problem
-        rates = self._rates * (np.exp(self._random.uniform(-SPREAD, SPREAD, len(self._rates))) if deep else 1)
-        model = roomy(replace(fillings.model, upper=self._most.copy()), fillings.loads, problem, rates)
-        relaxed = self._relax(model).relaxed_values
+        spread = SPREAD if deep else 0.0
+        rates = self._rate * np.exp(self._random.uniform(-spread, spread, len(self._most)))
+        model, relaxed = self._solve_with_cuts(rates)
         if relaxed is None:
             return None
+        fillings, problem = self._fillings, self._round.problem
         values: IntArray | None = np.floor(relaxed + WHOLE).astype(np.int64)
         if deep and self._hopeless(relaxed):
-            self._most = fillings.model.upper.copy()
+            self._rate *= CHEAPER
+            self._most[:] = LOADS[-1]
             return None
         if deep:
             values = dive(model, relaxed, self._groups, self._relax, self._hopeless)
         if values is None or not self.in_time():
             return None
-        began = time.monotonic()
+        self._began = time.monotonic()
         state = State(problem)
         placed, short = realise(state, quotas(fillings, values))
-        self._learn(values, short)
+        self._learn(relaxed, {c for c, _ in short})
+        if self._worth(relaxed) < self._round.value_bound * (1 - LOSS):
+            self._rate *= CHEAPER
         allocation = list(state.placements)
         for job, placement in placed:
             allocation[job] = placement
-        out = greedy(problem, self._order, start=_lawful(problem, tuple(allocation))).allocation
-        self._longest = max(self._longest, time.monotonic() - began)
-        return out
+        return greedy(problem, self._order, start=_lawful(problem, tuple(allocation))).allocation
+
+    def _solve_with_cuts(self, rates: np.ndarray) -> tuple[LinearModel, np.ndarray | None]:
+        """Solve the relaxation with prices, and again with rows of single nodes that its solution breaks."""
+        problem = self._round.problem
+        for tries in range(MOST_CUTS + 1):
+            fillings = self._fillings
+            model = roomy(fillings.model, fillings.loads, problem, rates, self._most)
+            began = time.monotonic()
+            relaxed = self._relax(model).relaxed_values
+            took = time.monotonic() - began
+            if relaxed is None or tries == MOST_CUTS or not self.in_time(2 * took):
+                break
+            tighter = with_cuts(fillings, self._round.open, relaxed)
+            if tighter is None:
+                break
+            self._fillings = tighter
+        return model, relaxed
+
+    def note_time(self) -> None:
+        """Learn how long it takes from a solution to a plan that is checked; the first time is only guessed."""
+        took = time.monotonic() - self._began
+        self._longest = max(self._longest, took) if self._measured else took
+        self._measured = True
 
     def _hopeless(self, values: np.ndarray) -> bool:
-        """Whether the value of a relaxation, all costs aside, is no better than what is held."""
-        model, best = self._fillings.model, self._round.best
-        worth = float(model.objective @ values) + model.offset
+        """Whether the value of a relaxation is no better than what is held."""
+        best, worth = self._round.best, self._worth(values)
         return best is not None and worth < best.value + 1 - WHOLE * max(1.0, abs(worth))
 
-    def _learn(self, values: IntArray, short: Counter[tuple[int, int]]) -> None:
-        """No more of what found no room in a class of nodes, and a higher price there; a lower one elsewhere."""
-        fillings = self._fillings
-        for i, c in enumerate(fillings.bundle_class.tolist()):
-            missing = short[c, int(fillings.start_option[fillings.bundle_start[i]])]
-            if missing:
-                column = int(fillings.bundle[i])
-                self._most[column] = max(int(values[column]) - missing, 0)
-        full = {c for c, _ in short}
-        for c in range(len(self._rates)):
-            rate = self._rates[c] * (DEARER if c in full else CHEAPER)
-            self._rates[c] = min(max(rate, 1 / MAX_RATE), MAX_RATE)
+    def _worth(self, values: np.ndarray) -> float:
+        """Net value of a relaxation, all prices aside."""
+        model = self._fillings.model
+        return float(model.objective @ values) + model.offset
+
+    def _learn(self, relaxed: np.ndarray, full: set[int]) -> None:
+        """Between how full a class could be made and how full it could not, half-way is next."""
+        used = fullness(self._fillings.loads, relaxed, len(self._most))
+        short = np.isin(np.arange(len(used)), list(full))
+        self._able = np.where(short, np.minimum(self._able, used - STEP), np.maximum(self._able, used))
+        self._unable = np.where(short, np.minimum(self._unable, used), np.maximum(self._unable, self._able + STEP))
+        self._able, self._unable = self._able.clip(LOADS[0], LOADS[-1]), self._unable.clip(LOADS[0], UNTRIED)
+        drawn = self._random.uniform(-STEP / 2, STEP / 2, len(used))
+        most = (self._able + self._unable) / 2 + drawn
+        self._most = np.rint(most).astype(np.int64).clip(LOADS[0], LOADS[-1])
 
     def _relax(self, model: LinearModel) -> Solution:
         limits = self._round.limits
