@@ -29,7 +29,7 @@ from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.arrange import run_arrange
 from placeopt.stages.bound import run_bound
 from placeopt.stages.exact import run_exact
-from placeopt.stages.fillings import HEAD_START, comes_first, run_fillings, suits
+from placeopt.stages.fillings import run_fillings, suits
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.lookahead import run_lookahead
 from placeopt.stages.patterns import is_large, run_patterns
@@ -230,23 +230,17 @@ class Engine(Residence):
             runner = self._runners[0]
             return runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
 
-        first = method.fillings and comes_first(round_.problem)
-        if first:
-            if previous is not None:
-                run_previous(round_, previous, method.score, order)
-            run_fillings(round_, solve, run_bound(round_, solve, HEAD_START), order)
-        if not first or (round_.best is not None and round_.best.allocation == round_.base.allocation()):
-            with collection_paused():
-                run_heuristic(
-                    round_,
-                    method.score,
-                    order,
-                    strict=method.strict,
-                    chooser=method.chooser,
-                    shape=method.shape,
-                )
-            round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
-        if previous is not None and not first and not method.strict and not round_.stopped():
+        with collection_paused():
+            run_heuristic(
+                round_,
+                method.score,
+                order,
+                strict=method.strict,
+                chooser=method.chooser,
+                shape=method.shape,
+            )
+        round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
+        if previous is not None and not method.strict and not round_.stopped():
             run_previous(round_, previous, method.score, order)
         if not round_.stopped():
             run_ranks(round_)
@@ -257,7 +251,7 @@ class Engine(Residence):
         if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
             self._runners[1].start()  # it loads while the bound is found
         relaxed = None
-        if method.bound and not first and not round_.stopped():
+        if method.bound and not round_.stopped():
             relaxed = run_bound(round_, solve)
             if not method.fillings or not suits(round_.problem):
                 relaxed = None

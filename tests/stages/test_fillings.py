@@ -17,7 +17,7 @@ from placeopt.problem import State, compile_problem
 from placeopt.solvers import highs
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.stages.bound import run_bound
-from placeopt.stages.fillings import comes_first, run_fillings, suits
+from placeopt.stages.fillings import run_fillings, suits
 from placeopt.stages.round import Limits, Round
 from rounds import random_round
 
@@ -88,8 +88,7 @@ def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
 
 
 def test_only_rounds_of_many_fractions_suit() -> None:
-    """Two shares are not enough, three are; and greedy goes first unless there are thousands of jobs."""
+    """Two shares are not enough, three are."""
     two, three = (compile_problem(shares(*milli)) for milli in ((500, 300), (500, 300, 200)))
     assert not suits(two)
     assert suits(three)
-    assert not comes_first(three)

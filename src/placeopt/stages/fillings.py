@@ -39,10 +39,6 @@ STEP, UNTRIED = 20, 1030
 """Thousandths of a class of nodes between what could be used and what could not; at first, more than all could not."""
 MIN_SIZES = 3
 """Different shares of a GPU from which fillings are worth choosing: with fewer, greedy leaves nothing to find."""
-FIRST_JOBS = 2000
-"""Jobs from which the first plan of this stage is there before greedy's: 0.4 against 1.1 s for 8,000 on 1,200 nodes."""
-HEAD_START = 0.5
-"""Part of the time that the relaxation may take where greedy waits for it."""
 RESERVES = 1.5
 """Time from a solution to a plan that is checked, before it is known, in times of what is kept back for the end."""
 MOST_FRUITLESS = 20
@@ -68,11 +64,6 @@ def suits(problem: Problem) -> bool:
         and not problem.changeable
         and not shares_nest(problem)
     )
-
-
-def comes_first(problem: Problem) -> bool:
-    """Tell whether this stage should run before greedy, which is then the fall-back only."""
-    return problem.num_jobs - len(problem.running) >= FIRST_JOBS and suits(problem)
 
 
 def run_fillings(round_: Round, solve: Solve, fillings: Fillings | None, order: str, *, followed: bool = False) -> None:
