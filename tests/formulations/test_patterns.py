@@ -177,6 +177,27 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     assert master.round_up(whole, rest).tolist() == [1, 1]
 
 
+def test_gangs_start_whole_or_not_at_all() -> None:
+    """
+    Three nodes of one GPU, two gangs of two: the relaxation runs one and a half. Rounded, rounded down, and free again.
+    """
+    jobs = [job(f"g{i}", workers=2, value=4) for i in range(2)]
+    problem = problem_of(instance(3, jobs, machines=[machine(gpus=1)]))
+    kinds, state = kinds_of(problem), State(problem)
+    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    master = Master(kinds, states, crowds, held=0)
+    master.add([(0, {0: 1})])
+    none, options = np.zeros(0, dtype=np.int64), SolveOptions(time_limit_s=10, relax=True)
+    assert solve(master.model(none), options).bound == 6
+    assert master.settle_gangs(np.array([1.6, 3.0]), down=False)
+    assert solve(master.model(none), options).status == "infeasible"  # two gangs must run on three nodes
+    assert master.free_gangs()
+    assert solve(master.model(none), options).bound == 6
+    assert master.settle_gangs(np.array([1.6, 3.0]), down=True)
+    assert not master.free_gangs()
+    assert solve(master.model(none), options).bound == 4
+
+
 def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
     """Four nodes in two racks with a slot each: the gang of two takes one rack, and of two single jobs the dearer."""
     domains = (Domain(id="r0"), Domain(id="r1"))

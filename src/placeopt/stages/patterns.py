@@ -176,7 +176,7 @@ class _Search:
             _, found = self._fits.price(self.price)
             self.master.add(enumerate(found))
             self.fixed = self.master.round_up(self.whole, self.rest)
-            if not self._program():
+            if not self._program() and not (self.master.free_gangs() and self._program()):
                 return
 
     def _program(self) -> bool:

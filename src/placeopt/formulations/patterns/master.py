@@ -108,6 +108,12 @@ class Master:
         self.most[gangs] = number.astype(np.int64)
         return bool((used - low > EXACT).any())
 
+    def free_gangs(self) -> bool:
+        """Let jobs of several bundles wait again: whole fillings may have left no room. Tells if some had to run."""
+        forced = bool(self.least.any())
+        self.least[:] = 0
+        return forced
+
     def whole(self, values: np.ndarray) -> tuple[IntArray, np.ndarray]:
         """Shapes (fillings,): how often the relaxation uses each filling, in whole nodes, and what is left of that."""
         used = np.maximum(values[len(self._crowds.crowd) :], 0)
