@@ -28,6 +28,12 @@ CASES = (
 )
 
 
+BESIDE = (
+    "Beside it, on the default list: Meta's Rebalancer places 95.06 % of the capacity, 5,905,127 GPU-milli, in 115 s,\n"
+    "and states no bound; against the bound above that is a gap of 1.60 %."
+)
+
+
 def main() -> int:
     """Run and report; exit code 1 if a plan is refused."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
@@ -59,7 +65,7 @@ def main() -> int:
         f"`python bench/openb_fillings.py --runs {arguments.runs} --seed {arguments.seed}`, {usable_cores()} cores, "
         f"load {min(load):.0f} to {max(load):.0f} (1: nothing else), Python {platform.python_version()}, {known}."
     )
-    text = "\n".join([*lines, ""])
+    text = "\n".join([*lines, "", BESIDE, ""])
     print(text)
     if arguments.out is not None:
         arguments.out.write_text(text, encoding="utf-8")
