@@ -45,11 +45,11 @@ from placeopt.workplace import usable_cores, versions
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 30e-6
 """Time kept back for reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE = 5.0
-RESERVE_PER_CHECK = 4.0
+RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 1.5, 3.5
 """
-The same as a multiple of what compiling, and later of what the referee has taken in this round: what holds where the
-machine is busy with other work.
+The same as a multiple of what compiling has taken in this round and, once a plan was offered, of what that took: so it
+holds where the machine is busy with other work. The end took 0.9 to 3.4 times as long as an offer, most where many
+gangs wait whose reasons are to be found.
 """
 ARRANGE_SHARE = 0.6
 """Part of the time that is left for arrangements where exact stages come after them."""
@@ -239,7 +239,7 @@ class Engine(Residence):
                 chooser=method.chooser,
                 shape=method.shape,
             )
-        round_.keep_back(RESERVE_S + RESERVE_PER_CHECK * round_.check_s)
+        round_.keep_back(RESERVE_S + RESERVE_PER_OFFER * round_.offer_s)
         if previous is not None and not method.strict and not round_.stopped():
             run_previous(round_, previous, method.score, order)
         if not round_.stopped():

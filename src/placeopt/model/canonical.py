@@ -26,6 +26,8 @@ def canonical_rows(rows: Sequence[R]) -> str | None:
         return None
     kind = type(rows[0])
     fields = list(kind.model_fields.items())
+    if any(_varied([row.__dict__[name] for row in rows]) for name, _ in fields):
+        return None
     columns = []
     for number, (name, field) in enumerate(fields):
         values = [row.__dict__[name] for row in rows]
@@ -40,6 +42,11 @@ def canonical_rows(rows: Sequence[R]) -> str | None:
         if column:
             columns.append(column)
     return "{" + "},{".join(["".join(parts)[:-1] for parts in zip(*columns, strict=True)]) + "}"
+
+
+def _varied(values: list[Any]) -> bool:
+    """Tell whether most rows hold an object of their own that is dear to write: then columns cannot pay."""
+    return not isinstance(values[0], str | int | None) and len(set(map(id, values))) * SHARED > len(values)
 
 
 def _column(kind: type[Record], name: str, values: list[Any], default: object) -> list[str] | None:

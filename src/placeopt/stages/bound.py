@@ -23,13 +23,13 @@ NO_PRESOLVE = (("presolve", "off"),)
 """Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
 
 
-def run_bound(round_: Round, solve: Solve, part: float = 1.0) -> Fillings | None:
+def run_bound(round_: Round, solve: Solve) -> Fillings | None:
     """
     Solve the relaxation, if it is built in time, and take the bounds on value and GPU share that its duals prove.
 
-    It is one of the whole round, also where look-ahead has narrowed it: what holds for all plans holds for some. It may
-    take ``part`` of the time that is left. Returns the relaxation, unsolved, for stages that make plans of it; None if
-    they should not: the value is proven, time was short, or the round is narrowed.
+    It is one of the whole round, also where look-ahead has narrowed it: what holds for all plans holds for some.
+    Returns the relaxation, unsolved, for stages that make plans of it; None if they should not: the value is proven,
+    time was short, or the round is narrowed.
     """
     started = time.monotonic()
     if round_.best is not None and round_.best.value == round_.whole_bound:
@@ -43,9 +43,9 @@ def run_bound(round_: Round, solve: Solve, part: float = 1.0) -> Fillings | None
         round_.record("bound", "skipped", started, str(error))
         return None
     until = started + CUT_SHARE * round_.limits.left_s
-    values, failed = _attempt(round_, solve, fillings, "bound", started, part)
+    values, failed = _attempt(round_, solve, fillings, "bound", started)
     if failed is not None and not round_.stopped():
-        values, failed = _attempt(round_, solve, fillings, "bound-again", time.monotonic(), part)
+        values, failed = _attempt(round_, solve, fillings, "bound-again", time.monotonic())
     round_.cut(failed or "none")
     if values is not None:
         fillings = _tighten(round_, solve, fillings, state, values, until)
@@ -53,10 +53,10 @@ def run_bound(round_: Round, solve: Solve, part: float = 1.0) -> Fillings | None
 
 
 def _attempt(
-    round_: Round, solve: Solve, fillings: Fillings, name: str, started: float, part: float
+    round_: Round, solve: Solve, fillings: Fillings, name: str, started: float
 ) -> tuple[np.ndarray | None, Limit | None]:
     """Solve once and take in what is proven. Returns the values, and what ended the solver if it failed."""
-    solution = _solve(round_, solve, fillings, part * round_.limits.left_s)
+    solution = _solve(round_, solve, fillings, round_.limits.left_s)
     if not solution.failed:
         round_.cut(solution.limit)
     before = round_.whole_bound

@@ -117,6 +117,8 @@ class Round:
     stages: list[Stage] = field(default_factory=list)
     limit: PlanLimit = "none"
     check_s: float = 0.0
+    offer_s: float = 0.0
+    """What building and checking the latest plan took."""
 
     def __post_init__(self) -> None:
         """Start from the running jobs alone."""
@@ -199,7 +201,8 @@ class Round:
         with collection_paused():
             draft = draft_plan(self.instance, self.problem, allocation)
             found = violations(self.instance, draft)
-        self.check_s += time.monotonic() - before
+        self.offer_s = time.monotonic() - before
+        self.check_s += self.offer_s
         if found:
             return f"{found[0].rule}: {found[0].message}"
         if gain > self.value_bound:
@@ -266,9 +269,9 @@ class Round:
         )
 
     def keep_back(self, seconds: float) -> None:
-        """Move the deadline forward, so that ``seconds`` are left for what comes after the stages."""
+        """Set the deadline so that ``seconds`` are left for what comes after the stages."""
         latest = self.limits.started + self.limits.time_limit_s - seconds
-        self.limits = replace(self.limits, deadline=min(self.limits.deadline, latest))
+        self.limits = replace(self.limits, deadline=latest)
 
     def stopped(self) -> bool:
         """Whether the user cancelled or the deadline has passed; notes which."""
