@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from placeopt.model.plan import Cost
 from placeopt.model.policy import Interference, Queue, Quota, Weights
 from placeopt.stages import exact
 from placeopt.stages.round import Progress
+from placeopt.stages.sizes import SIZES
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 NO_COST = Weights(communication=0, interference=0, fragmentation=0)
@@ -85,7 +87,7 @@ class TestStatusAndLimit:
 
     def test_too_large_for_an_exact_stage_is_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The stage is skipped by name, and the bound of the relaxation stands."""
-        monkeypatch.setattr(exact, "MAX_COLUMNS", 10)
+        monkeypatch.setattr(exact, "SIZES", replace(SIZES, exact_columns=10))
         plan = solve(stored("generated/varied-50x16x4-s0.json.gz"), method="counts")
         assert plan.limit == "size"
         assert [stage.outcome for stage in plan.stages if stage.name.startswith("counts")] == ["skipped"]

@@ -16,7 +16,7 @@ from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Plan
 from placeopt.problem import Move, Placement, State
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.stages.exact import MAX_COLUMNS
+from placeopt.stages.sizes import SIZES
 from placeopt.stages.solving import Solve
 from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value_expression
 from placeopt.terms.rules import fits
@@ -137,7 +137,7 @@ def _best(
 def _solved(builder: ModelBuilder, solve: Solve, deadline: float) -> Solution | None:
     """Solve; None if two solvers agree that there is nothing."""
     model = builder.build()
-    if model.num_variables > MAX_COLUMNS:
+    if model.num_variables > SIZES.exact_columns:
         raise Unsupported(f"{model.num_variables} columns are too many for an exact solve")
     for solver in ("highs", "cpsat"):
         left = deadline - time.monotonic()

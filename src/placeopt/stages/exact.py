@@ -13,19 +13,14 @@ from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.solvers.race import stand_in
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
 from placeopt.stages.round import LevelName, Round
+from placeopt.stages.sizes import SIZES, product, waiting
 from placeopt.stages.solving import Solve
 from placeopt.terms.objective import cost_expression, value_expression
 from placeopt.terms.rules import relaxed
 from placeopt.terms.variables import Variables
 
-MAX_COLUMNS = 20_000
-"""Columns up to which an exact stage starts at all; measured in bench/: above, no solver has helped in 30 s."""
-
 AGAIN_S = 0.5
 """Time left below which nothing is tried again: a new process takes some 0.3 s to load a solver."""
-
-MAX_PRODUCT = 400_000
-"""Waiting jobs x GPUs up to which a formulation is built to be counted."""
 
 WORK_PER_SECOND = 0.1
 """Deterministic work asked for per second of the time limit, so that work, not the clock, ends the stage."""
@@ -44,10 +39,9 @@ def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> Non
 def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
     """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
     started, name = time.monotonic(), f"{formulation}-{level}"
-    waiting = sum(placement is None for placement in round_.base.placements) + len(round_.problem.may_move)
-    if waiting * round_.problem.num_gpus > MAX_PRODUCT * (1 if formulation == "assignment" else 10):
+    if product(round_) > SIZES.exact_product[formulation]:
         round_.cut("size")
-        size = f"{waiting} jobs on {round_.problem.num_gpus} GPUs"
+        size = f"{waiting(round_)} jobs on {round_.problem.num_gpus} GPUs"
         round_.record(name, "skipped", started, f"{size}: too large for {formulation}", level)
         return
     builder = ModelBuilder(round_.limits.deadline)
@@ -58,7 +52,7 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         round_.record(name, "skipped", started, str(error), level)
         return
     model = builder.build()
-    if model.num_variables > MAX_COLUMNS:
+    if model.num_variables > SIZES.exact_columns:
         round_.cut("size")
         round_.record(name, "skipped", started, f"{model.num_variables} columns: too large for an exact solve", level)
         return

@@ -24,8 +24,8 @@ from placeopt.queueing import order_jobs
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.bound import NO_PRESOLVE, SIMPLEX_WORK
 from placeopt.stages.dive import WHOLE, dive
-from placeopt.stages.exact import MAX_PRODUCT
 from placeopt.stages.round import Round
+from placeopt.stages.sizes import SIZES, product
 from placeopt.stages.solving import Solve
 from placeopt.terms.rules import fits
 
@@ -96,8 +96,7 @@ def run_fillings(round_: Round, solve: Solve, fillings: Fillings | None, order: 
 
 
 def _most_plans(round_: Round, *, followed: bool) -> int:
-    waiting = round_.problem.num_jobs - len(round_.problem.running)
-    if followed and waiting * round_.problem.num_gpus <= 10 * MAX_PRODUCT:
+    if followed and product(round_) <= SIZES.exact_product["counts"]:
         return FEW_PLANS
     return 2 + int(PLANS_PER_SECOND * round_.limits.time_limit_s) if round_.limits.deterministic else 10**9
 

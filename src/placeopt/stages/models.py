@@ -13,9 +13,10 @@ from placeopt.problem import State, compile_problem
 from placeopt.stages.draft import draft_plan
 from placeopt.stages.exact import build_level
 from placeopt.stages.round import Limits, Round
+from placeopt.stages.sizes import SIZES, SOLE, product, waiting
 
-MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}
-"""Formulations, and the waiting jobs x GPUs up to which one is built: ten times what an exact stage tries."""
+MAX_PRODUCT = {formulation: SOLE * most for formulation, most in SIZES.exact_product.items()}
+"""Formulations, and the waiting jobs x GPUs up to which one is built."""
 
 
 def level_model(
@@ -52,11 +53,10 @@ def level_model(
     if found:
         raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they are part of the model")
     round_ = Round(instance, problem, Limits(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf))
-    waiting = sum(placement is None for placement in round_.base.placements) + len(problem.may_move)
-    if waiting * problem.num_gpus > MAX_PRODUCT[formulation]:
-        able = [name for name, most in MAX_PRODUCT.items() if waiting * problem.num_gpus <= most]
+    if product(round_) > MAX_PRODUCT[formulation]:
+        able = [name for name, most in MAX_PRODUCT.items() if product(round_) <= most]
         raise Unsupported(
-            f"{waiting} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
+            f"{waiting(round_)} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
             + (f"use {' or '.join(map(repr, able))}" if able else "take fewer jobs or nodes")
         )
     if optimal_value is None:

@@ -31,6 +31,7 @@ from placeopt.problem import IntArray
 from placeopt.queueing import order_jobs
 from placeopt.solvers.result import Basis, SolveOptions
 from placeopt.stages.round import Round
+from placeopt.stages.sizes import SIZES, product
 from placeopt.stages.solving import Solve
 from placeopt.terms.objective import value
 
@@ -44,14 +45,9 @@ SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
 
-LARGE = 20_000
-"""Waiting jobs x GPUs from which fillings are worth their time before an exact stage."""
-
-
 def is_large(round_: Round) -> bool:
     """Tell whether the round is large enough to mix fillings before exact stages, which prove small ones sooner."""
-    waiting = round_.problem.num_jobs - len(round_.problem.running)
-    return waiting * round_.problem.num_gpus >= LARGE
+    return product(round_) >= SIZES.patterns_product
 
 
 def run_patterns(round_: Round, solve: Solve, score: str, order: str) -> None:
