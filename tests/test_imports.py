@@ -25,7 +25,7 @@ FLOORS = (
     ("generators", "predict", "problem"),
     ("terms",),
     ("alone", "formulations", "heuristics", "mapping", "queueing", "solvers"),
-    ("auditing", "methods", "workplace"),
+    ("auditing", "fanout", "methods", "workplace"),
     ("stages",),
     ("resident",),
     ("engine",),

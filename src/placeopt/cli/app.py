@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from placeopt import __version__
+from placeopt.cli import bench
 from placeopt.cli.check import check
 from placeopt.cli.doctor import doctor
 from placeopt.cli.exits import ExitCode
@@ -65,6 +66,13 @@ imports = typer.Typer(
     epilog="Example: placeopt import topo topo-m.txt numactl.txt --out box.json",
 )
 
+benchmarks = typer.Typer(
+    name="bench",
+    no_args_is_help=False,
+    help="Run methods and solvers on sets of instances, and compare them.",
+    epilog="Example: placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --out results",
+)
+
 
 def _add(group: typer.Typer, command: Callable[..., int], example: str) -> None:
     """Register a command under its function's name; its docstring is its help, each paragraph wrapped anew."""
@@ -82,4 +90,7 @@ _add(app, generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 
 _add(imports, openb, "placeopt import openb --nodes nodes.csv --pods pods.csv --limit 500 --out round.json")
 _add(imports, topo, "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
 app.add_typer(imports)
+_add(benchmarks, bench.run, "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results")
+_add(benchmarks, bench.list, "placeopt bench list")
+app.add_typer(benchmarks)
 _add(app, doctor, "placeopt doctor")

@@ -19,6 +19,9 @@ from placeopt.errors import BadInput, InternalFault, SolverFault, Unsupported
 DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
 
+GROUPS = ("bench", "import")
+"""Commands whose second word names what they do."""
+
 # typer has had its own copy of click since 0.26; its bad parameter is a usage error of either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -76,7 +79,7 @@ def _command(error: Exception, arguments: Sequence[str]) -> str:
     context = getattr(error, "ctx", None)
     if context is not None:
         return str(context.command_path)
-    return " ".join(["placeopt", *arguments[: 2 if arguments[:1] == ["import"] else 1]])
+    return " ".join(["placeopt", *arguments[: 2 if arguments[0] in GROUPS else 1]])
 
 
 def _internal(error: BaseException) -> int:

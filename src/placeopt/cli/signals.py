@@ -25,10 +25,16 @@ class Interruption:
         Set at the first signal; what ``Engine.solve`` takes as ``cancel``.
     code
         Exit code that the signal asks for, or None while there was none.
+
+    Parameters
+    ----------
+    keeps
+        What is kept, for the message at the first signal.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keeps: str = "the best plan so far") -> None:
         self.event = threading.Event()
+        self._message = f"\nstopping with {keeps}; once more to quit at once\n".encode()
         self.code: ExitCode | None = None
         self._former: dict[signal.Signals, Any] = {}
 
@@ -53,7 +59,7 @@ class Interruption:
             return
         self.code = _CODES[signal.Signals(number)]
         self.event.set()
-        _tell(b"\nstopping with the best plan so far; once more to quit at once\n")
+        _tell(self._message)
 
 
 def _tell(message: bytes) -> None:

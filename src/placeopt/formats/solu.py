@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from placeopt.errors import BadInput
-from placeopt.formats.files import write_bytes
+from placeopt.formats.files import read_bytes, write_bytes
+
+FIELDS = {"=opt=": ("value", "bound"), "=best=": ("value",), "=bound=": ("bound",)}
+"""What each kind of line states."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """Best value found and best bound proven, to be maximised; None while unknown."""
+    """Best value found and best bound proven; None while unknown. The file does not say which way is better."""
 
     value: int | None = None
     bound: int | None = None
@@ -21,20 +25,22 @@ class Known:
         """Whether the two meet."""
         return self.value is not None and self.value == self.bound
 
-    def improved(self, value: int | None, bound: int | None) -> Known:
+    def improved(self, value: int | None, bound: int | None, sense: Literal["max", "min"] = "max") -> Known:
         """
-        Return the better of what is known and what is new.
+        Return the better of what is known and what is new; ``sense`` says whether larger or smaller values are.
 
         Raises
         ------
         BadInput
-            If a value lies above a bound: one of the two is wrong.
+            If a value is better than a bound: one of the two is wrong.
         """
+        best, least = (max, min) if sense == "max" else (min, max)
         values = [v for v in (self.value, value) if v is not None]
         bounds = [b for b in (self.bound, bound) if b is not None]
-        new = Known(max(values, default=None), min(bounds, default=None))
-        if new.value is not None and new.bound is not None and new.value > new.bound:
-            raise BadInput(f"value {new.value} lies above bound {new.bound}: one of them is wrong; find out which")
+        new = Known(best(values, default=None), least(bounds, default=None))
+        if new.value is not None and new.bound is not None and best(new.value, new.bound) != new.bound:
+            lies = "above" if sense == "max" else "below"
+            raise BadInput(f"value {new.value} lies {lies} bound {new.bound}: one of them is wrong; find out which")
         return new
 
 
@@ -45,20 +51,23 @@ def read_solu(path: Path) -> dict[str, Known]:
     Raises
     ------
     BadInput
-        If a line is none of these.
+        If a line is none of these, or states once more what another has stated.
     """
     out: dict[str, Known] = {}
     if not path.exists():
         return out
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
         words = line.split()
         if not words:
             continue
-        if len(words) != 3 or words[0] not in ("=opt=", "=best=", "=bound=") or not words[2].isdecimal():
+        if len(words) != 3 or words[0] not in FIELDS or not _is_integer(words[2]):
             raise BadInput(f"{path}:{number}: {line!r}, expected '=opt=', '=best=' or '=bound=', a name and an integer")
         tag, name, value = words[0], words[1], int(words[2])
         known = out.get(name, Known())
-        out[name] = known.improved(value if tag != "=bound=" else None, value if tag != "=best=" else None)
+        twice = [field for field in FIELDS[tag] if getattr(known, field) is not None]
+        if twice:
+            raise BadInput(f"{path}:{number}: the {twice[0]} of {name!r} stands twice; keep one line of it")
+        out[name] = replace(known, **dict.fromkeys(FIELDS[tag], value))
     return out
 
 
@@ -74,3 +83,7 @@ def write_solu(path: Path, known: dict[str, Known]) -> None:
         if entry.bound is not None:
             lines.append(f"=bound= {name} {entry.bound}")
     write_bytes(path, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _is_integer(word: str) -> bool:
+    return word.removeprefix("-").isdecimal() and word.isascii()

@@ -1,0 +1,252 @@
+"""A benchmark from its arguments to its rows: what is to be run, what has been, and the rest side by side."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from placeopt.benchmark.journal import SOLUTIONS, Journal
+from placeopt.benchmark.records import Case, Row, Run
+from placeopt.benchmark.sets import Item, Kind, read_sets
+from placeopt.benchmark.supervise import Outcome, run_case
+from placeopt.benchmark.verdicts import judge
+from placeopt.errors import BadInput
+from placeopt.fanout import fan_out
+from placeopt.formats.solu import Known, read_solu
+from placeopt.methods import METHODS
+from placeopt.solvers.registry import SOLVERS, available
+from placeopt.workplace import usable_cores, versions
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """
+    What a benchmark is to run.
+
+    Attributes
+    ----------
+    cases
+        In the order of sets, seeds and solvers.
+    left_out
+        Solvers that suit none of the instances.
+    """
+
+    cases: tuple[Case, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """How far a benchmark is: cases done in this run, in an earlier one, and in all; the last row."""
+
+    done: int
+    kept: int
+    total: int
+    row: Row | None = None
+
+
+def plan_cases(
+    sets: Sequence[str],
+    solvers: Sequence[str],
+    *,
+    time_limit_s: float,
+    seeds: Sequence[int],
+    threads: int,
+    permute: bool = False,
+    memory_limit_mib: int | None = None,
+    instances: Path = Path("instances"),
+) -> Plan:
+    """
+    Return the cases: every solver on every instance of its kind, with every seed.
+
+    Parameters
+    ----------
+    sets
+        Names of lists in ``instances``, paths of lists or of instances.
+    solvers
+        Methods of ``placeopt.solve`` for rounds, solvers of the gateway for integer models, or ``all``.
+    permute
+        Every seed also shuffles jobs and nodes, or rows and columns.
+
+    Raises
+    ------
+    BadInput
+        If a set or a solver is not known, a solver is not installed, or no solver suits any instance.
+    """
+    items = read_sets(sets, instances)
+    names = _solvers(solvers)
+    kinds: dict[str, tuple[Kind, ...]] = {
+        name: tuple(kind for kind, known in _known().items() if name in known) for name in names
+    }
+    sums = {item.name: item.sha256() for item in items}
+    cases = tuple(
+        Case(
+            instance=item.name,
+            path=str(item.path),
+            kind=item.kind,
+            sha256=sums[item.name],
+            solver=name,
+            seed=seed,
+            time_limit_s=time_limit_s,
+            threads=threads,
+            permuted=permute,
+            memory_limit_mib=memory_limit_mib,
+        )
+        for item in items
+        for seed in seeds
+        for name in names
+        if item.kind in kinds[name]
+    )
+    there = {item.kind for item in items}
+    left_out = tuple(name for name in names if not there & set(kinds[name])) if ALL not in solvers else ()
+    if not cases:
+        raise BadInput(f"nothing to run: {_nothing(items, names)}")
+    return Plan(cases, left_out)
+
+
+def run_cases(
+    cases: Sequence[Case],
+    out: Path,
+    *,
+    jobs: int | None = 1,
+    resume: bool = True,
+    solu: Path | None = None,
+    command: str = "",
+    cancelled: Callable[[], bool] | None = None,
+    on_news: Callable[[Outlook], None] | None = None,
+) -> list[Row]:
+    """
+    Run what has not been run, append a row of each case to the folder's journal, and return the rows of all cases.
+
+    Parameters
+    ----------
+    cases
+        As `plan_cases` gives them.
+    out
+        Folder of journal and solutions; made if it is not there.
+    jobs
+        Cases side by side; None: as ``joblib.parallel_config`` says, dask and ray included.
+    resume
+        Cases that have a row are not run again; otherwise all are, and the later row counts.
+    solu
+        File of what is known of the instances; verdicts go by it.
+    cancelled
+        Asked often; true ends it, and cases that were cut off count as not run.
+    on_news
+        Told once at the beginning and of every row.
+
+    Raises
+    ------
+    BadInput
+        If the folder cannot be used, see `Journal`, or the file of known values is malformed.
+    """
+    known = {} if solu is None else read_solu(solu)
+    with Journal(out) as journal:
+        wanted = {case.key: case for case in cases}
+        to_do = [case for key, case in wanted.items() if not resume or key not in journal.rows]
+        kept = len(wanted) - len(to_do)
+        if on_news is not None:
+            on_news(Outlook(0, kept, len(wanted)))
+        if to_do:
+            journal.append(_run_record(len(journal.runs) + 1, command, jobs))
+        inside = cancelled if jobs is not None else None  # another machine cannot ask us
+        task = partial(run_case, folder=out / SOLUTIONS, cancelled=inside)
+        done = 0
+        for outcome in fan_out(task, to_do, jobs, prefer="threads", cancelled=cancelled):
+            if outcome is None:
+                continue
+            row = _row(outcome, known.get(outcome.case.instance, Known()), len(journal.runs), out)
+            journal.append(row)
+            done += 1
+            if on_news is not None:
+                on_news(Outlook(done, kept, len(wanted), row))
+        return [journal.rows[key] for key in wanted if key in journal.rows]
+
+
+def _row(outcome: Outcome, known: Known, run: int, out: Path) -> Row:
+    solution = None if outcome.solution is None else str(outcome.solution.relative_to(out))
+    return Row(
+        run=run,
+        case=outcome.case,
+        answer=outcome.answer,
+        verdict=judge(outcome.answer, known),
+        solution=solution,
+        trajectory=outcome.trajectory,
+        began=outcome.began,
+        load_before=outcome.load_before,
+        load_after=outcome.load_after,
+    )
+
+
+def _known() -> dict[Kind, tuple[str, ...]]:
+    return {"placement": tuple(METHODS), "linear": tuple(SOLVERS)}
+
+
+def _solvers(names: Sequence[str]) -> list[str]:
+    """Return the names, ``all`` written out; raises `BadInput` at one that is not known or not installed."""
+    installed = available()
+    out: list[str] = []
+    for name in names:
+        if name == ALL:
+            out += [*METHODS, *installed]
+        elif name in METHODS or name in installed:
+            out.append(name)
+        else:
+            fault = "is not installed" if name in SOLVERS else "is not known"
+            raise BadInput(f"solver {name!r} {fault}; methods: {', '.join(METHODS)}; solvers: {', '.join(installed)}")
+    return list(dict.fromkeys(out))
+
+
+def _nothing(items: Sequence[Item], names: Sequence[str]) -> str:
+    if not items:
+        return "the sets are empty"
+    able = ", ".join(METHODS if items[0].kind == "placement" else available())
+    return f"none of {', '.join(names)} takes {items[0].name}; these do: {able}"
+
+
+def _run_record(number: int, command: str, jobs: int | None) -> Run:
+    packages = {**versions(), "python": platform.python_version()}
+    for name in ("numpy", "pulp", "joblib"):
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            packages[name] = "unknown"
+    return Run(
+        number=number,
+        began=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=command or " ".join(sys.argv),
+        machine={
+            "system": f"{platform.system()} {platform.machine()}",
+            "processor": _processor(),
+            "cores": str(usable_cores()),
+            "memory_mib": _memory_mib(),
+        },
+        versions=packages,
+        jobs=jobs or 0,
+    )
+
+
+def _processor() -> str:
+    return _field("/proc/cpuinfo", "model name") or platform.processor() or "unknown"
+
+
+def _memory_mib() -> str:
+    total = _field("/proc/meminfo", "MemTotal")
+    return "unknown" if total is None else str(int(total.split()[0]) // 1024)
+
+
+def _field(path: str, name: str) -> str | None:
+    """Return a line's value of one of the system's own files; None where it does not say."""
+    try:
+        lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((line.partition(":")[2].strip() for line in lines if line.partition(":")[0].strip() == name), None)

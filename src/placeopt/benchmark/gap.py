@@ -1,0 +1,67 @@
+"""Generalised assignment problems: files of the OR-Library as integer models."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
+
+MAX_ENTRIES = 5_000_000
+
+
+def gap_model(text: str, source: str = "document") -> LinearModel:
+    """
+    Read a generalised assignment problem: each of n items to one of m agents at the least cost, none overloaded.
+
+    Parameters
+    ----------
+    text
+        Integers apart by white space: m, n; m rows of n costs; m rows of n weights; m capacities.
+    source
+        What messages call it.
+
+    Returns
+    -------
+    LinearModel
+        To be minimised. Column ``a * n + i`` is 1 if agent ``a`` does item ``i``; rows 0 to n - 1 say that every item
+        is done once, the next m what each agent can carry.
+
+    Raises
+    ------
+    BadInput
+        If a word is no integer at least 0, or there are not as many as m and n ask for.
+    Unsupported
+        If a sum may go beyond 2**53.
+
+    Notes
+    -----
+    The OR-Library's own sets c and 1 to 12 are to be maximised; here costs are minimised, as in the collection that
+    ``instances/README.md`` names, whose files say costs.
+    """
+    numbers = _integers(text, source)
+    if len(numbers) < 2 or min(numbers[:2]) < 1:
+        raise BadInput(f"{source}: expected the numbers of agents and items first, each 1 or more")
+    agents, items = numbers[0], numbers[1]
+    expected = 2 + 2 * agents * items + agents
+    if agents * items > MAX_ENTRIES:
+        raise Unsupported(f"{source}: {agents} agents x {items} items; at most {MAX_ENTRIES:,} pairs")
+    if len(numbers) != expected:
+        raise BadInput(f"{source}: {len(numbers)} numbers; {agents} agents and {items} items make {expected}")
+    pairs = agents * items
+    cost, weight, capacity = np.split(np.asarray(numbers[2:], dtype=np.int64), [pairs, 2 * pairs])
+    builder = ModelBuilder()
+    column = builder.add_variables(0, 1, pairs)
+    item, agent = np.tile(np.arange(items), agents), np.repeat(np.arange(agents), items)
+    builder.add_rows(item, column, 1, np.ones(items, dtype=np.int64), 1)
+    builder.add_rows(agent, column, weight, NO_LOWER, capacity)
+    builder.set_objective(column, cost, "min")
+    return builder.build()
+
+
+def _integers(text: str, source: str) -> list[int]:
+    words = text.split()
+    for position, word in enumerate(words, 1):
+        if not (word.isascii() and word.isdecimal() and len(word) <= 15):
+            raise BadInput(f"{source}: word {position} is {word[:40]!r}, expected an integer from 0 to 10^15")
+    return [int(word) for word in words]

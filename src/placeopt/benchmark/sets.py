@@ -1,0 +1,121 @@
+"""Named sets of instances: lists in files, of GPU rounds and of plain integer models."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from placeopt.errors import BadInput
+from placeopt.formats.files import read_bytes
+
+Kind = Literal["placement", "linear"]
+LIST_ENDING = ".test"
+ENDINGS: dict[str, Kind] = {".json": "placement", ".mps": "linear", ".gap": "linear"}
+"""What a file is, by the ending of its name; each may be followed by ``.gz``."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """
+    An instance of a set.
+
+    Attributes
+    ----------
+    name
+        The file's name without its endings; what ``.solu`` files and reports call it.
+    path
+        The file.
+    kind
+        ``placement``: a round as JSON. ``linear``: an integer model, as MPS or as a generalised assignment problem.
+    """
+
+    name: str
+    path: Path
+    kind: Kind
+
+    def sha256(self) -> str:
+        """Checksum of the content, decompressed: what says that two runs saw the same instance."""
+        return hashlib.sha256(read_bytes(self.path)).hexdigest()
+
+
+def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[Item]:
+    """
+    Return the instances of the sets, each once, in the order of the lists.
+
+    Parameters
+    ----------
+    names
+        Names of lists in ``folder`` (``tiny`` is ``tiny.test``), or paths of lists or of single instances.
+    folder
+        Where named lists lie.
+
+    Raises
+    ------
+    BadInput
+        If there is no such list or instance, a list names a file that is not there or of unknown kind, or two
+        different files of the same name.
+    """
+    found: dict[str, Item] = {}
+    for name in names:
+        for item in _items(name, Path(folder)):
+            before = found.setdefault(item.name, item)
+            if before.path.resolve() != item.path.resolve():
+                raise BadInput(f"{item.path}: named {item.name!r} like {before.path}; names of instances are unique")
+    return list(found.values())
+
+
+def known_sets(folder: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the lists in a folder, sorted."""
+    return sorted(path.stem for path in Path(folder).glob(f"*{LIST_ENDING}"))
+
+
+def item_of(path: Path) -> Item:
+    """
+    Return the instance in a file.
+
+    Raises
+    ------
+    BadInput
+        If the name's ending is none that is known, or there is no such file.
+    """
+    stem = path.name.removesuffix(".gz")
+    for ending, kind in ENDINGS.items():
+        if stem.endswith(ending):
+            if not path.is_file():
+                raise BadInput(f"{path}: no such file")
+            return Item(stem.removesuffix(ending), path, kind)
+    raise BadInput(f"{path}: no instance by its name; expected an ending of {', '.join(ENDINGS)}, or one with .gz")
+
+
+def _items(name: str, folder: Path) -> list[Item]:
+    if name.endswith(LIST_ENDING):
+        return _listed(Path(name))
+    if any(name.removesuffix(".gz").endswith(ending) for ending in ENDINGS):
+        return [item_of(Path(name))]
+    path = folder / f"{name}{LIST_ENDING}"
+    if os.sep in name or not path.is_file():
+        there = ", ".join(known_sets(folder)) or f"none; is {str(folder)!r} the folder with the lists?"
+        raise BadInput(f"no set {name!r} in {str(folder)!r}; there are: {there}")
+    return _listed(path)
+
+
+def _listed(path: Path) -> list[Item]:
+    """Read a list: a file a line, relative to the list; ``#`` begins a comment."""
+    try:
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: not UTF-8 at offset {error.start}; expected a list of files, one a line") from None
+    items = []
+    for number, line in enumerate(text.splitlines(), 1):
+        entry = line.partition("#")[0].strip()
+        if not entry:
+            continue
+        try:
+            items.append(item_of(path.parent / entry))
+        except (BadInput, ValueError) as error:  # ValueError: a NUL byte in the name
+            raise BadInput(f"{path}:{number}: {error}") from None
+    return items

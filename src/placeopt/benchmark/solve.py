@@ -1,0 +1,83 @@
+"""An integer model of a benchmark: solved through the gateway, values put into the model again and stored."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from placeopt.benchmark.effort import cpu_s
+from placeopt.benchmark.linear_files import permuted, read_model
+from placeopt.benchmark.records import Answer, Case, Point
+from placeopt.formats.files import write_bytes
+from placeopt.linear import IntArray, LinearModel, ModelBuilder
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import Progress, SolveOptions
+
+GRACE_S = 1.0
+"""A solver process may be that late on its limit before it is killed."""
+WARM_S = 15.0
+"""What loading a solver may take."""
+
+
+def solve_model(case: Case, target: Path, point: Callable[[Point], None]) -> Answer:
+    """Solve an integer model through the gateway; values are stored in the order of the file's columns."""
+    began = time.monotonic()
+    model = read_model(Path(case.path))
+    asked, before = permuted(model, case.seed) if case.permuted else (model, np.arange(model.num_variables))
+    options = SolveOptions(
+        case.time_limit_s, threads=case.threads, seed=case.seed, memory_limit_mib=case.memory_limit_mib
+    )
+
+    def on_progress(news: Progress) -> None:
+        point((news.seconds, news.objective, news.bound, None, None))
+
+    with Worker() as worker:
+        _warm(worker, case.solver)
+        read_s, cpu = time.monotonic() - began, cpu_s()
+        began = time.monotonic()
+        solution = worker.solve(
+            case.solver, asked, options, deadline=began + case.time_limit_s + GRACE_S, on_progress=on_progress
+        )
+        wall_s = time.monotonic() - began
+    spent_s = cpu_s() - cpu
+    refused: list[str] = []
+    if solution.values is not None:
+        values = solution.values[np.argsort(before)]
+        refused = misfits(model, values, solution.objective)
+        write_bytes(target, (json.dumps({"instance": case.instance, "values": values.tolist()}) + "\n").encode())
+    point((wall_s, solution.objective, solution.bound, None, None))
+    return Answer(
+        status=solution.status,
+        limit=solution.limit,
+        sense=model.sense,
+        objective=solution.objective,
+        bound=solution.bound,
+        refused=tuple(refused),
+        message=solution.message,
+        wall_s=wall_s,
+        cpu_s=spent_s,
+        read_s=read_s,
+    )
+
+
+def _warm(worker: Worker, solver: str) -> None:
+    """Have the solver loaded: its first model would wait for that."""
+    builder = ModelBuilder()
+    builder.set_objective(builder.add_variables(0, 1, 1), 1, "max")
+    worker.solve(solver, builder.build(), SolveOptions(WARM_S), deadline=time.monotonic() + WARM_S)
+
+
+def misfits(model: LinearModel, values: IntArray, objective: int | None) -> list[str]:
+    """Return what is wrong with values of a model and the objective stated of them; empty if nothing."""
+    if len(values) != model.num_variables:
+        return [f"{len(values)} values for {model.num_variables} variables"]
+    found = [f"variable {j} is {values[j]}, outside its bounds" for j in model.violated_bounds(values)[:20]]
+    found += [f"row {i} does not hold" for i in model.violated_rows(values)[:20]]
+    actual = model.objective_value(values)
+    if actual != objective:
+        found.append(f"objective is stated as {objective}, but it is {actual}")
+    return found

@@ -1,0 +1,201 @@
+"""Integer models from files: what is read is what was written, and what other programs read."""
+
+import time
+from pathlib import Path
+
+import highspy
+import numpy as np
+import pytest
+
+from placeopt.benchmark.gap import gap_model
+from placeopt.benchmark.linear_files import permuted, read_model
+from placeopt.benchmark.mps import mps_model
+from placeopt.errors import BadInput, Unsupported
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
+from placeopt.solvers.export import mps
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import SolveOptions
+
+GAP = "2 3\n 5 1 4\n 2 6 3\n 3 2 2\n 2 3 4\n 5 6\n"
+"""Two agents, three items. Agent 0 carries 5, agent 1 six."""
+
+FREE = """\
+* comment
+NAME some model
+OBJSENSE
+    MAX
+ROWS
+ N gain
+ L room
+ G some
+ E tie
+ N ignored
+COLUMNS
+ M1 'MARKER' 'INTORG'
+ x gain 3 room 2.5
+ x tie 1 ignored 7
+ y gain 2 room 1
+ y some 1
+ z gain -1 tie -1
+ w gain 1
+ M2 'MARKER' 'INTEND'
+RHS
+ RHS room 10 some -1
+ RHS gain 4
+RANGES
+ RNG room 5 some 3
+ RNG tie -2
+BOUNDS
+ UP BND x 8
+ LO BND y -2
+ UP BND y 3.5
+ FX BND z 1
+ENDATA
+"""
+
+
+def random_model(seed: int) -> LinearModel:
+    """Draw a small model with every kind of row and bound."""
+    draw = np.random.default_rng(seed)
+    builder = ModelBuilder()
+    n, m = int(draw.integers(1, 8)), int(draw.integers(0, 6))
+    low = draw.integers(-4, 3, n)
+    columns = builder.add_variables(low, low + draw.integers(0, 6, n))
+    for _ in range(m):
+        size = int(draw.integers(1, n + 1))
+        side = int(draw.integers(-6, 12))
+        limits = [(side, side), (side, NO_UPPER), (NO_LOWER, side), (side, side + 3)][int(draw.integers(4))]
+        coefficients = np.append(draw.integers(1, 9, size - 1), 1)  # no divisor in common
+        builder.add_row(draw.choice(n, size, replace=False), coefficients, *limits)
+    builder.set_objective(columns, draw.integers(-9, 9, n), ("max", "min")[seed % 2], int(draw.integers(-5, 5)))
+    return builder.build()
+
+
+def same(one: LinearModel, other: LinearModel) -> bool:
+    """Whether two models say the same in the same order."""
+    arrays = ("lower", "upper", "row_start", "columns", "coefficients", "row_lower", "row_upper", "objective")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays) and (
+        one.offset,
+        one.sense,
+    ) == (other.offset, other.sense)
+
+
+def test_an_assignment_problem_by_hand() -> None:
+    """
+    Agent 0 cheapest at item 1 (1), agent 1 at items 0 and 2 (2 + 3), weights 2 + 4 of the 6 it carries: 6 in all.
+
+    Carrying 5 only, agent 1 must leave item 2 to agent 0 (4, and 2 + 2 of the 5 it carries), 7 in all.
+    """
+    model = gap_model(GAP)
+    assert (model.num_variables, model.num_rows, model.sense) == (6, 5, "min")
+    best = np.array([0, 1, 0, 1, 0, 1])
+    assert model.is_feasible(best)
+    assert model.objective_value(best) == 6
+    tighter = gap_model(GAP.replace(" 5 6", " 5 5"))
+    assert not tighter.is_feasible(best)
+    assert tighter.objective_value(np.array([0, 1, 1, 1, 0, 0])) == 7
+    assert tighter.is_feasible(np.array([0, 1, 1, 1, 0, 0]))
+    assert not model.is_feasible(np.array([1, 1, 0, 1, 0, 1]))  # item 0 twice
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "numbers of agents and items"),
+        ("0 3", "1 or more"),
+        ("2 3\n1 2 x", "word 5 is 'x'"),
+        ("2 3\n1 2 -4", "word 5 is '-4'"),
+        (GAP + "7", "17 numbers; 2 agents and 3 items make 16"),
+    ],
+)
+def test_a_broken_assignment_problem_is_named(text: str, words: str) -> None:
+    """What, where, and what was expected."""
+    with pytest.raises(BadInput, match=words):
+        gap_model(text, "x.gap")
+
+
+def test_a_model_by_hand() -> None:
+    """Every section once: signs of ranges, the default of integers, rounding of bounds, rows with decimals."""
+    model = mps_model(FREE)
+    assert model.sense == "max"
+    assert model.offset == -4
+    assert model.objective.tolist() == [3, 2, -1, 1]
+    assert model.lower.tolist() == [0, -2, 1, 0]
+    assert model.upper.tolist() == [8, 3, 1, 1]  # w has no bounds: 0 or 1
+    # 2.5 x + y <= 10 within 5, doubled: 10 <= 5 x + 2 y <= 20; -1 <= y <= 2; -2 <= x - z <= 0
+    assert model.row_lower.tolist() == [10, -1, -2]
+    assert model.row_upper.tolist() == [20, 2, 0]
+    assert model.coefficients.tolist() == [5, 2, 1, 1, -1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_written_is_read(seed: int) -> None:
+    """Through our own writer, whose files other solvers read (test_export)."""
+    model = random_model(seed)
+    assert same(mps_model(mps(model).decode()), model)
+
+
+def test_others_read_the_same(tmp_path: Path) -> None:
+    """HiGHS's reader beside ours on the model by hand: bounds, sides and costs."""
+    path = tmp_path / "free.mps"
+    path.write_text(FREE.replace("some model", "some"))
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    assert highs.readModel(str(path)) == highspy.HighsStatus.kOk
+    lp, model = highs.getLp(), mps_model(FREE)
+    assert np.ceil(lp.col_lower_).tolist() == model.lower.tolist()
+    assert np.floor(lp.col_upper_).tolist() == model.upper.tolist()
+    assert list(lp.col_cost_) == model.objective.tolist()
+    assert (lp.offset_, lp.sense_) == (-4, highspy.ObjSense.kMaximize)
+    assert [2 * lp.row_lower_[0], *lp.row_lower_[1:3]] == model.row_lower.tolist()
+    assert [2 * lp.row_upper_[0], *lp.row_upper_[1:3]] == model.row_upper.tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        (("ENDATA", ""), BadInput, "ENDATA"),
+        (("RANGES", "RANGED"), BadInput, "section 'RANGED'"),
+        (("room 2.5", "rum 2.5"), BadInput, r"x\.mps:13: no row 'rum'"),
+        (("room 2.5", "room two"), BadInput, "'two' is no number"),
+        (("room 2.5", "room 1e300"), BadInput, "beyond"),
+        (("room 2.5", "room 1e-300"), BadInput, "beyond"),
+        (("FX BND z", "XX BND z"), BadInput, "bound 'XX'"),
+        (("FX BND z", "FX BND q"), BadInput, "no column"),
+        ((" L room", " L some"), BadInput, "stands twice"),
+        (("MAX", "MOST"), BadInput, "sense 'MOST'"),
+        (("'INTORG'", "'INTEND'"), Unsupported, "'x' is continuous"),
+        (("UP BND x 8", "UP BND x 1e30"), Unsupported, "'x' is unbounded"),
+        (("UP BND x 8", "FR BND x"), Unsupported, "'x' is unbounded"),
+        (("gain 3", "gain 3.5"), Unsupported, "objective has decimals"),
+    ],
+)
+def test_a_broken_model_is_named(change: tuple[str, str], error: type[Exception], words: str) -> None:
+    """What cannot be read, and what this library's models do not have."""
+    with pytest.raises(error, match=words):
+        mps_model(FREE.replace(*change), "x.mps")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_shuffling_keeps_the_model(seed: int) -> None:
+    """Values go back to where they came from, with the same objective and the same rows kept or broken."""
+    model = random_model(seed)
+    shuffled, before = permuted(model, seed)
+    draw = np.random.default_rng(seed)
+    for _ in range(20):
+        values = draw.integers(model.lower, model.upper + 1)
+        now = values[before]
+        assert shuffled.objective_value(now) == model.objective_value(values)
+        assert shuffled.is_feasible(now) == model.is_feasible(values)
+        assert np.array_equal(now[np.argsort(before)], values)
+
+
+@pytest.mark.parametrize(("name", "solver"), [("gap1-0", "highs"), ("gap3-2", "cpsat")])
+def test_known_optima_are_found(name: str, solver: str) -> None:
+    """Two of the stored ones; their sums stand in best.solu, from the collection's own list."""
+    root = Path(__file__).resolve().parents[2] / "instances"
+    model = read_model(root / "gap" / f"{name}.gap")
+    known = {"gap1-0": 261, "gap3-2": 446}
+    with Worker() as worker:
+        solution = worker.solve(solver, model, SolveOptions(20.0), deadline=time.monotonic() + 30)
+    assert (solution.status, solution.objective) == ("optimal", known[name])

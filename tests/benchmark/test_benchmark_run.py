@@ -1,0 +1,274 @@
+"""Running cases: verdicts, the journal, resuming, and processes that do not end by themselves."""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from placeopt.benchmark import campaign
+from placeopt.benchmark.campaign import Outlook, plan_cases, run_cases
+from placeopt.benchmark.journal import NAME, Journal, read_journal
+from placeopt.benchmark.records import Answer, Case
+from placeopt.benchmark.sets import read_sets
+from placeopt.benchmark.supervise import Outcome, run_case
+from placeopt.benchmark.verdicts import judge
+from placeopt.errors import BadInput
+from placeopt.formats.solu import Known, read_solu
+
+ROOT = Path(__file__).resolve().parents[2]
+STORED = ROOT / "instances"
+TINY = "1 2\n 3 4\n 1 1\n 2\n"
+"""One agent that can carry both items; 7."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a set ``two`` of an assignment problem and a hand-made round."""
+    (tmp_path / "tiny.gap").write_text(TINY)
+    (tmp_path / "minsky-1.json").write_bytes((STORED / "hand" / "minsky-1.json").read_bytes())
+    (tmp_path / "two.test").write_text("tiny.gap  # by hand\n\nminsky-1.json\n")
+    return tmp_path
+
+
+def planned(folder: Path, solvers: tuple[str, ...] = ("highs", "fcfs"), seeds: tuple[int, ...] = (0,)) -> list[Case]:
+    plan = plan_cases(["two"], solvers, time_limit_s=5, seeds=seeds, threads=1, instances=folder)
+    return list(plan.cases)
+
+
+@pytest.mark.parametrize(
+    ("answer", "known", "verdict"),
+    [
+        (("optimal", 5, 5), (5, 5), "ok"),
+        (("optimal", 5, 5), (5, 6), "solved"),
+        (("optimal", 5, 5), (None, None), "solved"),
+        (("optimal", 5, 5), (4, 6), "better"),
+        (("feasible", 5, 6), (4, 6), "better"),
+        (("feasible", 4, 6), (5, 5), "timeout"),
+        (("feasible", 4, None), (None, None), "timeout"),
+        (("no_solution", None, 9), (5, 5), "timeout"),
+        (("optimal", 4, 4), (5, 5), "fail"),  # a proof that something better disproves
+        (("optimal", 6, 6), (5, 5), "fail"),  # better than what is proven to be the best
+        (("feasible", 5, 4), (None, None), "fail"),
+        (("infeasible", None, None), (None, None), "solved"),
+        (("infeasible", None, None), (5, None), "fail"),
+        (("error", None, None), (5, 5), "abort"),
+        (("killed", None, None), (5, 5), "abort"),
+    ],
+)
+def test_verdicts(
+    answer: tuple[str, int | None, int | None], known: tuple[int | None, int | None], verdict: str
+) -> None:
+    """In both senses: what is 5 of 5 to be maximised is -5 of -5 to be minimised."""
+    status, objective, bound = answer
+    said = Answer.model_validate({"status": status, "objective": objective, "bound": bound})
+    assert judge(said, Known(*known)) == verdict
+
+    def minus(value: int | None) -> int | None:
+        return None if value is None else -value
+
+    mirrored = said.model_copy(update={"sense": "min", "objective": minus(objective), "bound": minus(bound)})
+    assert judge(mirrored, Known(*map(minus, known))) == verdict
+
+
+def test_what_the_referee_refused_fails() -> None:
+    """However good it claims to be."""
+    assert judge(Answer(status="optimal", objective=5, bound=5, refused=("GPU 0 twice",)), Known(5, 5)) == "fail"
+
+
+def test_sets_are_named_or_listed(folder: Path) -> None:
+    """A name, a list and a file are ways to name instances; each counts once."""
+    by_name = read_sets(["two"], folder)
+    assert [(item.name, item.kind) for item in by_name] == [("tiny", "linear"), ("minsky-1", "placement")]
+    assert read_sets(["two", str(folder / "two.test"), str(folder / "tiny.gap")], folder) == by_name
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("three", "there are: .*two"),
+        ("x.test", "cannot be read"),
+        ("y.gap", "no such file"),
+        ("bad.test", r"bad.test:1: .*no instance by its name"),
+        ("twice.test", "names of instances are unique"),
+    ],
+)
+def test_a_wrong_set_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str) -> None:
+    """By its file and line."""
+    monkeypatch.chdir(folder)
+    (folder / "bad.test").write_text("two.test\n")
+    (folder / "deep").mkdir()
+    (folder / "deep" / "tiny.gap").write_text(TINY)
+    (folder / "twice.test").write_text("tiny.gap\ndeep/tiny.gap\n")
+    with pytest.raises(BadInput, match=words):
+        read_sets([name], folder)
+
+
+def test_solvers_run_what_is_of_their_kind(folder: Path) -> None:
+    """A method takes rounds, a solver takes models; who takes none is named."""
+    assert [(case.instance, case.solver) for case in planned(folder)] == [("tiny", "highs"), ("minsky-1", "fcfs")]
+    only = plan_cases([str(folder / "tiny.gap")], ["fcfs", "cpsat"], time_limit_s=1, seeds=[0], threads=1)
+    assert only.left_out == ("fcfs",)
+    with pytest.raises(BadInput, match="none of fcfs takes tiny"):
+        plan_cases([str(folder / "tiny.gap")], ["fcfs"], time_limit_s=1, seeds=[0], threads=1)
+    with pytest.raises(BadInput, match="'gauss' is not known"):
+        plan_cases(["two"], ["gauss"], time_limit_s=1, seeds=[0], threads=1, instances=folder)
+
+
+def test_rows_say_what_happened(folder: Path) -> None:
+    """A model and a round: answer, trajectory and solution."""
+    out = folder / "out"
+    cases = planned(folder)
+    rows = run_cases(cases, out, solu=STORED / "best.solu")
+    assert [(row.answer.status, row.verdict) for row in rows] == [("optimal", "solved"), ("feasible", "timeout")]
+    tiny, minsky = rows
+    assert (tiny.answer.objective, tiny.answer.bound, tiny.answer.sense) == (7, 7, "min")
+    assert minsky.answer.objective is not None
+    assert 0 < minsky.answer.objective < 4000
+    for row in rows:
+        assert row.trajectory[-1][1] == row.answer.objective
+        assert row.solution is not None
+        assert (out / row.solution).is_file()
+        assert row.answer.wall_s is not None
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let cases end at once without running anything; return the keys of those that were asked for."""
+    asked: list[str] = []
+
+    def answered(case: Case, folder: Path, cancelled: Callable[[], bool] | None = None) -> Outcome:
+        asked.append(case.key)
+        return Outcome(case, Answer(status="feasible", objective=1, bound=2), (), None, "now", 0.0, 0.0)
+
+    monkeypatch.setattr(campaign, "run_case", answered)
+    return asked
+
+
+def test_resuming_runs_the_rest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two cases, then a second seed of both: the first two are kept, in the order that was asked for."""
+    asked = pretend(monkeypatch)
+    out = folder / "out"
+    rows = run_cases(planned(folder), out)
+    news: list[Outlook] = []
+    again = run_cases(planned(folder, seeds=(0, 1)), out, on_news=news.append)
+    assert len(asked) == len(set(asked)) == 4
+    assert (news[0].kept, news[0].total, news[-1].done) == (2, 4, 2)
+    assert [row for row in again if row.case.seed == 0] == rows
+    runs, kept = read_journal(out)
+    assert [run.number for run in runs] == [1, 2]
+    assert len(kept) == 4
+    assert len((out / NAME).read_text().splitlines()) == 6
+    run_cases(planned(folder), out, resume=False)
+    assert len(asked) == 6
+    assert len(read_journal(out)[1]) == 4
+
+
+def test_a_line_cut_off_is_run_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a kill leaves of a line is no row; all before it stands."""
+    pretend(monkeypatch)
+    out = folder / "out"
+    cases = planned(folder)
+    run_cases(cases, out)
+    path = out / NAME
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    assert len(read_journal(out)[1]) == 1
+    news: list[Outlook] = []
+    run_cases(cases, out, on_news=news.append)
+    assert (news[0].kept, news[-1].done) == (1, 1)
+    assert len(read_journal(out)[1]) == 2
+    for line in path.read_text().splitlines():
+        json.loads(line)
+
+
+def test_a_changed_instance_is_another_case(folder: Path) -> None:
+    """Or results of two instances would stand side by side as one."""
+    before = planned(folder)
+    (folder / "tiny.gap").write_text(TINY.replace("3 4", "3 5"))
+    after = planned(folder)
+    assert before[0].key != after[0].key
+    assert before[1].key == after[1].key
+
+
+def test_shuffled_rounds_keep_their_ids(folder: Path) -> None:
+    """So plans of them are plans of the round as it was."""
+    plan = plan_cases(["two"], ["fcfs", "highs"], time_limit_s=5, seeds=[3], threads=1, permute=True, instances=folder)
+    rows = run_cases(plan.cases, folder / "out")
+    assert all(row.case.permuted and not row.answer.refused for row in rows)
+    assert rows[0].answer.objective == 7
+
+
+def test_a_journal_has_one_writer(folder: Path) -> None:
+    """Two runs at once would run the same cases twice."""
+    with Journal(folder / "out"), pytest.raises(BadInput, match="another run writes there"):
+        Journal(folder / "out")
+    with Journal(folder / "out"):
+        pass
+
+
+def test_a_broken_line_is_named(folder: Path) -> None:
+    """File and line."""
+    with Journal(folder / "out"):
+        pass
+    (folder / "out" / NAME).write_text('{"row": {"run": 1}}\n')
+    with pytest.raises(BadInput, match=r"results\.jsonl:1: row"):
+        read_journal(folder / "out")
+
+
+def test_a_case_that_does_not_end_is_killed(folder: Path) -> None:
+    """Here before its interpreter has started; its verdict is abort."""
+    [case] = planned(folder, ("highs",))
+    outcome = run_case(case, folder, hard_limit_s=0.05)
+    assert outcome is not None
+    assert (outcome.answer.status, judge(outcome.answer, Known())) == ("killed", "abort")
+
+
+def test_a_crash_is_an_answer(folder: Path) -> None:
+    """The file went away after the cases were planned."""
+    [case] = planned(folder, ("highs",))
+    (folder / "tiny.gap").unlink()
+    outcome = run_case(case, folder)
+    assert outcome is not None
+    assert outcome.answer.status == "error"
+    assert "tiny.gap" in outcome.answer.message
+
+
+def test_a_cancelled_case_counts_as_not_run(folder: Path) -> None:
+    """Ctrl-C in the middle: no row, no half solution."""
+    [case] = planned(folder, ("highs",))
+    event = threading.Event()
+    threading.Timer(0.1, event.set).start()
+    began = time.monotonic()
+    assert run_case(case, folder, event.is_set) is None
+    assert time.monotonic() - began < 20
+    assert not list(folder.glob("*.json.gz"))
+    assert run_cases([case], folder / "out", cancelled=lambda: True) == []
+
+
+def test_side_by_side_gives_the_same(folder: Path) -> None:
+    """In the order that was asked for, whichever ends first."""
+    rows = run_cases(planned(folder, ("highs", "cpsat", "fcfs")), folder / "out", jobs=2)
+    found = [(row.case.instance, row.case.solver, row.answer.objective) for row in rows]
+    assert [entry[:2] for entry in found] == [("tiny", "highs"), ("tiny", "cpsat"), ("minsky-1", "fcfs")]
+    assert [entry[2] for entry in found[:2]] == [7, 7]
+
+
+def test_load_and_machine_are_recorded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures without them cannot be compared."""
+    pretend(monkeypatch)
+    run_cases(planned(folder, ("fcfs",)), folder / "out", command="bench run")
+    [run], rows = read_journal(folder / "out")
+    assert run.command == "bench run"
+    assert int(run.machine["cores"]) >= 1
+    assert {"placeopt", "highspy", "ortools", "python"} <= run.versions.keys()
+    assert all(row.load_before >= 0 for row in rows.values())
+
+
+def test_the_stored_optima_are_those_of_the_collection() -> None:
+    """30 assignment problems, each with a line; a name without an instance would never be noticed."""
+    known = read_solu(STORED / "best.solu")
+    names = [item.name for item in read_sets(["gap"], STORED)]
+    assert len(names) == 30
+    assert all(known[name].optimal for name in names)

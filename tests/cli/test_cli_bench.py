@@ -1,0 +1,73 @@
+"""``placeopt bench`` as people call it: output, exit codes, and what is wrong named in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import INSTANCES, Cli, said
+
+from placeopt.cli.bench import parse_seeds
+from placeopt.cli.exits import UsageError
+
+
+def test_run_prints_verdicts_and_goes_on(cli: Cli, tmp_path: Path) -> None:
+    """One model by two solvers; the second time nothing is left to run."""
+    out = tmp_path / "out"
+    arguments = ("bench", "run", "--set", INSTANCES / "gap" / "gap1-0.gap", "--solvers", "highs,cpsat,fcfs")
+    arguments = (*arguments, "--instances", INSTANCES, "--out", out, "--time-limit", 20)
+    first = cli(*arguments)
+    assert first.code == 0, first
+    assert f"2 of 2 cases in {out}" in first.out
+    assert "fcfs" in first.out.splitlines()[-1]
+    again = cli(*arguments, "--json")
+    found = json.loads(again.out)
+    assert found["verdicts"]["highs"]["ok"] == found["verdicts"]["cpsat"]["ok"] == 1
+    assert len((out / "results.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_wrong_answer_is_no(cli: Cli, tmp_path: Path) -> None:
+    """A known value that cannot be, so the verdict is fail and the exit code 1."""
+    (tmp_path / "x.solu").write_text("=opt= gap1-0 260\n")
+    outcome = cli(
+        *("bench", "run", "--set", INSTANCES / "gap" / "gap1-0.gap", "--solvers", "highs", "--time-limit", 20),
+        *("--solu", tmp_path / "x.solu", "--out", tmp_path / "out"),
+    )
+    assert outcome.code == 1
+    assert "contradicts what is known" in outcome.out
+
+
+def test_list_names_the_sets(cli: Cli) -> None:
+    """As text and as JSON."""
+    assert "gap" in cli("bench", "list", "--instances", INSTANCES).out
+    sets = json.loads(cli("bench", "list", "--instances", INSTANCES, "--json").out)
+    assert len(sets["gap"]) == 30
+    assert sets["hand"][0].keys() == {"name", "path", "kind", "value", "bound"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "code", "words"),
+    [
+        ({"--set": "nothing"}, 3, ("no set 'nothing'", "tiny")),
+        ({"--set": "gap,,tiny"}, 2, ("--set",)),
+        ({"--solvers": "gauss"}, 3, ("'gauss' is not known", "highs")),
+        ({"--solvers": "fcfs"}, 3, ("none of fcfs takes",)),
+        ({"--seeds": "4-0"}, 2, ("--seeds", "4-0")),
+        ({"--seeds": "a"}, 2, ("--seeds",)),
+        ({"--time-limit": "0"}, 2, ("--time-limit",)),
+        ({"--jobs": "0"}, 2, ("--jobs",)),
+        ({"--threads": "0"}, 2, ("--threads",)),
+        ({"--out": "/dev/null/x"}, 3, ("/dev/null/x",)),
+    ],
+)
+def test_what_is_wrong_is_named(cli: Cli, changed: dict[str, str], code: int, words: tuple[str, ...]) -> None:
+    """Before anything is run."""
+    options = {"--set": "gap", "--solvers": "highs", "--out": "/dev/null/x", "--instances": str(INSTANCES), **changed}
+    said(cli("bench", "run", *(word for pair in options.items() for word in pair)), code, *words)
+
+
+def test_seeds_are_numbers_and_ranges() -> None:
+    """Each once, in the order given."""
+    assert parse_seeds("0-2,7,1") == (0, 1, 2, 7)
+    for text in ("", "-1", "1-", "1--2", "99999999999", "0-99999", "2147483648", "1,,2", "٣"):
+        with pytest.raises(UsageError):
+            parse_seeds(text)
