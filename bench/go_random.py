@@ -20,7 +20,7 @@ MASK = (1 << 64) - 1
 
 
 class GoRandom:
-    """``rand.New(rand.NewSource(seed))``: ``int63``, ``intn`` and ``shuffle``."""
+    """``rand.New(rand.NewSource(seed))``: ``int63``, ``intn``, ``shuffle`` and ``permutation``."""
 
     def __init__(self, seed: int) -> None:
         self._state = [a ^ b for a, b in zip(_spread(seed, 40, 20), _table(), strict=True)]
@@ -51,6 +51,15 @@ class GoRandom:
         for last in range(len(items) - 1, 0, -1):
             other = self._below(last + 1)
             items[last], items[other] = items[other], items[last]
+
+    def permutation(self, n: int) -> list[int]:
+        """Return the numbers below ``n`` in random order: each is put in the place of one up to it, which moves up."""
+        items = [0] * n
+        for last in range(n):
+            other = self.intn(last + 1)
+            items[last] = items[other]
+            items[other] = last
+        return items
 
     def _below(self, n: int) -> int:
         while True:

@@ -1,0 +1,62 @@
+"""Policies for jobs that arrive one at a time, by name: who is placed of those that arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from arrivals import Arrivals
+from placeopt.heuristics import Candidates, place, score_named
+from placeopt.problem import State
+from points import InPoints
+
+Run = Callable[[Arrivals, np.ndarray, int], np.ndarray]
+"""Pods and nodes, the order of arrival, a seed: which of those that arrive are placed."""
+
+BOUND = "hindsight"
+PEERS = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd")
+"""Published by Weng et al., ATC'23."""
+
+POINTS = PEERS[1:]
+"""Also as the authors' simulator compares them, in whole points."""
+
+
+def by_score(score: str) -> Run:
+    """Let greedy's candidates decide, by a score (``:points`` rounds it): who was placed, in order of arrival."""
+    name, _, points = score.partition(":")
+
+    def run(arrivals: Arrivals, order: np.ndarray, seed: int) -> np.ndarray:
+        problem = arrivals.problem
+        state = State(problem)
+        candidates = Candidates(state, InPoints(name, problem) if points else score_named(name, problem, seed))
+        placed, hopeless = np.zeros(len(order), dtype=bool), set()
+        classes = problem.job_class.tolist()
+        for i, job in enumerate(order.tolist()):
+            if classes[job] in hopeless:
+                continue
+            placement = place(candidates, job)
+            if placement is None:
+                hopeless.add(classes[job])  # nothing ever leaves
+                continue
+            state.take(job, placement)
+            for node in placement.nodes:
+                if name == "gpu_clustering" and placement.gpus:  # asks who has GPUs there
+                    state.node_jobs[node][job] = None
+                    state.placements[job] = placement
+                candidates.changed(node)
+            placed[i] = True
+        return placed
+
+    return run
+
+
+NAMES = (*PEERS, *(f"{name}:points" for name in POINTS), "stranding", "prices")
+POLICIES: dict[str, Run] = {name: by_score(name) for name in NAMES}
+
+
+def title(policy: str) -> str:
+    """Return the name for people."""
+    if policy == BOUND:
+        return "*any, in hindsight, at most*"
+    return policy.replace("_", " ").replace(":", ", in ")
