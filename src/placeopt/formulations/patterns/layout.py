@@ -103,11 +103,11 @@ class _Racks:
         """
         Return nodes for a job: of the rack with least slots that takes it whole, else of those with most.
 
-        None if it may not lie so densely; the slots that were looked at are given up.
+        None if it may not lie so densely; the slots that were looked at are given up. None, too, where an earlier job
+        gave up so many.
         """
         if bundles == 1:
-            rack = next(iter(self._free))
-            return (self._pop(rack),)
+            return (self._pop(next(iter(self._free))),) if self._free else None
         enough = [d for d, nodes in self._free.items() if len(nodes) >= bundles]
         if enough:
             racks = [min(enough, key=lambda d: (len(self._free[d]), d))]
