@@ -29,7 +29,7 @@ FLOORS = (
     ("stages",),
     ("resident",),
     ("engine",),
-    ("explain",),
+    ("explain", "partition"),
     ("benchmark", "simulate", "whatif"),
     ("report",),
     ("cli",),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from placeopt.formats.documents import read_instance, read_plan, write_instance, write_plan
     from placeopt.generators import generate
     from placeopt.model import Instance, Plan, Policy
+    from placeopt.partition import solve_in_parts
     from placeopt.stages.round import Progress
 
 __version__ = "0.1.0"
@@ -41,6 +42,7 @@ _HOME = {
     "read_instance": "placeopt.formats.documents",
     "read_plan": "placeopt.formats.documents",
     "solve": "placeopt.engine",
+    "solve_in_parts": "placeopt.partition",
     "violations": "placeopt.check",
     "write_instance": "placeopt.formats.documents",
     "write_plan": "placeopt.formats.documents",
@@ -67,6 +69,7 @@ __all__ = [
     "read_instance",
     "read_plan",
     "solve",
+    "solve_in_parts",
     "violations",
     "write_instance",
     "write_plan",

@@ -1,0 +1,6 @@
+"""A round split over parts of the cluster, solved side by side, put together again and mended."""
+
+from placeopt.partition.solve import solve_in_parts
+from placeopt.partition.split import WAYS, split
+
+__all__ = ["WAYS", "solve_in_parts", "split"]

@@ -1,0 +1,157 @@
+"""How a round is split: nodes into parts of like worth, and waiting jobs over the parts."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.heuristics.prices import prices_of_types
+from placeopt.model import Instance
+from placeopt.model.policy import Changes
+from placeopt.partition.groups import Group, deal, groups_of
+from placeopt.problem import IntArray, Problem, State, compile_problem
+
+Way = Literal["random", "rack", "price"]
+WAYS: tuple[Way, ...] = get_args(Way)
+LEAST_WORTH = 1e-9
+"""Of a node without GPUs, so that such nodes are dealt evenly, too."""
+
+
+def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> list[Instance]:
+    """
+    Split a round into rounds over disjoint parts of its nodes; every job goes to one of them.
+
+    Parameters
+    ----------
+    instance
+        The round, policy included.
+    parts
+        At most so many; fewer where running jobs, or racks, tie nodes together.
+    by
+        ``random``: nodes and jobs are drawn. ``rack``: racks stay whole. ``price``: parts have like priced capacity and
+        jobs of like priced demand, the price of a type of GPU being its load if demand spread evenly over all GPUs that
+        it may take (``heuristics.prices``).
+    seed
+        Of what is drawn.
+
+    Returns
+    -------
+    list of Instance
+        Running jobs lie in the part of their nodes, and stay as they are: no part may change them. A waiting job goes
+        where most of its demand is free beside what was dealt before, among the parts that have a node it may run on;
+        a job that may run nowhere, to the first part.
+
+    Raises
+    ------
+    BadInput
+        If ``parts`` is below 1 or ``by`` is none of ``WAYS``.
+
+    Notes
+    -----
+    Quotas of queues and uplinks that several parts share are whole in each: what is put together may break them, and is
+    mended by the caller.
+    """
+    if parts < 1:
+        raise BadInput(f"parts: {parts}; expected 1 or more")
+    if by not in WAYS:
+        raise BadInput(f"by: {by!r}; expected one of {', '.join(WAYS)}")
+    problem = compile_problem(instance)
+    rng = np.random.default_rng(seed)
+    price = _prices(problem) if by == "price" else np.ones(len(problem.type_model))
+    free = _free_worth(problem, price)
+    groups = groups_of(instance, by_domain=by == "rack")
+    dealt = deal(_in_order(groups, free, by, rng), free, parts)
+    of_job = _deal_jobs(problem, dealt, free, price, by, rng)
+    return [_part(instance, number, nodes, of_job == number) for number, nodes in enumerate(dealt)]
+
+
+def _prices(problem: Problem) -> np.ndarray:
+    counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
+    prices: np.ndarray = np.maximum(prices_of_types(problem, counts), LEAST_WORTH)
+    return prices
+
+
+def _free_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
+    """Shape (N,): free GPU share of every node, by the price of its type."""
+    free = State(problem).gpu_free_milli * price[problem.gpu_type]
+    worth: np.ndarray = np.bincount(problem.gpu_node, weights=free, minlength=problem.num_nodes) + LEAST_WORTH
+    return worth
+
+
+def _in_order(groups: list[Group], free: np.ndarray, by: Way, rng: np.random.Generator) -> list[Group]:
+    """Return the groups in the order in which they are dealt: large ones first, then as drawn, or the dearest."""
+    drawn = rng.permutation(len(groups))
+    worth = [float(free[list(group)].sum()) if by == "price" else 0.0 for group in groups]
+    return [groups[g] for g in sorted(drawn.tolist(), key=lambda g: (-len(groups[g]), -worth[g]))]
+
+
+def _deal_jobs(
+    problem: Problem, dealt: list[list[int]], free: np.ndarray, price: np.ndarray, by: Way, rng: np.random.Generator
+) -> IntArray:
+    """Shape (J,): the part of every job; running ones where they are."""
+    of_node = np.zeros(problem.num_nodes, dtype=np.int64)
+    for number, nodes in enumerate(dealt):
+        of_node[nodes] = number
+    room = np.bincount(of_node, weights=free, minlength=len(dealt))
+    left, able = room.copy(), _able_parts(problem, of_node, len(dealt))
+    asked = _asked_worth(problem, price)
+    order = rng.permutation(problem.num_jobs)
+    if by == "price":
+        order = order[np.argsort(-asked[order], kind="stable")]
+    of_job = np.zeros(problem.num_jobs, dtype=np.int64)
+    placements = State(problem).placements
+    for job in order.tolist():
+        placement, may = placements[job], able[problem.job_class[job]]
+        if placement is not None:
+            of_job[job] = of_node[placement.nodes[0]]
+        elif may.any():
+            of_job[job] = int(np.where(may, left / room, -np.inf).argmax())
+            left[of_job[job]] -= asked[job]
+    return of_job
+
+
+def _asked_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
+    """Shape (J,): GPU share that a job asks for in its first option, by the mean price of the types it may take."""
+    options, first = problem.options, problem.class_option_start[:-1]
+    none = first == problem.class_option_start[1:]
+    if none.all():
+        return np.zeros(problem.num_jobs)
+    first = np.where(none, 0, first)
+    types = options.gpu_type_ok[first]
+    mean = (types @ price) / np.maximum(types.sum(axis=1), 1)
+    worth: np.ndarray = np.where(none, 0.0, options.total_milli[first] * mean)
+    return worth[problem.job_class]
+
+
+def _able_parts(problem: Problem, of_node: IntArray, parts: int) -> np.ndarray:
+    """Shape (K, parts): whether a part has a node that a class of jobs may run on in one of its options."""
+    able = np.zeros((len(problem.class_option_start) - 1, parts), dtype=bool)
+    for k, (first, last) in enumerate(zip(problem.class_option_start, problem.class_option_start[1:], strict=False)):
+        for option in range(int(first), int(last)):
+            able[k, of_node[problem.node_ok(option)]] = True
+    return able
+
+
+def _part(instance: Instance, number: int, nodes: list[int], mine: np.ndarray) -> Instance:
+    """Return the round of one part; a job's list of allowed nodes is cut to those that are in it."""
+    inside = tuple(instance.cluster.nodes[n] for n in nodes)
+    names = {node.id for node in inside}
+    jobs = tuple(
+        job
+        if job.nodes_allowed is None
+        else job.model_copy(update={"nodes_allowed": tuple(name for name in job.nodes_allowed if name in names)})
+        for job, here in zip(instance.jobs, mine.tolist(), strict=True)
+        if here
+    )
+    known = {job.id for job in jobs}
+    return instance.model_copy(
+        update={
+            "name": f"{instance.name}-part-{number}",
+            "cluster": instance.cluster.model_copy(update={"nodes": inside}),
+            "jobs": jobs,
+            "running": tuple(running for running in instance.running if running.job in known),
+            "policy": instance.policy.model_copy(update={"changes": Changes()}),
+        }
+    )
