@@ -8,6 +8,7 @@ from conftest import INSTANCES, Cli, said
 
 from placeopt.cli.bench import parse_seeds
 from placeopt.cli.exits import UsageError
+from placeopt.cli.run import run
 
 
 def test_run_prints_verdicts_and_goes_on(cli: Cli, tmp_path: Path) -> None:
@@ -71,3 +72,55 @@ def test_seeds_are_numbers_and_ranges() -> None:
     for text in ("", "-1", "1-", "1--2", "99999999999", "0-99999", "2147483648", "1,,2", "٣"):
         with pytest.raises(UsageError):
             parse_seeds(text)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Results of a round and a model."""
+    out = tmp_path_factory.mktemp("bench") / "out"
+    sets = f"{INSTANCES / 'gap' / 'gap1-0.gap'},{INSTANCES / 'hand' / 'minsky-1.json'}"
+    options = ["--set", sets, "--solvers", "highs,fcfs", "--time-limit", "20", "--instances", str(INSTANCES)]
+    assert run(["bench", "run", *options, "--out", str(out), "--quiet"]) == 0
+    return out
+
+
+def test_report_and_check(cli: Cli, results: Path, tmp_path: Path) -> None:
+    """Both kinds side by side; every plan and value is read again."""
+    report = cli("bench", "report", results, "--instances", INSTANCES, "--out", tmp_path / "r", "--no-plots")
+    assert report.code == 0, report
+    assert "(placement)" in report.out
+    assert "(linear)" in report.out
+    assert (tmp_path / "r" / "report.md").is_file()
+    tables = json.loads(cli("bench", "report", results, "--instances", INSTANCES, "--no-plots", "--json").out)["tables"]
+    assert {line["solver"] for line in tables["verdicts"]} == {"highs", "fcfs"}
+    check = cli("bench", "check", results, "--instances", INSTANCES)
+    assert (check.code, check.out) == (0, "ok: 2 rows checked\n")
+
+
+def test_check_updates_what_is_known(cli: Cli, results: Path, tmp_path: Path) -> None:
+    """Into a file that knew nothing: an optimum of the model, a value and a bound of the round."""
+    solu = tmp_path / "new.solu"
+    told = cli("bench", "check", results, "--solu", solu)
+    assert "--update writes them" in told.out
+    assert not solu.exists()
+    assert cli("bench", "check", results, "--solu", solu, "--update").code == 0
+    lines = solu.read_text().splitlines()
+    assert "=opt= gap1-0 261" in lines
+    assert [line.split()[0] for line in lines if "minsky-1" in line] == ["=best=", "=bound="]
+
+
+def test_check_says_no(cli: Cli, results: Path, tmp_path: Path) -> None:
+    """A known value that the row contradicts: exit code 1."""
+    (tmp_path / "x.solu").write_text("=opt= gap1-0 260\n")
+    outcome = cli("bench", "check", results, "--solu", tmp_path / "x.solu")
+    assert outcome.code == 1
+    assert "contradicted" in outcome.out
+    found = json.loads(cli("bench", "check", results, "--solu", tmp_path / "x.solu", "--json").out)
+    assert (found["ok"], len(found["wrong"])) == (False, 1)
+
+
+def test_a_folder_without_results_is_named(cli: Cli, tmp_path: Path) -> None:
+    """Both commands."""
+    for command in ("report", "check"):
+        said(cli("bench", command, tmp_path), 3, "results.jsonl", "no such file")
+    said(cli("bench", "report", tmp_path, "--shift", "0"), 2, "--shift")

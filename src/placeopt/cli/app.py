@@ -91,6 +91,8 @@ _add(imports, openb, "placeopt import openb --nodes nodes.csv --pods pods.csv --
 _add(imports, topo, "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
 app.add_typer(imports)
 _add(benchmarks, bench.run, "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results")
+_add(benchmarks, bench.report, "placeopt bench report results --baseline highs")
+_add(benchmarks, bench.check, "placeopt bench check results --update")
 _add(benchmarks, bench.list, "placeopt bench list")
 app.add_typer(benchmarks)
 _add(app, doctor, "placeopt doctor")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -21,6 +23,10 @@ MAX_SEEDS = 10_000
 
 InstancesFolder = Annotated[
     str, typer.Option("--instances", metavar="DIR", help="Folder of the named sets, and of best.solu.")
+]
+
+SoluFile = Annotated[
+    str | None, typer.Option("--solu", metavar="FILE", help="Known values, instead of best.solu there.")
 ]
 
 
@@ -45,9 +51,7 @@ def run(
         bool, typer.Option("--resume/--no-resume", help="Keep what has been run, or run all anew.")
     ] = True,
     instances: InstancesFolder = INSTANCES,
-    solu: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Known values; left out, best.solu beside the sets.")
-    ] = None,
+    solu: SoluFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Neither table nor progress.")] = False,
 ) -> int:
@@ -87,7 +91,8 @@ def run(
             Path(out),
             jobs=jobs,
             resume=resume,
-            solu=Path(solu) if solu is not None else Path(instances) / SOLU,
+            solu=_solu(solu, instances),
+            command=shlex.join(["placeopt", *sys.argv[1:]]),
             cancelled=interruption.event.is_set,
             on_news=news,
         )
@@ -123,6 +128,90 @@ def list(  # noqa: A001 - the command's name
     return ExitCode.DONE
 
 
+def report(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
+    out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the report goes; left out, DIR/report.")] = None,
+    baseline: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Solver to compare the others with; left out, the first.")
+    ] = None,
+    shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
+    plots: Annotated[
+        bool | None,
+        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
+    ] = None,
+    instances: InstancesFolder = INSTANCES,
+    solu: SoluFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> int:
+    """
+    Write a report: a Markdown page, a CSV file of every table, plots as SVG and PDF.
+
+    Shifted geometric means of wall and CPU time, PAR2 and PAR10, primal and primal-dual integrals, performance
+    profiles, and paired comparisons with bootstrap intervals.
+    """
+    if not 0 < shift < float("inf"):
+        raise UsageError(f"--shift: {shift!r}, expected seconds above 0")
+    from placeopt.benchmark.report import make_report, write_report
+    from placeopt.formats.solu import read_solu
+    from placeopt.report.benchmark import report_page, tables_json
+
+    target = Path(folder) / "report" if out is None else Path(out)
+    known = read_solu(_solu(solu, instances))
+    made = make_report(Path(folder), known, shift_s=shift, baseline=baseline, plots=plots)
+    files = write_report(made, target)
+    if as_json:
+        write_out(tables_json(made) + "\n")
+    elif not quiet:
+        show(*report_page(made, str(target), len(files)))
+    return ExitCode.DONE
+
+
+def check(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
+    jobs: Annotated[int, typer.Option(metavar="N", help="Rows side by side.")] = 1,
+    instances: InstancesFolder = INSTANCES,
+    solu: SoluFile = None,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write better values and bounds into the file of known values.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all findings as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> int:
+    """
+    Referee every stored plan and every model's values again, and compare them with their rows.
+
+    Exit code 1 says that something is wrong. With --update what stands enters the file of known values, which only ever
+    gets better; a value is called optimal there only where a bound meets it.
+    """
+    started = time.monotonic()
+    _check(1.0, 1, jobs, None)
+    from placeopt.benchmark.recheck import improved, recheck
+    from placeopt.formats.solu import read_solu, write_solu
+    from placeopt.report.benchmark import checked_json, checked_page
+
+    path = _solu(solu, instances)
+    known = read_solu(path)
+    with Ticker(started, quiet=quiet) as ticker, Interruption("what is checked") as interruption:
+        checked = recheck(
+            Path(folder),
+            known,
+            jobs=jobs,
+            cancelled=interruption.event.is_set,
+            on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} rows"),
+        )
+    better = improved(known, checked)
+    new = [name for name, entry in better.items() if entry != known.get(name)]
+    if update and new and not interruption.code:
+        write_solu(path, better)
+    if as_json:
+        write_out(checked_json(checked, {name: better[name] for name in new}, updated=update) + "\n")
+    elif not quiet:
+        show(*checked_page(checked, {name: better[name] for name in new}, str(path), updated=update))
+    wrong = any(one.faults for one in checked)
+    return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
+
+
 def parse_seeds(text: str) -> tuple[int, ...]:
     """Read ``0-4``, ``7`` or ``0-2,5``; raises `UsageError` at anything else."""
     seeds: dict[int, None] = {}
@@ -136,6 +225,10 @@ def parse_seeds(text: str) -> tuple[int, ...]:
             )
         seeds.update(dict.fromkeys(range(first, last + 1)))
     return tuple(seeds)
+
+
+def _solu(solu: str | None, instances: str) -> Path:
+    return Path(instances) / SOLU if solu is None else Path(solu)
 
 
 def _words(text: str, option: str) -> tuple[str, ...]:

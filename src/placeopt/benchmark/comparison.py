@@ -1,0 +1,212 @@
+"""What a benchmark shows: solvers side by side, against a baseline, by instance and by case."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import get_args
+
+from placeopt.benchmark.bootstrap import paired_interval
+from placeopt.benchmark.metrics import penalised_average, performance_profile, shifted_geometric_mean, steps
+from placeopt.benchmark.records import Verdict
+from placeopt.benchmark.samples import Sample
+from placeopt.benchmark.tables import Cell, Table
+
+VERDICTS = get_args(Verdict)
+
+
+def by_solver(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    """Return the samples of each solver, solvers in the order of their first."""
+    out: dict[str, list[Sample]] = {}
+    for sample in samples:
+        out.setdefault(sample.solver, []).append(sample)
+    return out
+
+
+def common(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the samples of the (instance, seed) pairs that every solver has run."""
+    counts: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for sample in samples:
+        counts[sample.pair].add(sample.solver)
+    solvers = {sample.solver for sample in samples}
+    return [sample for sample in samples if counts[sample.pair] == solvers]
+
+
+def verdict_table(samples: Sequence[Sample]) -> Table:
+    """Return verdicts by solver."""
+    rows: list[tuple[Cell, ...]] = []
+    for solver, own in by_solver(samples).items():
+        words = [sample.row.verdict for sample in own]
+        rows.append((solver, len(own), *(words.count(word) for word in VERDICTS)))
+    return Table("verdicts", "Verdicts", ("solver", "cases", *VERDICTS), tuple(rows))
+
+
+def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
+    """Return times, penalised averages, gaps and integrals by solver; unsolved cases count their whole limit."""
+    rows: list[tuple[Cell, ...]] = []
+    for solver, own in by_solver(samples).items():
+        times = [sample.wall_s if sample.solved else None for sample in own]
+        limits = [sample.limit_s for sample in own]
+        walls = [sample.wall_s if sample.solved else max(sample.limit_s, sample.wall_s) for sample in own]
+        rows.append(
+            (
+                solver,
+                len(own),
+                sum(sample.solved for sample in own),
+                shifted_geometric_mean(walls, shift_s),
+                shifted_geometric_mean([sample.cpu_s for sample in own], shift_s),
+                penalised_average(times, limits, 2),
+                penalised_average(times, limits, 10),
+                100 * fmean(sample.gap for sample in own),
+                fmean(sample.primal_s for sample in own),
+                fmean(sample.primal_dual_s for sample in own),
+            )
+        )
+    columns = (
+        "solver",
+        "cases",
+        "proven",
+        "wall s",
+        "CPU s",
+        "PAR2 s",
+        "PAR10 s",
+        "gap %",
+        "primal s",
+        "primal-dual s",
+    )
+    return Table("summary", f"Solvers on the cases that all have run; shift {shift_s:g} s", columns, tuple(rows))
+
+
+def comparison_table(samples: Sequence[Sample], baseline: str, shift_s: float) -> Table:
+    """
+    Return every solver against the baseline, pair by pair, with 95 % intervals.
+
+    A pair is an instance, its seeds averaged: of ``log(wall s + shift)`` for the ratio of times, and of final gaps.
+    Wins and losses count instances on which the mean gap is smaller and larger.
+    """
+    solvers = by_solver(samples)
+    rows: list[tuple[Cell, ...]] = []
+    base = _by_instance(solvers[baseline])
+    for solver, own in solvers.items():
+        if solver == baseline:
+            continue
+        mine = _by_instance(own)
+        names = [name for name in base if name in mine]
+        log_ratios = [_log_time(mine[name], shift_s) - _log_time(base[name], shift_s) for name in names]
+        gaps = [100 * (_gap(mine[name]) - _gap(base[name])) for name in names]
+        ratio, gap = paired_interval(log_ratios), paired_interval(gaps)
+        if ratio is None or gap is None:
+            continue
+        rows.append(
+            (
+                solver,
+                len(names),
+                *(math.exp(value) for value in ratio),
+                *gap,
+                sum(value < 0 for value in gaps),
+                sum(value == 0 for value in gaps),
+                sum(value > 0 for value in gaps),
+            )
+        )
+    columns = (
+        *("solver", "instances", "time ratio", "ratio low", "ratio high"),
+        *("gap points", "gap low", "gap high", "wins", "ties", "losses"),
+    )
+    title = f"Against {baseline}: ratio of times below 1 is faster, gap points below 0 are better; 95 % intervals"
+    return Table("comparison", title, columns, tuple(rows))
+
+
+def instance_table(samples: Sequence[Sample]) -> Table:
+    """Return every instance: what is known, and of each solver its worst and best value, proven runs and mean time."""
+    found: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    for sample in samples:
+        found[(sample.row.case.instance, sample.solver)].append(sample)
+    rows: list[tuple[Cell, ...]] = []
+    names = list(dict.fromkeys(instance for instance, _ in found))
+    for (instance, solver), own in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
+        values = [sample.row.answer.objective for sample in own]
+        there = [value for value in values if value is not None]
+        bounds = [sample.row.answer.bound for sample in own if sample.row.answer.bound is not None]
+        least = min if own[0].row.answer.sense == "max" else max
+        worst, best = (min, max) if own[0].row.answer.sense == "max" else (max, min)
+        rows.append(
+            (
+                instance,
+                solver,
+                len(own),
+                sum(sample.solved for sample in own),
+                own[0].best,
+                best(there, default=None),
+                worst(there, default=None),
+                least(bounds, default=None),
+                100 * fmean(sample.gap for sample in own),
+                fmean(sample.wall_s for sample in own),
+            )
+        )
+    columns = (
+        *("instance", "solver", "runs", "proven", "best known", "best", "worst"),
+        *("bound", "gap %", "wall s"),
+    )
+    return Table("instances", "By instance", columns, tuple(rows))
+
+
+def case_table(samples: Sequence[Sample]) -> Table:
+    """Return every case."""
+    columns = (
+        *("instance", "solver", "seed", "verdict", "status", "limit", "objective", "bound", "cost", "cost bound"),
+        *("wall s", "CPU s", "read s", "peak MiB", "gap %", "primal s", "primal-dual s", "load", "sha256", "message"),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for sample in samples:
+        case, answer = sample.row.case, sample.row.answer
+        rows.append(
+            (
+                *(case.instance, sample.solver, case.seed, sample.row.verdict, answer.status, answer.limit),
+                *(answer.objective, answer.bound, answer.cost, answer.cost_bound, answer.wall_s, answer.cpu_s),
+                *(answer.read_s, answer.peak_mib, 100 * sample.gap, sample.primal_s, sample.primal_dual_s),
+                *(max(sample.row.load_before, sample.row.load_after), case.sha256, answer.message),
+            )
+        )
+    return Table("cases", "Cases", columns, tuple(rows))
+
+
+def profiles(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]]:
+    """Return performance profiles of wall time over the cases given, which all solvers must have run."""
+    pairs = list(dict.fromkeys(sample.pair for sample in samples))
+    times: dict[str, Sequence[float | None]] = {}
+    for solver, own in by_solver(samples).items():
+        at = {sample.pair: sample for sample in own}
+        times[solver] = [at[pair].wall_s if at[pair].solved else None for pair in pairs]
+    return performance_profile(times)
+
+
+def gap_shares(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]]:
+    """Return of every solver the share of cases that end within a gap, as steps over the gap in percent."""
+    return {
+        solver: steps((100 * sample.gap for sample in own if sample.gap < 1), len(own))
+        for solver, own in by_solver(samples).items()
+    }
+
+
+def steps_table(name: str, title: str, x: str, y: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -> Table:
+    """Return curves as a table of points."""
+    rows = tuple((solver, at, share) for solver, curve in curves.items() for at, share in curve)
+    return Table(name, title, ("solver", x, y), rows)
+
+
+def _by_instance(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+    out: dict[str, list[Sample]] = {}
+    for sample in samples:
+        out.setdefault(sample.row.case.instance, []).append(sample)
+    return out
+
+
+def _log_time(samples: Sequence[Sample], shift_s: float) -> float:
+    walls = (sample.wall_s if sample.solved else max(sample.limit_s, sample.wall_s) for sample in samples)
+    return fmean(math.log(wall + shift_s) for wall in walls)
+
+
+def _gap(samples: Sequence[Sample]) -> float:
+    return fmean(sample.gap for sample in samples)

@@ -1,0 +1,145 @@
+"""Everything that a benchmark has stored, judged once more: instances, solutions, objectives, verdicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.benchmark.journal import read_journal
+from placeopt.benchmark.linear_files import read_model
+from placeopt.benchmark.records import Row
+from placeopt.benchmark.sets import item_of
+from placeopt.benchmark.verdicts import contradiction, judge
+from placeopt.errors import BadInput, PlaceoptError
+from placeopt.fanout import fan_out
+from placeopt.formats.files import read_bytes
+from placeopt.formats.solu import Known
+
+
+class Checked(NamedTuple):
+    """A row, and what is wrong with it; nothing if ``faults`` is empty."""
+
+    row: Row
+    faults: tuple[str, ...]
+
+
+def recheck(
+    folder: Path,
+    known: Mapping[str, Known],
+    *,
+    jobs: int | None = 1,
+    cancelled: Callable[[], bool] | None = None,
+    on_news: Callable[[int, int], None] | None = None,
+) -> list[Checked]:
+    """
+    Judge every row of a folder anew, from the files.
+
+    Parameters
+    ----------
+    known
+        Best known values; a row that contradicts them is wrong, whatever it was called.
+    jobs
+        Rows side by side, in processes.
+    cancelled
+        Asked between rows; true ends it with what there is.
+    on_news
+        Told how many rows of how many are done.
+
+    Raises
+    ------
+    BadInput
+        If there is no journal, or it is malformed.
+    """
+    _, rows = read_journal(folder)
+    task = partial(_check, folder=folder, known=dict(known))
+    found = []
+    for checked in fan_out(task, list(rows.values()), jobs, cancelled=cancelled):
+        found.append(checked)
+        if on_news is not None:
+            on_news(len(found), len(rows))
+    order = {key: number for number, key in enumerate(rows)}
+    return sorted(found, key=lambda checked: order[checked.row.case.key])
+
+
+def improved(known: Mapping[str, Known], checked: list[Checked]) -> dict[str, Known]:
+    """
+    Return what is known after the rows that stand; values and bounds only get better.
+
+    A value is the optimum only where a bound meets it and the referee has read its solution.
+
+    Raises
+    ------
+    BadInput
+        If a value contradicts a bound; names the instance.
+    """
+    out = dict(known)
+    for row, faults in checked:
+        if faults or row.verdict in ("fail", "abort"):
+            continue
+        answer, name = row.answer, row.case.instance
+        try:
+            new = out.get(name, Known()).improved(answer.objective, answer.bound, answer.sense)
+        except BadInput as error:
+            raise BadInput(f"{name}: {error}") from None
+        if new != Known():
+            out[name] = new
+    return out
+
+
+def _check(row: Row, folder: Path, known: Mapping[str, Known]) -> Checked:
+    """Judge one row."""
+    try:
+        faults = _faults(row, folder)
+    except PlaceoptError as error:
+        faults = [str(error)]
+    entry = known.get(row.case.instance, Known())
+    against = contradiction(row.answer, entry)
+    if against:
+        faults.append(against)
+    wrong = judge(row.answer, Known()) == "fail"
+    if wrong and not faults:
+        faults = list(row.answer.refused) or ["failed when it was run"]
+    return Checked(row, tuple(faults))
+
+
+def _faults(row: Row, folder: Path) -> list[str]:
+    item = item_of(Path(row.case.path))
+    if item.sha256() != row.case.sha256:
+        return [f"{row.case.path}: the instance has changed since; run it again"]
+    if row.solution is None:
+        return [] if row.answer.objective is None else ["an objective without a solution"]
+    judged = _plan_faults if row.case.kind == "placement" else _value_faults
+    return judged(row, folder / row.solution)
+
+
+def _plan_faults(row: Row, path: Path) -> list[str]:
+    from placeopt.auditing import audit
+    from placeopt.benchmark.shuffle import shuffled
+    from placeopt.check import violations
+    from placeopt.formats.documents import read_instance, read_plan
+
+    instance, plan = read_instance(row.case.path), read_plan(path)
+    if row.case.permuted:
+        instance = shuffled(instance, row.case.seed)
+    found = [str(violation) for violation in violations(instance, plan)] or audit(instance, plan)
+    level = plan.levels[0]
+    if (level.objective, level.bound) != (row.answer.objective, row.answer.bound):
+        found.append(
+            f"the row says {row.answer.objective} and {row.answer.bound}, the plan {level.objective}, {level.bound}"
+        )
+    return found
+
+
+def _value_faults(row: Row, path: Path) -> list[str]:
+    from placeopt.benchmark.solve import misfits
+
+    try:
+        values = np.asarray(json.loads(read_bytes(path))["values"], dtype=np.int64)
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return [f"{path}: no list of integers under 'values'"]
+    return misfits(read_model(Path(row.case.path)), values, row.answer.objective)

@@ -1,0 +1,60 @@
+"""Tables of figures: one form for Markdown, CSV and the terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Table:
+    """
+    Rows under named columns.
+
+    Attributes
+    ----------
+    name
+        Of its CSV file.
+    title
+        What it shows, for people.
+    columns
+        Names with units.
+    rows
+        Plain values; None is unknown.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def csv(self) -> str:
+        """Return it as CSV: all digits, unknown left empty."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([["" if cell is None else cell for cell in row] for row in self.rows])
+        return out.getvalue()
+
+    def markdown(self) -> str:
+        """Return it as a Markdown table; numbers as people read them."""
+        lines = [_line(self.columns), _line(["---"] * len(self.columns))]
+        lines += [_line([readable(cell).replace("|", "\\|") for cell in row]) for row in self.rows]
+        return "\n".join(lines) + "\n"
+
+
+def readable(cell: Cell) -> str:
+    """Write a value for people: separators, four digits that count, a dash for what is unknown."""
+    if cell is None:
+        return "-"
+    if isinstance(cell, float):
+        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+    return f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
