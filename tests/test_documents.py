@@ -20,7 +20,7 @@ from placeopt.formats.documents import (
     write_instance,
     write_plan,
 )
-from placeopt.formats.schema import instance_schema, plan_schema
+from placeopt.formats.schema import instance_schema, plan_schema, scenario_schema, scheduling_schema
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 
@@ -106,7 +106,15 @@ def record_in(annotation: Any) -> type[Record] | None:
 class TestSchema:
     """What is published is what is read."""
 
-    @pytest.mark.parametrize(("name", "schema"), [("instance", instance_schema()), ("plan", plan_schema())])
+    @pytest.mark.parametrize(
+        ("name", "schema"),
+        [
+            ("instance", instance_schema()),
+            ("plan", plan_schema()),
+            ("scenario", scenario_schema()),
+            ("scheduling", scheduling_schema()),
+        ],
+    )
     def test_published_schema_is_current(self, name: str, schema: dict[str, Any]) -> None:
         """If this fails, run ``placeopt.formats.schema.write_schemas("docs/schema")`` and review the difference."""
         assert json.loads((DOCS / "schema" / f"{name}-1.json").read_text()) == schema

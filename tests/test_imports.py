@@ -21,7 +21,7 @@ FLOORS = (
     ("errors",),
     ("model",),
     ("check", "formats"),
-    ("linear", "topology"),
+    ("linear", "metrics", "topology"),
     ("generators", "predict", "problem"),
     ("terms",),
     ("alone", "formulations", "heuristics", "mapping", "queueing", "solvers"),

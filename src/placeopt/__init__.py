@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from placeopt.engine import Engine, Interrupted, solve
     from placeopt.errors import BadInput, InternalFault, PlaceoptError, SolverFault, StaleSnapshot, Unsupported
     from placeopt.formats.columns import cluster_from_columns, instance_from_columns
-    from placeopt.formats.documents import read_instance, read_plan, write_instance, write_plan
+    from placeopt.formats.documents import (
+        read_instance,
+        read_plan,
+        read_scenario,
+        write_instance,
+        write_plan,
+        write_scenario,
+    )
     from placeopt.generators import generate
     from placeopt.model import Instance, Plan, Policy
     from placeopt.partition import solve_in_parts
@@ -41,11 +48,13 @@ _HOME = {
     "instance_from_columns": "placeopt.formats.columns",
     "read_instance": "placeopt.formats.documents",
     "read_plan": "placeopt.formats.documents",
+    "read_scenario": "placeopt.formats.documents",
     "solve": "placeopt.engine",
     "solve_in_parts": "placeopt.partition",
     "violations": "placeopt.check",
     "write_instance": "placeopt.formats.documents",
     "write_plan": "placeopt.formats.documents",
+    "write_scenario": "placeopt.formats.documents",
 }
 
 __all__ = [
@@ -68,11 +77,13 @@ __all__ = [
     "instance_from_columns",
     "read_instance",
     "read_plan",
+    "read_scenario",
     "solve",
     "solve_in_parts",
     "violations",
     "write_instance",
     "write_plan",
+    "write_scenario",
 ]
 
 

@@ -419,3 +419,21 @@ def test_look_ahead_decides_whole_rounds_only() -> None:
         with pytest.raises(Unsupported, match="call place\\(\\) without jobs"):
             engine.place(["pair"])
         assert engine.place(time_limit_s=5).placement_of("pair") is not None
+
+
+def test_expected_ends_that_are_told_later_move_look_ahead() -> None:
+    """A pair waits for a socket that is whole in 5 s, and starts at once when that is put off by 500."""
+    loaded = one_pair(Postpone(rule="lookahead"))
+    pair = loaded.jobs[-1]
+    timed = pair.model_copy(update={"options": (pair.options[0].model_copy(update={"run_time_ms": 100_000}),)})
+    with Engine(isolation="thread") as engine:
+        engine.load(loaded.model_copy(update={"jobs": (*loaded.jobs[:-1], timed)}))
+        held = [runs.job for runs in engine.snapshot.running]
+        for soon, waits in ((5_000, True), (500_000, False)):
+            engine.update(expected_end_ms={held[0]: soon, held[1]: 900_000})
+            assert bool(engine.place(deterministic=True, warm=False).unplaced) == waits
+            assert engine.snapshot.running[0].expected_end_ms == soon
+        with pytest.raises(BadInput, match="expected_end_ms: job 'nobody' does not run"):
+            engine.update(expected_end_ms={"nobody": 1})
+        with pytest.raises(BadInput, match="expected_end_ms: -1 for job"):
+            engine.update(expected_end_ms={held[0]: -1})

@@ -9,6 +9,7 @@ import typer
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
 from placeopt.errors import Unsupported
+from placeopt.report.text import plural
 
 if TYPE_CHECKING:
     from placeopt.formats.topo import Fabric, Inventory
@@ -36,6 +37,24 @@ def openb(
     round_ = read_openb(nodes, pods, limit)
     write_document(out, dumps(round_))
     say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+    return ExitCode.DONE
+
+
+def sc17(
+    workload: Annotated[str, typer.Option(metavar="JSON", help="Jobs: workloads-5.json and the like.")],
+    infrastructure: Annotated[str, typer.Option(metavar="JSON", help="The machine: infra-1m.json.")],
+    profile: Annotated[str, typer.Option(metavar="JSON", help="Measured times: prof_from_experiments.json.")],
+    out: Annotated[str, typer.Option(metavar="SCENARIO", help="Write the scenario: .json, .json.gz or -.")],
+    machines: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Machines of the cluster.")] = 1,
+) -> int:
+    """Read a workload of the artifact of SC'17's topology-aware scheduling paper as a scenario to simulate."""
+    check_target(out, (workload, infrastructure, profile))
+    from placeopt.formats.documents import dumps
+    from placeopt.formats.sc17 import read_sc17
+
+    scenario = read_sc17(workload, infrastructure, profile, machines=machines)
+    write_document(out, dumps(scenario))
+    say(f"{scenario.name}: {plural(len(scenario.arrivals), 'job')} on {plural(machines, 'machine')}", out)
     return ExitCode.DONE
 
 

@@ -18,6 +18,7 @@ from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, label, read_bytes, write_bytes
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
+from placeopt.model.scenario import Scenario
 
 Document = TypeVar("Document", bound=Record)
 UTF8_BOM = b"\xef\xbb\xbf"
@@ -38,6 +39,16 @@ def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -
 def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
     """Read a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
     return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+
+
+def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
+    """Read a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
+    return loads(Scenario, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+
+
+def write_scenario(path: str | os.PathLike[str], scenario: Scenario) -> None:
+    """Write a scenario, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
+    write_bytes(path, dumps(scenario))
 
 
 def write_instance(path: str | os.PathLike[str], instance: Instance) -> None:

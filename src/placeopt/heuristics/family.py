@@ -8,6 +8,7 @@ from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.gradient import FragmentationGradient
 from placeopt.heuristics.packing import Random, dot_product, gpu_clustering, gpu_packing
 from placeopt.heuristics.prices import ScarceModels
+from placeopt.heuristics.sc17 import LastMachine, LastMachineFullestSocket
 from placeopt.heuristics.scores import Stranding, best_fit, first_fit
 from placeopt.heuristics.sharing import HorusByCost, MostFreeMemory
 from placeopt.problem import IntArray, Problem
@@ -24,6 +25,8 @@ SCORES: dict[str, Callable[[Problem], Score]] = {
     "fgd": FragmentationGradient,
     "stranding": Stranding,
     "prices": ScarceModels,
+    "sc17_fcfs": lambda problem: LastMachine(),  # noqa: ARG005
+    "sc17_bf": lambda problem: LastMachineFullestSocket(),  # noqa: ARG005
 }
 
 

@@ -74,6 +74,11 @@ class Book:
         self._changes.append(Change(self.revision, told, tuple(jobs), tuple(nodes)))
         self._snapshot = None
 
+    def expect(self, ends: Mapping[str, int]) -> None:
+        """Put in when running jobs are expected to end, in the place of what was said before."""
+        for job_id, end in ends.items():
+            self.running[job_id] = self.running[job_id].model_copy(update={"expected_end_ms": end})
+
     def nodes_changed(self) -> None:
         """The records of nodes are not those of the last snapshot."""
         self._cluster = None

@@ -73,6 +73,7 @@ class Resident:
         remove_jobs: Iterable[str],
         nodes: Mapping[str, NodeChange],
         now_ms: int | None,
+        expected_end_ms: Mapping[str, int],
     ) -> None:
         """
         Change nodes, then take waiting jobs away, then add some: one revision, if anything is asked at all.
@@ -90,7 +91,12 @@ class Resident:
         self._refuse_lost_nodes(records, frozenset(remove))
         if now_ms is not None and now_ms < self.book.now_ms:
             raise BadInput(f"now_ms: {now_ms}, but it is {self.book.now_ms} already; time goes forward")
-        if not (add or remove or records or now_ms is not None):
+        for job_id, end in expected_end_ms.items():
+            if job_id not in self.book.running:
+                raise BadInput(f"expected_end_ms: job {job_id!r} does not run")
+            if end < 0:
+                raise BadInput(f"expected_end_ms: {end} for job {job_id!r}, expected a time from 0 on")
+        if not (add or remove or records or expected_end_ms or now_ms is not None):
             return
         before = {name: self.book.nodes[name] for name in records if name in self.book.nodes}
         order = list(self.book.nodes) if None in records.values() else None
@@ -112,12 +118,15 @@ class Resident:
             self.book.jobs[job.id] = job
         self._take_over(problem, same_hardware=self._parts.hardware is hardware)
         self.book.now_ms = self.book.now_ms if now_ms is None else now_ms
+        self.book.expect(expected_end_ms)
         told = [
             *([f"{names([job.id for job in add])} came"] if add else []),
             *([f"{names(list(remove))} went"] if remove else []),
             *([_told_of_nodes(list(records))] if records else []),
+            *([f"{names(list(expected_end_ms))} expected to end at another time"] if expected_end_ms else []),
         ]
-        self.book.note(" and ".join(told) or "time went on", [*(job.id for job in add), *remove], records)
+        changed = [*(job.id for job in add), *remove, *expected_end_ms]
+        self.book.note(" and ".join(told) or "time went on", changed, records)
         if self._parts.table.mostly_empty:
             self._compile(self.snapshot)
 

@@ -90,6 +90,7 @@ class Residence(ABC):
         remove_jobs: Iterable[str] = (),
         nodes: Mapping[str, NodeChange] | None = None,
         now_ms: int | None = None,
+        expected_end_ms: Mapping[str, int] | None = None,
     ) -> None:
         """
         Change the cluster: one new revision, or none if nothing is given. All of it happens, or nothing and an error.
@@ -106,16 +107,18 @@ class Residence(ABC):
             are those of the loaded instance.
         now_ms
             What time it is now; jobs that are committed start then.
+        expected_end_ms
+            By id of a running job: when it is now expected to end, for look-ahead.
 
         Raises
         ------
         BadInput
             If ids are unknown or taken, a running job is removed (``release`` it), a node goes while jobs run on it or
-            name it, or what runs could no longer stand.
+            name it, what runs could no longer stand, or a job with an expected end does not run.
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
-        self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms)
+        self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms, expected_end_ms or {})
 
     def place(
         self,

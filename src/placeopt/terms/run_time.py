@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.model import Option
-from placeopt.problem import Problem, State
+from placeopt.problem import Placement, Problem, State
 from placeopt.terms.interference import excess_beside
 from placeopt.terms.utility import path_of, talks
 
@@ -27,13 +27,19 @@ def run_time_ms(state: State, job: int) -> int | None:
     beside = excess_beside(state, job).values()
     worst_only = problem.policy.interference.model != "pairwise"
     company = max(beside, default=0) if worst_only else sum(beside)
-    extra = path_of(problem, placement) - int(problem.best_path[placement.option])
-    apart = 0
-    if extra > 0 and talks(problem, placement.option):
-        n = len(placement.gpus)
-        pairs, span = n * (n - 1) // 2, machine_span(problem)
-        apart = -(-spread_of(problem, job) * extra // (pairs * span))
+    apart = path_excess(problem, placement, spread_of(problem, job))
     return -(-alone * (1000 + apart + company) // 1000)
+
+
+def path_excess(problem: Problem, placement: Placement, spread: int) -> int:
+    """Excess run time by the path between a placement's GPUs; ``spread`` is that of the farthest in a machine."""
+    if len(placement.gpus) < 2 or not talks(problem, placement.option):
+        return 0
+    extra = path_of(problem, placement) - int(problem.best_path[placement.option])
+    if extra <= 0:
+        return 0
+    n = len(placement.gpus)
+    return -(-spread * extra // (n * (n - 1) // 2 * machine_span(problem)))
 
 
 def longest_run_ms(problem: Problem, job: int, option: int) -> int | None:

@@ -1,0 +1,163 @@
+"""``placeopt simulate``: a scenario under one policy or several, side by side."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import STREAM, check_sources, write_document
+from placeopt.cli.output import show
+from placeopt.cli.progress import Ticker
+from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.cli.signals import Interruption
+from placeopt.errors import BadInput
+
+if TYPE_CHECKING:
+    from placeopt.model.scenario import Scenario
+    from placeopt.model.scheduling import Scheduling
+    from placeopt.simulate import Summary, Tick
+
+SUMMARIES = "summaries.json"
+
+
+def simulate(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="What arrives where: .json, .json.gz or -.")],
+    policy: Annotated[
+        str, typer.Option(metavar="NAME|FILE[,...]", help="Scheduling policies, one after the other.")
+    ] = "placeopt",
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and of what is drawn.")] = 0,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Seconds for a whole round; a guard only, work ends it before.")
+    ] = 60.0,
+    rule: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Run-time rule instead of the scenario's: rate or sc17.")
+    ] = None,
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Write the logs, a file a policy, and summaries.json there.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the logs that are in the folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Neither table nor progress.")] = False,
+) -> int:
+    """
+    Play jobs that arrive over time under scheduling policies, and compare what comes of it.
+
+    Ctrl-C stops and keeps what is there; with --out, --resume goes on from it. The same seed gives the same log, byte
+    for byte.
+    """
+    started = time.monotonic()
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
+    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
+        raise UsageError(f"--time-limit: {time_limit}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
+    if rule not in (None, "rate", "sc17"):
+        raise UsageError(f"--rule: {rule!r}, expected rate or sc17")
+    if resume and out is None:
+        raise UsageError("--resume: goes on with the logs in a folder; name it with --out")
+    check_sources({"SCENARIO": scenario})
+    from placeopt.simulate import simulate as play
+    from placeopt.simulate import summarise
+
+    with Ticker(started, quiet=quiet) as ticker:
+        policies = [_policy(name) for name in policy.split(",")]
+        _refuse_twins(policies)
+        world = _read(scenario, rule)
+        folder = _folder(out)
+        summaries: list[Summary] = []
+        with Interruption("what is there so far") as interruption:
+            for one in policies:
+
+                def on_progress(news: Tick, name: str = one.name) -> None:
+                    ticker.doing(
+                        f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
+                        f"{news.waiting:,} wait, {news.now_ms / 1000:,.0f} s simulated, round {news.rounds:,}"
+                    )
+
+                ticker.doing(f"{one.name}: compiling")
+                log = None if folder is None else folder / log_name(world.name, one.name, seed)
+                history = play(
+                    world,
+                    one,
+                    seed=seed,
+                    time_limit_s=time_limit,
+                    log=log,
+                    resume=resume,
+                    cancel=interruption.event,
+                    on_progress=on_progress,
+                )
+                summaries.append(summarise(history))
+                if interruption.event.is_set():
+                    break
+            ticker.stop()
+            _deliver(summaries, folder, as_json=as_json, quiet=quiet)
+            return interruption.code or ExitCode.DONE
+
+
+def log_name(scenario: str, policy: str, seed: int) -> str:
+    """Name the log of a simulation; what file systems may not take becomes a dash."""
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', f'{scenario}.{policy}.s{seed}')}.jsonl"
+
+
+def _policy(text: str) -> Scheduling:
+    """Return the policy of that name, or the one in that file."""
+    from placeopt.formats.documents import loads
+    from placeopt.formats.files import label, read_bytes
+    from placeopt.model.scheduling import Scheduling
+    from placeopt.simulate import named_policy, policy_names
+
+    if text in policy_names():
+        return named_policy(text)
+    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
+        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(policy_names())}")
+    return loads(Scheduling, read_bytes(text), source=label(text))
+
+
+def _refuse_twins(policies: list[Scheduling]) -> None:
+    """Two of one name would write one log; two that decide alike are one."""
+    for i, one in enumerate(policies):
+        for other in policies[:i]:
+            if one.name == other.name:
+                raise UsageError(f"--policy: {one.name!r} stands twice; each name once")
+            if one.digest == other.digest:
+                raise UsageError(f"--policy: {other.name!r} and {one.name!r} differ in name only; drop one")
+
+
+def _read(path: str, rule: str | None) -> Scenario:
+    from placeopt.formats.documents import read_scenario
+
+    world = read_scenario(path)
+    if rule is None or rule == world.physics.rule:
+        return world
+    return world.model_copy(update={"physics": world.physics.model_copy(update={"rule": rule})})
+
+
+def _folder(out: str | None) -> Path | None:
+    if out is None:
+        return None
+    if out == STREAM:
+        raise UsageError("--out: '-' is no folder; --json prints the summaries")
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written: {error.strerror or error}") from None
+    return folder
+
+
+def _deliver(summaries: list[Summary], folder: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from placeopt.report.simulations import simulation_facts, simulation_table
+
+    data = (json.dumps(simulation_facts(summaries), indent=2) + "\n").encode()
+    if folder is not None:
+        write_document(str(folder / SUMMARIES), data)
+    if as_json:
+        write_document(STREAM, data)
+    elif not quiet:
+        show(*simulation_table(summaries))

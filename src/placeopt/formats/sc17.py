@@ -1,0 +1,162 @@
+"""
+Reads the workloads of the SC'17 topology-aware scheduling paper's own artifact (HiEST/gpu-topo-aware, Apache-2.0).
+
+Three JSON files: a workload (jobs), an infrastructure (one machine), a profile (measured times). What becomes of each
+field, and what is left out, is said in ``read_sc17``.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from placeopt.errors import BadInput
+from placeopt.formats.files import read_bytes
+from placeopt.model.cluster import Cluster, Node
+from placeopt.model.instance import Slowdown
+from placeopt.model.job import Communication, Demand, Job, Option
+from placeopt.model.machine import Gpu, Machine, Part
+from placeopt.model.scenario import Arrival, Physics, Scenario
+
+STEP_MS = 1_100
+"""The clock of the artifact's simulator."""
+VALUE_PER_GPU = 1_000
+NOTE = (
+    "Amaral et al., Topology-Aware GPU Scheduling for Learning Workloads in Cloud Environments (SC'17): {workload} of "
+    "the authors' artifact, HiEST/gpu-topo-aware, commit 8125c2875ad9, Apache-2.0, on {machines} machine(s) of its "
+    "infra-1m.json, with the times of its profiles/prof_from_experiments.json. Predictions are exact."
+)
+
+
+def read_sc17(
+    workload: str | Path, infrastructure: str | Path, profile: str | Path, *, machines: int, name: str | None = None
+) -> Scenario:
+    """
+    Read a workload onto so many machines.
+
+    Parameters
+    ----------
+    workload
+        id -> ``arrival`` (s), ``gpus``, ``type``, ``size`` (batch), ``minimal_utility``. A job is worth 1000 a GPU, so
+        nobody is preferred, and all its GPUs talk alike (the artifact uses no other weights). ``time`` is ignored, as
+        there; ``tasks`` and ``mem`` never bind there and are left out.
+    infrastructure
+        Its first machine: ``gpu_per_socket``, ``core_per_socket``, ``mem_per_socket`` and ``mem_per_gpu`` (GB),
+        ``gpu_distance``.
+    profile
+        ``solo`` times in a socket and across, ``collocation`` times beside other jobs; s. A time across becomes a
+        spread slowdown, one beside others an excess for jobs that share a socket, both rounded to thousandths, and
+        left out where they are no loss.
+    machines
+        Machines of the cluster.
+    name
+        Of the scenario; by default ``sc17-`` and the workload's file.
+
+    Returns
+    -------
+    Scenario
+        With the rule ``sc17`` and steps of 1.1 s. Jobs of the same type, batch and number of GPUs share a profile.
+
+    Raises
+    ------
+    BadInput
+        If a file cannot be read or is not of that form.
+    """
+    files = [str(path) for path in (workload, infrastructure, profile)]
+    jobs, hardware, times = (_json(path) for path in files)
+    try:
+        solo, spread = _solo(times)
+        arrivals = tuple(_arrival(job_id, job, solo, spread) for job_id, job in jobs.items())
+        machine = _machine(next(iter(hardware["machines"].values())))
+        slowdowns = _slowdowns(times, solo)
+    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        told = f"{type(error).__name__}: {error}"
+        raise BadInput(f"{', '.join(files)}: not the files of SC'17's artifact: {told}") from None
+    present = {arrival.job.profile for arrival in arrivals}
+    stem = Path(workload).name.removesuffix(".json")
+    return Scenario(
+        name=name or f"sc17-{stem}",
+        note=NOTE.format(workload=f"{stem}.json", machines=machines),
+        cluster=Cluster(
+            machines=(machine,), nodes=tuple(Node(id=f"minsky-{i}", machine=machine.id) for i in range(machines))
+        ),
+        physics=Physics(rule="sc17", interference="worst", step_ms=STEP_MS),
+        slowdowns=tuple(s for s in slowdowns if s.profile in present and s.beside in present),
+        arrivals=arrivals,
+    )
+
+
+def _json(path: str) -> dict[str, Any]:
+    try:
+        found = json.loads(read_bytes(path))
+    except ValueError as error:
+        raise BadInput(f"{path}: no JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: expected an object {{...}}")
+    return found
+
+
+def _kind(model: str, size: str, gpus: str | int) -> str:
+    return f"{model.removeprefix('bvlc_')}-{size}-{gpus}"
+
+
+def _solo(times: dict[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return run times in ms, and excess across sockets in thousandths where it was measured."""
+    solo: dict[str, int] = {}
+    spread: dict[str, int] = {}
+    for model, sizes in times["solo"].items():
+        for size, measured in sizes.items():
+            for gpus, seconds in measured["num_gpus"].items():
+                kind = _kind(model, size, gpus)
+                solo[kind] = round(1000 * seconds["intra-socket"])
+                if seconds["inter-socket"]:
+                    spread[kind] = max(0, round(1000 * seconds["inter-socket"] / seconds["intra-socket"]) - 1000)
+    return solo, spread
+
+
+def _slowdowns(times: dict[str, Any], solo: dict[str, int]) -> list[Slowdown]:
+    found = []
+    for model, sizes in times["collocation"].items():
+        for size, measured in sizes.items():
+            for gpus, others in measured["num_gpus"].items():
+                kind = _kind(model, size, gpus)
+                for other, other_sizes in others.items():
+                    for other_size, other_measured in other_sizes.items():
+                        for other_gpus, seconds in other_measured["num_gpus"].items():
+                            excess = round(1_000_000 * seconds / solo[kind]) - 1000 if seconds else 0
+                            if excess > 0:
+                                beside = _kind(other, other_size, other_gpus)
+                                found.append(Slowdown(profile=kind, beside=beside, socket_thousandths=excess))
+    return found
+
+
+def _arrival(job_id: str, job: dict[str, Any], solo: dict[str, int], spread: dict[str, int]) -> Arrival:
+    gpus, kind = job["gpus"], _kind(job["type"], job["size"], job["gpus"])
+    return Arrival(
+        job=Job(
+            id=job_id,
+            arrival_ms=round(1000 * job["arrival"]),
+            options=(Option(demand=Demand(gpus=gpus), value=VALUE_PER_GPU * gpus, run_time_ms=solo[kind]),),
+            communication=Communication(
+                weight=1 if gpus > 1 else 0, spread_slowdown_thousandths=spread.get(kind, 0) if gpus > 1 else None
+            ),
+            profile=kind,
+            utility_min_thousandths=round(1000 * job["minimal_utility"]),
+        )
+    )
+
+
+def _machine(told: dict[str, Any]) -> Machine:
+    per_socket = told["gpu_per_socket"]
+    sockets = [f"socket-{s}" for s in range(len(per_socket))]
+    of_gpu = [sockets[s] for s, number in enumerate(per_socket) for _ in range(number)]
+    rows = told["gpu_distance"]
+    number = len(of_gpu)
+    return Machine(
+        id="minsky",
+        cpu_millicores=1000 * sum(told["core_per_socket"]),
+        memory_mib=1024 * sum(told["mem_per_socket"]),
+        parts=tuple(Part(id=socket, level="socket") for socket in sockets),
+        gpus=tuple(Gpu(model="P100", memory_mib=1024 * told["mem_per_gpu"][0], part=socket) for socket in of_gpu),
+        gpu_distance_matrix=tuple(tuple(rows[str(a)][str(b)] for b in range(number)) for a in range(number)),
+        source="infra-1m.json of SC'17's artifact",
+    )

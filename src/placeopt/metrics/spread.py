@@ -1,0 +1,27 @@
+"""How figures of many jobs are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, median, 95th percentile and maximum; percentiles between two values are interpolated linearly."""
+
+    mean: float
+    median: float
+    p95: float
+    max: float
+
+
+def spread_of(values: Sequence[float]) -> Spread | None:
+    """Return the spread of some numbers; None of none."""
+    if not len(values):
+        return None
+    array = np.asarray(values, dtype=float)
+    median, p95 = np.percentile(array, [50, 95])
+    return Spread(float(array.mean()), float(median), float(p95), float(array.max()))

@@ -1,0 +1,86 @@
+"""Simulations side by side: one line a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from placeopt.report.tables import Rows, heading
+from placeopt.report.text import number, percent
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.simulate import Summary
+
+COLUMNS = [
+    "policy",
+    ">last end",
+    ">completion",
+    ">wait",
+    ">p95",
+    ">slowdown",
+    ">slowed",
+    ">in time",
+    ">GPUs held",
+    ">decision",
+]
+
+
+def simulation_facts(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    """Return the figures as they go to JSON, with the ratios of the GPUs' time in the place of its sums."""
+    out = []
+    for summary in summaries:
+        facts = asdict(summary)
+        held = summary.occupancy
+        facts["gpus"] = {
+            "allocation": held.allocation,
+            "active_rate": held.active_rate,
+            "utilisation": held.utilisation,
+            "fragmentation": held.fragmentation,
+        }
+        out.append(facts)
+    return out
+
+
+def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
+    """Return the table of the simulations of one scenario, and what it leaves out."""
+    first = summaries[0]
+    parts: list[RenderableType] = [
+        heading(f"{first.scenario}: {first.jobs:,} jobs, {first.occupancy.gpus:,} GPUs"),
+        Rows(COLUMNS, [_row(summary) for summary in summaries], wrap="policy", drop=["in time", "p95", "decision"]),
+    ]
+    notes = [_note(summary) for summary in summaries if not summary.finished or summary.stranded]
+    if notes:
+        parts += [heading("Not all"), Rows(["policy", "what"], notes, wrap="what")]
+    return parts
+
+
+def _row(summary: Summary) -> list[str]:
+    wait, decision = summary.wait_s, summary.decision_ms
+    return [
+        summary.policy,
+        _seconds(summary.last_end_s),
+        _seconds(None if summary.completion_s is None else summary.completion_s.mean),
+        _seconds(None if wait is None else wait.mean),
+        _seconds(None if wait is None else wait.p95),
+        "-" if summary.slowdown is None else f"{summary.slowdown.mean:.3f}",
+        number(summary.slowed),
+        percent(summary.in_time),
+        percent(summary.occupancy.allocation),
+        "-" if decision is None else f"{decision.mean:.1f} ms",
+    ]
+
+
+def _note(summary: Summary) -> list[str]:
+    told = []
+    if not summary.finished:
+        told.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended; figures are of those")
+    if summary.stranded:
+        told.append(f"{summary.stranded:,} jobs can never start")
+    return [summary.policy, "; ".join(told)]
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.1f} s"

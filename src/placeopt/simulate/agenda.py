@@ -1,0 +1,71 @@
+"""What happens next: arrivals, ends and rounds in the order of time, with or without steps."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Literal
+
+Kind = Literal["end", "arrival", "round"]
+
+IN_TIME = {"end": 0, "arrival": 1, "round": 2}
+"""At one moment what ends frees its GPUs first, and the round comes last."""
+IN_STEPS = {"arrival": 0, "round": 1, "end": 2}
+"""In a step the round comes before the ends, as in SC'17's artifact."""
+
+
+class Agenda:
+    """
+    A queue of events.
+
+    Parameters
+    ----------
+    step_ms
+        Everything happens at multiples of it, rounded up; None: at any millisecond.
+    interval_ms
+        Rounds are held at multiples of it only; None: at once.
+    """
+
+    def __init__(self, step_ms: int | None, interval_ms: int | None) -> None:
+        self._step, self._interval = step_ms or 1, interval_ms or 1
+        self._rank = IN_TIME if step_ms is None else IN_STEPS
+        self._after_end = 0 if step_ms is None else self._step
+        self._heap: list[tuple[int, int, int, Kind, str]] = []
+        self._added = 0
+        self._round_at = -1
+
+    def __len__(self) -> int:
+        """Return the number of events, ends that were superseded included."""
+        return len(self._heap)
+
+    def arrival(self, job: str, at_ms: int) -> None:
+        """Let a job arrive."""
+        self._add(self.on_step(at_ms), "arrival", job)
+
+    def noticed(self, start_ms: int, end_ms: int) -> int:
+        """Return when the end of a job that began at ``start_ms`` is noticed."""
+        return start_ms + self.on_step(end_ms - start_ms)
+
+    def end(self, job: str, at_ms: int) -> None:
+        """Let a job end; what was said of its end before stays in the queue, and is superseded."""
+        self._add(at_ms, "end", job)
+
+    def round_after(self, kind: Kind, now_ms: int) -> None:
+        """Hold a round as soon as may be after an arrival or an end."""
+        at = now_ms + (self._after_end if kind == "end" else 0)
+        at = -(-at // self._interval) * self._interval
+        if at > self._round_at:
+            self._round_at = at
+            self._add(at, "round", "")
+
+    def next(self) -> tuple[int, Kind, str]:
+        """Return time, kind and job of what comes next, and forget it."""
+        at, _, _, kind, job = heapq.heappop(self._heap)
+        return at, kind, job
+
+    def on_step(self, at_ms: int) -> int:
+        """Round up to a step."""
+        return -(-at_ms // self._step) * self._step
+
+    def _add(self, at: int, kind: Kind, job: str) -> None:
+        heapq.heappush(self._heap, (at, self._rank[kind], self._added, kind, job))
+        self._added += 1

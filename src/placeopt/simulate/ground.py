@@ -1,0 +1,153 @@
+"""The ground truth about places: how far apart a job's GPUs are, and who is beside whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from placeopt.model import Instance, Job, Placement
+from placeopt.model.base import Thousandths
+from placeopt.model.scenario import Scenario
+from placeopt.problem import Placement as Indexed
+from placeopt.problem import compile_problem
+from placeopt.problem.indexing import running_placement
+from placeopt.terms.curves import excess_table
+from placeopt.terms.run_time import path_excess
+
+Domains = tuple[frozenset[int], ...]
+"""GPUs, switches, sockets and nodes that a job has a part of, by number: the closest kind first."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a running job holds, in numbers of the cluster's hardware."""
+
+    job: str
+    profile: str | None
+    placement: Indexed
+    milli: int
+    """Granted thousandths of GPUs, all together."""
+    utilisation_percent: int
+    """Expected of each of its GPUs."""
+    domains: Domains
+    apart_thousandths: Thousandths
+    """Excess run time by the path between its GPUs."""
+
+
+class Ground:
+    """
+    The hardware, what holds which part of it, and by how much each job is slowed there.
+
+    Kept by itself, apart from what any engine believes: it is what decisions are judged by.
+    """
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._physics = scenario.physics
+        self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
+        self._shape_of, members = _shapes(self._jobs.values())
+        self._problem = compile_problem(Instance(cluster=scenario.cluster, jobs=members))
+        problem = self._problem
+        self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        self._kinds = [
+            list(range(problem.num_gpus)),
+            problem.gpu_switch.tolist(),
+            problem.gpu_socket.tolist(),
+            problem.gpu_node.tolist(),
+        ]
+        self._excess = {
+            (s.profile, s.beside): (
+                s.gpu_thousandths,
+                s.switch_thousandths,
+                s.socket_thousandths,
+                s.node_thousandths,
+            )
+            for s in scenario.slowdowns
+        }
+        self._on_node: list[dict[str, Held]] = [{} for _ in range(problem.num_nodes)]
+        self._percent = [0] * problem.num_gpus
+        self._number = [0] * problem.num_gpus
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs of the cluster."""
+        return self._problem.num_gpus
+
+    def held(self, placement: Placement) -> Held:
+        """Translate a placement of one of the scenario's jobs; raises ``BadInput`` where it does not fit the job."""
+        job = self._jobs[placement.job]
+        where = running_placement(placement, self._problem, self._shape_of[job.id], self._node_number)
+        spread = job.communication.spread_slowdown_thousandths
+        spread = self._physics.spread_slowdown_thousandths if spread is None else spread
+        option = next(one for one in job.options if one.id == placement.option)
+        return Held(
+            job=job.id,
+            profile=job.profile,
+            placement=where,
+            milli=sum(sum(one.gpus.values()) for one in placement.assignments),
+            utilisation_percent=option.demand.gpu_utilisation_percent,
+            domains=tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds),
+            apart_thousandths=path_excess(self._problem, where, spread),
+        )
+
+    def start(self, held: Held) -> None:
+        """Let a job hold what it was given."""
+        for node in held.domains[3]:
+            self._on_node[node][held.job] = held
+        for gpu in held.placement.gpus:
+            self._percent[gpu] += held.utilisation_percent
+            self._number[gpu] += 1
+
+    def end(self, held: Held) -> None:
+        """Take it away again."""
+        for node in held.domains[3]:
+            del self._on_node[node][held.job]
+        for gpu in held.placement.gpus:
+            self._percent[gpu] -= held.utilisation_percent
+            self._number[gpu] -= 1
+
+    def beside(self, held: Held) -> dict[str, None]:
+        """Return all jobs with a GPU on the job's nodes, itself included while it runs."""
+        return {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
+
+    def excess(self, held: Held, model: str) -> int:
+        """Excess run time in thousandths by those beside a job, as things are, by a model of interference."""
+        if model == "curve":
+            shared = [self._percent[gpu] for gpu in held.placement.gpus if self._number[gpu] > 1]
+            table = excess_table(self._physics.curve, max(shared, default=0))
+            return max((int(table[percent]) for percent in shared), default=0)
+        if not self._excess:
+            return 0
+        others = {name: held for node in held.domains[3] for name, held in self._on_node[node].items()}
+        found = [self._between(held, other) for name, other in others.items() if name != held.job]
+        return sum(found) if model == "pairwise" else max(found, default=0)
+
+    def _between(self, held: Held, other: Held) -> int:
+        """Excess that one job causes another, at the closest domain that they share."""
+        if held.profile is None or other.profile is None:
+            return 0
+        stated = self._excess.get((held.profile, other.profile))
+        if stated is None:
+            return 0
+        for mine, theirs, excess in zip(held.domains, other.domains, stated, strict=True):
+            if not mine.isdisjoint(theirs):
+                return excess
+        return 0
+
+
+def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
+    """Number the jobs by what they ask for and how they talk; return the number of each, and one job of each."""
+    numbers: dict[tuple[object, ...], int] = {}
+    of_job: dict[str, int] = {}
+    members: list[Job] = []
+    for job in jobs:
+        options = tuple(
+            option.model_copy(update={"run_time_ms": None, "rate_milli": None, "latency_ms": None, "value": 1})
+            for option in job.options
+        )
+        options = tuple(option.model_copy(update={"utility_thousandths": None}) for option in options)
+        key = (options, job.communication)
+        number = numbers.setdefault(key, len(members))
+        if number == len(members):
+            members.append(Job(id=f"shape-{number}", options=options, communication=job.communication))
+        of_job[job.id] = number
+    return of_job, tuple(members)

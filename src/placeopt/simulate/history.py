@@ -1,0 +1,59 @@
+"""What came of a simulation, job by job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from placeopt.model import Placement
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
+
+
+@dataclass(frozen=True)
+class JobHistory:
+    """
+    One job. None: it has not come so far.
+
+    ``alone_ms`` is what it takes alone and well placed in the option that it got, else in its first one.
+    """
+
+    job: str
+    user: str | None
+    arrival_ms: int
+    gpu_milli: int
+    """Granted, or asked for in the first option."""
+    alone_ms: int
+    start_ms: int | None = None
+    end_ms: int | None = None
+    due_ms: int | None = None
+    """Deadline, or else expected completion time."""
+    placement: Placement | None = None
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The rounds that were held, and how long the decisions of those took that were not read from a log, in seconds."""
+
+    held: int = 0
+    wall_s: list[float] = field(default_factory=list)
+    cpu_s: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class History:
+    """A simulation, over or stopped."""
+
+    scenario: Scenario
+    scheduling: Scheduling
+    seed: int
+    now_ms: int
+    finished: bool
+    """Nothing will happen any more. Jobs that wait then can never start."""
+    jobs: tuple[JobHistory, ...]
+    """In the order of the scenario."""
+    rounds: Rounds
+
+    @property
+    def stranded(self) -> tuple[str, ...]:
+        """Return the jobs that wait for ever."""
+        return tuple(job.job for job in self.jobs if job.start_ms is None) if self.finished else ()

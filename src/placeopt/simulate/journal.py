@@ -1,0 +1,116 @@
+"""
+The log of a simulation: one JSON object a line, the same bytes for the same scenario, policy and seed.
+
+It holds every decision and no time that a clock has measured, so a simulation that was cut goes on from it: what the
+log tells is played again without deciding, and compared line by line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from placeopt.errors import BadInput
+from placeopt.model import Placement
+
+Line = dict[str, Any]
+
+
+class Journal:
+    """
+    Writes lines; while an older log lasts, compares them with its lines instead. A context manager.
+
+    Parameters
+    ----------
+    path
+        None: nothing is written.
+    resume
+        Go on with the log that is there, if there is one; a last line that was cut is dropped. Else the file is
+        written anew.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, *, resume: bool = False) -> None:
+        self._path = None if path is None else Path(path)
+        self._old: list[str] = []
+        self._at = 0
+        self._file: TextIO | None = None
+        if self._path is None:
+            return
+        try:
+            if resume and self._path.exists():
+                text = self._path.read_text(encoding="utf-8")
+                whole = text[: text.rfind("\n") + 1]
+                self._old = whole.splitlines()
+                if len(whole) < len(text):
+                    os.truncate(self._path, len(whole.encode()))
+            self._file = self._path.open("a" if self._old else "w", encoding="utf-8", newline="\n")
+        except UnicodeDecodeError:
+            raise BadInput(
+                f"{self._path}: not UTF-8, so no log of a simulation; drop --resume, or name another"
+            ) from None
+        except OSError as error:
+            raise BadInput(f"{self._path}: cannot be written: {error.strerror or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def replaying(self) -> bool:
+        """Whether lines of the older log are left."""
+        return self._at < len(self._old)
+
+    def write(self, **line: object) -> None:
+        """
+        Write a line, or find it in the older log.
+
+        Raises
+        ------
+        BadInput
+            If the older log says something else there.
+        """
+        text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
+        if self.replaying:
+            if text != self._old[self._at]:
+                raise BadInput(
+                    f"{self._path}: line {self._at + 1}: {_cut(self._old[self._at])}, expected {_cut(text)}: the log "
+                    "is of another scenario, policy, seed or version; start anew without resuming"
+                )
+            self._at += 1
+        elif self._file is not None:
+            self._file.write(text + "\n")
+
+    def decision(self, number: int) -> Line | None:
+        """Return what the older log says of a round; None if it says nothing, or lasts no longer."""
+        if not self.replaying:
+            return None
+        try:
+            line = json.loads(self._old[self._at])
+        except ValueError:
+            raise BadInput(f"{self._path}: line {self._at + 1}: no JSON; start anew without resuming") from None
+        return line if isinstance(line, dict) and line.get("e") == "round" and line.get("n") == number else None
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system."""
+        if self._file is not None:
+            self._file.flush()
+
+
+def told_placements(line: Line) -> list[Placement]:
+    """Return the placements of the line of a round."""
+    try:
+        return [Placement.model_validate_json(json.dumps(one)) for one in line["start"]]
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start anew without resuming") from None
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 120 else text[:117] + "..."

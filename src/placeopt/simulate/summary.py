@@ -1,0 +1,131 @@
+"""A simulation in figures: what is compared between policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import fmean
+
+from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
+from placeopt.simulate.history import History, JobHistory
+
+
+@dataclass(frozen=True)
+class Summary:
+    """
+    Figures of one simulation; None where nothing has come of it so far. Times are in seconds.
+
+    Jobs that have not ended count in ``ended`` and in what was granted, and nowhere else.
+    """
+
+    scenario: str
+    policy: str
+    seed: int
+    finished: bool
+    jobs: int
+    ended: int
+    stranded: int
+    """Jobs that can never start."""
+    last_end_s: float | None
+    makespan_s: float | None
+    """From the first arrival to the last end."""
+    completion_s: Spread | None
+    """End - arrival."""
+    wait_s: Spread | None
+    """Start - arrival."""
+    slowdown: Spread | None
+    """(End - start) / run time alone and well placed."""
+    slowdown_with_wait: Spread | None
+    """(End - arrival) / run time alone and well placed."""
+    slowed: int
+    """Jobs slowed beyond the scenario's limit: SLO violations by placement."""
+    started_at_once: float | None
+    """Part of the jobs that did not wait."""
+    in_time: float | None
+    """Part of the jobs with a deadline or an expected completion time that ended by then: QoS guarantee."""
+    fairness: float | None
+    """Jain's index over users of their jobs' mean slowdown with waiting; None without users."""
+    occupancy: Occupancy
+    rounds: int
+    decision_ms: Spread | None
+    """Wall time of a round's decision; None for rounds read from a log."""
+    decision_cpu_s: float
+    """CPU time of all of them, this process alone."""
+
+
+def summarise(history: History) -> Summary:
+    """Sum up a simulation, from its first arrival to its last end, or to where it was stopped."""
+    done = [job for job in history.jobs if job.start_ms is not None and job.end_ms is not None]
+    ends = [_end(job) for job in done]
+    first = min((job.arrival_ms for job in history.jobs), default=0)
+    until = max(ends, default=0) if history.finished else history.now_ms
+    alone = [max(1, job.alone_ms) for job in done]
+    waits = [_start(job) - job.arrival_ms for job in done]
+    slow = [(_end(job) - _start(job)) / a for job, a in zip(done, alone, strict=True)]
+    with_wait = [(_end(job) - job.arrival_ms) / a for job, a in zip(done, alone, strict=True)]
+    due = [(_end(job), job.due_ms) for job in done if job.due_ms is not None]
+    limit = history.scenario.slowed_thousandths / 1000
+    return Summary(
+        scenario=history.scenario.name,
+        policy=history.scheduling.name,
+        seed=history.seed,
+        finished=history.finished,
+        jobs=len(history.jobs),
+        ended=len(done),
+        stranded=len(history.stranded),
+        last_end_s=max(ends) / 1000 if ends else None,
+        makespan_s=(max(ends) - first) / 1000 if ends else None,
+        completion_s=spread_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
+        wait_s=spread_of([wait / 1000 for wait in waits]),
+        slowdown=spread_of(slow),
+        slowdown_with_wait=spread_of(with_wait),
+        slowed=sum(one > limit for one in slow),
+        started_at_once=sum(wait <= (history.scenario.physics.step_ms or 0) for wait in waits) / len(done)
+        if done
+        else None,
+        in_time=sum(end <= by for end, by in due) / len(due) if due else None,
+        fairness=_fairness(done, with_wait),
+        occupancy=occupancy(_stays(history, until), _gpus_of(history), first, until),
+        rounds=history.rounds.held,
+        decision_ms=spread_of([1000 * s for s in history.rounds.wall_s]),
+        decision_cpu_s=sum(history.rounds.cpu_s),
+    )
+
+
+def _start(job: JobHistory) -> int:
+    return job.start_ms or 0
+
+
+def _end(job: JobHistory) -> int:
+    return job.end_ms or 0
+
+
+def _fairness(done: list[JobHistory], slowdown: list[float]) -> float | None:
+    of_user: dict[str, list[float]] = {}
+    for job, slow in zip(done, slowdown, strict=True):
+        if job.user is not None:
+            of_user.setdefault(job.user, []).append(slow)
+    return jain_index([fmean(values) for values in of_user.values()])
+
+
+def _stays(history: History, until: int) -> list[Stay]:
+    percent = {
+        (arrival.job.id, option.id): option.demand.gpu_utilisation_percent
+        for arrival in history.scenario.arrivals
+        for option in arrival.job.options
+    }
+    return [
+        Stay(
+            start_ms=_start(job),
+            end_ms=until if job.end_ms is None else job.end_ms,
+            milli={(one.node, int(gpu)): milli for one in job.placement.assignments for gpu, milli in one.gpus.items()},
+            percent=percent[job.job, job.placement.option],
+        )
+        for job in history.jobs
+        if job.placement is not None
+    ]
+
+
+def _gpus_of(history: History) -> dict[str, int]:
+    cluster = history.scenario.cluster
+    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
+    return {node.id: sizes[node.machine] for node in cluster.nodes}

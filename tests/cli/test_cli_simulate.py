@@ -1,0 +1,104 @@
+"""``placeopt simulate`` and ``placeopt import sc17``."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import INSTANCES, Cli, said
+
+from placeopt import read_scenario
+from placeopt.simulate import policy_names
+
+TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
+
+
+def test_a_table_with_a_line_a_policy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 100 columns no line is longer."""
+    monkeypatch.setenv("COLUMNS", "100")
+    done = cli("simulate", TABLE_1, "--policy", "fcfs,best-fit")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert lines[0].startswith("sc17-workloads-5: 6 jobs, 4 GPUs")
+    assert [line.split()[0] for line in lines[1:]] == ["policy", "fcfs", "best-fit"]
+    assert "440.0 s" in lines[2]
+    assert max(map(len, lines)) <= 100
+
+
+def test_json_and_the_folder_say_the_same(cli: Cli, tmp_path: Path) -> None:
+    """And the log is there; another run writes the same bytes, a resumed one none anew."""
+    folder = tmp_path / "new" / "runs"
+    done = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--json")
+    assert done.code == 0
+    facts = json.loads(done.out)
+    assert facts[0]["last_end_s"] == 440.0
+    assert facts == json.loads((folder / "summaries.json").read_text())
+    log = folder / "sc17-workloads-5.fcfs.s0.jsonl"
+    before = log.read_bytes()
+    assert cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--quiet").out == ""
+    assert log.read_bytes() == before
+    log.write_bytes(before[:700])
+    again = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--resume", "--json")
+    assert log.read_bytes() == before
+    assert json.loads(again.out)[0]["last_end_s"] == 440.0
+
+
+def test_another_rule(cli: Cli) -> None:
+    """By rate, places and neighbours both cost, and for as long as they are there only: another end."""
+    by_rule = {}
+    for rule in ("rate", "sc17"):
+        done = cli("simulate", TABLE_1, "--policy", "fcfs", "--rule", rule, "--json")
+        by_rule[rule] = json.loads(done.out)[0]["last_end_s"]
+    assert by_rule["rate"] != by_rule["sc17"] == 440.0
+
+
+def test_a_policy_from_a_file(cli: Cli, tmp_path: Path) -> None:
+    """Strictly read."""
+    path = tmp_path / "mine.json"
+    path.write_text('{"name": "mine", "rounds": "each", "method": "best-fit", "order": "srtf"}')
+    done = cli("simulate", TABLE_1, "--policy", path, "--json")
+    assert json.loads(done.out)[0]["policy"] == "mine"
+    path.write_text('{"name": "mine", "rounds": "some"}')
+    said(cli("simulate", TABLE_1, "--policy", path), 3, "mine.json", "rounds")
+    path.write_text('{"name": "mine", "strict": true}')
+    said(cli("simulate", TABLE_1, "--policy", path), 3, "rounds 'each'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["none.json"], 3, ["none.json", "cannot be read"]),
+        ([TABLE_1, "--policy", "fifo"], 2, ["no policy and no file 'fifo'", *policy_names()]),
+        ([TABLE_1, "--policy", "fcfs,fcfs"], 2, ["stands twice"]),
+        ([TABLE_1, "--seed", "-1"], 2, ["--seed"]),
+        ([TABLE_1, "--time-limit", "0"], 2, ["--time-limit"]),
+        ([TABLE_1, "--rule", "guess"], 2, ["rate or sc17"]),
+        ([TABLE_1, "--resume"], 2, ["--out"]),
+        ([TABLE_1, "--out", "-"], 2, ["no folder"]),
+    ],
+)
+def test_what_is_refused(cli: Cli, arguments: list[object], code: int, words: list[str]) -> None:
+    """In one line, with the way out."""
+    said(cli("simulate", *arguments), code, *words)
+
+
+def test_a_policy_whose_method_cannot_place_single_jobs(cli: Cli, tmp_path: Path) -> None:
+    """The engine's own words."""
+    path = tmp_path / "mine.json"
+    path.write_text('{"name": "mine", "rounds": "each", "method": "drb"}')
+    said(cli("simulate", TABLE_1, "--policy", path), 3, "'drb' places whole rounds")
+    path.write_text('{"name": "mine", "method": "magic"}')
+    said(cli("simulate", TABLE_1, "--policy", path), 3, "no method 'magic'")
+
+
+def test_import_refuses_what_is_none(cli: Cli, tmp_path: Path) -> None:
+    """The reader's words; no file is left."""
+    out = tmp_path / "s.json"
+    files = ["--workload", TABLE_1, "--infrastructure", TABLE_1, "--profile", TABLE_1]
+    said(cli("import", "sc17", *files, "--out", out), 3, "not the files of SC'17's artifact")
+    assert not out.exists()
+
+
+def test_stored_scenarios_are_read() -> None:
+    """Every file of the folder, by its name."""
+    for path in sorted((INSTANCES / "papers").glob("*.json*")):
+        assert read_scenario(path).name == path.name.split(".")[0]

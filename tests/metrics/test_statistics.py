@@ -1,0 +1,62 @@
+"""Spreads, fairness and intervals against figures worked by hand or printed in tables."""
+
+import pytest
+
+from placeopt.metrics import bootstrap_interval, jain_index, paired_interval, spread_of, t_interval
+from placeopt.metrics.confidence import t_quantile
+
+
+def test_spread_by_hand() -> None:
+    """1 to 5: the 95th percentile lies 0.8 of the way from 4 to 5."""
+    found = spread_of([5, 1, 4, 2, 3])
+    assert found is not None
+    assert (found.mean, found.median, found.max) == (3, 3, 5)
+    assert found.p95 == pytest.approx(4.8)
+    assert spread_of([]) is None
+
+
+def test_jain_by_hand() -> None:
+    """(1 + 1 + 4)^2 / (3 x 18); one who has all of four: 1/4; nobody has anything: all alike."""
+    assert jain_index([1, 1, 4]) == pytest.approx(36 / 54)
+    assert jain_index([0, 7, 0, 0]) == pytest.approx(0.25)
+    assert (jain_index([3, 3]), jain_index([0, 0]), jain_index([])) == (1.0, 1.0, None)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "confidence", "printed"),
+    [(1, 0.95, 12.706), (2, 0.95, 4.303), (4, 0.95, 2.776), (9, 0.95, 2.262), (30, 0.95, 2.042), (9, 0.99, 3.250)],
+)
+def test_t_quantiles_as_printed_in_tables(freedom: int, confidence: float, printed: float) -> None:
+    """Any textbook's table of Student's t."""
+    assert t_quantile(freedom, confidence) == pytest.approx(printed, abs=0.0006)
+
+
+def test_t_interval_by_hand() -> None:
+    """1, 2, 3: mean 2, deviation 1, 4.303 / sqrt(3)."""
+    found = t_interval([1, 2, 3])
+    assert found is not None
+    assert (found.mean, found.low, found.high) == pytest.approx((2, 2 - 2.484, 2 + 2.484), abs=0.001)
+    assert not found.excludes_zero
+    assert t_interval([1]) is None
+
+
+def test_pairs_tell_apart_what_single_values_cannot() -> None:
+    """Seeds differ by tens, the two policies by 1 each time."""
+    one, other = [11.0, 52.1, 93.2], [10.1, 51.0, 92.2]
+    apart = paired_interval(one, other)
+    assert apart is not None
+    assert apart.excludes_zero
+    with pytest.raises(ValueError, match="zip"):
+        paired_interval([1, 2], [1])
+
+
+def test_bootstrap_is_repeatable_and_near_the_t_interval() -> None:
+    """Of 50 values of one kind both say nearly the same."""
+    values = [float((7 * i) % 50) for i in range(50)]
+    found, again, by_t = bootstrap_interval(values), bootstrap_interval(values), t_interval(values)
+    assert found is not None
+    assert by_t is not None
+    assert found == again
+    assert found.low == pytest.approx(by_t.low, abs=0.5)
+    assert found.high == pytest.approx(by_t.high, abs=0.5)
+    assert bootstrap_interval([1.0]) is None
