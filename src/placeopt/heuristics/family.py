@@ -7,7 +7,7 @@ from collections.abc import Callable
 from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.gradient import FragmentationGradient
 from placeopt.heuristics.packing import Random, dot_product, gpu_clustering, gpu_packing
-from placeopt.heuristics.prices import ScarceModels
+from placeopt.heuristics.prices import Prices
 from placeopt.heuristics.sc17 import LastMachine, LastMachineFullestSocket
 from placeopt.heuristics.scores import Stranding, best_fit, first_fit
 from placeopt.heuristics.sharing import HorusByCost, MostFreeMemory
@@ -24,7 +24,7 @@ SCORES: dict[str, Callable[[Problem], Score]] = {
     "obp": MostFreeMemory,
     "fgd": FragmentationGradient,
     "stranding": Stranding,
-    "prices": ScarceModels,
+    "prices": Prices,
     "sc17_fcfs": lambda problem: LastMachine(),  # noqa: ARG005
     "sc17_bf": lambda problem: LastMachineFullestSocket(),  # noqa: ARG005
 }
@@ -44,5 +44,5 @@ def score_named(name: str, problem: Problem, seed: int = 0, counts: IntArray | N
     if name == "fgd":
         return FragmentationGradient(problem, counts)
     if name == "prices":
-        return ScarceModels(problem, counts)
+        return Prices(problem, counts)
     return SCORES[name](problem)
