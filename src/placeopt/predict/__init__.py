@@ -1,0 +1,39 @@
+"""Predictions that a round needs: rates, memory, utilisation, interference, cores; fitted from measured profiles."""
+
+from placeopt.predict.cores import Category, best_fit_cores, first_cores
+from placeopt.predict.errors import Errors, relative_errors, rmsle
+from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
+from placeopt.predict.memory import gpu_memory_mib
+from placeopt.predict.rate import RateModel, Run, fit_rate, lightweight, sia_runs
+from placeopt.predict.records import Fitted, Provenance, read_fitted, write_fitted
+from placeopt.predict.regressor import REGRESSORS, Regressor, cross_validated, fit_regressor
+from placeopt.predict.step import StepModel, fit_step
+
+__all__ = [
+    "REGRESSORS",
+    "Category",
+    "Errors",
+    "Fitted",
+    "InterferenceModel",
+    "Pair",
+    "Provenance",
+    "RateModel",
+    "Regressor",
+    "Run",
+    "StepModel",
+    "best_fit_cores",
+    "cross_validated",
+    "first_cores",
+    "fit_interference",
+    "fit_rate",
+    "fit_regressor",
+    "fit_step",
+    "gavel_pairs",
+    "gpu_memory_mib",
+    "lightweight",
+    "read_fitted",
+    "relative_errors",
+    "rmsle",
+    "sia_runs",
+    "write_fitted",
+]

@@ -1,0 +1,177 @@
+"""Slowdown of one job type beside another: measured pairs, and a fit for those that were never measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.model import Slowdown
+from placeopt.predict.errors import Errors, relative_errors
+from placeopt.predict.records import Fitted, Provenance
+
+LEAST_RATIO = 1e-3
+"""A rate beside another that is a smaller part of the rate alone is no measurement but a job that starved."""
+MOST_THOUSANDTHS = 1_000_000
+
+
+class Pair(NamedTuple):
+    """A job of ``profile`` beside one job of ``beside`` on one GPU: its rate there over its rate alone."""
+
+    profile: str
+    beside: str
+    ratio: float
+
+
+class InterferenceModel(Fitted):
+    """
+    Excess e(j, k) = time beside k / time alone - 1 of pairs that share a GPU.
+
+    ``log(1 + e(j, k)) = sensitivity of j + pressure of k``, by least squares over the measured pairs: the simplest form
+    in which a type that was measured beside some predicts it beside others. ``errors`` are of 1 + e, over pairs left
+    out of the fit one fold after the other.
+    """
+
+    profiles: tuple[str, ...]
+    sensitivity: tuple[float, ...]
+    pressure: tuple[float, ...]
+    measured: tuple[tuple[int, int, float], ...]
+    """(j, k, e(j, k)): positions in ``profiles``."""
+
+    def excess(self, profile: str, beside: str) -> float:
+        """Return what was measured, else what is predicted, at least 0; raises ``BadInput`` for unknown profiles."""
+        for name in (profile, beside):
+            if name not in self._position:
+                raise BadInput(f"profile {name!r}: not among the {len(self.profiles)} that were measured")
+        j, k = self._position[profile], self._position[beside]
+        known = self._known.get((j, k))
+        return known if known is not None else max(0.0, float(np.exp(self.sensitivity[j] + self.pressure[k])) - 1)
+
+    def slowdowns(self, profiles: Sequence[str]) -> tuple[Slowdown, ...]:
+        """Return an instance's table for pairs of ``profiles`` on one GPU; pairs that cost nothing are left out."""
+        out = []
+        for j in profiles:
+            for k in profiles:
+                thousandths = min(round(1000 * self.excess(j, k)), MOST_THOUSANDTHS)
+                if thousandths:
+                    out.append(Slowdown(profile=j, beside=k, gpu_thousandths=thousandths))
+        return tuple(out)
+
+    @cached_property
+    def _position(self) -> Mapping[str, int]:
+        return {name: i for i, name in enumerate(self.profiles)}
+
+    @cached_property
+    def _known(self) -> Mapping[tuple[int, int], float]:
+        return {(j, k): excess for j, k, excess in self.measured}
+
+
+def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[list[Pair], int]:
+    """
+    Read the pairs of one worker type from Gavel's throughput file, jobs of one GPU each.
+
+    Returns
+    -------
+    tuple of list of Pair and int
+        The pairs, both directions of each, and how many were left out: pairs of zeros were not runnable together, or
+        never measured.
+
+    Raises
+    ------
+    BadInput
+        If the file has another form or no such worker type.
+    """
+    try:
+        table: dict[str, dict[str, Any]] = json.loads(text)[worker]
+        alone = {name: float(row["null"]) for name, row in table.items() if name.endswith(", 1)")}
+        pairs, zero = [], 0
+        for name, row in table.items():
+            for other, rates in row.items():
+                if other == "null" or name not in alone or other not in alone:
+                    continue
+                solo = (alone[name], alone[other])
+                ratios = [rate / own if own > 0 else 0.0 for rate, own in zip(rates, solo, strict=True)]
+                if min(ratios) <= LEAST_RATIO:
+                    zero += 1
+                    continue
+                pairs.append(Pair(name, other, ratios[0]))
+                pairs.append(Pair(other, name, ratios[1]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(
+            f"{where}, worker type {worker!r}: {type(error).__name__}: {error}; expected "
+            '{worker: {job: {"null": rate, other: [rate, rate of other]}}}'
+        ) from error
+    return pairs, zero
+
+
+def fit_interference(
+    name: str,
+    pairs: Sequence[Pair],
+    *,
+    source: str,
+    licence: str = "",
+    left_out: int = 0,
+    folds: int = 5,
+    seed: int = 0,
+) -> InterferenceModel:
+    """
+    Fit sensitivities and pressures; a pair that was measured several times counts with its mean.
+
+    Parameters
+    ----------
+    pairs
+        With ratios above 0. A ratio above 1 counts as no slowdown.
+    left_out
+        Rows that the reader dropped, for the record.
+    folds, seed
+        Of the cross-validation.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer pairs than folds.
+    """
+    times: dict[tuple[str, str], list[float]] = {}
+    for pair in pairs:
+        times.setdefault((pair.profile, pair.beside), []).append(max(1.0, 1 / pair.ratio))
+    if len(times) < folds:
+        raise BadInput(f"pairs: {len(times)} different ones; expected at least {folds}, one for each fold")
+    profiles = sorted({name for key in times for name in key})
+    position = {name: i for i, name in enumerate(profiles)}
+    j, k = (np.array([position[key[side]] for key in times]) for side in (0, 1))
+    stretch = np.array([float(np.mean(values)) for values in times.values()])
+    fold = np.random.default_rng(seed).permutation(len(stretch)) % folds
+    predicted = np.empty(len(stretch))
+    for f in range(folds):
+        rows, pressed = _solve(j[fold != f], k[fold != f], stretch[fold != f], len(profiles))
+        predicted[fold == f] = np.maximum(1.0, np.exp(rows[j[fold == f]] + pressed[k[fold == f]]))
+    sensitivity, pressure = _solve(j, k, stretch, len(profiles))
+    errors: Errors = relative_errors(predicted, stretch)
+    return InterferenceModel(
+        name=name,
+        provenance=Provenance(
+            source=source,
+            licence=licence,
+            rows=len(pairs),
+            left_out=left_out,
+            why_left_out="pairs of zeros: not runnable together, or never measured" if left_out else "",
+        ),
+        errors=errors,
+        profiles=tuple(profiles),
+        sensitivity=tuple(sensitivity.tolist()),
+        pressure=tuple(pressure.tolist()),
+        measured=tuple(zip(j.tolist(), k.tolist(), (stretch - 1).tolist(), strict=True)),
+    )
+
+
+def _solve(j: np.ndarray, k: np.ndarray, stretch: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Least squares of the logarithms; of all solutions the one of least norm, so nothing unmeasured stands out."""
+    a = np.zeros((len(j), 2 * n))
+    a[np.arange(len(j)), j] = 1
+    a[np.arange(len(j)), n + k] = 1
+    x = np.linalg.lstsq(a, np.log(stretch), rcond=None)[0]
+    return x[:n], x[n:]

@@ -1,0 +1,185 @@
+"""Processing rate and latency by placement: GENIE's model, fitted by least squares."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.predict.errors import relative_errors
+from placeopt.predict.records import Fitted, Provenance
+
+DEGREE = 2
+
+
+class Run(NamedTuple):
+    """A profiling run: ``rate`` samples a second with a global ``batch`` on ``nodes`` of ``gpus`` GPUs each."""
+
+    nodes: int
+    gpus: int
+    batch: int
+    rate: float
+
+
+class RateModel(Fitted):
+    """
+    Rate of one job type on one platform (GENIE eq. 5 to 8).
+
+    ``PR = (n g - Comm) sPR(b / (n g))`` in samples a second, with ``sPR(x) = k0 + k1 x + k2 x^2`` and
+    ``Comm = ((n - 1) g + lambda (g - 1)) gamma / (n g - 1)``. ``across`` is gamma, ``inside`` is lambda gamma, so a
+    platform without traffic between nodes is no division by zero.
+    """
+
+    single: tuple[float, float, float]
+    """k0, k1, k2."""
+    across: float
+    inside: float
+    local_batch_min: float
+    local_batch_max: float
+    """Local batches that were profiled on one GPU; outside, the nearer of the two counts."""
+
+    def penalty(self, nodes: int, gpus: int) -> float:
+        """
+        Return how many GPUs communication costs; 0 on one GPU.
+
+        Eq. 8 prints its second case for n, g > 1, which leaves n x 1 and 1 x g without any; read: more than one GPU.
+        """
+        if nodes * gpus == 1:
+            return 0.0
+        return ((nodes - 1) * gpus * self.across + (gpus - 1) * self.inside) / (nodes * gpus - 1)
+
+    def rate(self, nodes: int, gpus: int, batch: int) -> float:
+        """Return samples a second, at least 0; raises ``BadInput`` below one node, GPU or sample."""
+        if min(nodes, gpus, batch) < 1:
+            raise BadInput(f"nodes, gpus, batch: {nodes}, {gpus}, {batch}; expected 1 or more of each")
+        local = min(max(batch / (nodes * gpus), self.local_batch_min), self.local_batch_max)
+        return max(0.0, nodes * gpus - self.penalty(nodes, gpus)) * float(np.polyval(self.single[::-1], local))
+
+    def latency_s(self, nodes: int, gpus: int, batch: int, iterations: int, startup_s: float = 0.0) -> float:
+        """Return seconds for so many iterations (GENIE eq. 4); infinite where nothing is processed."""
+        rate = self.rate(nodes, gpus, batch)
+        return batch * iterations / rate + startup_s if rate > 0 else float("inf")
+
+
+def lightweight(runs: Iterable[Run]) -> list[Run]:
+    """
+    Choose the runs of GENIE's lightweight profiling (5.1.4): B + N + G of B x N x G.
+
+    All on one GPU; and at one global batch those on one node, and those on several nodes with as many GPUs each as most
+    runs at that batch have. The batch is the one with most runs on several GPUs, the smallest of those.
+    """
+    runs = list(runs)
+    alone = [run for run in runs if run.nodes * run.gpus == 1]
+    several = [run for run in runs if run.nodes * run.gpus > 1]
+    if not several:
+        return alone
+    batches = [run.batch for run in several]
+    batch = max(sorted(set(batches)), key=batches.count)
+    at_batch = [run for run in several if run.batch == batch]
+    wide = [run.gpus for run in at_batch if run.nodes > 1]
+    gpus = max(sorted(set(wide)), key=wide.count) if wide else 0
+    return alone + [run for run in at_batch if run.nodes == 1 or run.gpus == gpus]
+
+
+def fit_rate(name: str, runs: Sequence[Run], *, source: str, licence: str = "", communicates: bool = True) -> RateModel:
+    """
+    Fit the model to runs: ``single`` to those on one GPU, then the penalty to the others.
+
+    Both are linear least squares of the relative error, the second since eq. 5 is linear in gamma and lambda gamma once
+    ``single`` is known. Coefficients of the penalty are at least 0: where the best fit has one below, it is 0 and the
+    other is fitted alone.
+
+    Parameters
+    ----------
+    name, source, licence
+        For the file.
+    runs
+        At least one on one GPU, all with a rate above 0.
+    communicates
+        False for inference, which has no penalty (GENIE 5.1.4).
+
+    Raises
+    ------
+    BadInput
+        If there is no run on one GPU, or a rate is not above 0.
+    """
+    alone = [run for run in runs if run.nodes * run.gpus == 1]
+    if not alone:
+        raise BadInput(f"runs of {name!r}: none on one GPU; the rate of one GPU is what all others are built on")
+    if min(run.rate for run in runs) <= 0:
+        raise BadInput(f"runs of {name!r}: a rate of {min(run.rate for run in runs)}; expected rates above 0")
+    batch = np.array([run.batch for run in alone], dtype=float)
+    rate = np.array([run.rate for run in alone])
+    terms = min(DEGREE, len(set(batch.tolist())) - 1) + 1
+    powers = np.vander(batch, terms, increasing=True) / rate[:, None]
+    single = np.zeros(DEGREE + 1)
+    single[:terms] = np.linalg.lstsq(powers, np.ones(len(rate)), rcond=None)[0]
+    model = RateModel(
+        name=name,
+        provenance=Provenance(source=source, licence=licence, rows=len(runs)),
+        errors=relative_errors([1.0], [1.0]),
+        single=(float(single[0]), float(single[1]), float(single[2])),
+        across=0.0,
+        inside=0.0,
+        local_batch_min=float(batch.min()),
+        local_batch_max=float(batch.max()),
+    )
+    several = [run for run in runs if run.nodes * run.gpus > 1]
+    if communicates and several:
+        across, inside = _penalty(model, several)
+        model = model.model_copy(update={"across": across, "inside": inside})
+    predicted = [model.rate(run.nodes, run.gpus, run.batch) for run in runs]
+    return model.model_copy(update={"errors": relative_errors(predicted, [run.rate for run in runs])})
+
+
+def _penalty(model: RateModel, runs: list[Run]) -> tuple[float, float]:
+    """Return gamma and lambda gamma."""
+    nodes, gpus = (np.array([getattr(run, field) for run in runs], dtype=float) for field in ("nodes", "gpus"))
+    ideal = np.array([model.rate(run.nodes, run.gpus, run.batch) for run in runs])  # still without a penalty
+    rate, total = np.array([run.rate for run in runs]), nodes * gpus
+    a = np.stack([(nodes - 1) * gpus, gpus - 1], axis=1) * (ideal / (rate * total * (total - 1)))[:, None]
+    b = ideal / rate - 1
+    best, least = (0.0, 0.0), float((b**2).sum())
+    for used in ([0, 1], [0], [1]):
+        found = np.linalg.lstsq(a[:, used], b, rcond=None)[0]
+        left = float(((a[:, used] @ found - b) ** 2).sum())
+        if (found >= 0).all() and left < least:
+            both = np.zeros(2)
+            both[used] = found
+            best, least = (float(both[0]), float(both[1])), left
+    return best
+
+
+def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:
+    """
+    Read a profile of Sia's simulator: ``placement`` (a digit for each node), ``local_bsz``, ``step_time`` in seconds.
+
+    Returns
+    -------
+    tuple of list of Run and int
+        Runs on equally used nodes, and how many rows were left out because their nodes are not.
+
+    Raises
+    ------
+    BadInput
+        If a column is missing or a row holds no numbers.
+    """
+    runs, uneven = [], 0
+    for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+        try:
+            digits, local, step = row["placement"].strip(), int(float(row["local_bsz"])), float(row["step_time"])
+            gpus = {int(digit) for digit in digits}
+        except (KeyError, ValueError, AttributeError) as error:
+            raise BadInput(
+                f"{where}, line {number}: {error}; expected the columns placement, local_bsz, step_time with numbers"
+            ) from error
+        if len(gpus) != 1 or min(gpus) < 1:
+            uneven += 1
+            continue
+        total = len(digits) * min(gpus)
+        runs.append(Run(len(digits), min(gpus), total * local, total * local / step))
+    return runs, uneven

@@ -1,0 +1,86 @@
+"""Rate by placement from the time of a step: computing, then synchronising. Ours, by the same runs as GENIE's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.predict.errors import relative_errors
+from placeopt.predict.rate import Run
+from placeopt.predict.records import Fitted, Provenance
+
+TERMS = 6
+
+
+class StepModel(Fitted):
+    """
+    Seconds of a step: ``c0 + c1 x`` with the local batch x, plus what synchronising k GPUs takes.
+
+    On one node ``i0 + i1 (k - 2)``, over several ``a0 + a1 (k - 2)``, on one GPU nothing. GENIE's penalty is a part of
+    the whole rate, the same at every batch; here it is seconds a step, which weigh less the more a step computes. The
+    split into computing and synchronising follows Pollux (OSDI'21), without the overlap of both.
+    """
+
+    coefficients: tuple[float, float, float, float, float, float]
+    """c0, c1, i0, i1, a0, a1; none below 0."""
+
+    def step_s(self, nodes: int, gpus: int, batch: int) -> float:
+        """Return the seconds of a step with a global ``batch``; raises ``BadInput`` below one node, GPU or sample."""
+        if min(nodes, gpus, batch) < 1:
+            raise BadInput(f"nodes, gpus, batch: {nodes}, {gpus}, {batch}; expected 1 or more of each")
+        return float(_terms([Run(nodes, gpus, batch, 1.0)])[0] @ np.array(self.coefficients))
+
+    def rate(self, nodes: int, gpus: int, batch: int) -> float:
+        """Return samples a second; 0 where a step takes no time, which no run ever showed."""
+        seconds = self.step_s(nodes, gpus, batch)
+        return batch / seconds if seconds > 0 else 0.0
+
+
+def fit_step(name: str, runs: Sequence[Run], *, source: str, licence: str = "") -> StepModel:
+    """
+    Fit the model by least squares of the relative error of a step, coefficients of at least 0.
+
+    Whatever comes out below 0 is taken to be 0, the most negative first, and the rest is fitted again.
+
+    Raises
+    ------
+    BadInput
+        If there are no runs, or a rate is not above 0.
+    """
+    if not runs:
+        raise BadInput(f"runs of {name!r}: none; expected at least one")
+    if min(run.rate for run in runs) <= 0:
+        raise BadInput(f"runs of {name!r}: a rate of {min(run.rate for run in runs)}; expected rates above 0")
+    seconds = np.array([run.batch / run.rate for run in runs])
+    a = _terms(runs) / seconds[:, None]
+    used = list(range(TERMS))
+    while True:
+        found = np.linalg.lstsq(a[:, used], np.ones(len(runs)), rcond=None)[0]
+        if not len(found) or found.min() >= 0:
+            break
+        del used[int(found.argmin())]
+    both = np.zeros(TERMS)
+    both[used] = found
+    c = both.tolist()
+    model = StepModel(
+        name=name,
+        provenance=Provenance(source=source, licence=licence, rows=len(runs)),
+        errors=relative_errors([1.0], [1.0]),
+        coefficients=(c[0], c[1], c[2], c[3], c[4], c[5]),
+    )
+    predicted = [model.rate(run.nodes, run.gpus, run.batch) for run in runs]
+    return model.model_copy(update={"errors": relative_errors(predicted, [run.rate for run in runs])})
+
+
+def _terms(runs: Sequence[Run]) -> np.ndarray:
+    """Shape (runs, 6): what each coefficient is multiplied with."""
+    out = np.zeros((len(runs), TERMS))
+    for row, run in zip(out, runs, strict=True):
+        total = run.nodes * run.gpus
+        row[:2] = 1.0, run.batch / total
+        if total > 1:
+            first = 2 if run.nodes == 1 else 4
+            row[first : first + 2] = 1.0, total - 2
+    return out
