@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Problem, State
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.holdings import holdings
 from placeopt.terms import interference_rows as rows
 from placeopt.terms.curves import excess_table
@@ -38,17 +38,24 @@ class Interference:
         return int(excesses(problem, allocation).sum())
 
     def delta(self, state: State, move: Move) -> int:
-        """Recompute the moved job and those that share a node with it, before and after."""
+        """
+        Recompute the moved job and those that share a node with it, before and after.
+
+        Under ``pairwise`` only the pairs with the moved job change.
+        """
+        if state.problem.policy.interference.model == "pairwise":
+            before, after = state.placements[move.job], move.placement
+            return _with_others(state, move.job, after) - _with_others(state, move.job, before)
         nodes: set[int] = set()
         for placement in (state.placements[move.job], move.placement):
             if placement is not None and placement.gpus:
                 nodes.update(placement.nodes)
         touched = {job for node in nodes for job in state.node_jobs[node]} | {move.job}
-        before = sum(_excess(state, job) for job in touched)
+        felt = sum(_excess(state, job) for job in touched)
         undo = state.apply(move)
-        after = sum(_excess(state, job) for job in touched)
+        felt_then = sum(_excess(state, job) for job in touched)
         state.apply(undo)
-        return after - before
+        return felt_then - felt
 
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: beside all others, or at the end of the curve."""
@@ -196,16 +203,54 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
     return others
 
 
+def _with_others(state: State, job: int, placement: Placement | None) -> int:
+    """Return what a job at ``placement`` and its co-runners there do to each other, in thousandths."""
+    problem = state.problem
+    profile = int(problem.class_profile[problem.job_class[job]])
+    if placement is None or not placement.gpus or profile < 0 or not problem.slowdown.any():
+        return 0
+    total, near = 0, _Near(problem, placement)
+    for other in dict.fromkeys(k for node in placement.nodes for k in state.node_jobs[node] if k != job):
+        beside, held = int(problem.class_profile[problem.job_class[other]]), state.placements[other]
+        if beside >= 0 and held is not None:
+            level = near.closest(held)
+            total += int(problem.slowdown[level, profile, beside]) + int(problem.slowdown[level, beside, profile])
+    return total
+
+
 def _closest(state: State, job: int, other: int) -> int:
     """Return the closest level that two jobs of one node share: 0 GPU, 1 switch, 2 socket, 3 node."""
-    problem = state.problem
     mine, theirs = state.placements[job], state.placements[other]
     if mine is None or theirs is None:
         raise ValueError("both jobs must be placed")
-    if not set(mine.gpus).isdisjoint(theirs.gpus):
-        return 0
-    for level, part in ((1, problem.gpu_switch), (2, problem.gpu_socket)):
-        here = {int(part[gpu]) for gpu in mine.gpus} - {-1}
-        if not here.isdisjoint(int(part[gpu]) for gpu in theirs.gpus):
-            return level
-    return 3
+    return _Near(state.problem, mine).closest(theirs)
+
+
+class _Near:
+    """GPUs, switches and sockets of a placement, to be compared with those of others on its nodes."""
+
+    def __init__(self, problem: Problem, placement: Placement) -> None:
+        self._switch, self._socket = _parts(problem)
+        self._gpus = frozenset(placement.gpus)
+        self._switches = {self._switch[gpu] for gpu in placement.gpus} - {-1}
+        self._sockets = {self._socket[gpu] for gpu in placement.gpus} - {-1}
+
+    def closest(self, other: Placement) -> int:
+        """Return the closest level shared: 0 GPU, 1 switch, 2 socket, 3 node."""
+        if not self._gpus.isdisjoint(other.gpus):
+            return 0
+        if self._switches and any(self._switch[gpu] in self._switches for gpu in other.gpus):
+            return 1
+        if any(self._socket[gpu] in self._sockets for gpu in other.gpus):
+            return 2
+        return 3
+
+
+_parts_known: WeakKeyDictionary[Problem, tuple[list[int], list[int]]] = WeakKeyDictionary()
+
+
+def _parts(problem: Problem) -> tuple[list[int], list[int]]:
+    """Switch and socket of every GPU, as plain integers: single ones are read often."""
+    if problem not in _parts_known:
+        _parts_known[problem] = problem.gpu_switch.tolist(), problem.gpu_socket.tolist()
+    return _parts_known[problem]
