@@ -1,0 +1,128 @@
+"""Classes of nodes: alike in how close their free GPUs are, in how full their domains are, and in what is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from placeopt.formulations.flows.paths import LeastPaths
+from placeopt.problem import BoolArray, IntArray, Level, Problem, State
+
+MOST_CLASSES = 400
+"""Classes of nodes beyond which they are told apart by less: without their domains, then without their sockets."""
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """N nodes of P classes, with what is free on them in ``state``."""
+
+    state: State
+    paths: list[LeastPaths]  # per machine type
+    place: IntArray  # (N,) class of every node, -1 where nothing can start
+    idle: IntArray  # (N,) GPUs that nobody holds
+    free_milli: IntArray  # (N,)
+    domains: list[IntArray]  # per depth from the node up: (N,) network domain, -1 beyond the top
+
+    @property
+    def problem(self) -> Problem:
+        """The round."""
+        return self.state.problem
+
+    @cached_property
+    def count(self) -> int:
+        """P."""
+        return int(self.place.max(initial=-1)) + 1
+
+    @cached_property
+    def most_idle(self) -> IntArray:
+        """Shape (P,): GPUs that nobody holds on a node of each class; on all of them as many."""
+        return -self.least(-self.idle, 0)
+
+    def summed(self, per_node: IntArray) -> IntArray:
+        """Shape (P,): sums over the nodes of each class."""
+        here = self.place >= 0
+        out = np.zeros(self.count, dtype=np.int64)
+        np.add.at(out, self.place[here], per_node[here])
+        return out
+
+    def least(self, per_node: IntArray, empty: int) -> IntArray:
+        """Shape (P,): the least over the nodes of each class, ``empty`` at most."""
+        here = self.place >= 0
+        out = np.full(self.count, empty, dtype=np.int64)
+        np.minimum.at(out, self.place[here], per_node[here])
+        return out
+
+    def usable(self, option: int, milli: int) -> BoolArray:
+        """Shape (G,): GPUs that could take ``milli`` of a job in the option, by mask, share and number of jobs."""
+        problem, state = self.problem, self.state
+        ok = problem.gpu_ok(option) & problem.node_ok(option)[problem.gpu_node]
+        if problem.shares_bind:
+            ok &= state.gpu_free_milli >= milli
+        if problem.jobs_per_gpu is not None:
+            ok &= state.gpu_jobs < problem.jobs_per_gpu
+        return ok
+
+
+def make_grounds(state: State) -> Grounds:
+    """Fold the nodes of ``state``."""
+    problem, topology = state.problem, state.problem.topology
+    paths = [LeastPaths(distance) for distance in topology.distance]
+    free_gpu = state.gpu_jobs == 0
+    idle = np.bincount(problem.gpu_node[free_gpu], minlength=problem.num_nodes)
+    milli = np.maximum(state.gpu_free_milli, 0)
+    if problem.jobs_per_gpu == 1:
+        milli = np.where(free_gpu, 1000, 0)
+    free_milli = np.bincount(problem.gpu_node, weights=milli, minlength=problem.num_nodes).astype(np.int64)
+    able = (free_milli > 0) | ~np.array(problem.shares_bind)
+    domains = _domains(problem)
+    shapes, closeness = _shapes(state, paths, free_gpu), [_sums(d, idle) for d in domains]
+    used = [used_idle(state, level, free) for level, free in zip(problem.levels, state.level_free, strict=True)]
+    keys = [problem.node_class, topology.node_machine, idle, *used]
+    for finer in ([shapes, *closeness], [shapes], []):
+        place = np.unique(np.stack([*keys, *finer]), axis=1, return_inverse=True)[1].reshape(-1)
+        place = np.where(able, place, -1)
+        if len(np.unique(place)) <= MOST_CLASSES:
+            break
+    _, dense = np.unique(place, return_inverse=True)
+    place = dense.reshape(-1) - int((place < 0).any())
+    return Grounds(state, paths, np.where(able, place, -1), idle, free_milli, domains)
+
+
+def _domains(problem: Problem) -> list[IntArray]:
+    topology = problem.topology
+    out: list[IntArray] = []
+    at = topology.node_domain
+    while (at >= 0).any():
+        out.append(at)
+        at = np.where(at >= 0, topology.domain_parent[at], -1)
+    return out
+
+
+def _shapes(state: State, paths: list[LeastPaths], free_gpu: BoolArray) -> IntArray:
+    """Shape (N,): nodes of equal number have idle GPUs that are equally close."""
+    problem = state.problem
+    known: dict[bytes, int] = {}
+    out = np.zeros(problem.num_nodes, dtype=np.int64)
+    machine, start = problem.topology.node_machine.tolist(), problem.first_gpu
+    for n in range(problem.num_nodes):
+        least = paths[machine[n]].of(free_gpu[start[n] : start[n + 1]])
+        out[n] = known.setdefault(least.tobytes(), len(known))
+    return out
+
+
+def _sums(domain: IntArray, idle: IntArray) -> IntArray:
+    """Shape (N,): idle GPUs in the domain of each node; -1 without one."""
+    inside = domain >= 0
+    total = np.bincount(domain[inside], weights=idle[inside]).astype(np.int64)
+    out = np.full(len(domain), -1, dtype=np.int64)
+    out[inside] = total[domain[inside]]
+    return out
+
+
+def used_idle(state: State, level: Level, free: IntArray) -> IntArray:
+    """Shape (N,): idle GPUs of each node in domains of the level that are used already; ``free`` of every domain."""
+    domain = level.gpu_to_domain
+    used = (domain >= 0) & (state.gpu_jobs == 0) & (free < level.total)[domain]
+    return np.bincount(state.problem.gpu_node[used], minlength=state.problem.num_nodes)
