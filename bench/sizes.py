@@ -88,7 +88,9 @@ def main() -> int:
 
 def measure(engine: Engine, instance: Instance, time_limit_s: float) -> Row:
     """Solve the round three ways, all limits lifted but the one that is asked about."""
-    free = sizes.Sizes(exact_columns=ANY, exact_product={"assignment": ANY, "counts": ANY}, patterns_product=0)
+    free = sizes.Sizes(
+        exact_columns=ANY, exact_product={"assignment": ANY, "counts": ANY}, patterns_product=0, search_product=10**15
+    )
     alone = solve(engine, instance, time_limit_s, replace(free, exact_product={"assignment": 0, "counts": 0}))
     exact = solve(engine, instance, time_limit_s, replace(free, patterns_product=10**15))
     both = solve(engine, instance, time_limit_s, free)
@@ -154,6 +156,7 @@ def limits(rows: list[Row]) -> sizes.Sizes:
         exact_columns=rounded(max((row.columns for row in helped), default=0)),
         exact_product={**known.exact_product, "counts": rounded(built)},
         patterns_product=rounded(ordered[first].product) if best else 10**15,
+        search_product=known.search_product,
     )
 
 

@@ -37,6 +37,7 @@ from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.reasons import reasons
 from placeopt.stages.round import Limits, Progress, Round, relative_gap
+from placeopt.stages.search import is_beyond_exact, run_search
 from placeopt.terms.free_gpus import slots_left
 from placeopt.terms.objective import most_milli
 from placeopt.terms.rules import relaxed
@@ -260,6 +261,8 @@ class Engine(Residence):
             run_patterns(round_, solve, method.score, order)
         if method.arrange and not round_.stopped():
             run_arrange(round_, solve, ARRANGE_SHARE if exact else 1.0)
+        if method.search and not round_.stopped() and (not exact or is_beyond_exact(round_)):
+            run_search(round_, solve)
         for formulation, solver in exact:
             if round_.proven or round_.within_gap or round_.stopped():
                 break

@@ -24,6 +24,8 @@ class Method:
     ``patterns`` has fillings of whole nodes bound and improve the value; where exact stages follow, of large rounds
     only.
     ``arrange`` has arrangements of nodes prove the cost before them, where the value is proven.
+    ``search`` has large neighbourhoods improve value and cost, and flows bound the cost; where exact stages follow, in
+    rounds that are too large for them.
     """
 
     score: str = "stranding"
@@ -34,6 +36,7 @@ class Method:
     bound: bool = True
     patterns: bool = False
     arrange: bool = False
+    search: bool = False
     fillings: bool = False
     exact: tuple[tuple[str, str], ...] = ()
     repeatable: tuple[tuple[str, str], ...] | None = None
@@ -41,12 +44,17 @@ class Method:
     @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
-        return self.bound or self.patterns or self.arrange or bool(self.exact)
+        return self.bound or self.patterns or self.arrange or self.search or bool(self.exact)
 
 
 METHODS: dict[str, Method] = {
     "auto": Method(
-        patterns=True, fillings=True, arrange=True, exact=(("counts", "race"),), repeatable=(("counts", "cpsat"),)
+        patterns=True,
+        fillings=True,
+        arrange=True,
+        search=True,
+        exact=(("counts", "race"),),
+        repeatable=(("counts", "cpsat"),),
     ),
     "counts": Method(exact=(("counts", "highs"),)),
     "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
@@ -72,6 +80,7 @@ METHODS: dict[str, Method] = {
     "swaf": Method(score="best_fit", order="swaf", shape="swaf"),
     "fillings": Method(fillings=True),
     "stranding": Method(),
+    "search": Method(search=True),
     "prices": Method(score="prices", order="fcfs"),
     "patterns": Method(patterns=True),
 }

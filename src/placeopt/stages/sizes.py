@@ -26,11 +26,14 @@ class Sizes:
         By formulation: waiting and movable jobs x GPUs up to which its model is built to be counted.
     patterns_product
         The same from which fillings of whole nodes come before exact stages, which prove smaller rounds sooner.
+    search_product
+        The same from which large neighbourhoods come before exact stages.
     """
 
     exact_columns: int
     exact_product: dict[str, int]
     patterns_product: int
+    search_product: int
 
 
 def read_sizes() -> Sizes:

@@ -1,0 +1,108 @@
+"""Waiting jobs put back onto a board: chosen by worth and cost, placed the hardest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from placeopt.heuristics.search.board import Board
+from placeopt.heuristics.search.guide import Guide
+from placeopt.heuristics.search.spots import Spots
+from placeopt.problem import BoolArray, IntArray
+
+TIGHT = 0.5
+"""A job is tight if it needs more than this part of a domain of the cluster at once."""
+
+
+class Recreate:
+    """
+    Fills what is free on a board.
+
+    Who is worth most per GPU share comes first, always. Among equals those come first who cost least beyond that, by
+    the guide, or by their traffic where its GPUs lie as close as they can; as many as there is share free are chosen.
+    The chosen are placed the hardest first: who needs most of one domain, then the largest bundles, then the largest
+    jobs, so that small bundles fill what the large ones leave. All others follow, as far as they find room.
+
+    Attributes
+    ----------
+    able
+        Shape (J,): jobs that have a way to run and do not run now.
+    density
+        Shape (J,): value per thousandth of a GPU, in the most valuable option.
+    """
+
+    def __init__(self, board: Board, guide: Guide | None, stop: Callable[[], bool]) -> None:
+        self._board, self._spots, self._stop = board, Spots(board, guide), stop
+        problem, options = board.problem, board.problem.options
+        first = np.unique(problem.job_class, return_index=True)[1].tolist()
+        best = np.array(
+            [max(problem.options_of(j), key=lambda o: (options.value[o], -o), default=-1) for j in first],
+            dtype=np.int64,
+        )
+        some = best >= 0
+
+        def of_jobs(of_options: np.ndarray) -> np.ndarray:
+            """Shape (J,), from (O,); 0 for jobs without any option."""
+            per_class: np.ndarray = np.append(of_options, 0)[best]
+            return per_class[problem.job_class]
+
+        self.able: BoolArray = some[problem.job_class]
+        self.able[list(problem.running)] = False
+        self._milli: IntArray = of_jobs(options.total_milli)
+        share = np.maximum(self._milli, 1)
+        self.density: np.ndarray = of_jobs(options.value) / share
+        weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class]
+        self._dear: np.ndarray = of_jobs(weight * problem.best_path if guide is None else guide.surplus) / share
+        self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
+        parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
+        self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
+        inside = problem.topology.node_domain[problem.gpu_node]
+        largest = int(np.bincount(inside[inside >= 0]).max(initial=0))
+        self._tight = self._together > TIGHT * 1000 * largest
+
+    def fill(self, jobs: IntArray, rng: np.random.Generator, *, noise: float = 0.0, first: int | None = None) -> None:
+        """
+        Place as many of ``jobs``, which are able and nowhere, as find room; ``first`` before all others.
+
+        ``noise`` is how far the order among jobs of equal worth is shaken, in parts of what they cost.
+        """
+        dear = self._dear[jobs]
+        if noise:
+            dear = dear + np.abs(dear) * rng.uniform(-noise, noise, len(jobs))
+        ranked = jobs[np.lexsort((jobs, dear, -self.density[jobs]))]
+        free = int(np.maximum(self._board.state.gpu_free_milli, 0).sum())
+        chosen, rest, left = [], [], free
+        for job, milli in zip(ranked.tolist(), self._milli[ranked].tolist(), strict=True):
+            if milli <= left:
+                chosen.append(job)
+                left -= milli
+            else:
+                rest.append(job)
+        self._place([*([] if first is None else [first]), *self._hardest_first(chosen), *rest], free)
+
+    def _hardest_first(self, jobs: list[int]) -> list[int]:
+        at = np.array(jobs, dtype=np.int64)
+        keys = (at, -self._milli[at], -self._together[at], -self._bundle[at], ~self._tight[at], -self.density[at])
+        ordered: list[int] = at[np.lexsort(keys)].tolist()
+        return ordered
+
+    def _place(self, queue: list[int], free: int) -> None:
+        """Place one after the other; room only shrinks, so a class that failed once is not tried again."""
+        board, problem = self._board, self._board.problem
+        hopeless: set[int] = set()
+        classes, total = problem.job_class, problem.options.total_milli
+        for job in queue:
+            k = int(classes[job])
+            if k in hopeless or board.state.placements[job] is not None:
+                continue
+            if problem.shares_bind and all(total[option] > free for option in problem.options_of(job)):
+                continue
+            if self._stop():
+                return
+            spot = self._spots.best(job)
+            if spot is None:
+                hopeless.add(k)
+                continue
+            board.put(job, spot)
+            free -= int(total[spot.option])

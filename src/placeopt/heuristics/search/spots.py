@@ -1,0 +1,59 @@
+"""Where a job that is nowhere had better go: a few places that every rule allows, the cheapest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from placeopt.heuristics.greedy import places
+from placeopt.heuristics.search.board import Board
+from placeopt.heuristics.search.guide import Guide
+from placeopt.heuristics.search.near import Near
+from placeopt.problem import Placement
+from placeopt.terms.rules import fits_beyond_room
+
+TRIES = 4
+"""Places on one node that are priced."""
+
+
+class Spots:
+    """Finds places on a board."""
+
+    def __init__(self, board: Board, guide: Guide | None = None) -> None:
+        weight = next((w.weight for w in board.weighted if w.cost.name == "communication"), 0)
+        self._board, self._near = board, Near(board.candidates, weight, guide)
+
+    def best(self, job: int) -> Placement | None:
+        """Return the cheapest place found for a job, in its most valuable option that finds any; None without one."""
+        options = self._board.problem.options
+        for option in sorted(self._board.problem.options_of(job), key=lambda o: (-int(options.value[o]), o)):
+            found = list(islice(self._lawful(job, option), TRIES))
+            if len(found) == 1:
+                return found[0]
+            if found:
+                return min(found, key=lambda placement: self._board.delta(job, placement))
+        return None
+
+    def _lawful(self, job: int, option: int) -> Iterator[Placement]:
+        board = self._board
+        if board.problem.options.bundles[option] == 1:
+            yield from (p for p in places(board.candidates, option) if fits_beyond_room(board.state, job, p))
+            return
+        nodes = self._near.nodes(option)
+        placement = None if nodes is None else self._on(option, nodes)
+        if placement is not None and fits_beyond_room(board.state, job, placement):
+            yield placement
+
+    def _on(self, option: int, nodes: list[int]) -> Placement | None:
+        """GPUs for bundles on these nodes, one worker each."""
+        need, candidates = int(self._board.problem.options.gpus[option]), self._board.candidates
+        held: list[int] = []
+        on_node: dict[int, tuple[int, ...]] = {}
+        for node in nodes:
+            before = on_node.get(node, ())
+            taken = candidates.choose_gpus(option, node, frozenset(before))
+            if len(taken) < need:
+                return None
+            on_node[node] = before + taken
+            held.extend(taken)
+        return Placement(option, tuple(nodes), tuple(held))

@@ -1,0 +1,99 @@
+"""Stage ``flows``: a bound on the cost of rounds of any size, at the value of the best plan."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.errors import PlaceoptError
+from placeopt.formulations.flows import Flows, build_flows
+from placeopt.heuristics.search import Guide
+from placeopt.problem import IntArray
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.stages.round import Round
+from placeopt.stages.solving import Solve
+
+SIMPLEX_WORK = 20.0
+"""Deterministic work that the relaxation may take."""
+PART = 0.5
+"""Part of the time left that it may take."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """What the relaxation gave: the value that the bound holds at, and prices for a search."""
+
+    value: int
+    guide: Guide
+
+
+def run_flows(round_: Round, solve: Solve) -> Bounded | None:
+    """
+    Bound the cost of every plan that is worth as much as the best one; None where there is no such bound.
+
+    It is the plan's bound once the value is proven; before that it stands in the record of the stage.
+    """
+    started, best = time.monotonic(), round_.best
+    if best is None or not round_.weighted or round_.proven:
+        return None
+    try:
+        flows, solution = _solve(round_, solve, best.value)
+    except PlaceoptError as error:
+        round_.stopped()
+        round_.record("flows", "skipped", started, str(error), "cost")
+        return None
+    detail = f"relaxation of {flows.model.num_variables} columns, {flows.grounds.count} classes of nodes"
+    if solution.bound is not None:
+        round_.prove_cost(max(solution.bound, 0), flows.relaxes)
+    if solution.status != "optimal" or solution.duals is None:
+        round_.record("flows", "failed", started, f"{detail}: {solution.message or solution.limit}", "cost")
+        return None
+    round_.record("flows", "proved", started, detail, "cost")
+    return Bounded(best.value, _guide(round_, flows, solution.duals))
+
+
+def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
+    """Return what the relaxation says about plans worth ``least``, where there may be any."""
+    try:
+        flows, solution = _solve(round_, solve, least)
+    except PlaceoptError:
+        round_.stopped()
+        return None
+    return None if solution.duals is None or solution.status != "optimal" else _guide(round_, flows, solution.duals)
+
+
+def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
+    flows = build_flows(round_.open, round_.weighted, least, round_.limits.deadline)
+    limits = round_.limits
+    options = SolveOptions(
+        time_limit_s=limits.left_s * (1.0 if limits.deterministic else PART),
+        seed=limits.seed,
+        deterministic=limits.deterministic,
+        work_limit=SIMPLEX_WORK if limits.deterministic else None,
+        memory_limit_mib=limits.memory_limit_mib,
+        relax=True,
+    )
+    return flows, solve("highs", flows.model, options)
+
+
+def _guide(round_: Round, flows: Flows, duals: np.ndarray) -> Guide:
+    """Reduced costs of jobs, and rents of nodes by their classes."""
+    model = flows.model
+    reduced = model.objective.astype(np.float64)
+    np.subtract.at(reduced, model.columns, model.coefficients * duals[model.row_of_nonzero])
+    surplus = np.zeros(len(round_.problem.options), dtype=np.float64)
+    surplus[flows.option] = reduced[: len(flows.option)]
+    share, gpus, large = (_rents(flows, rows, duals) for rows in flows.rooms)
+    return Guide(surplus, 1000 * share + gpus, large, flows.grounds.idle // 2)
+
+
+def _rents(flows: Flows, rows: IntArray, duals: np.ndarray) -> IntArray:
+    """Shape (N,): what a unit of these rows, one a class of nodes, saves; 0 where there are none."""
+    place = flows.grounds.place
+    if not len(rows):
+        return np.zeros(len(place), dtype=np.int64)
+    each = np.maximum(0.0, -duals[rows] / flows.model.row_divisor[rows])
+    rents: IntArray = np.where(place >= 0, np.rint(each[place]), 0).astype(np.int64)
+    return rents

@@ -1,0 +1,66 @@
+"""The stages ``search`` and ``flows``: better plans, a bound at their value, and where they stand aside."""
+
+import pytest
+
+import placeopt
+from builders import instance, job
+from placeopt.check import violations
+from placeopt.generators import generate
+from placeopt.model import Plan
+from placeopt.model.plan import Stage
+from placeopt.stages import search
+
+
+def stages_of(plan: Plan, name: str) -> list[Stage]:
+    """Return what the stage said of itself, each time."""
+    return [stage for stage in plan.stages if stage.name == name]
+
+
+@pytest.mark.parametrize("spec", ["gangs", "uniform", "varied"])
+def test_never_worse_than_greedy_and_bounded(spec: str) -> None:
+    """In value, then in cost; and no plan of that value costs less than the bound says."""
+    round_ = generate(spec, jobs=150, nodes=48, gpus=4, seed=6)
+    greedy = placeopt.solve(round_, method="stranding", time_limit_s=60, deterministic=True)
+    plan = placeopt.solve(round_, method="search", time_limit_s=6, deterministic=True)
+    assert violations(round_, plan) == []
+    ours, theirs = ([level.objective for level in one.levels] for one in (plan, greedy))
+    assert (ours[0], -ours[1]) > (theirs[0], -theirs[1])
+    last = stages_of(plan, "flows")[-1]
+    assert last.bound is not None
+    assert 0 < last.bound <= ours[1]
+    assert plan.levels[1].bound in (None, last.bound)
+    assert stages_of(plan, "search")[0].outcome == "improved"
+
+
+def test_the_same_plan_twice() -> None:
+    """In deterministic mode, whatever the clock does; and work ends the stage."""
+    round_ = generate("gangs", jobs=150, nodes=48, gpus=4, seed=7)
+    one, two = (
+        placeopt.solve(round_, method="search", time_limit_s=4, deterministic=True, isolation="thread")
+        for _ in range(2)
+    )
+    assert one == two
+    assert one.limit == "work"
+
+
+def test_it_ends_with_a_proof() -> None:
+    """One job that costs nothing needs no steps."""
+    plan = placeopt.solve(instance(1, [job("a", gpus=4)]), method="search")
+    assert plan.status == "optimal"
+    assert stages_of(plan, "search") == []
+
+
+def test_auto_searches_where_exact_stages_cannot_prove(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the table of sizes."""
+    round_ = generate("gangs", jobs=40, nodes=16, gpus=4, seed=2)
+    assert not stages_of(placeopt.solve(round_, time_limit_s=1, deterministic=True), "search")
+    sizes = search.SIZES
+    monkeypatch.setattr(search, "SIZES", type(sizes)(**{**vars(sizes), "search_product": 100}))
+    assert stages_of(placeopt.solve(round_, time_limit_s=1, deterministic=True), "search")
+
+
+def test_cut_by_time_it_keeps_what_it_has() -> None:
+    """No error, no worse plan."""
+    round_ = generate("gangs", jobs=1000, nodes=200, gpus=4, seed=2)
+    plan = placeopt.solve(round_, method="search", time_limit_s=0.4)
+    assert violations(round_, plan) == []
