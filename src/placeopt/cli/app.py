@@ -16,7 +16,7 @@ from placeopt.cli.exits import ExitCode
 from placeopt.cli.explain import explain
 from placeopt.cli.export import export
 from placeopt.cli.generate import generate
-from placeopt.cli.importing import openb, sc17, topo
+from placeopt.cli.importing import openb, philly, sc17, topo
 from placeopt.cli.output import write_out
 from placeopt.cli.show import show
 from placeopt.cli.simulate import simulate
@@ -91,6 +91,7 @@ _add(app, simulate, "placeopt simulate instances/papers/sc17-workloads-5.json --
 _add(app, generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json")
 _add(imports, openb, "placeopt import openb --nodes nodes.csv --pods pods.csv --limit 500 --out round.json")
 _add(imports, sc17, "placeopt import sc17 --workload w.json --infrastructure i.json --profile p.json --out s.json")
+_add(imports, philly, "placeopt import philly --trace philly.csv.gz --from-day 30 --days 3 --out philly.json.gz")
 _add(imports, topo, "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
 app.add_typer(imports)
 _add(benchmarks, bench.run, "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results")

@@ -58,6 +58,38 @@ def sc17(
     return ExitCode.DONE
 
 
+def philly(
+    trace: Annotated[
+        str, typer.Option(metavar="CSV", help="The trace: timestamp, duration, num_gpus, gpu_time, cluster.")
+    ],
+    out: Annotated[str, typer.Option(metavar="SCENARIO", help="Write the scenario: .json, .json.gz or -.")],
+    from_day: Annotated[int, typer.Option(metavar="N", min=0, help="First day, from the first submission.")] = 0,
+    days: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Days of submissions; left out, all that follow.")
+    ] = None,
+    load: Annotated[
+        float, typer.Option(metavar="F", help="GPU time asked for / GPU time of the cluster; sets the nodes.")
+    ] = 0.9,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of the profiles, which the trace lacks.")] = 0,
+    prediction_error: Annotated[
+        float, typer.Option(metavar="F", help="Deviation of the logarithm of predicted / actual run time.")
+    ] = 0.0,
+) -> int:
+    """Read Microsoft's Philly trace as a scenario on as many nodes of 8 GPUs as make the load."""
+    check_target(out, (trace,))
+    from placeopt.formats.documents import dumps
+    from placeopt.formats.philly import read_philly
+    from placeopt.generators.philly_scenario import philly_scenario
+
+    scenario = philly_scenario(
+        read_philly(trace), from_day=from_day, days=days, load=load, seed=seed, prediction_error=prediction_error
+    )
+    write_document(out, dumps(scenario))
+    jobs, nodes = len(scenario.arrivals), len(scenario.cluster.nodes)
+    say(f"{scenario.name}: {plural(jobs, 'job')} on {plural(nodes, 'node')}", out)
+    return ExitCode.DONE
+
+
 def topo(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Dumps of one machine or one network.")],
     out: Annotated[str, typer.Option(metavar="MACHINE", help="Write what they describe: .json, .json.gz or -.")],

@@ -1,0 +1,132 @@
+"""Philly's arrivals on a cluster of our own, as a scenario to simulate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.formats.philly import PhillyJob
+from placeopt.generators.profiles import PROFILES, WEIGHTS, slowdowns
+from placeopt.model import Cluster, Communication, Demand, Job, Node, Option
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.topology.builders import pcie_box
+
+SPREAD_THOUSANDTHS = {"alexnet-tiny": 249, "alexnet-small": 230, "alexnet-medium": 19, "alexnet-big": 9}
+"""
+Two GPUs across sockets against two in one, measured by SC'17's artifact (batch 1, 4, 64, 128): what a job of several
+GPUs loses where they are as far apart as a machine allows.
+"""
+SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
+VALUE_PER_GPU = 1000
+
+
+def philly_scenario(
+    jobs: Sequence[PhillyJob],
+    *,
+    from_day: int = 0,
+    days: int | None = None,
+    load: float = 0.9,
+    node_gpus: int = 8,
+    seed: int = 0,
+    prediction_error: float = 0.0,
+) -> Scenario:
+    """
+    Make a scenario of the jobs submitted in a window of days, on as many nodes as make the load.
+
+    Parameters
+    ----------
+    from_day, days
+        The window, counted from the first submission; all that follow if ``days`` is left out.
+    load
+        GPU time that the jobs ask for / GPU time of the cluster between the first and the last submission. The number
+        of nodes is rounded to the next integer, and is at least what the largest job needs.
+    node_gpus
+        GPUs of a node: two sockets, PCIe switches.
+    seed
+        Of the profiles, which the trace does not have: each job is one of six kinds of SC'17, all as likely, with their
+        slowdowns by neighbours and by distance; and of the errors of prediction.
+    prediction_error
+        Standard deviation of the logarithm of predicted / actual run time; 0: predictions are exact.
+
+    Returns
+    -------
+    Scenario
+        Jobs up to a node are one worker, larger ones gangs of whole nodes where they divide, else of single GPUs.
+        Users are virtual clusters.
+
+    Raises
+    ------
+    BadInput
+        If the window is empty or a number is out of range.
+    """
+    if not 0 < load <= 10 or node_gpus < 2 or prediction_error < 0:
+        raise BadInput("load: expected above 0 and up to 10; node_gpus: 2 or more; prediction_error: 0 or more")
+    begin = min((job.submitted for job in jobs), default=None)
+    if begin is None:
+        raise BadInput("jobs: none")
+    begin += timedelta(days=from_day)
+    end = None if days is None else begin + timedelta(days=days)
+    chosen = [job for job in jobs if job.submitted >= begin and (end is None or job.submitted < end)]
+    if len(chosen) < 2:
+        raise BadInput(f"from_day, days: {len(chosen)} jobs were submitted in that window; expected 2 or more")
+    first = chosen[0].submitted
+    span_ms = max(1, _ms(chosen[-1].submitted - first))
+    asked_ms = sum(job.gpus * max(1, job.duration_ms) for job in chosen)
+    nodes = max(math.ceil(asked_ms / span_ms / load / node_gpus), *(-(-job.gpus // node_gpus) for job in chosen))
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(len(PROFILES), size=len(chosen))
+    factors = np.exp(rng.normal(0.0, 1.0, size=len(chosen)) * prediction_error)
+    machine = pcie_box(node_gpus, gpu_model="P100")
+    options: dict[tuple[int, int], Option] = {}
+    arrivals = []
+    for job, kind, factor in zip(chosen, kinds.tolist(), factors.tolist(), strict=True):
+        actual = max(1, job.duration_ms)
+        arrivals.append(
+            Arrival(
+                job=Job(
+                    id=f"philly-{job.line}",
+                    user=job.virtual_cluster,
+                    arrival_ms=_ms(job.submitted - first),
+                    options=(_option(job.gpus, node_gpus, max(1, round(actual * factor)), options),),
+                    communication=Communication(
+                        weight=WEIGHTS[kind] if job.gpus > 1 else 0,
+                        spread_slowdown_thousandths=SPREAD_THOUSANDTHS[PROFILES[kind]] if job.gpus > 1 else None,
+                    ),
+                    profile=PROFILES[kind],
+                ),
+                actual_run_time_ms=actual,
+            )
+        )
+    return Scenario(
+        name=f"philly-{from_day}+{'all' if days is None else days}-x{nodes}-s{seed}",
+        note=(
+            f"Philly (msr-fiddle/philly-traces, CC-BY-4.0), jobs submitted from day {from_day} on"
+            f"{'' if days is None else f' for {days} days'}, on nodes of ours for a load of {load:g}. Profiles drawn "
+            f"by seed {seed} from the kinds of SC'17. Prediction error {prediction_error:g}."
+        ),
+        cluster=Cluster(
+            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
+        ),
+        slowdowns=slowdowns(),
+        arrivals=tuple(arrivals),
+    )
+
+
+def _option(gpus: int, node_gpus: int, predicted_ms: int, known: dict[tuple[int, int], Option]) -> Option:
+    if gpus <= node_gpus:
+        workers, each = 1, gpus
+    elif gpus % node_gpus == 0:
+        workers, each = gpus // node_gpus, node_gpus
+    else:
+        workers, each = gpus, 1
+    if (workers, each) not in known:
+        known[workers, each] = Option(workers=workers, demand=Demand(gpus=each), value=VALUE_PER_GPU * gpus)
+    return known[workers, each].model_copy(update={"run_time_ms": predicted_ms})
+
+
+def _ms(span: timedelta) -> int:
+    return span // timedelta(milliseconds=1)
