@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from arrivals import Arrivals
-from placeopt.heuristics import Candidates, place, score_named
+from placeopt.heuristics import Candidates, place, score_named, table_for
 from placeopt.problem import State
 from points import InPoints
 
@@ -29,13 +29,17 @@ def by_score(score: str) -> Run:
     def run(arrivals: Arrivals, order: np.ndarray, seed: int) -> np.ndarray:
         problem = arrivals.problem
         state = State(problem)
-        candidates = Candidates(state, InPoints(name, problem) if points else score_named(name, problem, seed))
+        table = None if points else table_for(state, name)
+        if table is None:
+            candidates = Candidates(state, InPoints(name, problem) if points else score_named(name, problem, seed))
+        decide = (lambda job: place(candidates, job)) if table is None else table.place
+        changed = candidates.changed if table is None else table.changed
         placed, hopeless = np.zeros(len(order), dtype=bool), set()
         classes = problem.job_class.tolist()
         for i, job in enumerate(order.tolist()):
             if classes[job] in hopeless:
                 continue
-            placement = place(candidates, job)
+            placement = decide(job)
             if placement is None:
                 hopeless.add(classes[job])  # nothing ever leaves
                 continue
@@ -44,7 +48,7 @@ def by_score(score: str) -> Run:
                 if name == "gpu_clustering" and placement.gpus:  # asks who has GPUs there
                     state.node_jobs[node][job] = None
                     state.placements[job] = placement
-                candidates.changed(node)
+                changed(node)
             placed[i] = True
         return placed
 

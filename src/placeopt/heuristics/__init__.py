@@ -3,11 +3,12 @@
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.choosers import CHOOSERS
 from placeopt.heuristics.family import SCORES, score_named
-from placeopt.heuristics.greedy import GreedyResult, greedy, place, places
+from placeopt.heuristics.greedy import GreedyResult, greedy, place, places, table_for
 from placeopt.heuristics.preempt import make_room
 from placeopt.heuristics.scores import Stranding
 from placeopt.heuristics.settle import settle
 from placeopt.heuristics.swaf import swaf
+from placeopt.heuristics.table import Table
 
 __all__ = [
     "CHOOSERS",
@@ -15,6 +16,7 @@ __all__ = [
     "Candidates",
     "GreedyResult",
     "Stranding",
+    "Table",
     "greedy",
     "make_room",
     "place",
@@ -22,4 +24,5 @@ __all__ = [
     "score_named",
     "settle",
     "swaf",
+    "table_for",
 ]

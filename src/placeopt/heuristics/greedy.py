@@ -11,7 +11,9 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import score_named
+from placeopt.heuristics.prices import Prices
 from placeopt.heuristics.spreading import nodes_for_bundles
+from placeopt.heuristics.table import Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
 
@@ -40,6 +42,16 @@ class ByScore:
     def place(self, job: int) -> Placement | None:
         """See ``Chooser``."""
         return place(self._candidates, job)
+
+
+def table_for(state: State, score: str, counts: IntArray | None = None) -> Table | None:
+    """
+    Return a table of all costs by the score of that name, which decides as its candidates would, but sooner.
+
+    None where the score does not know whole columns of nodes, or a table does not serve the problem. ``counts`` as in
+    ``score_named``.
+    """
+    return Table(state, Prices(state.problem, counts)) if score == "prices" and serves(state.problem) else None
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,11 @@ def greedy(
     Jobs are independent of each other, so a class that failed once is not tried again: room only shrinks.
     """
     state = State(problem, start)
-    chosen = ByScore(Candidates(state, score_named(score, problem, seed))) if chooser is None else chooser(state)
+    chosen: Chooser
+    if chooser is None:
+        chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed)))
+    else:
+        chosen = chooser(state)
     every = CLOCK_EVERY if chooser is None else 1  # one of its decisions may take as long as many by score
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):

@@ -6,8 +6,9 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates, closest
 from placeopt.heuristics.cutting import share_prices
+from placeopt.heuristics.price_columns import PriceColumns
 from placeopt.heuristics.scores import CPU, MEMORY, SOFTPLUS_WIDTH, Stranding
-from placeopt.problem import IntArray, Problem
+from placeopt.problem import IntArray, Problem, State
 
 MICRO = 1_000_000
 """Everything is counted in millionths of a GPU, so that two ways to add it up agree."""
@@ -40,10 +41,13 @@ class Prices:
             counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
         means = Stranding(problem, counts)
         self.per_gpu = np.array([max(round(means.cpu_per_gpu), 1), max(round(means.memory_per_gpu), 1)])  # (2,)
+        self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
+        """(O, 2) thousandths of a GPU whose mean CPU and memory a worker takes."""
         most = int(np.diff(problem.node_gpu_start).max(initial=0))
         x = np.arange(LOWEST, 1000 * most + 1) / 1000
         self.stranded: IntArray = _micro(SOFTPLUS_WIDTH * np.logaddexp(0, x / SOFTPLUS_WIDTH))
         """By thousandths of a GPU that CPU or memory cannot serve, from ``LOWEST`` on."""
+        self.lowest = LOWEST
         self.shares, self.loss = losses(problem, counts)
         self.kind: IntArray = np.searchsorted(self.shares, problem.options.milli)  # (O,) row of ``loss``
         self.untouched = int(UNTOUCHED_WEIGHT * MICRO)
@@ -61,9 +65,9 @@ class Prices:
         left = np.maximum(state.gpu_free_milli[candidates.slot_gpu[nodes]], 0)
         left = np.where(candidates.slot_exists[nodes], left, 0)
         idle = left.sum(axis=1)
-        before = state.node_free[nodes][:, (CPU, MEMORY)]
-        after = before - workers * options.demand[option][[CPU, MEMORY]]
-        score = self._stranding(idle - gpus * share, after) - self._stranding(idle, before)
+        served = state.node_free[nodes][:, [CPU, MEMORY]] * 1000 // self.per_gpu
+        score = self._stranding(idle - gpus * share, served - workers * self.need[option])
+        score -= self._stranding(idle, served)
         score += self.untouched * (left >= 1000).sum(axis=1) + gpus * share * self.node_price[nodes]
         if gpus:
             usable = candidates.usable(option, nodes)
@@ -71,9 +75,12 @@ class Prices:
             score += np.sort(paid, axis=1)[:, :gpus].sum(axis=1)
         return score.astype(float)
 
-    def _stranding(self, idle: IntArray, free: IntArray) -> IntArray:
-        x = idle[:, None] - free * 1000 // self.per_gpu - LOWEST
-        stranded: IntArray = self.stranded.take(x, mode="clip").sum(axis=1)
+    def columns(self, state: State, representatives: list[int]) -> PriceColumns:
+        """Prepare the same score for a table; each shape of jobs is represented by an option."""
+        return PriceColumns(self, state, representatives)
+
+    def _stranding(self, idle: IntArray, served: IntArray) -> IntArray:
+        stranded: IntArray = self.stranded.take(idle[:, None] - served - LOWEST, mode="clip").sum(axis=1)
         return stranded
 
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:

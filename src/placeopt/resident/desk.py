@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import Candidates, place, score_named
+from placeopt.heuristics import Candidates, Table, place, score_named, table_for
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.resident.carry import Carry
 from placeopt.stages.draft import Recorder
@@ -41,6 +41,7 @@ class Desk:
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
         self._counts = counts
         self._candidates: dict[str, LastingCandidates] = {}
+        self._tables: dict[str, Table | None] = {}
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
@@ -59,6 +60,7 @@ class Desk:
     def _forget(self, counts: IntArray) -> None:
         self._counts = counts
         self._candidates.clear()
+        self._tables.clear()
         self._worth.clear()
         self._recorder = None
 
@@ -77,9 +79,12 @@ class Desk:
     def take(self, number: int, placement: Placement, sign: int = 1) -> None:
         """Note that a job of class ``number`` now holds ``placement``, or (``sign`` -1) does so no more."""
         self._count(number, placement, sign)
-        for candidates in self._candidates.values():
-            for node in dict.fromkeys(placement.nodes):
+        for node in dict.fromkeys(placement.nodes):
+            for candidates in self._candidates.values():
                 candidates.changed(node)
+            for table in self._tables.values():
+                if table is not None:
+                    table.changed(node)
 
     def _count(self, number: int, placement: Placement, sign: int) -> None:
         self.state.take(number, placement, sign)
@@ -93,7 +98,10 @@ class Desk:
 
     def decide(self, number: int, score: str) -> Placement | None:
         """Return the best placement by ``score`` that every rule allows for a job of class ``number``, or None."""
-        return place(self.candidates(score), number)
+        if score not in self._tables:
+            self._tables[score] = table_for(self.state, score, self._counts)
+        table = self._tables[score]
+        return place(self.candidates(score), number) if table is None else table.place(number)
 
     def worth(self, number: int) -> int:
         """Return the value of a job of class ``number`` in its dearest option that fits on idle nodes: a bound."""
