@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from placeopt import __version__
-from placeopt.cli import bench
+from placeopt.cli import bench, whatif
 from placeopt.cli.check import check
 from placeopt.cli.doctor import doctor
 from placeopt.cli.exits import ExitCode
@@ -74,6 +74,13 @@ benchmarks = typer.Typer(
     epilog="Example: placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --out results",
 )
 
+questions = typer.Typer(
+    name="whatif",
+    no_args_is_help=False,
+    help="Ask about capacity: what fits, what is left, what fails, what to add.",
+    epilog="Example: placeopt whatif fit round.json --job 8xH100",
+)
+
 
 def _add(group: typer.Typer, command: Callable[..., int], example: str) -> None:
     """Register a command under its function's name; its docstring is its help, each paragraph wrapped anew."""
@@ -99,4 +106,10 @@ _add(benchmarks, bench.report, "placeopt bench report results --baseline highs")
 _add(benchmarks, bench.check, "placeopt bench check results --update")
 _add(benchmarks, bench.list, "placeopt bench list")
 app.add_typer(benchmarks)
+_add(questions, whatif.fit, "placeopt whatif fit round.json --plan plan.json --job 4x8xH100 --together rack")
+_add(questions, whatif.slots, "placeopt whatif slots round.json --sizes 8,64")
+_add(questions, whatif.fail, "placeopt whatif fail round.json --plan plan.json --level rack --k 1 --all")
+_add(questions, whatif.add, "placeopt whatif add round.json --node-type dgx --until placed=all")
+_add(questions, whatif.apply, "placeopt whatif apply round.json --patch scenario.json --out changed.json")
+app.add_typer(questions)
 _add(app, doctor, "placeopt doctor")

@@ -19,7 +19,7 @@ from placeopt.errors import BadInput, InternalFault, SolverFault, Unsupported
 DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
 
-GROUPS = ("bench", "import")
+GROUPS = ("bench", "import", "whatif")
 """Commands whose second word names what they do."""
 
 # typer has had its own copy of click since 0.26; its bad parameter is a usage error of either.

@@ -1,0 +1,255 @@
+"""``placeopt whatif``: questions about capacity, answered on a copy of the instance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import check_sources, check_target, say, write_document
+from placeopt.cli.output import show, write_out
+from placeopt.cli.progress import Ticker
+from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.cli.signals import Interruption
+from placeopt.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.model import Instance
+    from placeopt.model.base import Record
+    from placeopt.whatif.capacity import Limits
+    from placeopt.whatif.records import Tried
+
+InstanceFile = Annotated[
+    str, typer.Argument(metavar="INSTANCE", help="The cluster and what runs: .json, .json.gz or -.")
+]
+PlanFile = Annotated[str | None, typer.Option("--plan", metavar="PLAN", help="Ask about the time after this plan.")]
+PatchFiles = Annotated[
+    list[str] | None,
+    typer.Option("--patch", metavar="FILE", help="Ask about the instance after a scenario; repeatable."),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", metavar="N", help="Threads of a solver; left out, all cores.")
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of solvers and ties.")]
+Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Scenarios side by side.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+KEEPS = "what is known"
+
+
+def fit(
+    instance: InstanceFile,
+    job: Annotated[
+        str, typer.Option(metavar="SPEC", help="8, 8xH100, 4x8xH100 (4 workers of 8), 0.5xT4, or a job's id: its like.")
+    ],
+    cpu: Annotated[int, typer.Option(metavar="MILLICORES", help="CPU of each worker.")] = 0,
+    memory: Annotated[int, typer.Option(metavar="MIB", help="Memory of each worker.")] = 0,
+    together: Annotated[
+        str | None, typer.Option(metavar="LEVEL", help="One domain of this level holds all workers.")
+    ] = None,
+    queue: Annotated[str | None, typer.Option(metavar="ID", help="Queue that the job is in.")] = None,
+    plan: PlanFile = None,
+    patch: PatchFiles = None,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for counting copies.")] = 10.0,
+    threads: Threads = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """
+    How many more of a job fit beside what runs, the largest gang of its kind by level, and what binds.
+
+    Jobs that wait are left aside. Exit code 1 says that not even one fits.
+    """
+    limits = _limits(time_limit, threads, seed)
+    started = time.monotonic()
+    from placeopt.report.whatif import fit_page
+    from placeopt.whatif.asking import parse_job
+    from placeopt.whatif.fit import fit as ask
+
+    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+        base = _base(instance, plan, patch, ticker)
+        wanted = parse_job(job, base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
+        ticker.doing("counting copies")
+        found = ask(base, wanted, limits, interruption.event)
+    _deliver(found, lambda: fit_page(found, job), as_json)
+    return interruption.code or (ExitCode.NO if found.most == 0 else ExitCode.DONE)
+
+
+def slots(
+    instance: InstanceFile,
+    sizes: Annotated[str, typer.Option(metavar="N,...", help="GPUs of a slot.")] = "1,2,4,8,16,32,64",
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="GPUs of this model only.")] = None,
+    plan: PlanFile = None,
+    patch: PatchFiles = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """How many disjoint slots of N free GPUs are left at every level; exact, about GPUs alone."""
+    started = time.monotonic()
+    try:
+        numbers = [int(word) for word in sizes.split(",")]
+    except ValueError:
+        numbers = [0]
+    if min(numbers) < 1:
+        raise UsageError(f"--sizes: {sizes!r}, expected numbers of GPUs from 1 on, separated by commas")
+    from placeopt.report.whatif import slots_page
+    from placeopt.whatif.slots import slots as ask
+
+    with Ticker(started, quiet=quiet) as ticker:
+        found = ask(_base(instance, plan, patch, ticker), numbers, model)
+    _deliver(found, lambda: slots_page(found), as_json)
+    return ExitCode.DONE
+
+
+def fail(
+    instance: InstanceFile,
+    level: Annotated[str, typer.Option(metavar="LEVEL", help="node, or a level of the cluster's network.")],
+    k: Annotated[int, typer.Option("--k", metavar="K", help="How many fail at once.")] = 1,
+    everything: Annotated[bool, typer.Option("--all", help="Try every one of them, or every K.")] = False,
+    domains: Annotated[
+        str | None, typer.Option(metavar="ID,...", help="Try these only, or every K of them, instead of --all.")
+    ] = None,
+    changes: Annotated[
+        bool, typer.Option("--changes", help="What still runs may be changed as the policy lets it; else it stays.")
+    ] = False,
+    plan: PlanFile = None,
+    patch: PatchFiles = None,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds a scenario.")] = 10.0,
+    jobs: Jobs = 1,
+    threads: Threads = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """
+    Fail nodes, racks or switches: do all jobs that ran there find another place?
+
+    Jobs that wait are left aside. Exit code 1 says that in some scenario, proven, a job does not.
+    """
+    limits = _limits(time_limit, threads, seed)
+    if everything == (domains is not None):
+        raise UsageError("expected --all, or --domains with some of the level")
+    if jobs < 1:
+        raise UsageError(f"--jobs: {jobs}, expected 1 or more")
+    started = time.monotonic()
+    from placeopt.report.whatif import failures_page
+    from placeopt.whatif.fail import fail as ask
+
+    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+        base = _base(instance, plan, patch, ticker)
+        found = ask(
+            base,
+            level,
+            k=k,
+            domains=None if domains is None else domains.split(","),
+            changes=changes,
+            limits=limits,
+            jobs=jobs,
+            cancel=interruption.event,
+            on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} scenarios"),
+        )
+    _deliver(found, lambda: failures_page(found), as_json)
+    return interruption.code or (ExitCode.NO if found.answer == "no" else ExitCode.DONE)
+
+
+def add(
+    instance: InstanceFile,
+    node_type: Annotated[str, typer.Option(metavar="TYPE|NODE", help="A machine type, or a node whose like is added.")],
+    until: Annotated[
+        str, typer.Option(metavar="GOAL", help="placed=all: every job of the round is placed.")
+    ] = "placed=all",
+    plan: PlanFile = None,
+    patch: PatchFiles = None,
+    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for the whole search.")] = 60.0,
+    threads: Threads = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> int:
+    """
+    The fewest nodes of a type with which all jobs are placed: proven from below, found from above.
+
+    What runs stays where it is. Exit code 1 says that no number of such nodes will do.
+    """
+    limits = _limits(time_limit, threads, seed)
+    if until != "placed=all":
+        raise UsageError(f"--until: {until!r}, expected placed=all")
+    started = time.monotonic()
+    from placeopt.report.whatif import added_page
+    from placeopt.whatif.add import add as ask
+
+    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+        base = _base(instance, plan, patch, ticker)
+        ticker.doing("0 nodes")
+
+        def news(tried: Tried) -> None:
+            ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
+
+        found = ask(base, node_type, limits=limits, cancel=interruption.event, on_news=news)
+    _deliver(found, lambda: added_page(found), as_json)
+    return interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)
+
+
+def apply(
+    instance: InstanceFile,
+    out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write it: .json, .json.gz, or - for standard output.")],
+    plan: PlanFile = None,
+    patch: PatchFiles = None,
+) -> int:
+    """Write the instance after a plan and scenarios; the one that is read stays as it is."""
+    check_target(out, (instance, plan, *(patch or ())))
+    from placeopt.formats.documents import dumps
+    from placeopt.report.contents import contents_facts, summary_line
+
+    changed = _base(instance, plan, patch, None)
+    write_document(out, dumps(changed))
+    say(f"{changed.name}: {summary_line(contents_facts(changed))}", out)
+    return ExitCode.DONE
+
+
+def _base(instance: str, plan: str | None, patches: list[str] | None, ticker: Ticker | None) -> Instance:
+    """Read the instance that the question is about."""
+    named = {"INSTANCE": instance, "--plan": plan, **{f"--patch {n}": p for n, p in enumerate(patches or [], 1)}}
+    check_sources(named)
+    from placeopt.formats.documents import loads, read_instance, read_plan
+    from placeopt.formats.files import label, read_bytes
+    from placeopt.whatif.after import after_plan
+    from placeopt.whatif.patch import apply_patch
+    from placeopt.whatif.steps import Patch
+
+    read = [loads(Patch, read_bytes(path), source=label(path)) for path in patches or []]
+    base = read_instance(instance)
+    if plan is not None:
+        carried_out = read_plan(plan)
+        try:
+            base = after_plan(base, carried_out)
+        except BadInput as error:
+            raise BadInput(f"{label(plan)}: {error}") from None
+    if ticker is not None:
+        ticker.doing("working")
+    return apply_patch(base, *read).instance
+
+
+def _limits(time_limit: float, threads: int | None, seed: int) -> Limits:
+    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
+        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
+    if threads is not None and threads < 1:
+        raise UsageError(f"--threads: {threads}, expected 1 or more")
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
+    from placeopt.whatif.capacity import Limits
+
+    return Limits(time_limit_s=time_limit, threads=threads, seed=seed)
+
+
+def _deliver(found: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
+    if as_json:
+        write_out(found.model_dump_json(indent=2) + "\n")
+    else:
+        show(*page())

@@ -1,0 +1,18 @@
+"""
+What if? Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
+
+`apply_patch` makes scenarios, `after_plan` the cluster once a plan is carried out. `fit` and `slots` say what is left,
+`fail` what the loss of nodes or racks does, `add` how many nodes are missing.
+"""
+
+from placeopt.whatif.add import add
+from placeopt.whatif.after import after_plan
+from placeopt.whatif.asking import parse_job
+from placeopt.whatif.capacity import Limits
+from placeopt.whatif.fail import fail
+from placeopt.whatif.fit import fit
+from placeopt.whatif.patch import Patched, apply_patch
+from placeopt.whatif.slots import slots
+from placeopt.whatif.steps import Patch
+
+__all__ = ["Limits", "Patch", "Patched", "add", "after_plan", "apply_patch", "fail", "fit", "parse_job", "slots"]

@@ -1,0 +1,243 @@
+"""How many nodes of a type are needed until all jobs are placed: an interval, proven from below, found from above."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from placeopt.alone.ask import asks_of
+from placeopt.alone.fit import fit as fit_alone
+from placeopt.alone.room import room_of
+from placeopt.engine import Engine
+from placeopt.errors import BadInput
+from placeopt.model import Instance, Node
+from placeopt.problem import State, compile_problem
+from placeopt.whatif.capacity import Limits, Trial, attempt, weigh
+from placeopt.whatif.patch import asked_milli, with_nodes
+from placeopt.whatif.records import Added, Tried
+
+QUICK = "stranding"
+"""Greedy and a bound: what refutes most numbers of nodes at once."""
+MOST_NODES = 100_000
+ROUND_SHARE = 0.25
+"""Part of the time that is left which one round may take."""
+NAMED = 100
+
+
+def add(
+    instance: Instance,
+    node_type: str,
+    *,
+    limits: Limits | None = None,
+    cancel: threading.Event | None = None,
+    on_news: Callable[[Tried], None] | None = None,
+) -> Added:
+    """
+    Find the fewest nodes of a type with which all jobs of the round are placed; what runs stays where it is.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    node_type
+        A machine type of the cluster; nodes are added without a domain, unless all of the type hang under one. Or a
+        node's id, to be copied with domain, labels and taints.
+    limits
+        ``time_limit_s`` is of the whole search.
+    cancel
+        Set it from another thread to stop with the interval that is known.
+    on_news
+        Told of every number that was tried.
+
+    Returns
+    -------
+    Added
+        The interval and every number that was tried.
+
+    Raises
+    ------
+    BadInput
+        If there is no such machine type or node.
+
+    Notes
+    -----
+    More nodes never place less, so one number that is proven not to do refutes all below it, and a plan found with one
+    number holds for all above. The next number is where the share of GPUs that is short says, then by halving.
+    """
+    search = _Search(instance, _model_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
+    with Engine() as engine:
+        return search.run(engine, node_type)
+
+
+class _Search:
+    """``refuted`` is the largest number proven not to do, ``found`` the smallest that does; the rest is open."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        model: Node,
+        limits: Limits,
+        cancel: threading.Event | None,
+        on_news: Callable[[Tried], None] | None,
+    ) -> None:
+        self._began = time.monotonic()
+        self._instance = weigh(instance)
+        self._model, self._limits, self._cancel, self._on_news = model, limits, cancel, on_news
+        machine = next(m for m in instance.cluster.machines if m.id == model.machine)
+        self._node_milli = 1000 * len(machine.gpus)
+        self._milli = {job.id: asked_milli(job) for job in instance.jobs}
+        self._quick_s = 0.0
+        """What a quick round has taken."""
+        self._tried: dict[tuple[int, bool], Tried] = {}
+        self._short: dict[int, int] = {}
+        """Weight that is missing by the bound, of numbers that were refuted."""
+        runs = {held.job for held in instance.running}
+        workers = sum(max(option.workers for option in job.options) for job in instance.jobs if job.id not in runs)
+        self._most = min(workers, MOST_NODES)
+        """More never help: each worker is on one node."""
+        self.refuted, self.found = -1, self._most + 1
+        self.open_low, self.open_high = self._most + 1, -1
+
+    def run(self, engine: Engine, node_type: str) -> Added:
+        """Search until the two meet or the time is over."""
+        never = self._never()
+        if not never:
+            self._try(engine, 0, thorough=False)
+            if self.found > 0:
+                self._bracket(engine)
+                self._close(engine)
+        none = bool(never) or self.refuted >= self._most
+        return Added(
+            node_type=node_type,
+            at_least=None if none else self.refuted + 1,
+            found=None if none or self.found > self._most else self.found,
+            price_milli_per_hour=self._model.price_milli_per_hour,
+            impossible=none,
+            never=never[:NAMED],
+            tried=tuple(sorted(self._tried.values(), key=lambda one: one.nodes)),
+            seconds=time.monotonic() - self._began,
+        )
+
+    def _never(self) -> tuple[str, ...]:
+        """Return waiting jobs that would not fit beside what runs with as many nodes as they have workers, or GPUs."""
+        runs = {held.job for held in self._instance.running}
+        waiting = [job for job in self._instance.jobs if job.id not in runs]
+        most = max((option.workers for job in waiting for option in job.options), default=0)
+        problem = compile_problem(self._with(min(most, self._most)))
+        state, number = State(problem), {name: j for j, name in enumerate(problem.job_ids)}
+        fits: dict[int, bool] = {}
+        out = []
+        for job in waiting:
+            kind = int(problem.job_class[number[job.id]])
+            if kind not in fits:
+                fits[kind] = fit_alone(room_of(state, job), asks_of(problem, job)) is not None
+            if not fits[kind]:
+                out.append(job.id)
+        return tuple(out)
+
+    def _bracket(self, engine: Engine) -> None:
+        """Find a number that does, from what is short; doubling the step each time."""
+        nodes, step = 0, 1
+        while self.found > self._most and nodes < self._most and not self._over():
+            last = self._last(nodes)
+            short = -(-last.gpu_milli_waiting // max(self._node_milli, 1))
+            nodes = min(self._most, nodes + max(step, short))
+            self._try(engine, nodes, thorough=nodes == self._most)
+            step *= 2
+
+    def _close(self, engine: Engine) -> None:
+        """Once a number does: refute from below with quick rounds, find from above with thorough ones, in turns."""
+        if self.found > self._most:
+            return
+        while self.refuted + 1 < self.found and not self._over():
+            low, high = self.refuted, min(self.found, self.open_low)
+            if low + 1 < high:
+                self._try(engine, self._guess(low, high), thorough=False)
+            if self._over() or self.refuted + 1 >= self.found:
+                break
+            low, high = max(self.refuted, self.open_high), self.found
+            if low + 1 < high:
+                self._try(engine, (low + high) // 2, thorough=True)
+            elif self.refuted + 1 >= min(self.found, self.open_low):
+                break  # all between was tried thoroughly, or refuted
+
+    def _guess(self, low: int, high: int) -> int:
+        """Return the number below which the bound says that some is missing; the middle, if it says nothing."""
+        short = self._short.get(low, 0)
+        guess = low + short // max(self._node_milli, 1) if short else (low + high) // 2
+        return min(max(guess, low + 1), high - 1)
+
+    def _try(self, engine: Engine, nodes: int, *, thorough: bool) -> None:
+        if self._over() or (nodes, thorough) in self._tried:
+            if (nodes, thorough) in self._tried:
+                self._note(nodes, None, thorough=thorough)
+            return
+        method = self._limits.method if thorough else QUICK
+        share = max(ROUND_SHARE * self._left_s, 2 * self._quick_s)  # a round cut before its first plan shows nothing
+        limits = replace(self._limits, time_limit_s=min(self._left_s, share), method=method)
+        began = time.monotonic()
+        trial = attempt(engine, self._with(nodes), limits, self._cancel)
+        if not thorough:
+            self._quick_s = max(self._quick_s, time.monotonic() - began)
+        waiting = [one.job for one in trial.plan.unplaced]
+        tried = Tried(
+            nodes=nodes,
+            fits=trial.fits,
+            waiting=len(waiting),
+            gpu_milli_waiting=sum(self._milli[name] for name in waiting),
+        )
+        self._tried[(nodes, thorough)] = tried
+        self._note(nodes, trial, thorough=thorough)
+        if self._on_news is not None:
+            self._on_news(tried)
+
+    def _note(self, nodes: int, trial: Trial | None, *, thorough: bool) -> None:
+        """Take in what a number has shown."""
+        fits = None if trial is None else trial.fits
+        if fits is False and trial is not None:
+            self.refuted = max(self.refuted, nodes)
+            self._short[nodes] = trial.total - trial.most
+        elif fits:
+            self.found = min(self.found, nodes)
+        else:
+            self.open_low = min(self.open_low, nodes)
+            if thorough:
+                self.open_high = max(self.open_high, nodes)
+
+    def _last(self, nodes: int) -> Tried:
+        return self._tried.get((nodes, True)) or self._tried[(nodes, False)]
+
+    def _with(self, nodes: int) -> Instance:
+        there = self._instance.cluster.nodes
+        taken = {node.id for node in there}
+        prefix = "added"
+        while any(name.startswith(f"{prefix}-") for name in taken):
+            prefix += "'"
+        more = (self._model.model_copy(update={"id": f"{prefix}-{i}"}) for i in range(nodes))
+        return with_nodes(self._instance, (*there, *more))
+
+    @property
+    def _left_s(self) -> float:
+        return self._limits.time_limit_s - (time.monotonic() - self._began)
+
+    def _over(self) -> bool:
+        """Whether it is cancelled, or too late for one more round."""
+        return (self._cancel is not None and self._cancel.is_set()) or self._left_s <= self._quick_s
+
+
+def _model_node(instance: Instance, node_type: str) -> Node:
+    """Return the node to be copied: one of that id, or one of that machine type."""
+    nodes = instance.cluster.nodes
+    named = next((node for node in nodes if node.id == node_type), None)
+    if named is not None:
+        return named.model_copy(update={"drained": False})
+    if all(machine.id != node_type for machine in instance.cluster.machines):
+        known = ", ".join(machine.id for machine in instance.cluster.machines[:20])
+        raise BadInput(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
+    alike = [node for node in nodes if node.machine == node_type]
+    domains = {node.domain for node in alike}
+    price = min((node.price_milli_per_hour for node in alike), default=1000)
+    domain = domains.pop() if len(domains) == 1 else None
+    return Node(id="added", machine=node_type, domain=domain, price_milli_per_hour=price)

@@ -1,0 +1,167 @@
+"""What if a node, a rack or a switch fails: who loses his place, and does everybody find another?"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from placeopt.engine import Engine
+from placeopt.errors import BadInput
+from placeopt.fanout import fan_out
+from placeopt.model import Instance
+from placeopt.whatif.after import only_running
+from placeopt.whatif.capacity import Limits, attempt, weigh
+from placeopt.whatif.levels import nodes_under
+from placeopt.whatif.patch import Patched, asked_milli, without_nodes
+from placeopt.whatif.records import Failure, Failures
+
+TOGETHER = 8
+"""Scenarios that share a solver process."""
+MOST_SCENARIOS = 100_000
+NAMED = 100
+
+
+def fail(
+    instance: Instance,
+    level: str,
+    *,
+    k: int = 1,
+    domains: Sequence[str] | None = None,
+    changes: bool = False,
+    limits: Limits | None = None,
+    jobs: int | None = 1,
+    cancel: threading.Event | None = None,
+    on_news: Callable[[int, int], None] | None = None,
+) -> Failures:
+    """
+    Fail domains of a level, and place the jobs that ran there anew; waiting jobs are left aside.
+
+    Parameters
+    ----------
+    instance
+        The cluster and what runs on it.
+    level
+        ``node``, or a level of the cluster's network: all nodes under a domain fail together.
+    k
+        Domains that fail at once. 1 asks for N+1, 2 for N+2.
+    domains
+        Those that may fail; left out, all of the level that have nodes.
+    changes
+        Whether what still runs may be moved, shrunk and preempted as the policy lets it; otherwise it stays.
+    limits
+        Of each scenario.
+    jobs
+        Scenarios side by side, in processes; None: as ``joblib.parallel_config`` says.
+    cancel
+        Set it from another thread to stop with the scenarios that are done.
+    on_news
+        Told how many scenarios of how many are done.
+
+    Returns
+    -------
+    Failures
+        ``answer`` yes: in every scenario a plan was found, and refereed, in which nobody loses. no: in one of them it
+        is proven that somebody must.
+
+    Raises
+    ------
+    BadInput
+        If there is no such level or domain, or there are more than 100,000 scenarios.
+    """
+    began = time.monotonic()
+    under = nodes_under(instance, level)
+    chosen = list(dict.fromkeys(under if domains is None else domains))
+    for name in chosen:
+        if name not in under:
+            raise BadInput(f"domains: no {level} {name!r} with nodes in the cluster")
+    if not 1 <= k <= len(chosen):
+        raise BadInput(f"k: {k}, expected 1 to {len(chosen)}, the number of domains that may fail")
+    if math.comb(len(chosen), k) > MOST_SCENARIOS:
+        raise BadInput(
+            f"k: {k} of {len(chosen)} are {math.comb(len(chosen), k):,} scenarios, at most {MOST_SCENARIOS:,}"
+        )
+    scenarios = list(itertools.combinations(chosen, k))
+    base = only_running(instance)
+    batches = [scenarios[first : first + TOGETHER] for first in range(0, len(scenarios), TOGETHER)]
+    stop = None if cancel is None or jobs != 1 else cancel  # no event reaches another process
+    task = partial(_batch, base=base, under=under, changes=changes, limits=limits or Limits(), cancel=stop)
+    found: dict[tuple[str, ...], Failure] = {}
+    for done in fan_out(task, batches, jobs, cancelled=None if cancel is None else cancel.is_set):
+        found.update({one.domains: one for one in done})
+        if on_news is not None:
+            on_news(len(found), len(scenarios))
+    return _summary(level, k, [found[s] for s in scenarios if s in found], len(scenarios), time.monotonic() - began)
+
+
+def _batch(
+    scenarios: Iterable[tuple[str, ...]],
+    *,
+    base: Instance,
+    under: dict[str, tuple[str, ...]],
+    changes: bool,
+    limits: Limits,
+    cancel: threading.Event | None,
+) -> list[Failure]:
+    out = []
+    with Engine() as engine:
+        for domains in scenarios:
+            if cancel is not None and cancel.is_set():
+                break
+            gone = [node for name in domains for node in under[name]]
+            out.append(_one(engine, base, domains, gone, changes, limits, cancel))
+    return out
+
+
+def _one(
+    engine: Engine,
+    base: Instance,
+    domains: tuple[str, ...],
+    gone: list[str],
+    changes: bool,
+    limits: Limits,
+    cancel: threading.Event | None,
+) -> Failure:
+    if len(gone) == len(base.cluster.nodes):
+        displaced = tuple(held.job for held in base.running)
+        lost = displaced
+        least = len(displaced)
+    else:
+        patched = without_nodes(Patched(base), gone)
+        displaced = patched.displaced
+        lost, least = (), 0
+        if displaced:
+            trial = attempt(engine, weigh(patched.instance, lambda _: 1, changes=changes), limits, cancel)
+            lost, least = tuple(one.job for one in trial.plan.unplaced), trial.total - trial.most
+    milli = {job.id: asked_milli(job) for job in base.jobs}
+    return Failure(
+        domains=domains,
+        nodes=len(gone),
+        displaced=len(displaced),
+        displaced_gpu_milli=sum(milli[name] for name in displaced),
+        lost=len(lost),
+        lost_at_least=min(least, len(lost)),
+        lost_gpu_milli=sum(milli[name] for name in lost),
+        lost_jobs=lost[:NAMED],
+    )
+
+
+def _summary(level: str, k: int, found: list[Failure], total: int, seconds: float) -> Failures:
+    worst = max(found, key=lambda one: (one.lost, one.lost_gpu_milli, one.displaced), default=None)
+    survives = [one.survives for one in found]
+    whole = len(found) == total
+    answer = "no" if False in survives else "yes" if whole and all(survives) else "unknown"
+    return Failures.model_validate(
+        {
+            "level": level,
+            "k": k,
+            "answer": answer,
+            "scenarios": tuple(found),
+            "left": total - len(found),
+            "worst": worst,
+            "seconds": seconds,
+        }
+    )

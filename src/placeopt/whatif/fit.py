@@ -1,0 +1,135 @@
+"""How many more of a job fit beside what runs, how large a gang, and what binds."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from placeopt.alone.ask import Ask, asks_of
+from placeopt.alone.fit import largest
+from placeopt.alone.room import Room, room_of
+from placeopt.engine import Engine
+from placeopt.explain import explain
+from placeopt.model import Instance, Job
+from placeopt.model.job import MAX_WORKERS, Split
+from placeopt.problem import State, compile_problem
+from placeopt.whatif.after import only_running
+from placeopt.whatif.capacity import Limits, attempt, weigh
+from placeopt.whatif.levels import levels_of
+from placeopt.whatif.patch import remade
+from placeopt.whatif.records import Binding, Fit, Gang
+
+MOST_COPIES = 100_000
+EXPLAIN_S = 10.0
+
+
+def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: threading.Event | None = None) -> Fit:
+    """
+    Tell how many copies of a job fit beside what runs; waiting jobs are left aside.
+
+    Parameters
+    ----------
+    instance
+        The cluster and what runs on it, as `placeopt.whatif.after.after_plan` gives it for a plan.
+    job
+        What is asked for; `placeopt.whatif.asking.parse_job` reads ``8xH100``.
+    limits
+        Of the round that counts copies; gangs and what binds are exact, without a solver.
+    cancel
+        Set it from another thread to stop with what is known.
+
+    Returns
+    -------
+    Fit
+        Copies found, each checked by the referee, and the most that there can be, proven. ``gangs``: the most workers
+        of its kind in one domain of each level, proven. ``binds``: constraints that cannot hold together for one copy
+        more, while without any one of them it fits; None if there was room left or no time to say.
+
+    Notes
+    -----
+    Copies are jobs of a round in which each is worth 1, at most as many as GPUs, or CPU and memory, leave room for, and
+    one more.
+    """
+    began = time.monotonic()
+    limits = limits or Limits()
+    base = only_running(instance)
+    taken = {one.id for one in base.jobs}
+    asked = job.model_copy(update={"id": _free_name("asked", taken)})
+    room = room_of(State(compile_problem(remade(base, jobs=(*base.jobs, asked)))), asked)
+    asks = asks_of(room.problem, asked)
+    gangs = _gangs(room, asks, instance)
+    count = min(_most_copies(room, asks), MOST_COPIES)
+    copies = tuple(asked.model_copy(update={"id": _free_name(f"asked-{number}", taken)}) for number in range(count + 1))
+    names = {copy.id for copy in copies}
+    round_ = weigh(remade(base, jobs=(*base.jobs, *copies)), lambda _: 1)
+    with Engine() as engine:
+        trial = attempt(engine, round_, limits, cancel)
+    found = sum(placement.job in names for placement in trial.plan.placements)
+    most = min(trial.most - (trial.placed - found), count)
+    binds: tuple[Binding, ...] | None = None
+    left = next((one.job for one in trial.plan.unplaced if one.job in names), None)
+    if left is not None:
+        explained = explain(round_, trial.plan, left, time_limit_s=EXPLAIN_S)
+        if explained.conflict:
+            binds = tuple(Binding(name=one.name, asks=one.asks) for one in explained.conflict)
+    gpus = max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
+    return Fit(
+        found=found,
+        most=max(most, found),
+        gpu_milli_each=gpus,
+        gangs=gangs,
+        binds=binds,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _gangs(room: Room, asks: tuple[Ask, ...], instance: Instance) -> tuple[Gang, ...]:
+    """Return the largest gang of such workers in one domain of each level, and anywhere."""
+    out = []
+    for level in (*levels_of(instance), "cluster"):
+        best: Gang | None = None
+        for ask in asks:
+            splits = () if level == "cluster" else (Split(level=level, domains=1),)
+            free = replace(ask, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
+            workers = largest(room, free) or 0
+            if best is None or workers * ask.gpus > best.workers * best.gpus_each:
+                best = Gang(level=level, workers=workers, gpus_each=ask.gpus)
+        if best is not None:
+            out.append(best)
+    return tuple(out)
+
+
+def _most_copies(room: Room, asks: tuple[Ask, ...]) -> int:
+    """Return more copies than can run, whatever else binds: by GPU shares, and by CPU and memory."""
+    return max((_most_of(room, ask) for ask in asks), default=0)
+
+
+def _most_of(room: Room, ask: Ask) -> int:
+    if not ask.useful:
+        return 0
+    reachable = room.reachable(ask)
+    most = MOST_COPIES * ask.fewest
+    for r, need in enumerate(ask.demand):
+        if need:
+            most = min(most, int((np.maximum(room.node_free[reachable, r], 0) // need).sum()))
+    if ask.gpus:
+        usable = room.usable(ask) & reachable[room.problem.gpu_node]
+        jobs = np.full(len(usable), MOST_COPIES) if ask.jobs_per_gpu is None else ask.jobs_per_gpu - room.gpu_jobs
+        if room.problem.shares_bind:
+            jobs = np.minimum(jobs, room.gpu_milli // ask.milli)
+        if ask.gpus > 1 or ask.milli == 1000:  # whole GPUs: by node
+            whole = np.bincount(room.problem.gpu_node[usable], minlength=room.problem.num_nodes) // ask.gpus
+            by_node = int(whole.sum()) * (1 if room.problem.shares_bind else int(jobs.max(initial=0)))
+            most = min(most, by_node)
+        else:
+            most = min(most, int(jobs[usable].sum()))
+    return most // ask.fewest
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "'"
+    return name

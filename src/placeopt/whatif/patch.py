@@ -1,0 +1,307 @@
+"""Scenarios: steps carried out on an instance, which itself is never touched."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from placeopt.errors import BadInput
+from placeopt.formats.documents import loads
+from placeopt.formats.faults import validation_fault
+from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Running
+from placeopt.model.base import Record
+from placeopt.whatif.levels import nodes_under
+from placeopt.whatif.steps import (
+    AddJobs,
+    AddMachines,
+    AddNodes,
+    ChangeJob,
+    Fail,
+    Patch,
+    RemoveJobs,
+    RemoveNodes,
+    ReplaceNodes,
+    ScaleDemand,
+    SetPolicy,
+    SetQuota,
+    Step,
+)
+
+R = TypeVar("R", bound=Record)
+MADE = "the instance that it makes"
+"""What messages call an instance that a step leads to."""
+
+
+@dataclass(frozen=True)
+class Patched:
+    """
+    An instance after a scenario.
+
+    Attributes
+    ----------
+    instance
+        A new one; the base is as it was.
+    displaced
+        Jobs that ran and wait now, since their nodes or they themselves were changed.
+    added
+        Ids of the nodes that were added.
+    """
+
+    instance: Instance
+    displaced: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+def apply_patch(instance: Instance, *patches: Patch) -> Patched:
+    """
+    Carry out the steps of all patches, one after the other.
+
+    Raises
+    ------
+    BadInput
+        If a step names what is not there, or leads to an instance that contradicts itself; names patch and step.
+    """
+    patched = Patched(instance)
+    for patch in patches:
+        for number, step in enumerate(patch.steps):
+            try:
+                patched = apply_step(patched, step)
+            except BadInput as error:
+                raise BadInput(f"{patch.name}: steps[{number}] ({step.do}): {error}") from None
+    return patched
+
+
+def apply_step(patched: Patched, step: Step) -> Patched:
+    """Carry out one step; raises `BadInput` where it cannot be."""
+    actions: dict[type, Callable[[Patched, Any], Patched]] = {
+        AddMachines: _add_machines,
+        AddNodes: _add_nodes,
+        RemoveNodes: lambda before, do: without_nodes(before, do.nodes),
+        Fail: _fail,
+        ReplaceNodes: _replace_nodes,
+        SetPolicy: _set_policy,
+        SetQuota: _set_quota,
+        ChangeJob: _change_job,
+        AddJobs: _add_jobs,
+        RemoveJobs: _remove_jobs,
+        ScaleDemand: _scale_demand,
+    }
+    return actions[type(step)](patched, step)
+
+
+def remade(instance: Instance, **changed: object) -> Instance:
+    """Return the instance with some fields changed, its references checked anew; `BadInput` where one leads nowhere."""
+    try:
+        return Instance(**{**{name: getattr(instance, name) for name in type(instance).model_fields}, **changed})
+    except ValidationError as error:
+        raise validation_fault(Instance, error, MADE) from None
+
+
+def with_nodes(instance: Instance, nodes: Iterable[Node], **changed: object) -> Instance:
+    """Return the instance with other nodes."""
+    before = instance.cluster
+    return remade(instance, cluster=_cluster(before.machines, before.domains, tuple(nodes)), **changed)
+
+
+def _cluster(machines: tuple[Machine, ...], domains: tuple[Domain, ...], nodes: tuple[Node, ...]) -> Cluster:
+    try:
+        return Cluster(machines=machines, domains=domains, nodes=nodes)
+    except ValidationError as error:
+        raise validation_fault(Cluster, error, MADE) from None
+
+
+def without_nodes(before: Patched, gone: Iterable[str]) -> Patched:
+    """Return the instance without nodes; their jobs wait."""
+    instance = before.instance
+    leaving = dict.fromkeys(gone)
+    there = {node.id for node in instance.cluster.nodes}
+    for name in leaving:
+        if name not in there:
+            raise BadInput(f"no node {name!r}")
+    if len(leaving) == len(there):
+        raise BadInput("no node would be left")
+    stay = [node for node in instance.cluster.nodes if node.id not in leaving]
+    displaced = [held.job for held in instance.running if any(a.node in leaving for a in held.assignments)]
+    jobs = tuple(
+        job
+        if job.nodes_allowed is None or leaving.keys().isdisjoint(job.nodes_allowed)
+        else job.model_copy(update={"nodes_allowed": tuple(n for n in job.nodes_allowed if n not in leaving)})
+        for job in instance.jobs
+    )
+    running = without_running(instance, displaced)
+    return replace(
+        before,
+        instance=with_nodes(instance, stay, jobs=jobs, running=running),
+        displaced=(*before.displaced, *displaced),
+    )
+
+
+def without_running(instance: Instance, jobs: Iterable[str]) -> tuple[Running, ...]:
+    """Return the running placements of other jobs than these."""
+    gone = set(jobs)
+    return tuple(held for held in instance.running if held.job not in gone)
+
+
+def _add_machines(before: Patched, step: AddMachines) -> Patched:
+    cluster = before.instance.cluster
+    more = _cluster((*cluster.machines, *step.machines), cluster.domains, cluster.nodes)
+    return replace(before, instance=remade(before.instance, cluster=more))
+
+
+def _add_nodes(before: Patched, step: AddNodes) -> Patched:
+    cluster = before.instance.cluster
+    model = None
+    if step.like is not None:
+        model = next((node for node in cluster.nodes if node.id == step.like), None)
+        if model is None:
+            raise BadInput(f"like: no node {step.like!r}")
+    machine = step.machine or (model.machine if model else None)
+    if machine is None:
+        raise BadInput("machine: expected a machine type, or 'like' with a node to copy")
+    fields: dict[str, Any] = {} if model is None else dict(model)
+    fields.update(machine=machine, drained=False)
+    if step.domain is not None:
+        fields["domain"] = step.domain
+    if step.labels is not None:
+        fields["labels"] = dict(step.labels)
+    taken = {node.id for node in cluster.nodes}
+    ids = [f"{step.prefix}-{i}" for i in range(step.count)]
+    clash = next((name for name in ids if name in taken), None)
+    if clash is not None:
+        raise BadInput(f"prefix: a node {clash!r} is there already; choose another prefix")
+    nodes = (*cluster.nodes, *(Node(**{**fields, "id": name}) for name in ids))
+    return replace(before, instance=with_nodes(before.instance, nodes), added=(*before.added, *ids))
+
+
+def _fail(before: Patched, step: Fail) -> Patched:
+    under = nodes_under(before.instance, step.level)
+    for name in step.domains:
+        if name not in under:
+            raise BadInput(f"domains: no {step.level} {name!r} with nodes; there are: {_some(under)}")
+    return without_nodes(before, [node for name in step.domains for node in under[name]])
+
+
+def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
+    instance = before.instance
+    chosen = set(step.nodes)
+    there = {node.id for node in instance.cluster.nodes}
+    missing = next((name for name in step.nodes if name not in there), None)
+    if missing is not None:
+        raise BadInput(f"nodes: no node {missing!r}")
+    if step.of is not None:
+        chosen |= {node.id for node in instance.cluster.nodes if node.machine == step.of}
+    if not chosen:
+        raise BadInput(f"no node is of machine type {step.of!r}" if step.of else "expected 'nodes' or 'of'")
+    displaced = [held.job for held in instance.running if any(a.node in chosen for a in held.assignments)]
+    nodes = [
+        node.model_copy(update={"machine": step.machine}) if node.id in chosen else node
+        for node in instance.cluster.nodes
+    ]
+    changed = with_nodes(instance, nodes, running=without_running(instance, displaced))
+    return replace(before, instance=changed, displaced=(*before.displaced, *displaced))
+
+
+def _set_policy(before: Patched, step: SetPolicy) -> Patched:
+    return replace(
+        before, instance=remade(before.instance, policy=merged(before.instance.policy, step.fields, "fields"))
+    )
+
+
+def _set_quota(before: Patched, step: SetQuota) -> Patched:
+    policy = before.instance.policy
+    if all(queue.id != step.queue for queue in policy.queues):
+        raise BadInput(f"queue: no queue {step.queue!r}; there are: {_some(queue.id for queue in policy.queues)}")
+    new = {name: getattr(step, name) for name in ("quota", "borrow") if getattr(step, name) is not None}
+    queues = tuple(queue.model_copy(update=new) if queue.id == step.queue else queue for queue in policy.queues)
+    return replace(before, instance=remade(before.instance, policy=policy.model_copy(update={"queues": queues})))
+
+
+def _change_job(before: Patched, step: ChangeJob) -> Patched:
+    instance = before.instance
+    old = next((job for job in instance.jobs if job.id == step.job), None)
+    if old is None:
+        raise BadInput(f"job: no job {step.job!r}")
+    new = merged(old, step.fields, "fields")
+    if new.id != old.id:
+        raise BadInput("fields.id: a job keeps its id")
+    jobs = tuple(new if job.id == step.job else job for job in instance.jobs)
+    displaced = [held.job for held in instance.running if held.job == step.job]
+    running = without_running(instance, displaced)
+    return replace(
+        before, instance=remade(instance, jobs=jobs, running=running), displaced=(*before.displaced, *displaced)
+    )
+
+
+def _add_jobs(before: Patched, step: AddJobs) -> Patched:
+    return replace(before, instance=remade(before.instance, jobs=(*before.instance.jobs, *step.jobs)))
+
+
+def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
+    instance, gone = before.instance, set(step.jobs)
+    there = {job.id for job in instance.jobs}
+    missing = next((name for name in step.jobs if name not in there), None)
+    if missing is not None:
+        raise BadInput(f"jobs: no job {missing!r}")
+    jobs = tuple(job for job in instance.jobs if job.id not in gone)
+    return replace(before, instance=remade(instance, jobs=jobs, running=without_running(instance, gone)))
+
+
+def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
+    instance = before.instance
+    machines = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
+    mark = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
+    runs = {held.job for held in instance.running}
+    waiting = [job for job in instance.jobs if job.id not in runs]
+    if not waiting:
+        raise BadInput("no waiting jobs to draw from")
+    draw = random.Random(step.seed)  # noqa: S311 - repeatable, not secret
+    jobs = list(instance.jobs)
+    asked = sum(map(asked_milli, jobs))
+    if asked > mark:
+        draw.shuffle(waiting)
+        gone = set()
+        for job in waiting:
+            if asked <= mark:
+                break
+            gone.add(job.id)
+            asked -= asked_milli(job)
+        jobs = [job for job in jobs if job.id not in gone]
+    elif not any(map(asked_milli, waiting)):
+        raise BadInput("the waiting jobs ask for no GPUs; their demand cannot be scaled")
+    taken, number = {job.id for job in jobs}, 0
+    while asked <= mark:
+        job = draw.choice(waiting)
+        asked += asked_milli(job)
+        if asked > mark:
+            break
+        while f"{job.id}+{number}" in taken:
+            number += 1
+        jobs.append(job.model_copy(update={"id": f"{job.id}+{number}"}))
+        number += 1
+    return replace(before, instance=remade(instance, jobs=tuple(jobs)))
+
+
+def asked_milli(job: Job) -> int:
+    """Return the GPU-milli that a job asks for, in the option that asks for most."""
+    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
+
+
+def merged(record: R, fields: dict[str, Any], where: str) -> R:
+    """Return a record with fields changed, records inside it merged; raises `BadInput` as reading a file would."""
+    return loads(type(record), json.dumps(_merge(record.model_dump(mode="json", by_alias=True), fields)), source=where)
+
+
+def _merge(old: Any, new: Any) -> Any:
+    if isinstance(old, dict) and isinstance(new, dict):
+        return {**old, **{name: _merge(old.get(name), value) for name, value in new.items()}}
+    return new
+
+
+def _some(names: Iterable[str], most: int = 8) -> str:
+    shown = list(names)
+    return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "") or "none"

@@ -1,0 +1,128 @@
+"""Answers to what-if questions, as records: what Python gets and ``--json`` prints."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from placeopt.model.base import Id, Name, Record
+
+
+class Binding(Record):
+    """A constraint that keeps one more out, and what it asks."""
+
+    name: Name
+    asks: str
+
+
+class Gang(Record):
+    """The most workers of ``gpus_each`` GPUs that one domain of a level holds beside what runs; proven."""
+
+    level: Id
+    workers: int
+    gpus_each: int
+
+
+class Fit(Record):
+    """How many copies of a job fit: ``found`` are placed, more than ``most`` cannot be."""
+
+    found: int
+    most: int
+    gpu_milli_each: int
+    gangs: tuple[Gang, ...]
+    binds: tuple[Binding, ...] | None
+    seconds: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether the two meet."""
+        return self.found == self.most
+
+
+class SlotCount(Record):
+    """Disjoint slots of ``size`` free GPUs in domains of a level; ``largest`` is the most free GPUs of any domain."""
+
+    level: Id
+    size: int
+    slots: int
+    largest: int
+
+
+class Slots(Record):
+    """Slots by level and size, of GPUs that no job holds any part of, on nodes that take new work."""
+
+    free_gpus: int
+    gpus: int
+    model: Name | None
+    counts: tuple[SlotCount, ...]
+
+
+class Failure(Record):
+    """
+    Domains that fail together: the jobs that lose their place, and how many of them find another.
+
+    ``lost`` stay without one in the plan found; fewer than ``lost_at_least`` cannot, proven.
+    """
+
+    domains: tuple[Id, ...]
+    nodes: int
+    displaced: int
+    displaced_gpu_milli: int
+    lost: int
+    lost_at_least: int
+    lost_gpu_milli: int
+    lost_jobs: tuple[Id, ...] = ()
+    """The first hundred of them."""
+
+    @property
+    def survives(self) -> bool | None:
+        """Whether all displaced jobs find a place; None if neither shown nor refuted."""
+        return True if self.lost == 0 else False if self.lost_at_least > 0 else None
+
+
+class Failures(Record):
+    """Every scenario of ``k`` failing domains that was asked for, and what they say together."""
+
+    level: Id
+    k: int
+    answer: Literal["yes", "no", "unknown"]
+    """yes: whatever of these fails, all jobs find a place."""
+    scenarios: tuple[Failure, ...]
+    left: int
+    """Scenarios that were not looked at, for an interruption."""
+    worst: Failure | None
+    seconds: float
+
+
+class Tried(Record):
+    """A number of nodes that was tried: whether all jobs fit, proven either way, or None; and what was placed."""
+
+    nodes: int
+    fits: bool | None
+    waiting: int
+    """Jobs that the plan found leaves waiting."""
+    gpu_milli_waiting: int
+
+
+class Added(Record):
+    """
+    The fewest nodes of a type with which all jobs are placed: at least ``at_least``, proven; ``found`` will do.
+
+    ``found`` is None where no number that was tried does. ``impossible``: no number will do, proven; then both are
+    None, and ``never`` names the waiting jobs that do not even fit without the others, if it is they.
+    """
+
+    node_type: Id
+    at_least: int | None
+    found: int | None
+    price_milli_per_hour: int
+    """Of one such node."""
+    impossible: bool = False
+    never: tuple[Id, ...] = ()
+    """The first hundred of them."""
+    tried: tuple[Tried, ...]
+    seconds: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether the two meet."""
+        return self.found is not None and self.found == self.at_least

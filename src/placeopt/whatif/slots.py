@@ -1,0 +1,81 @@
+"""How many disjoint slots of N free GPUs are left, at every level."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.model import Instance, Machine
+from placeopt.problem import State, compile_problem
+from placeopt.problem.domains import gpu_parts
+from placeopt.whatif.levels import levels_of, nodes_under
+from placeopt.whatif.records import SlotCount, Slots
+
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+
+
+def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = None) -> Slots:
+    """
+    Count slots of free GPUs: a domain of f free GPUs holds ``f // N`` slots of N.
+
+    Parameters
+    ----------
+    instance
+        The cluster and what runs on it.
+    sizes
+        GPUs of a slot.
+    model
+        Count GPUs of this model only.
+
+    Returns
+    -------
+    Slots
+        For the levels inside machines that there are, nodes, those of the network, and the cluster.
+
+    Raises
+    ------
+    BadInput
+        If a size is below 1 or no GPU is of that model.
+
+    Notes
+    -----
+    Exact, and about GPUs alone: whether CPU and memory beside them suffice for a job, `placeopt.whatif.fit` says.
+    """
+    if not sizes or min(sizes) < 1:
+        raise BadInput(f"sizes: {list(sizes)}, expected numbers of GPUs from 1 on")
+    models = np.array([gpu.model for m in _machines(instance) for gpu in m.gpus], dtype=object)
+    if model is not None and model not in models:
+        raise BadInput(
+            f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models.tolist()))) or 'none'}"
+        )
+    problem = compile_problem(instance)
+    free = (State(problem).gpu_jobs == 0) & problem.node_schedulable[problem.gpu_node]
+    there = np.ones(len(models), dtype=bool) if model is None else models == model
+    free &= there
+    names = np.array(problem.node_ids, dtype=object)[problem.gpu_node]
+    domain_of: dict[str, list[object]] = {}
+    for level in ("switch", "socket"):
+        parts = gpu_parts(instance, problem.topology, level).tolist()
+        if any(part >= 0 for part in parts):
+            domain_of[level] = [part if part >= 0 else None for part in parts]
+    for level in levels_of(instance):
+        above = {node: name for name, nodes in nodes_under(instance, level).items() for node in nodes}
+        domain_of[level] = [above.get(name) for name in names]
+    domain_of["cluster"] = [0] * len(names)
+    counts = []
+    for level, domains in domain_of.items():
+        held = Counter(domain for domain, is_free in zip(domains, free, strict=True) if is_free and domain is not None)
+        most = max(held.values(), default=0)
+        counts += [
+            SlotCount(level=level, size=size, slots=sum(f // size for f in held.values()), largest=most)
+            for size in sorted(set(sizes))
+        ]
+    return Slots(free_gpus=int(free.sum()), gpus=int(there.sum()), model=model, counts=tuple(counts))
+
+
+def _machines(instance: Instance) -> Iterator[Machine]:
+    by_id = {machine.id: machine for machine in instance.cluster.machines}
+    return (by_id[node.machine] for node in instance.cluster.nodes)

@@ -1,0 +1,102 @@
+"""``placeopt whatif`` as people call it: answers, exit codes, JSON, and what is wrong named in one line."""
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import INSTANCES, Cli, said
+
+from placeopt import generate, read_instance, solve, write_instance, write_plan
+
+MINSKY = INSTANCES / "hand" / "minsky-1.json"
+
+
+@pytest.fixture(scope="module")
+def round_(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A round on two racks with a plan of it: ``round.json``, ``plan.json``."""
+    folder = tmp_path_factory.mktemp("whatif")
+    instance = generate("uniform", jobs=8, nodes=16, gpus=4, seed=3)
+    write_instance(folder / "round.json", instance)
+    write_plan(folder / "plan.json", solve(instance, time_limit_s=5))
+    return folder
+
+
+def test_fit_says_how_many(cli: Cli, round_: Path) -> None:
+    """As text and as JSON; beside the plan fewer than without it."""
+    text = cli("whatif", "fit", round_ / "round.json", "--job", "2", "--quiet")
+    assert text.code == 0
+    assert "more of 2" in text.out
+    assert "Largest gang" in text.out
+    asked = ("whatif", "fit", round_ / "round.json", "--job", "2", "--json", "--quiet")
+    before = json.loads(cli(*asked).out)
+    after = json.loads(cli(*asked, "--plan", round_ / "plan.json").out)
+    assert before["found"] == before["most"] > after["found"]
+
+
+def test_what_does_not_fit_is_no(cli: Cli) -> None:
+    """Exit code 1: four GPUs on one node of the hand-made round, where some run already."""
+    outcome = cli("whatif", "fit", MINSKY, "--job", "4", "--quiet")
+    assert outcome.code == 1
+    assert outcome.out.startswith("0 more of 4")
+    assert "GPU count" in outcome.out
+
+
+def test_slots_by_level(cli: Cli, round_: Path) -> None:
+    """A row a level."""
+    outcome = cli("whatif", "slots", round_ / "round.json", "--sizes", "1,4", "--quiet")
+    assert outcome.code == 0
+    assert [line.split()[0] for line in outcome.out.splitlines()[2:]] == ["socket", "node", "rack", "cluster"]
+
+
+def test_fail_says_yes_or_no(cli: Cli, round_: Path) -> None:
+    """An idle cluster survives what its plan does not."""
+    common = ("whatif", "fail", round_ / "round.json", "--level", "node", "--domains", "node-00000,node-00001")
+    assert cli(*common, "--quiet").code in (0, 1)
+    found = json.loads(cli(*common, "--plan", round_ / "plan.json", "--json", "--quiet").out)
+    assert found["answer"] in ("yes", "no")
+    assert len(found["scenarios"]) == 2
+
+
+def test_add_says_how_many(cli: Cli, round_: Path) -> None:
+    """An interval, and the round with so many more places all."""
+    outcome = cli("whatif", "add", round_ / "round.json", "--node-type", "node-00000", "--json", "--quiet")
+    found = json.loads(outcome.out)
+    assert outcome.code == 0
+    assert found["at_least"] <= found["found"]
+
+
+def test_scenarios_are_applied(cli: Cli, tmp_path: Path) -> None:
+    """To a question, and to a file of its own."""
+    patch = tmp_path / "patch.json"
+    patch.write_text(json.dumps({"steps": [{"do": "add_nodes", "like": "node-0", "count": 2}]}))
+    assert cli("whatif", "fit", MINSKY, "--patch", patch, "--job", "4", "--quiet").out.startswith("2 more of 4")
+    out = tmp_path / "out.json"
+    assert cli("whatif", "apply", MINSKY, "--patch", patch, "--out", out).code == 0
+    assert len(read_instance(out).cluster.nodes) == len(read_instance(MINSKY).cluster.nodes) + 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("fit", "nowhere.json", "--job", "1"), 3, ("nowhere.json",)),
+        (("fit", MINSKY, "--job", "8xK80"), 3, ("no GPU of model 'K80'",)),
+        (("fit", MINSKY, "--job", "1", "--together", "rack"), 3, ("rack",)),
+        (("fit", MINSKY, "--job", "1", "--time-limit", "0"), 2, ("--time-limit",)),
+        (("fit", MINSKY, "--job", "1", "--plan", MINSKY), 3, ("minsky-1.json",)),
+        (("fit", MINSKY, "--job", "1", "--patch", MINSKY), 3, ("minsky-1.json",)),
+        (("fit", MINSKY, "--job", "1", "--queue", "q"), 3, ("no queue 'q'",)),
+        (("slots", MINSKY, "--sizes", "1,x"), 2, ("--sizes",)),
+        (("slots", MINSKY, "--model", "K80"), 3, ("no GPU of model 'K80'",)),
+        (("fail", MINSKY, "--level", "rack", "--all"), 3, ("no level 'rack'",)),
+        (("fail", MINSKY, "--level", "node"), 2, ("--all",)),
+        (("fail", MINSKY, "--level", "node", "--all", "--k", "2"), 3, ("k: 2",)),
+        (("fail", MINSKY, "--level", "node", "--all", "--jobs", "0"), 2, ("--jobs",)),
+        (("add", MINSKY, "--node-type", "x"), 3, ("node type 'x'",)),
+        (("add", MINSKY, "--node-type", "node-0", "--until", "p95_wait<=30m"), 2, ("--until", "placed=all")),
+        (("apply", MINSKY, "--out", MINSKY), 2, ("would be written over",)),
+    ],
+)
+def test_what_is_wrong_is_named(cli: Cli, arguments: tuple[object, ...], code: int, words: tuple[str, ...]) -> None:
+    """In one line, with the exit code of its kind."""
+    quiet = () if arguments[0] == "apply" else ("--quiet",)
+    said(cli("whatif", *arguments, *quiet), code, *words)

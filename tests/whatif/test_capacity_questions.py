@@ -1,0 +1,272 @@
+"""What is left, what a failure does, what has to be added: by hand, and against rounds solved one by one."""
+
+import random
+import threading
+
+import pytest
+
+from builders import instance, job, machine, node, running
+from placeopt.engine import Engine
+from placeopt.errors import BadInput
+from placeopt.model import Domain, Gpu, Instance, Policy
+from placeopt.model.policy import Queue, Quota
+from placeopt.whatif import Limits, add, fail, fit, parse_job, slots
+from placeopt.whatif.capacity import attempt, weigh
+from placeopt.whatif.patch import with_nodes
+
+SHORT = Limits(time_limit_s=5.0, threads=1)
+
+
+def cluster(*busy: int, per_rack: int = 2) -> Instance:
+    """Nodes of four GPUs and 32 cores in racks; on node i the first ``busy[i]`` GPUs are held, by a job each."""
+    jobs = [job(f"run-{i}", gpus=held) for i, held in enumerate(busy) if held]
+    where = [running(job(f"run-{i}", gpus=held), [(f"n{i}", range(held))]) for i, held in enumerate(busy) if held]
+    nodes = [node(f"n{i}", domain=f"rack-{i // per_rack}") for i in range(len(busy))]
+    domains = [Domain(id=f"rack-{i}") for i in range(-(-len(busy) // per_rack))]
+    return instance(nodes, jobs, domains=domains, running=where)
+
+
+@pytest.mark.parametrize(
+    ("text", "workers", "gpus", "milli", "models"),
+    [
+        ("8", 1, 8, 1000, ()),
+        ("4xV100", 1, 4, 1000, ("V100",)),
+        ("2x4", 2, 4, 1000, ()),
+        ("16x8xV100", 16, 8, 1000, ("V100",)),
+        ("0.5", 1, 1, 500, ()),
+        ("3x0.125xV100", 3, 1, 125, ("V100",)),
+        ("2.0", 1, 2, 1000, ()),
+        ("0", 1, 0, 1000, ()),
+    ],
+)
+def test_jobs_are_asked_for_in_short(text: str, workers: int, gpus: int, milli: int, models: tuple[str, ...]) -> None:
+    """Workers, GPUs of each, model."""
+    [option] = parse_job(text, cluster(0)).options
+    assert (option.workers, option.demand.gpus, option.demand.gpu_milli) == (workers, gpus, milli)
+    assert option.demand.gpu_models == models
+
+
+@pytest.mark.parametrize("text", ["", "x", "8x", "1.5", "0.0001", "8xK80", "2000", "0x8", "-1", "8 x", "999999x1"])
+def test_what_is_no_job_is_named(text: str) -> None:
+    """With what was expected, or the models that there are."""
+    with pytest.raises(BadInput, match="job"):
+        parse_job(text, cluster(0))
+
+
+def test_a_job_of_the_instance_is_asked_for_by_id() -> None:
+    """Its like, with all its options."""
+    base = cluster(3)
+    assert parse_job("run-0", base) == base.jobs[0]
+
+
+def test_what_fits_by_hand() -> None:
+    """
+    Free GPUs 4, 2, 1, 0: of 2 GPUs a node, 2 + 1; as a gang of two such, 1; the largest gang of them 3 workers.
+
+    In one rack (nodes 0 and 1) three workers, on one node two.
+    """
+    base = cluster(0, 2, 3, 4)
+    found = fit(base, parse_job("2", base), SHORT)
+    assert (found.found, found.most) == (3, 3)
+    assert {gang.level: gang.workers for gang in found.gangs} == {"node": 2, "rack": 3, "cluster": 3}
+    assert found.binds is not None
+    assert [one.name for one in found.binds] == ["GPU count"]
+    assert fit(base, parse_job("2x2", base), SHORT).found == 1
+    assert fit(base, parse_job("0.5", base), SHORT).found == 14
+
+
+def test_what_binds_is_what_is_short() -> None:
+    """32 cores a node, 20 a copy: one a node whatever the GPUs; and a quota of 3 GPUs."""
+    base = cluster(0, 0)
+    cpu = fit(base, parse_job("1", base, cpu_millicores=20_000), SHORT)
+    assert cpu.found == cpu.most == 2
+    assert cpu.binds is not None
+    assert [one.name for one in cpu.binds] == ["CPU"]
+    limited = base.model_copy(update={"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=3000)),))})
+    queued = fit(limited, parse_job("1", limited, queue="q"), SHORT)
+    assert queued.found == queued.most == 3
+    assert queued.binds is not None
+    assert [one.name for one in queued.binds] == ["GPU count", "queue"]
+
+
+def test_waiting_jobs_hold_nothing() -> None:
+    """They are left aside, as is their name."""
+    base = cluster(0).model_copy(update={"jobs": (job("asked", gpus=4), job("asked-0", gpus=4))})
+    assert fit(base, parse_job("4", base), SHORT).found == 1
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_counts_are_those_of_nodes(seed: int) -> None:
+    """Jobs of one worker: the sum over nodes of what each takes, by GPUs, CPU and memory."""
+    draw = random.Random(seed)
+    busy = [draw.randint(0, 4) for _ in range(draw.randint(1, 6))]
+    gpus, cpu, memory = draw.choice([1, 2, 4]), draw.choice([0, 3_000, 9_000]), draw.choice([0, 100_000])
+    base = cluster(*busy)
+    takes = [
+        min((4 - held) // gpus, 32_000 // cpu if cpu else 99, 262_144 // memory if memory else 99) for held in busy
+    ]
+    found = fit(base, parse_job(f"{gpus}", base, cpu_millicores=cpu, memory_mib=memory), SHORT)
+    assert found.found == found.most == sum(takes)
+
+
+def test_slots_by_hand() -> None:
+    """Free GPUs 4, 2, 1, 0 and 3 on a drained node: of two GPUs, 2 + 1 on nodes, 3 in the first rack."""
+    base = cluster(0, 2, 3, 4, 1)
+    drained = base.cluster.nodes[4].model_copy(update={"drained": True})
+    base = with_nodes(base, (*base.cluster.nodes[:4], drained))
+    found = slots(base, [1, 2, 4, 6])
+    at = {(one.level, one.size): one.slots for one in found.counts}
+    assert (found.free_gpus, found.gpus) == (7, 20)
+    assert [at["node", size] for size in (1, 2, 4, 6)] == [7, 3, 1, 0]
+    assert [at["rack", size] for size in (1, 2, 4, 6)] == [7, 3, 1, 1]
+    assert [at["cluster", size] for size in (1, 2, 4, 6)] == [7, 3, 1, 1]
+    assert {one.largest for one in found.counts if one.level == "rack"} == {6}
+
+
+def test_slots_of_a_model() -> None:
+    """Only GPUs of that model count; a model that is nowhere is named."""
+    mixed = machine("mixed", gpus=(Gpu(model="A"), Gpu(model="A"), Gpu(model="B")))
+    base = instance([node("n0", "mixed")], machines=[mixed])
+    assert slots(base, [1, 2], model="A").free_gpus == 2
+    with pytest.raises(BadInput, match="there are: A, B"):
+        slots(base, model="C")
+    with pytest.raises(BadInput, match="sizes"):
+        slots(base, [0])
+
+
+def test_a_failing_node_by_hand() -> None:
+    """
+    Two nodes hold 3 of 4 GPUs each, two hold 1: the 3 find 3 free GPUs elsewhere; two such nodes at once as well.
+
+    Of nodes full of one job of 4, none finds a place.
+    """
+    base = cluster(3, 1, 3, 1)
+    once = fail(base, "node", limits=SHORT)
+    assert once.answer == "yes"
+    assert [one.displaced for one in once.scenarios] == [1, 1, 1, 1]
+    twice = fail(base, "node", k=2, limits=SHORT)
+    assert len(twice.scenarios) == 6
+    assert {one.domains: one.lost for one in twice.scenarios} == {
+        ("n0", "n1"): 0,
+        ("n0", "n2"): 0,
+        ("n0", "n3"): 0,
+        ("n1", "n2"): 0,
+        ("n1", "n3"): 0,
+        ("n2", "n3"): 0,
+    }
+    full = fail(cluster(4, 1, 4, 1), "node", limits=SHORT)
+    assert full.answer == "no"
+    assert [(one.lost, one.lost_at_least) for one in full.scenarios] == [(1, 1), (0, 0), (1, 1), (0, 0)]
+
+
+def test_a_failing_rack_by_hand() -> None:
+    """Rack 0 holds jobs of 4 and 2 GPUs, rack 1 has 3 + 4 free: 4 fits, and 2. With 3 + 3 free the 4 is lost."""
+    fits = fail(cluster(4, 2, 1, 0), "rack", domains=["rack-0"], limits=SHORT)
+    assert fits.answer == "yes"
+    loses = fail(cluster(4, 2, 1, 1), "rack", domains=["rack-0"], limits=SHORT)
+    assert loses.answer == "no"
+    [one] = loses.scenarios
+    assert (one.displaced, one.lost, one.lost_at_least, one.lost_jobs) == (2, 1, 1, ("run-0",))
+    assert (one.displaced_gpu_milli, one.lost_gpu_milli) == (6000, 4000)
+
+
+def test_all_may_fail() -> None:
+    """Then everybody loses; there is nothing to solve."""
+    found = fail(cluster(1, 1), "rack", limits=SHORT)
+    assert found.answer == "no"
+    assert found.worst is not None
+    assert found.worst.lost == found.worst.lost_at_least == 2
+
+
+def test_failures_side_by_side() -> None:
+    """In processes, the same answer."""
+    base = cluster(4, 2, 1, 1, 0, 3)
+    one, two = (fail(base, "node", limits=SHORT, jobs=jobs) for jobs in (1, 2))
+    assert one.scenarios == two.scenarios
+
+
+def test_an_interrupted_question_knows_what_is_left() -> None:
+    """And does not say yes."""
+    event = threading.Event()
+    event.set()
+    found = fail(cluster(1, 1), "node", limits=SHORT, cancel=event)
+    assert (found.answer, found.left, found.scenarios) == ("unknown", 2, ())
+
+
+@pytest.mark.parametrize(
+    ("level", "k", "domains", "words"),
+    [
+        ("leaf", 1, None, "no level"),
+        ("node", 0, None, "k: 0"),
+        ("node", 3, None, "k: 3"),
+        ("rack", 1, ["x"], "no rack 'x'"),
+    ],
+)
+def test_a_wrong_failure_is_named(level: str, k: int, domains: list[str] | None, words: str) -> None:
+    """Before anything is solved."""
+    with pytest.raises(BadInput, match=words):
+        fail(cluster(1, 1), level, k=k, domains=domains)
+
+
+def test_what_to_add_by_hand() -> None:
+    """Two free GPUs, waiting jobs of 4, 4, 2 and 1: the 2 fits, the others need three nodes; without the 1, two."""
+    base = cluster(2)
+    waiting = [job("a", gpus=4), job("b", gpus=4), job("c", gpus=2), job("d", gpus=1)]
+    base = base.model_copy(update={"jobs": (*base.jobs, *waiting)})
+    found = add(base, "m", limits=SHORT)
+    assert (found.at_least, found.found, found.proven) == (3, 3, True)
+    assert {one.nodes: one.fits for one in found.tried}[3] is True
+    without = base.model_copy(update={"jobs": base.jobs[:-1]})
+    assert add(without, "m", limits=SHORT).found == 2
+    assert add(cluster(2), "m", limits=SHORT).found == 0
+
+
+def test_what_no_number_helps_is_named() -> None:
+    """Eight GPUs on one node of four, or a model that the type has not."""
+    base = cluster(0)
+    base = base.model_copy(update={"jobs": (job("huge", gpus=8), job("other", gpu_models=("A100",)), job("fine"))})
+    found = add(base, "m", limits=SHORT)
+    assert (found.at_least, found.found, found.never) == (None, None, ("huge", "other"))
+    assert found.impossible
+    with pytest.raises(BadInput, match="machine types: m"):
+        add(base, "x")
+
+
+def test_what_no_number_helps_together_is_proven() -> None:
+    """Two jobs each ask for a free node of rack 1, which has one; nodes are added to rack 0."""
+    base = cluster(0, 0, 0, 4)
+    base = base.model_copy(
+        update={"jobs": (*base.jobs, *(job(name, gpus=4, node_selector={"rack": "rack-1"}) for name in "ab"))}
+    )
+    found = add(base, "n0", limits=SHORT)
+    assert (found.impossible, found.at_least, found.found, found.never) == (True, None, None, ())
+    assert add(base, "n3", limits=SHORT).found == 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_intervals_hold_the_truth(seed: int) -> None:
+    """Against every number in turn, each proven; an interval that is open still holds it."""
+    draw = random.Random(seed)
+    base = cluster(*(draw.randint(0, 4) for _ in range(2)))
+    waiting = [
+        job(
+            f"w{i}",
+            workers=draw.choice([1, 1, 2]),
+            gpus=draw.choice([1, 2, 3, 4]),
+            cpu_millicores=draw.choice([0, 11_000]),
+        )
+        for i in range(draw.randint(1, 6))
+    ]
+    base = base.model_copy(update={"jobs": (*base.jobs, *waiting)})
+    found = add(base, "n0", limits=Limits(time_limit_s=20.0, threads=1))
+    with Engine() as engine:
+        for truth in range(20):
+            more = [base.cluster.nodes[0].model_copy(update={"id": f"x{i}"}) for i in range(truth)]
+            trial = attempt(engine, weigh(with_nodes(base, (*base.cluster.nodes, *more))), SHORT)
+            assert trial.fits is not None
+            if trial.fits:
+                break
+    assert found.at_least is not None
+    assert found.found is not None
+    assert found.at_least <= truth <= found.found
+    assert found.proven

@@ -1,0 +1,171 @@
+"""Scenarios change a copy, step by step; what cannot be is named with patch and step."""
+
+import json
+from typing import Any
+
+import pytest
+
+from builders import instance, job, machine, node, plan_for, running
+from placeopt.errors import BadInput
+from placeopt.formats.documents import loads
+from placeopt.model import Domain, Instance, Policy
+from placeopt.model.policy import Queue, Quota
+from placeopt.whatif import Patch, after_plan, apply_patch
+from placeopt.whatif.levels import nodes_under
+
+
+def racks() -> Instance:
+    """Two racks in a row, two nodes of four GPUs in each; ``wide`` runs in both, ``small`` on n3, ``late`` waits."""
+    wide, small = job("wide", workers=2, gpus=2), job("small", gpus=1)
+    late = job("late", gpus=4, nodes_allowed=("n0", "n3"))
+    return instance(
+        [node(f"n{i}", domain=f"rack-{i // 2}") for i in range(4)],
+        [wide, small, late],
+        domains=[Domain(id="row", level="row"), *(Domain(id=f"rack-{i}", parent="row") for i in range(2))],
+        running=[running(wide, [("n0", (0, 1)), ("n2", (0, 1))]), running(small, [("n3", (0,))])],
+        policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=4000)),)),
+    )
+
+
+def patch(*steps: dict[str, Any]) -> Patch:
+    return loads(Patch, json.dumps({"name": "test", "steps": steps}))
+
+
+def test_the_base_stays_as_it_is() -> None:
+    """Every step at once; the base's content has the same digest as before."""
+    base = racks()
+    before = base.digest
+    changed = apply_patch(
+        base,
+        patch(
+            {"do": "fail", "level": "rack", "domains": ["rack-1"]},
+            {"do": "add_nodes", "like": "n0", "count": 2},
+            {"do": "set_policy", "fields": {"share_mode": "exclusive"}},
+            {"do": "scale_demand", "percent": 200},
+        ),
+    )
+    assert base.digest == before
+    assert Instance.model_validate(base.model_dump()).digest == before
+    assert changed.instance.digest != before
+
+
+def test_a_failed_rack_takes_its_jobs_along() -> None:
+    """``wide`` has a worker there, so it waits; ``late`` may only go where there still is something."""
+    changed = apply_patch(racks(), patch({"do": "fail", "level": "rack", "domains": ["rack-1"]}))
+    assert [node.id for node in changed.instance.cluster.nodes] == ["n0", "n1"]
+    assert changed.displaced == ("wide", "small")
+    assert changed.instance.running == ()
+    assert changed.instance.jobs[2].nodes_allowed == ("n0",)
+
+
+def test_levels() -> None:
+    """A row is over racks, and so over their nodes."""
+    assert nodes_under(racks(), "rack") == {"rack-0": ("n0", "n1"), "rack-1": ("n2", "n3")}
+    assert nodes_under(racks(), "row") == {"row": ("n0", "n1", "n2", "n3")}
+    assert nodes_under(racks(), "node")["n2"] == ("n2",)
+    with pytest.raises(BadInput, match="there are: node, row, rack"):
+        nodes_under(racks(), "leaf")
+
+
+def test_nodes_come_and_go() -> None:
+    """Copied with domain, of a new machine type, replaced, removed."""
+    big = machine("big", gpus=8).model_dump(mode="json")
+    changed = apply_patch(
+        racks(),
+        patch(
+            {"do": "add_machines", "machines": [big]},
+            {"do": "add_nodes", "machine": "big", "count": 2, "domain": "rack-0", "prefix": "new"},
+            {"do": "add_nodes", "like": "n3", "count": 1},
+            {"do": "replace_nodes", "nodes": ["n0"], "machine": "big"},
+            {"do": "remove_nodes", "nodes": ["n1"]},
+        ),
+    )
+    nodes = {node.id: node for node in changed.instance.cluster.nodes}
+    assert list(nodes) == ["n0", "n2", "n3", "new-0", "new-1", "added-0"]
+    assert (nodes["new-1"].machine, nodes["new-1"].domain) == ("big", "rack-0")
+    assert (nodes["added-0"].machine, nodes["added-0"].domain) == ("m", "rack-1")
+    assert nodes["n0"].machine == "big"
+    assert changed.displaced == ("wide",)
+    assert changed.added == ("new-0", "new-1", "added-0")
+
+
+def test_jobs_and_policy_change() -> None:
+    """Fields inside records are merged, others kept; a running job that is changed waits."""
+    changed = apply_patch(
+        racks(),
+        patch(
+            {"do": "change_job", "job": "small", "fields": {"priority": 7, "communication": {"weight": 3}}},
+            {"do": "set_policy", "fields": {"changes": {"moves_max": 3}}},
+            {"do": "set_quota", "queue": "q", "quota": {"gpu_milli": 9000}},
+            {"do": "add_jobs", "jobs": [{"id": "more"}]},
+            {"do": "remove_jobs", "jobs": ["wide"]},
+        ),
+    )
+    jobs = {one.id: one for one in changed.instance.jobs}
+    assert list(jobs) == ["small", "late", "more"]
+    assert (jobs["small"].priority, jobs["small"].communication.weight) == (7, 3)
+    assert jobs["small"].options == racks().jobs[1].options
+    assert changed.displaced == ("small",)
+    policy = changed.instance.policy
+    assert (policy.changes.moves_max, policy.queues[0].quota.gpu_milli) == (3, 9000)
+    assert policy.weights == racks().policy.weights
+
+
+@pytest.mark.parametrize("percent", [0, 50, 100, 300])
+def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
+    """16 GPUs; jobs ask for 4 + 1, running, and 4. The next job would pass the mark, or the waiting ones are gone."""
+    changed = apply_patch(racks(), patch({"do": "scale_demand", "percent": percent, "seed": 5})).instance
+    asked = sum(one.options[0].workers * one.options[0].demand.gpus for one in changed.jobs)
+    mark = 16 * percent / 100
+    assert asked == 5 if percent == 0 else mark - 4 < asked <= mark
+    assert len(changed.running) == 2
+    again = apply_patch(racks(), patch({"do": "scale_demand", "percent": percent, "seed": 5})).instance
+    assert again.digest == changed.digest
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"do": "fail", "level": "leaf", "domains": ["x"]}, "no level 'leaf'"),
+        ({"do": "fail", "level": "rack", "domains": ["x"]}, "no rack 'x'.*there are: rack-0, rack-1"),
+        ({"do": "fail", "level": "row", "domains": ["row"]}, "no node would be left"),
+        ({"do": "remove_nodes", "nodes": ["x"]}, "no node 'x'"),
+        ({"do": "add_nodes", "count": 1}, "expected a machine type"),
+        ({"do": "add_nodes", "count": 1, "like": "x"}, "no node 'x'"),
+        ({"do": "add_nodes", "count": 1, "machine": "x"}, "no machine type 'x'"),
+        ({"do": "add_nodes", "count": 1, "machine": "m", "domain": "x"}, "no domain 'x'"),
+        ({"do": "replace_nodes", "of": "x", "machine": "m"}, "no node is of machine type 'x'"),
+        ({"do": "replace_nodes", "machine": "m"}, "expected 'nodes' or 'of'"),
+        ({"do": "set_policy", "fields": {"share_mode": "none"}}, "share_mode"),
+        ({"do": "set_policy", "fields": {"sharing": 1}}, "sharing"),
+        ({"do": "set_quota", "queue": "x"}, "no queue 'x'.*there are: q"),
+        ({"do": "change_job", "job": "x", "fields": {}}, "no job 'x'"),
+        ({"do": "change_job", "job": "late", "fields": {"id": "y"}}, "keeps its id"),
+        ({"do": "change_job", "job": "late", "fields": {"priority": "high"}}, "priority"),
+        ({"do": "add_jobs", "jobs": [{"id": "late"}]}, "'late' stands twice"),
+        ({"do": "remove_jobs", "jobs": ["x"]}, "no job 'x'"),
+    ],
+)
+def test_what_cannot_be_is_named(step: dict[str, Any], words: str) -> None:
+    """With the patch's name and the step's number."""
+    with pytest.raises(BadInput, match=f"(?s)test: steps.1. .{step['do']}.: .*{words}"):
+        apply_patch(racks(), patch({"do": "add_jobs", "jobs": [{"id": "fine"}]}, step))
+
+
+def test_a_step_that_is_none_is_named() -> None:
+    """By the path inside the file."""
+    with pytest.raises(BadInput, match=r"steps\[0\]"):
+        patch({"do": "explode"})
+
+
+def test_after_a_plan_what_it_places_runs() -> None:
+    """And what it leaves out waits; a job that ran keeps its start."""
+    base = racks()
+    plan = plan_for(base, {"late": [("n3", (0, 1, 2, 3))]}, preempted=["small"])
+    with pytest.raises(BadInput, match="expected a valid plan"):
+        after_plan(base, plan)
+    free = apply_patch(base, patch({"do": "remove_jobs", "jobs": ["small"]})).instance
+    after = after_plan(free, plan_for(free, {"late": [("n3", (0, 1, 2, 3))]}))
+    assert [held.job for held in after.running] == ["wide", "late"]
+    assert free.running[0] == after.running[0]
+    assert len(free.running) == 1
