@@ -14,7 +14,8 @@ class Method:
     A recipe of stages.
 
     ``order`` None takes the policy's. ``shape`` is how greedy chooses among a job's options: the most valuable one that
-    fits, or the one that SWAF settles on beforehand.
+    fits, or the one that SWAF settles on beforehand; ``window`` also lets the queue's first jobs compete for the next
+    place.
     ``strict`` blocks the queue behind the first job that does not fit. ``exact``
     lists (formulation, solver) pairs, tried in turn until the round is proven; solver ``race`` is HiGHS and CP-SAT side
     by side, each with its share of the threads (HiGHS alone with one thread, or with options meant for one solver).
@@ -30,7 +31,7 @@ class Method:
 
     score: str = "stranding"
     chooser: str | None = None
-    shape: Literal["value", "swaf"] = "value"
+    shape: Literal["value", "swaf", "window"] = "value"
     order: str | None = None
     strict: bool = False
     bound: bool = True
@@ -72,6 +73,7 @@ METHODS: dict[str, Method] = {
     "horus": Method(score="horus", order="fcfs"),
     "obp": Method(score="obp", order="fcfs"),
     "fgd": Method(score="fgd", order="fcfs"),
+    "fgd-window": Method(score="fgd", order="fcfs", shape="window"),
     "drb": Method(score="best_fit", chooser="drb", order="fcfs"),
     "drb-strict": Method(score="best_fit", chooser="drb", order="fcfs", strict=True),
     "drb-sc17": Method(score="best_fit", chooser="drb-sc17", order="fcfs"),

@@ -9,6 +9,7 @@ from placeopt.heuristics.scores import Stranding
 from placeopt.heuristics.settle import settle
 from placeopt.heuristics.swaf import swaf
 from placeopt.heuristics.table import Table
+from placeopt.heuristics.window import window
 
 __all__ = [
     "CHOOSERS",
@@ -25,4 +26,5 @@ __all__ = [
     "settle",
     "swaf",
     "table_for",
+    "window",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from placeopt.heuristics import CHOOSERS, greedy, make_room, swaf
+from placeopt.heuristics import CHOOSERS, greedy, make_room, swaf, window
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Allocation, IntArray
 from placeopt.queueing import order_jobs
@@ -23,7 +23,7 @@ def run_heuristic(
     chooser: str | None = None,
     shape: str = "value",
 ) -> None:
-    """Offer greedy's allocation, then what takes the place of running jobs; with ``shape`` ``swaf``, SWAF's alone."""
+    """Offer greedy's allocation, then what takes the place of running jobs; with another ``shape`` its own alone."""
     started = time.monotonic()
     reserve = RESERVE_PER_JOB_S * round_.problem.num_jobs
     untimed = round_.limits.deterministic and chooser is None  # the clock guards what a bipartition may take
@@ -31,6 +31,9 @@ def run_heuristic(
     jobs = order_jobs(round_.problem, order)
     if shape == "swaf":
         result = swaf(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled)
+    elif shape == "window":
+        seed = round_.limits.seed
+        result = window(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled, seed=seed)
     else:
         result = greedy(
             round_.problem,
@@ -55,7 +58,7 @@ def run_heuristic(
         round_.record("heuristic", "failed", started, f"refused by the referee: {refused}")
     else:
         cut = f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
-        name = "swaf" if shape == "swaf" else chooser or score
+        name = {"swaf": "swaf", "window": f"{score} over a window"}.get(shape, chooser or score)
         round_.record("heuristic", "improved", started, f"{name} in order {order}{cut}")
     if (round_.problem.may_shrink or round_.problem.may_preempt) and not result.not_reached and shape == "value":
         _run_make_room(round_, result.allocation, jobs, score, strict=strict)

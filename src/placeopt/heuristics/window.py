@@ -1,0 +1,99 @@
+"""Several jobs at once: of the first ones of the queue, always the one whose place costs least goes next."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.family import score_named
+from placeopt.heuristics.greedy import GreedyResult, place
+from placeopt.problem import IntArray, Move, Problem, State
+
+WIDTH = 16
+"""Jobs that are compared; those that are alike count together."""
+CLOCK_EVERY = 16
+
+
+def window(
+    problem: Problem,
+    order: IntArray,
+    score: str,
+    *,
+    width: int = WIDTH,
+    deadline: float = float("inf"),
+    cancelled: Callable[[], bool] | None = None,
+    seed: int = 0,
+) -> GreedyResult:
+    """
+    Place jobs by the score of their places, a window of the queue at a time.
+
+    Of the first ``width`` jobs that wait, the one goes next whose best place has the smallest score per GPU asked for
+    (a job without GPUs counts as one of a thousandth); ties go to the earlier one. Where a score is an increase, as
+    that of ``fgd``, this is steepest descent over job and node, not over the node alone. A job that fits nowhere leaves
+    the window for good: room only shrinks.
+
+    Parameters
+    ----------
+    order
+        Waiting jobs, first to be considered first.
+    score
+        Name in ``family.SCORES``; scores must be comparable from job to job.
+    width
+        Jobs in the window, at least 1; with 1 this is ``greedy``.
+    deadline, cancelled, seed
+        As for ``greedy``.
+    """
+    state = State(problem)
+    candidates = Candidates(state, score_named(score, problem, seed))
+    waiting = [job for job in order.tolist() if state.placements[job] is None]
+    ahead, rest = waiting[:width], iter(waiting[width:])
+    hopeless: set[int] = set()
+    steps = 0
+    while ahead:
+        if steps % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
+            return GreedyResult(state.allocation(), (*ahead, *rest))
+        steps += 1
+        job = _cheapest(candidates, ahead)
+        k = int(problem.job_class[job])
+        placement = None if k in hopeless else place(candidates, job)
+        if placement is None:
+            hopeless.add(k)
+        else:
+            state.apply(Move(job, placement))
+            for node in dict.fromkeys(placement.nodes):
+                candidates.changed(node)
+        ahead.remove(job)
+        ahead.extend(follower for follower in [next(rest, None)] if follower is not None)
+    return GreedyResult(state.allocation(), ())
+
+
+def _cheapest(candidates: Candidates, ahead: list[int]) -> int:
+    """Return the job with the least price per GPU, the first of equal ones; one that fits nowhere costs nothing."""
+    problem, best, least = candidates.problem, ahead[0], np.inf
+    seen: set[int] = set()
+    for job in ahead:
+        k = int(problem.job_class[job])
+        if k in seen:
+            continue
+        seen.add(k)
+        price = _price(candidates, problem, job)
+        if price is None:
+            return job
+        if price < least:
+            best, least = job, price
+    return best
+
+
+def _price(candidates: Candidates, problem: Problem, job: int) -> float | None:
+    """Score per GPU of the job's most valuable option that has room somewhere; None: none has."""
+    options = problem.options
+    for option in sorted(problem.options_of(job), key=lambda o: -int(options.value[o])):
+        scores = candidates.scores(option)
+        least = float(scores.min()) if len(scores) else np.inf
+        if np.isfinite(least):
+            asked = int(options.gpus[option]) * int(options.milli[option]) * int(options.bundle_workers[option])
+            return least * 1000 / max(asked, 1)
+    return None
