@@ -5,7 +5,8 @@ import pytest
 
 from builders import instance, job, machine, node
 from placeopt.generators import generate
-from placeopt.heuristics import Candidates, Table, place, table_for
+from placeopt.heuristics import Candidates, Table, place, score_named, table_for
+from placeopt.heuristics.gradient import FragmentationGradient
 from placeopt.heuristics.prices import Prices
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.heuristics.table import NEVER, serves
@@ -43,14 +44,15 @@ def problems(seed: int) -> Problem:
     return compile_problem(drawn(seed))
 
 
+@pytest.mark.parametrize("score", ["prices", "fgd"])
 @pytest.mark.parametrize("seed", range(9))
-def test_same_placements_as_candidates(seed: int) -> None:
+def test_same_placements_as_candidates(seed: int, score: str) -> None:
     """Jobs come in any order, and now and then one that runs goes."""
     problem = problems(seed)
     assert serves(problem)
     rng = np.random.default_rng(seed)
     left, right = State(problem), State(problem)
-    table, candidates = table_for(left, "prices"), Candidates(right, Prices(problem))
+    table, candidates = table_for(left, score), Candidates(right, score_named(score, problem))
     assert table is not None
     running: dict[int, object] = {}
     for one in rng.permutation(np.flatnonzero([p is None for p in left.placements])).tolist():
@@ -69,14 +71,16 @@ def test_same_placements_as_candidates(seed: int) -> None:
                     chooser.changed(n)
 
 
+@pytest.mark.parametrize("name", ["prices", "fgd"])
 @pytest.mark.parametrize("seed", range(6))
-def test_columns_are_the_score(seed: int) -> None:
+def test_columns_are_the_score(seed: int, name: str) -> None:
     """On nodes in any state: the same integers, and never where a job has no room."""
     problem = problems(seed)
     state, rng = State(problem), np.random.default_rng(seed)
     state.gpu_free_milli[:] = rng.choice([0, 190, 350, 530, 1000], len(state.gpu_free_milli))
     state.node_free[:, :2] = state.node_free[:, :2] * rng.random((problem.num_nodes, 1)) // 1
-    score = Prices(problem)
+    score = score_named(name, problem)
+    assert isinstance(score, Prices | FragmentationGradient)
     candidates, table = Candidates(state, score), Table(state, score)
     shapes = option_shapes(problem)
     for shape in sorted(set(shapes)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.problem import RESOURCES, IntArray, Problem
+from placeopt.heuristics.gradient_columns import GradientColumns
+from placeopt.problem import RESOURCES, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
 from placeopt.terms.fgd import changes_if_placed
 
@@ -36,6 +37,10 @@ class FragmentationGradient:
         changes = changes_if_placed(candidates.state, option, nodes, usable, self.target)
         score: np.ndarray = changes.min(axis=1).astype(float) if changes.shape[1] else np.zeros(len(nodes))
         return score
+
+    def columns(self, state: State, representatives: list[int]) -> GradientColumns:
+        """Prepare the same score for a table; each shape of jobs is represented by an option."""
+        return GradientColumns(self.target, state, representatives)
 
     def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
         """Return the GPU with the smallest increase and the next usable ones; ties by number."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import score_named
+from placeopt.heuristics.gradient import FragmentationGradient
 from placeopt.heuristics.prices import Prices
 from placeopt.heuristics.spreading import nodes_for_bundles
 from placeopt.heuristics.table import Table, serves
@@ -51,7 +52,10 @@ def table_for(state: State, score: str, counts: IntArray | None = None) -> Table
     None where the score does not know whole columns of nodes, or a table does not serve the problem. ``counts`` as in
     ``score_named``.
     """
-    return Table(state, Prices(state.problem, counts)) if score == "prices" and serves(state.problem) else None
+    if score not in ("prices", "fgd") or not serves(state.problem):
+        return None
+    made = score_named(score, state.problem, counts=counts)
+    return Table(state, made) if isinstance(made, Prices | FragmentationGradient) else None
 
 
 @dataclass(frozen=True)

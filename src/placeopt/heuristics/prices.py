@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates, closest
 from placeopt.heuristics.cutting import share_prices
 from placeopt.heuristics.price_columns import PriceColumns
-from placeopt.heuristics.scores import CPU, MEMORY, SOFTPLUS_WIDTH, Stranding
+from placeopt.heuristics.scores import CPU, MEMORY, Stranding
 from placeopt.problem import IntArray, Problem, State
 
 MICRO = 1_000_000
@@ -15,6 +15,9 @@ MICRO = 1_000_000
 
 LEFT_WEIGHT, UNTOUCHED_WEIGHT, MODEL_WEIGHT = 0.1, 0.005, 0.5
 """Of what a share leaves on its GPU, of an untouched GPU on a node in the running, of the price of a GPU's model."""
+
+WIDTH = 0.2
+"""Of the softplus function sp, in GPUs: over so much it bends from 0 to the number of stranded GPUs."""
 
 LOWEST = -5000
 """Thousandths below which ``stranded`` is 0."""
@@ -26,7 +29,8 @@ class Prices:
 
     It adds up, for the node and the GPUs there that cost least:
 
-    - the GPUs that become stranded: ``sp(G - C/k) + sp(G - M/m)`` after less before, as in ``Stranding``;
+    - the GPUs that become stranded: ``sp(G - C/k) + sp(G - M/m)`` after less before, as in ``Stranding`` but for
+      the width;
     - what each GPU taken from loses beyond what the share is worth, both by the prices of ``share_prices`` for the mix
       of shares: 0 where the share is part of a best filling of what is left there, 1 for a GPU spent on nothing;
     - 0.1 x what is left there, 0.005 x the GPUs of the node that stay untouched;
@@ -44,8 +48,8 @@ class Prices:
         self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
         """(O, 2) thousandths of a GPU whose mean CPU and memory a worker takes."""
         most = int(np.diff(problem.node_gpu_start).max(initial=0))
-        x = np.arange(LOWEST, 1000 * most + 1) / 1000
-        self.stranded: IntArray = _micro(SOFTPLUS_WIDTH * np.logaddexp(0, x / SOFTPLUS_WIDTH))
+        x = np.arange(LOWEST, 1000 * most + 1) / (1000 * WIDTH)
+        self.stranded: IntArray = _micro(WIDTH * np.logaddexp(0, x))
         """By thousandths of a GPU that CPU or memory cannot serve, from ``LOWEST`` on."""
         self.lowest = LOWEST
         self.shares, self.loss = losses(problem, counts)
