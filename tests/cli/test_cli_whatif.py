@@ -100,3 +100,37 @@ def test_what_is_wrong_is_named(cli: Cli, arguments: tuple[object, ...], code: i
     """In one line, with the exit code of its kind."""
     quiet = () if arguments[0] == "apply" else ("--quiet",)
     said(cli("whatif", *arguments, *quiet), code, *words)
+
+
+def test_rounds_are_compared(cli: Cli, round_: Path, tmp_path: Path) -> None:
+    """A sweep with its points as CSV, a swap with itself, prices."""
+    file = round_ / "round.json"
+    csv = tmp_path / "curve.csv"
+    outcome = cli("whatif", "sweep", file, "--vary", "nodes:node-00000=0-1", "--csv", csv, "--time-limit", 5, "--quiet")
+    assert outcome.code == 0, outcome
+    assert "nodes more" in outcome.out
+    assert csv.read_text().startswith("setting,value,value_bound,")
+    assert len(csv.read_text().splitlines()) == 3
+    machine = read_instance(file).cluster.nodes[0].machine
+    assert "0 nodes exchanged" in cli("whatif", "swap", file, "--of", machine, "--by", machine, "--quiet").out
+    prices = json.loads(cli("whatif", "price", file, "--of", "node,rack", "--json", "--quiet").out)["prices"]
+    assert {one["of"] for one in prices} == {"node", "domain"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("sweep", MINSKY, "--vary", "nodes=1"), 3, ("expected nodes:TYPE",)),
+        (("sweep", MINSKY, "--vary", "nodes:x=1"), 3, ("no machine type 'x'",)),
+        (("sweep", MINSKY, "--vary", "demand=90", "--jobs", "0"), 2, ("--jobs",)),
+        (("sweep", MINSKY, "--vary", "demand=90", "--csv", "/dev/null/x"), 3, ("/dev/null/x",)),
+        (("swap", MINSKY, "--by", "x"), 2, ("--of",)),
+        (("swap", MINSKY, "--of", "x", "--by", "x"), 3, ("no node is of machine type 'x'",)),
+        (("price", MINSKY, "--of", "rack"), 3, ("'rack'", "expected node")),
+    ],
+)
+def test_what_is_wrong_with_a_round_is_named(
+    cli: Cli, arguments: tuple[object, ...], code: int, words: tuple[str, ...]
+) -> None:
+    """In one line."""
+    said(cli("whatif", *arguments, "--quiet"), code, *words)

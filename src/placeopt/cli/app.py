@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from placeopt import __version__
-from placeopt.cli import bench, whatif
+from placeopt.cli import bench, whatif, whatif_rounds
 from placeopt.cli.check import check
 from placeopt.cli.doctor import doctor
 from placeopt.cli.exits import ExitCode
@@ -110,6 +110,11 @@ _add(questions, whatif.fit, "placeopt whatif fit round.json --plan plan.json --j
 _add(questions, whatif.slots, "placeopt whatif slots round.json --sizes 8,64")
 _add(questions, whatif.fail, "placeopt whatif fail round.json --plan plan.json --level rack --k 1 --all")
 _add(questions, whatif.add, "placeopt whatif add round.json --node-type dgx --until placed=all")
+_add(
+    questions, whatif_rounds.sweep, "placeopt whatif sweep round.json --vary demand=80-130:10 --jobs 2 --csv curve.csv"
+)
+_add(questions, whatif_rounds.swap, "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json")
+_add(questions, whatif_rounds.price, "placeopt whatif price round.json --of node,rack")
 _add(questions, whatif.apply, "placeopt whatif apply round.json --patch scenario.json --out changed.json")
 app.add_typer(questions)
 _add(app, doctor, "placeopt doctor")

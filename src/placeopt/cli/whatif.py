@@ -3,43 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import check_sources, check_target, say, write_document
-from placeopt.cli.output import show, write_out
+from placeopt.cli.files import check_target, say, write_document
 from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.cli.scenario import (
+    KEEPS,
+    AsJson,
+    InstanceFile,
+    Jobs,
+    PatchFiles,
+    PlanFile,
+    Quiet,
+    Seed,
+    Threads,
+    check_jobs,
+    deliver,
+    limits_of,
+    read_base,
+)
 from placeopt.cli.signals import Interruption
-from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from placeopt.model import Instance
-    from placeopt.model.base import Record
-    from placeopt.whatif.capacity import Limits
     from placeopt.whatif.records import Tried
-
-InstanceFile = Annotated[
-    str, typer.Argument(metavar="INSTANCE", help="The cluster and what runs: .json, .json.gz or -.")
-]
-PlanFile = Annotated[str | None, typer.Option("--plan", metavar="PLAN", help="Ask about the time after this plan.")]
-PatchFiles = Annotated[
-    list[str] | None,
-    typer.Option("--patch", metavar="FILE", help="Ask about the instance after a scenario; repeatable."),
-]
-Threads = Annotated[
-    int | None, typer.Option("--threads", metavar="N", help="Threads of a solver; left out, all cores.")
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of solvers and ties.")]
-Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Scenarios side by side.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
-KEEPS = "what is known"
 
 
 def fit(
@@ -66,18 +55,18 @@ def fit(
 
     Jobs that wait are left aside. Exit code 1 says that not even one fits.
     """
-    limits = _limits(time_limit, threads, seed)
+    limits = limits_of(time_limit, threads, seed)
     started = time.monotonic()
     from placeopt.report.whatif import fit_page
     from placeopt.whatif.asking import parse_job
     from placeopt.whatif.fit import fit as ask
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = _base(instance, plan, patch, ticker)
+        base = read_base(instance, plan, patch, ticker)
         wanted = parse_job(job, base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
         ticker.doing("counting copies")
         found = ask(base, wanted, limits, interruption.event)
-    _deliver(found, lambda: fit_page(found, job), as_json)
+    deliver(found, lambda: fit_page(found, job), as_json)
     return interruption.code or (ExitCode.NO if found.most == 0 else ExitCode.DONE)
 
 
@@ -102,8 +91,8 @@ def slots(
     from placeopt.whatif.slots import slots as ask
 
     with Ticker(started, quiet=quiet) as ticker:
-        found = ask(_base(instance, plan, patch, ticker), numbers, model)
-    _deliver(found, lambda: slots_page(found), as_json)
+        found = ask(read_base(instance, plan, patch, ticker), numbers, model)
+    deliver(found, lambda: slots_page(found), as_json)
     return ExitCode.DONE
 
 
@@ -132,17 +121,16 @@ def fail(
 
     Jobs that wait are left aside. Exit code 1 says that in some scenario, proven, a job does not.
     """
-    limits = _limits(time_limit, threads, seed)
+    limits = limits_of(time_limit, threads, seed)
     if everything == (domains is not None):
         raise UsageError("expected --all, or --domains with some of the level")
-    if jobs < 1:
-        raise UsageError(f"--jobs: {jobs}, expected 1 or more")
+    check_jobs(jobs)
     started = time.monotonic()
     from placeopt.report.whatif import failures_page
     from placeopt.whatif.fail import fail as ask
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = _base(instance, plan, patch, ticker)
+        base = read_base(instance, plan, patch, ticker)
         found = ask(
             base,
             level,
@@ -154,7 +142,7 @@ def fail(
             cancel=interruption.event,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} scenarios"),
         )
-    _deliver(found, lambda: failures_page(found), as_json)
+    deliver(found, lambda: failures_page(found), as_json)
     return interruption.code or (ExitCode.NO if found.answer == "no" else ExitCode.DONE)
 
 
@@ -177,7 +165,7 @@ def add(
 
     What runs stays where it is. Exit code 1 says that no number of such nodes will do.
     """
-    limits = _limits(time_limit, threads, seed)
+    limits = limits_of(time_limit, threads, seed)
     if until != "placed=all":
         raise UsageError(f"--until: {until!r}, expected placed=all")
     started = time.monotonic()
@@ -185,14 +173,14 @@ def add(
     from placeopt.whatif.add import add as ask
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = _base(instance, plan, patch, ticker)
+        base = read_base(instance, plan, patch, ticker)
         ticker.doing("0 nodes")
 
         def news(tried: Tried) -> None:
             ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
 
         found = ask(base, node_type, limits=limits, cancel=interruption.event, on_news=news)
-    _deliver(found, lambda: added_page(found), as_json)
+    deliver(found, lambda: added_page(found), as_json)
     return interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)
 
 
@@ -207,49 +195,7 @@ def apply(
     from placeopt.formats.documents import dumps
     from placeopt.report.contents import contents_facts, summary_line
 
-    changed = _base(instance, plan, patch, None)
+    changed = read_base(instance, plan, patch, None)
     write_document(out, dumps(changed))
     say(f"{changed.name}: {summary_line(contents_facts(changed))}", out)
     return ExitCode.DONE
-
-
-def _base(instance: str, plan: str | None, patches: list[str] | None, ticker: Ticker | None) -> Instance:
-    """Read the instance that the question is about."""
-    named = {"INSTANCE": instance, "--plan": plan, **{f"--patch {n}": p for n, p in enumerate(patches or [], 1)}}
-    check_sources(named)
-    from placeopt.formats.documents import loads, read_instance, read_plan
-    from placeopt.formats.files import label, read_bytes
-    from placeopt.whatif.after import after_plan
-    from placeopt.whatif.patch import apply_patch
-    from placeopt.whatif.steps import Patch
-
-    read = [loads(Patch, read_bytes(path), source=label(path)) for path in patches or []]
-    base = read_instance(instance)
-    if plan is not None:
-        carried_out = read_plan(plan)
-        try:
-            base = after_plan(base, carried_out)
-        except BadInput as error:
-            raise BadInput(f"{label(plan)}: {error}") from None
-    if ticker is not None:
-        ticker.doing("working")
-    return apply_patch(base, *read).instance
-
-
-def _limits(time_limit: float, threads: int | None, seed: int) -> Limits:
-    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
-        raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
-    if threads is not None and threads < 1:
-        raise UsageError(f"--threads: {threads}, expected 1 or more")
-    if not 0 <= seed <= MAX_SEED:
-        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
-    from placeopt.whatif.capacity import Limits
-
-    return Limits(time_limit_s=time_limit, threads=threads, seed=seed)
-
-
-def _deliver(found: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:
-    if as_json:
-        write_out(found.model_dump_json(indent=2) + "\n")
-    else:
-        show(*page())

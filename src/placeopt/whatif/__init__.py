@@ -2,7 +2,8 @@
 What if? Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
 
 `apply_patch` makes scenarios, `after_plan` the cluster once a plan is carried out. `fit` and `slots` say what is left,
-`fail` what the loss of nodes or racks does, `add` how many nodes are missing.
+`fail` what the loss of nodes or racks does, `add` how many nodes are missing. `sweep` and `swap` compare whole rounds,
+`price` says what one more node, rack or GPU of quota is worth.
 """
 
 from placeopt.whatif.add import add
@@ -12,7 +13,25 @@ from placeopt.whatif.capacity import Limits
 from placeopt.whatif.fail import fail
 from placeopt.whatif.fit import fit
 from placeopt.whatif.patch import Patched, apply_patch
+from placeopt.whatif.price import price
 from placeopt.whatif.slots import slots
 from placeopt.whatif.steps import Patch
+from placeopt.whatif.swap import swap
+from placeopt.whatif.sweep import parse_variation, sweep
 
-__all__ = ["Limits", "Patch", "Patched", "add", "after_plan", "apply_patch", "fail", "fit", "parse_job", "slots"]
+__all__ = [
+    "Limits",
+    "Patch",
+    "Patched",
+    "add",
+    "after_plan",
+    "apply_patch",
+    "fail",
+    "fit",
+    "parse_job",
+    "parse_variation",
+    "price",
+    "slots",
+    "swap",
+    "sweep",
+]

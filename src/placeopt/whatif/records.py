@@ -126,3 +126,84 @@ class Added(Record):
     def proven(self) -> bool:
         """Whether the two meet."""
         return self.found is not None and self.found == self.at_least
+
+
+class Outcome(Record):
+    """What a round comes to; ``value_bound`` is what no plan of it exceeds, None where nothing is proven."""
+
+    value: int
+    value_bound: int | None
+    jobs_placed: int
+    jobs_waiting: int
+    gpu_milli_placed: int
+    gpu_milli_bound: int
+    gpu_milli_capacity: int
+    nodes: int
+    price_milli_per_hour: int
+    displaced: int = 0
+    """Jobs that ran and were taken from their nodes by the scenario; they may be placed again."""
+
+
+class Swap(Record):
+    """A round before and after nodes are exchanged; the gain lies from ``gain_low`` to ``gain_high``, proven."""
+
+    before: Outcome
+    after: Outcome
+    exchanged: int
+    """Nodes."""
+    gain_low: int | None
+    gain_high: int | None
+    answer: Literal["better", "worse", "equal", "unknown"]
+    """Of the best plans before and after, by value; unknown where the bounds do not tell."""
+    seconds: float
+
+
+class Point(Record):
+    """One setting of a sweep, and what the round comes to."""
+
+    setting: int
+    outcome: Outcome
+
+
+class Sweep(Record):
+    """A round under one setting after the other."""
+
+    varied: Name
+    points: tuple[Point, ...]
+    left: int
+    """Settings that were not looked at, for an interruption."""
+    seconds: float
+
+
+class Price(Record):
+    """
+    What one more of something is worth to the round.
+
+    ``low`` to ``high``: by solving the round again, from plans and bounds; the gain of the best plan lies between. An
+    end is None where a bound is missing. ``by_duals``: what the relaxation's duals say, None where they do not apply;
+    jobs are not divisible, so the two may differ.
+    """
+
+    of: Literal["node", "domain", "quota"]
+    name: Name
+    low: int | None
+    high: int | None
+    by_duals: int | None
+    price_milli_per_hour: int | None = None
+
+    @property
+    def confirmed(self) -> bool | None:
+        """Whether solving again bears out the duals; None if there are none, or no interval."""
+        if self.by_duals is None or self.low is None or self.high is None:
+            return None
+        return self.low <= self.by_duals <= self.high
+
+
+class Prices(Record):
+    """The round as it is, and prices of what could be added to it."""
+
+    value: int
+    value_bound: int | None
+    prices: tuple[Price, ...]
+    left: int
+    seconds: float

@@ -1,0 +1,50 @@
+"""A round in figures: what is placed, how good that is proven to be, and what the nodes cost."""
+
+from __future__ import annotations
+
+import threading
+
+from placeopt.engine import Engine
+from placeopt.model import Instance
+from placeopt.whatif.capacity import FREE, Limits
+from placeopt.whatif.patch import remade
+from placeopt.whatif.records import Outcome
+
+
+def valued(instance: Instance) -> Instance:
+    """Return the round without its cost level: what is placed, and what that is worth, is all that counts."""
+    return remade(instance, policy=instance.policy.model_copy(update={"weights": FREE}))
+
+
+def outcome_of(
+    engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None, waits: int = 0
+) -> Outcome:
+    """
+    Solve a round made by `valued`, and return its figures.
+
+    Parameters
+    ----------
+    waits
+        Jobs that a scenario has displaced, for the record.
+    """
+    plan = engine.solve(
+        instance,
+        method=limits.method,
+        time_limit_s=limits.time_limit_s,
+        threads=limits.threads,
+        seed=limits.seed,
+        cancel=cancel,
+    )
+    value = plan.levels[0]
+    return Outcome(
+        value=value.objective,
+        value_bound=value.bound,
+        jobs_placed=len(plan.placements),
+        jobs_waiting=len(plan.unplaced),
+        gpu_milli_placed=plan.facts["gpu_milli_placed"],
+        gpu_milli_bound=plan.facts["gpu_milli_bound"],
+        gpu_milli_capacity=plan.facts["gpu_milli_capacity"],
+        nodes=len(instance.cluster.nodes),
+        price_milli_per_hour=sum(node.price_milli_per_hour for node in instance.cluster.nodes),
+        displaced=waits,
+    )

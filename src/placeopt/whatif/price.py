@@ -1,0 +1,210 @@
+"""What is one more node, rack or GPU of quota worth? By the relaxation's duals, and by solving the round again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placeopt.engine import Engine
+from placeopt.errors import BadInput
+from placeopt.fanout import fan_out
+from placeopt.formulations.fillings import build_fillings
+from placeopt.linear import LinearModel
+from placeopt.model import Cluster, Instance
+from placeopt.problem import compile_problem, open_state
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import SolveOptions
+from placeopt.whatif.capacity import Limits
+from placeopt.whatif.levels import levels_of, nodes_under
+from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.patch import remade, with_nodes
+from placeopt.whatif.records import Outcome, Price, Prices
+from placeopt.whatif.swap import gain
+
+Kind = Literal["node", "domain", "quota"]
+UNIT_MILLI = 1000
+"""A unit of quota: one GPU."""
+
+
+class More(NamedTuple):
+    """One more of something: what it is, and the round with it."""
+
+    of: Kind
+    name: str
+    instance: Instance
+    price_milli_per_hour: int | None
+
+
+class Duals(NamedTuple):
+    """The relaxation of the round as it is, and multipliers of its rows as they were added."""
+
+    model: LinearModel
+    duals: NDArray[np.float64]
+    bound: int
+
+
+def price(
+    instance: Instance,
+    of: Sequence[str] = ("node",),
+    *,
+    limits: Limits | None = None,
+    jobs: int | None = 1,
+    cancel: threading.Event | None = None,
+    on_news: Callable[[int, int], None] | None = None,
+) -> Prices:
+    """
+    Price one more of everything that is asked for.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    of
+        ``node``: of each machine type; ``quota``: a GPU for each queue that has a quota of GPUs; or a level of the
+        network, such as ``rack``: a copy of each make of rack.
+    limits
+        Of each round.
+    jobs
+        Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
+
+    Returns
+    -------
+    Prices
+        In units of the round's net value, dearest first by what solving again shows.
+
+    Raises
+    ------
+    BadInput
+        If ``of`` names what the round has not.
+
+    Notes
+    -----
+    The duals y of the relaxation of the round bound its value by y b + ... (weak duality). With one node more only the
+    right-hand sides and the limits of columns differ, so the same y bound that round too, and the difference of the two
+    bounds is the price. Where the node makes new rows (the first idle one of its type, say) the duals do not apply.
+    """
+    began, limits = time.monotonic(), limits or Limits()
+    base = valued(instance)
+    more = [one for what in dict.fromkeys(of) for one in _more(base, what)]
+    with Engine() as engine:
+        before = outcome_of(engine, base, limits, cancel)
+    duals = _duals(base, limits)
+    stop = None if jobs != 1 else cancel
+    task = partial(_price, before=before, duals=duals, limits=limits, cancel=stop)
+    found: list[Price] = []
+    for one in fan_out(task, more, jobs, cancelled=None if cancel is None else cancel.is_set):
+        found.append(one)
+        if on_news is not None:
+            on_news(len(found), len(more))
+    dearest = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
+    return Prices(
+        value=before.value,
+        value_bound=before.value_bound,
+        prices=tuple(dearest),
+        left=len(more) - len(found),
+        seconds=time.monotonic() - began,
+    )
+
+
+def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
+    """Return how far the same multipliers bound the round with one more higher; None where they do not apply."""
+    if duals is None:
+        return None
+    model = _relaxation(more)
+    same = model.num_rows == duals.model.num_rows and model.num_variables == duals.model.num_variables
+    if not same or not np.array_equal(model.columns, duals.model.columns):
+        return None
+    return dual_bound(model, duals.duals * model.row_divisor) - duals.bound
+
+
+def _price(one: More, *, before: Outcome, duals: Duals | None, limits: Limits, cancel: threading.Event | None) -> Price:
+    with Engine() as engine:
+        after = outcome_of(engine, one.instance, limits, cancel)
+    low, high = gain(before, after)
+    return Price(
+        of=one.of,
+        name=one.name,
+        low=None if low is None else max(low, 0),  # more never costs: what was placed still fits
+        high=high,
+        by_duals=price_by_duals(duals, one.instance),
+        price_milli_per_hour=one.price_milli_per_hour,
+    )
+
+
+def _duals(base: Instance, limits: Limits) -> Duals | None:
+    model = _relaxation(base)
+    with Worker() as worker:
+        options = SolveOptions(limits.time_limit_s, seed=limits.seed, relax=True)
+        solution = worker.solve("highs", model, options, deadline=time.monotonic() + limits.time_limit_s + 1)
+    if solution.duals is None:
+        return None
+    return Duals(model, solution.duals / model.row_divisor, dual_bound(model, solution.duals))
+
+
+def _relaxation(instance: Instance) -> LinearModel:
+    return build_fillings(open_state(compile_problem(instance))).model
+
+
+def _more(base: Instance, what: str) -> Iterator[More]:
+    if what == "node":
+        yield from _nodes(base)
+    elif what == "quota":
+        yield from _quotas(base)
+    elif what in levels_of(base):
+        yield from _domains(base, what)
+    else:
+        raise BadInput(f"{what!r}: expected node, quota, or a level of the network: {', '.join(levels_of(base)[1:])}")
+
+
+def _nodes(base: Instance) -> Iterator[More]:
+    """One more of each machine type, like the first such node that takes new work."""
+    seen: set[str] = set()
+    for node in base.cluster.nodes:
+        if node.machine not in seen and not node.drained:
+            seen.add(node.machine)
+            copied = node.model_copy(update={"id": f"{node.id}+"})
+            more = with_nodes(base, (*base.cluster.nodes, copied))
+            yield More("node", node.machine, more, node.price_milli_per_hour)
+
+
+def _domains(base: Instance, level: str) -> Iterator[More]:
+    """A copy, without what runs there, of the first domain of each make."""
+    nodes = {node.id: node for node in base.cluster.nodes}
+    domains = {domain.id: domain for domain in base.cluster.domains}
+    seen: set[tuple[str, ...]] = set()
+    for name, under in nodes_under(base, level).items():
+        make = tuple(sorted(nodes[node].machine for node in under))
+        if make in seen:
+            continue
+        seen.add(make)
+        copy = domains[name].model_copy(update={"id": f"{name}+"})
+        copied = [
+            nodes[node].model_copy(update={"id": f"{node}+", "domain": copy.id, "drained": False}) for node in under
+        ]
+        cluster = Cluster(
+            machines=base.cluster.machines,
+            domains=(*base.cluster.domains, copy),
+            nodes=(*base.cluster.nodes, *copied),
+        )
+        yield More("domain", name, remade(base, cluster=cluster), sum(node.price_milli_per_hour for node in copied))
+
+
+def _quotas(base: Instance) -> Iterator[More]:
+    policy, found = base.policy, False
+    for queue in policy.queues:
+        if queue.quota.gpu_milli is not None:
+            found = True
+            quota = queue.quota.model_copy(update={"gpu_milli": queue.quota.gpu_milli + UNIT_MILLI})
+            queues = tuple(
+                one.model_copy(update={"quota": quota}) if one.id == queue.id else one for one in policy.queues
+            )
+            yield More("quota", queue.id, remade(base, policy=policy.model_copy(update={"queues": queues})), None)
+    if not found:
+        raise BadInput("quota: no queue of the policy has a quota of GPUs")

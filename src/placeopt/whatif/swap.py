@@ -1,0 +1,83 @@
+"""What if nodes of one type were nodes of another? The round before and after."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Literal
+
+from placeopt.engine import Engine
+from placeopt.model import Instance
+from placeopt.whatif.capacity import Limits
+from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.patch import Patched, apply_step
+from placeopt.whatif.records import Outcome, Swap
+from placeopt.whatif.steps import ReplaceNodes
+
+
+def swap(
+    instance: Instance,
+    by: str,
+    *,
+    of: str | None = None,
+    nodes: tuple[str, ...] = (),
+    limits: Limits | None = None,
+    cancel: threading.Event | None = None,
+) -> Swap:
+    """
+    Exchange nodes, and compare the rounds; what ran on them waits, and may be placed again.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    by
+        The machine type that the nodes get.
+    of, nodes
+        All nodes of this machine type, nodes by id, or both.
+    limits
+        Of each of the two rounds.
+
+    Returns
+    -------
+    Swap
+        ``gain_low`` and ``gain_high`` enclose what the best plan afterwards is worth more than the best one before.
+
+    Raises
+    ------
+    BadInput
+        If there are no such nodes or no such type.
+    """
+    began, limits = time.monotonic(), limits or Limits()
+    base = valued(instance)
+    changed = apply_step(Patched(base), ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by))
+    machine = {node.id: node.machine for node in instance.cluster.nodes}
+    exchanged = sum(node.machine != machine[node.id] for node in changed.instance.cluster.nodes)
+    with Engine() as engine:
+        before = outcome_of(engine, base, limits, cancel)
+        after = outcome_of(engine, changed.instance, limits, cancel, len(changed.displaced))
+    low, high = gain(before, after)
+    return Swap(
+        before=before,
+        after=after,
+        exchanged=exchanged,
+        gain_low=low,
+        gain_high=high,
+        answer=_answer(low, high),
+        seconds=time.monotonic() - began,
+    )
+
+
+def gain(before: Outcome, after: Outcome) -> tuple[int | None, int | None]:
+    """Return the least and the most that the best plan after can be worth more than the best one before."""
+    low = None if before.value_bound is None else after.value - before.value_bound
+    high = None if after.value_bound is None else after.value_bound - before.value
+    return low, high
+
+
+def _answer(low: int | None, high: int | None) -> Literal["better", "worse", "equal", "unknown"]:
+    if low is not None and low > 0:
+        return "better"
+    if high is not None and high < 0:
+        return "worse"
+    return "equal" if low == high == 0 else "unknown"

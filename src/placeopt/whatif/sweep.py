@@ -1,0 +1,145 @@
+"""A round under one setting after the other: more nodes, more demand, another quota."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import NamedTuple
+
+from placeopt.engine import Engine
+from placeopt.errors import BadInput
+from placeopt.fanout import fan_out
+from placeopt.model import Instance
+from placeopt.model.policy import Quota
+from placeopt.whatif.capacity import Limits
+from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.patch import Patched, apply_step
+from placeopt.whatif.records import Point, Sweep
+from placeopt.whatif.steps import AddNodes, ScaleDemand, SetQuota
+
+MOST_POINTS = 1000
+FORM = re.compile(r"(?P<what>nodes|demand|quota)(?::(?P<name>[^=]+))?=(?P<settings>.+)", re.ASCII)
+RANGE = re.compile(r"\s*(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?\s*", re.ASCII)
+
+
+class Variation(NamedTuple):
+    """What is varied: ``nodes`` of a type, the ``demand`` in percent, or the ``quota`` of a queue in GPUs."""
+
+    what: str
+    name: str
+    settings: tuple[int, ...]
+
+
+def parse_variation(text: str) -> Variation:
+    """
+    Read ``nodes:TYPE=0-10``, ``demand=80-130:10`` or ``quota:QUEUE=8,16,32``.
+
+    Raises
+    ------
+    BadInput
+        If it is none of these, or has more than 1,000 settings.
+    """
+    found = FORM.fullmatch(text)
+    if found is None or (found["what"] == "demand") == bool(found["name"]):
+        raise BadInput(f"{text!r}: expected nodes:TYPE=0-10, demand=80-130:10 or quota:QUEUE=8,16,32")
+    settings: dict[int, None] = {}
+    for part in found["settings"].split(","):
+        numbers = RANGE.fullmatch(part)
+        if numbers is None:
+            raise BadInput(f"{text!r}: {part!r} is no number and no range such as 0-10 or 80-130:10")
+        first, last = int(numbers[1]), int(numbers[2] or numbers[1])
+        steps = range(first, last + 1, int(numbers[3] or 1))
+        if not steps or len(settings) + len(steps) > MOST_POINTS:
+            raise BadInput(f"{text!r}: {part!r} has {len(steps):,} settings, expected 1 to {MOST_POINTS:,} in all")
+        settings.update(dict.fromkeys(steps))
+    return Variation(found["what"], found["name"] or "", tuple(settings))
+
+
+def sweep(
+    instance: Instance,
+    variation: Variation,
+    *,
+    limits: Limits | None = None,
+    jobs: int | None = 1,
+    cancel: threading.Event | None = None,
+    on_news: Callable[[int, int], None] | None = None,
+) -> Sweep:
+    """
+    Solve the round under every setting.
+
+    Parameters
+    ----------
+    variation
+        As `parse_variation` reads it.
+    limits
+        Of each round; its seed also draws the demand.
+    jobs
+        Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
+
+    Raises
+    ------
+    BadInput
+        If there is no such node, machine type or queue.
+    """
+    began, limits = time.monotonic(), limits or Limits()
+    base = valued(instance)
+    for setting in variation.settings[:1]:
+        varied(base, variation, setting, limits.seed)  # what is wrong with it is said before anything is solved
+    stop = None if jobs != 1 else cancel
+    task = partial(_point, base=base, variation=variation, limits=limits, cancel=stop)
+    points: list[Point] = []
+    for point in fan_out(task, variation.settings, jobs, cancelled=None if cancel is None else cancel.is_set):
+        points.append(point)
+        if on_news is not None:
+            on_news(len(points), len(variation.settings))
+    order = {setting: number for number, setting in enumerate(variation.settings)}
+    return Sweep(
+        varied=f"{variation.what}:{variation.name}" if variation.name else variation.what,
+        points=tuple(sorted(points, key=lambda point: order[point.setting])),
+        left=len(variation.settings) - len(points),
+        seconds=time.monotonic() - began,
+    )
+
+
+def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Instance:
+    """Return the round under one setting."""
+    if variation.what == "demand":
+        return apply_step(Patched(base), ScaleDemand(do="scale_demand", percent=_percent(setting), seed=seed)).instance
+    if variation.what == "quota":
+        quota = Quota(gpu_milli=1000 * setting)
+        return apply_step(Patched(base), SetQuota(do="set_quota", queue=variation.name, quota=quota)).instance
+    is_node = any(node.id == variation.name for node in base.cluster.nodes)
+    step = AddNodes(
+        do="add_nodes",
+        count=max(1, setting),
+        like=variation.name if is_node else None,
+        machine=None if is_node else variation.name,
+        prefix=_free_prefix(node.id for node in base.cluster.nodes),
+    )
+    added = apply_step(Patched(base), step).instance
+    return added if setting else base
+
+
+def _point(
+    setting: int, *, base: Instance, variation: Variation, limits: Limits, cancel: threading.Event | None
+) -> Point:
+    with Engine() as engine:
+        outcome = outcome_of(engine, varied(base, variation, setting, limits.seed), limits, cancel)
+    return Point(setting=setting, outcome=outcome)
+
+
+def _percent(setting: int) -> int:
+    if setting > MOST_POINTS:
+        raise BadInput(f"demand: {setting} percent, at most {MOST_POINTS}")
+    return setting
+
+
+def _free_prefix(names: Iterable[str]) -> str:
+    taken = set(names)
+    prefix = "added"
+    while f"{prefix}-0" in taken:
+        prefix += "'"
+    return prefix

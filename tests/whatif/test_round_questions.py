@@ -1,0 +1,158 @@
+"""Whole rounds under other settings: sweeps, swaps and prices, by hand and against rounds solved alone."""
+
+import pytest
+
+from builders import instance, job, machine, node, running
+from placeopt import generate
+from placeopt.engine import Engine
+from placeopt.errors import BadInput
+from placeopt.model import Domain, Gpu, Instance, Policy
+from placeopt.model.policy import Queue, Quota
+from placeopt.problem import compile_problem, open_state
+from placeopt.whatif import Limits, Patch, apply_patch, parse_variation, price, swap, sweep
+from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.patch import with_nodes
+from placeopt.whatif.steps import AddMachines
+
+SHORT = Limits(time_limit_s=5.0, threads=1)
+
+
+def waiting(count: int = 6, **fields: object) -> Instance:
+    """One node of four GPUs in a rack; jobs of two GPUs, worth 10 each, wait."""
+    jobs = [job(f"j{i}", gpus=2, value=10, **fields) for i in range(count)]
+    return instance([node("n0", domain="rack-0")], jobs, domains=[Domain(id="rack-0")])
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "name", "settings"),
+    [
+        ("nodes:m=0-2", "nodes", "m", (0, 1, 2)),
+        ("nodes:a:b=1,3", "nodes", "a:b", (1, 3)),
+        ("demand=80-120:20,100,7", "demand", "", (80, 100, 120, 7)),
+        ("quota:q=4", "quota", "q", (4,)),
+    ],
+)
+def test_variations_are_read(text: str, what: str, name: str, settings: tuple[int, ...]) -> None:
+    """Each setting once, in order."""
+    assert parse_variation(text) == (what, name, settings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nodes=1", "demand:x=1", "jobs:x=1", "nodes:m=", "nodes:m=3-1", "nodes:m=a", "demand=0-9999", "quota=3"],
+)
+def test_what_is_no_variation_is_named(text: str) -> None:
+    """With what was expected."""
+    with pytest.raises(BadInput, match=r"expected|no number"):
+        parse_variation(text)
+
+
+def test_more_nodes_by_hand() -> None:
+    """Two jobs a node, six jobs: 20, 40, 60, and no more."""
+    found = sweep(waiting(), parse_variation("nodes:n0=0-3"), limits=SHORT)
+    assert [(point.setting, point.outcome.value, point.outcome.value_bound) for point in found.points] == [
+        (0, 20, 20),
+        (1, 40, 40),
+        (2, 60, 60),
+        (3, 60, 60),
+    ]
+    assert [point.outcome.jobs_waiting for point in found.points] == [4, 2, 0, 0]
+    assert [point.outcome.price_milli_per_hour for point in found.points] == [1000, 2000, 3000, 4000]
+
+
+def test_quotas_by_hand() -> None:
+    """GPUs of a queue: 2 let one job in, 4 both that there is room for."""
+    base = waiting(queue="q").model_copy(update={"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=0)),))})
+    found = sweep(base, parse_variation("quota:q=0,2,4,8"), limits=SHORT)
+    assert [point.outcome.value for point in found.points] == [0, 10, 20, 20]
+
+
+def test_sweeps_side_by_side() -> None:
+    """In processes, the same points in the same order."""
+    variation = parse_variation("demand=50,100,150")
+    one, two = (sweep(waiting(), variation, limits=SHORT, jobs=jobs) for jobs in (1, 2))
+    assert one.points == two.points
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("nodes:x=1", "no machine type 'x'"), ("quota:x=1", "no queue 'x'"), ("nodes:x=0", "no machine type 'x'")],
+)
+def test_a_wrong_name_is_named(text: str, words: str) -> None:
+    """Before anything is solved."""
+    with pytest.raises(BadInput, match=words):
+        sweep(waiting(), parse_variation(text))
+
+
+def test_a_swap_by_hand() -> None:
+    """A node of eight GPUs for one of four: four jobs in place of two, 20 more. Back again: worse."""
+    big = AddMachines(do="add_machines", machines=(machine("big", gpus=8),))
+    base = apply_patch(waiting(), Patch(steps=(big,))).instance
+    found = swap(base, "big", of="m", limits=SHORT)
+    assert (found.exchanged, found.gain_low, found.gain_high, found.answer) == (1, 20, 20, "better")
+    turned = with_nodes(base, [base.cluster.nodes[0].model_copy(update={"machine": "big"})])
+    assert swap(turned, "m", nodes=("n0",), limits=SHORT).answer == "worse"
+    assert swap(base, "m", of="m", limits=SHORT).answer == "equal"
+
+
+def test_what_ran_there_is_placed_again() -> None:
+    """On GPUs of another model it has no place: what it was worth is lost."""
+    held = job("held", gpus=2, gpu_models=("V100",), value=7)
+    base = instance(
+        [node("n0")],
+        [held],
+        machines=[machine("m"), machine("other", gpus=(Gpu(model="A100"),) * 4)],
+        running=[running(held, [("n0", (0, 1))])],
+    )
+    found = swap(base, "other", of="m", limits=SHORT)
+    assert (found.after.displaced, found.after.jobs_placed, found.gain_high, found.answer) == (1, 0, -7, "worse")
+    with pytest.raises(BadInput, match="no machine type 'x'"):
+        swap(base, "x", of="m")
+
+
+def test_prices_by_hand() -> None:
+    """Two jobs more on a node more, and in a rack more; of quota a job needs two GPUs, so one GPU is worth nothing."""
+    found = price(waiting(), ("node", "rack"), limits=SHORT)
+    assert {(one.of, one.name, one.low, one.high, one.by_duals) for one in found.prices} == {
+        ("node", "m", 20, 20, 20),
+        ("domain", "rack-0", 20, 20, 20),
+    }
+    assert all(one.confirmed for one in found.prices)
+    assert price(waiting(2), limits=SHORT).prices[0].high == 0
+    base = waiting(queue="q").model_copy(
+        update={"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2000)),))}
+    )
+    [quota] = price(base, ("quota",), limits=SHORT).prices
+    assert (quota.low, quota.high, quota.by_duals) == (0, 0, 0)  # the row counts jobs of two GPUs: 3 // 2 is 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_prices_are_those_of_rounds_solved_alone(seed: int) -> None:
+    """The interval holds the difference of the two rounds' best plans; duals bound the larger round."""
+    base = generate("uniform", jobs=30, nodes=6, gpus=4, seed=seed)
+    [found] = price(base, limits=SHORT).prices
+    node_ = base.cluster.nodes[0]
+    more = with_nodes(base, (*base.cluster.nodes, node_.model_copy(update={"id": "more"})))
+    with Engine() as engine:
+        before, after = (outcome_of(engine, valued(one), SHORT) for one in (base, more))
+    assert before.value == before.value_bound
+    assert after.value == after.value_bound
+    assert (found.low, found.high) == (after.value - before.value, after.value - before.value)
+    assert found.by_duals is not None
+    assert 0 <= found.by_duals <= 4 * max(job.options[0].value for job in base.jobs)
+
+
+@pytest.mark.parametrize("of", ["leaf", "quota"])
+def test_what_cannot_be_priced_is_named(of: str) -> None:
+    """Levels that there are, or that no queue has a quota."""
+    with pytest.raises(BadInput, match=r"expected node, quota|no queue"):
+        price(waiting(), (of,))
+
+
+def test_the_base_compiles_as_before() -> None:
+    """Rounds without a cost level are the same rounds: nothing that runs is touched."""
+    base = generate("gangs", jobs=5, nodes=4, gpus=4, seed=0)
+    assert (
+        open_state(compile_problem(valued(base))).gpu_jobs.tolist()
+        == open_state(compile_problem(base)).gpu_jobs.tolist()
+    )
