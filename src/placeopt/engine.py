@@ -45,8 +45,8 @@ from placeopt.workplace import usable_cores, versions
 
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 30e-6
-"""Time kept back for reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 1.5, 3.5
+"""Time kept back for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
+RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 3.5, 3.5
 """
 The same as a multiple of what compiling has taken in this round and, once a plan was offered, of what that took: so it
 holds where the machine is busy with other work. The end took 0.9 to 3.4 times as long as an offer, most where many
@@ -214,8 +214,9 @@ class Engine(Residence):
 
     def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
         order = method.order or round_.problem.policy.order
+        score = method.score if method.score != "auto" else "prices" if suits(round_.problem) else "stranding"
         with collection_paused():
-            run_lookahead(round_, method.score, order, strict=method.strict)
+            run_lookahead(round_, score, order, strict=method.strict)
 
         def solve(
             solver: str,
@@ -234,7 +235,7 @@ class Engine(Residence):
         with collection_paused():
             run_heuristic(
                 round_,
-                method.score,
+                score,
                 order,
                 strict=method.strict,
                 chooser=method.chooser,
@@ -242,7 +243,7 @@ class Engine(Residence):
             )
         round_.keep_back(RESERVE_S + RESERVE_PER_OFFER * round_.offer_s)
         if previous is not None and not method.strict and not round_.stopped():
-            run_previous(round_, previous, method.score, order)
+            run_previous(round_, previous, score, order)
         if not round_.stopped():
             run_ranks(round_)
 
@@ -256,9 +257,9 @@ class Engine(Residence):
             relaxed = run_bound(round_, solve)
             if not method.fillings or not suits(round_.problem):
                 relaxed = None
-            run_fillings(round_, solve, relaxed, order, followed=bool(exact))
+            run_fillings(round_, solve, relaxed, score, order, followed=bool(exact))
         if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
-            run_patterns(round_, solve, method.score, order)
+            run_patterns(round_, solve, score, order)
         if method.arrange and not round_.stopped():
             run_arrange(round_, solve, ARRANGE_SHARE if exact else 1.0)
         if method.search and not round_.stopped() and (not exact or is_beyond_exact(round_)):
@@ -271,7 +272,7 @@ class Engine(Residence):
             if round_.best is not before and not round_.stopped():
                 run_ranks(round_)
         if exact and not round_.stopped():  # it was too large for exact stages
-            run_fillings(round_, solve, relaxed, order)
+            run_fillings(round_, solve, relaxed, score, order)
 
     def _finish(self, round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float) -> Plan:
         best = round_.best

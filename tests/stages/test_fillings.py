@@ -62,7 +62,7 @@ def test_gpus_are_filled_where_greedy_leaves_parts() -> None:
 def test_whatever_the_round_is_like_no_plan_is_refused(seed: int) -> None:
     """Gangs, GPU memory, mixed machines, queues, running jobs: the referee has nothing to say."""
     round_ = started(random_round(np.random.default_rng(seed)))
-    run_fillings(round_, in_this_process, run_bound(round_, in_this_process), "fcfs")
+    run_fillings(round_, in_this_process, run_bound(round_, in_this_process), "stranding", "fcfs")
     assert [stage.outcome for stage in round_.stages if stage.outcome == "failed"] == []
     assert round_.best is not None
     assert round_.best.value <= round_.value_bound

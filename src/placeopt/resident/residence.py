@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.collection import collection_paused
-from placeopt.methods import method_of
+from placeopt.methods import Method, method_of
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.problem import Problem
 from placeopt.resident.book import NodeChange
@@ -17,7 +17,7 @@ from placeopt.resident.cluster import Ids, Resident
 from placeopt.stages.round import Progress
 from placeopt.workplace import versions
 
-WHOLE_ROUNDS = frozenset({"gpu_clustering", "random"})
+WHOLE_ROUNDS = frozenset({"auto", "gpu_clustering", "random"})
 """Scores that some jobs cannot be placed by: one asks who is where, the other draws anew at every call."""
 
 
@@ -168,7 +168,7 @@ class Residence(ABC):
         resident = self._loaded()
         if jobs is not None:
             chosen = method_of(method or "stranding")
-            if chosen.chooser is not None or chosen.exact or chosen.strict or chosen.score in WHOLE_ROUNDS:
+            if _places_rounds(chosen):
                 raise Unsupported(
                     f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit', 'fcfs' or "
                     "another method of greedy that goes by what is free"
@@ -231,3 +231,9 @@ class Residence(ABC):
         if self._resident is None:
             raise BadInput("engine: no cluster is loaded; call load(instance) first")
         return self._resident
+
+
+def _places_rounds(method: Method) -> bool:
+    """Whether a method decides whole rounds only."""
+    alone = method.chooser is None and not method.exact and not method.strict
+    return not alone or method.shape != "value" or method.score in WHOLE_ROUNDS

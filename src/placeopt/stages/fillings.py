@@ -66,7 +66,9 @@ def suits(problem: Problem) -> bool:
     )
 
 
-def run_fillings(round_: Round, solve: Solve, fillings: Fillings | None, order: str, *, followed: bool = False) -> None:
+def run_fillings(
+    round_: Round, solve: Solve, fillings: Fillings | None, score: str, order: str, *, followed: bool = False
+) -> None:
     """
     Offer plans made from the relaxation, if there is one: better ones as long as there is time.
 
@@ -75,7 +77,7 @@ def run_fillings(round_: Round, solve: Solve, fillings: Fillings | None, order: 
     if fillings is None or round_.value_proven or round_.within_gap:
         return
     started, before, refused = time.monotonic(), round_.best, None
-    maker = _Maker(round_, solve, fillings, order)
+    maker = _Maker(round_, solve, fillings, score, order)
     made, fruitless, most = 0, 0, _most_plans(round_, followed=followed)
     while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not round_.stopped():
         allocation = maker.make(deep=made > 0)
@@ -104,9 +106,9 @@ def _most_plans(round_: Round, *, followed: bool) -> int:
 class _Maker:
     """Makes one allocation after the other, and learns which classes of nodes were too full."""
 
-    def __init__(self, round_: Round, solve: Solve, fillings: Fillings, order: str) -> None:
+    def __init__(self, round_: Round, solve: Solve, fillings: Fillings, score: str, order: str) -> None:
         self._round, self._solve, self._fillings = round_, solve, fillings
-        self._order = order_jobs(round_.problem, order)
+        self._score, self._order = score, order_jobs(round_.problem, order)
         classes = int(round_.problem.node_class.max()) + 1
         self._rate, self._most = 1.0, np.full(classes, LOADS[-1], dtype=np.int64)
         self._able, self._unable = np.full(classes, float(LOADS[-3])), np.full(classes, float(UNTRIED))
@@ -149,7 +151,7 @@ class _Maker:
         allocation = list(state.placements)
         for job, placement in placed:
             allocation[job] = placement
-        return greedy(problem, self._order, start=_lawful(problem, tuple(allocation))).allocation
+        return greedy(problem, self._order, self._score, start=_lawful(problem, tuple(allocation))).allocation
 
     def _solve_with_cuts(self, rates: np.ndarray) -> tuple[LinearModel, np.ndarray | None]:
         """Solve the relaxation with prices, and again with rows of single nodes that its solution breaks."""

@@ -10,9 +10,6 @@ from placeopt.problem import Allocation, IntArray
 from placeopt.queueing import order_jobs
 from placeopt.stages.round import Round
 
-RESERVE_PER_JOB_S = 40e-6
-"""Time kept back per job for building and checking the plan, so that the deadline holds; measured, generous."""
-
 
 def run_heuristic(
     round_: Round,
@@ -25,9 +22,8 @@ def run_heuristic(
 ) -> None:
     """Offer greedy's allocation, then what takes the place of running jobs; with another ``shape`` its own alone."""
     started = time.monotonic()
-    reserve = RESERVE_PER_JOB_S * round_.problem.num_jobs
     untimed = round_.limits.deterministic and chooser is None  # the clock guards what a bipartition may take
-    deadline = float("inf") if untimed else round_.limits.deadline - reserve
+    deadline = float("inf") if untimed else round_.limits.deadline
     jobs = order_jobs(round_.problem, order)
     if shape == "swaf":
         result = swaf(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled)
