@@ -6,10 +6,10 @@ import numpy as np
 
 from arrivals import Arrivals, arrivals_of
 from placeopt.errors import PlaceoptError
-from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
+from placeopt.formulations.fillings import Fillings, build_fillings, gpu_milli_objective
 from placeopt.problem import State
 from placeopt.solvers import highs
-from placeopt.solvers.result import SolveOptions
+from placeopt.solvers.result import Solution, SolveOptions
 
 SECONDS = 60.0
 
@@ -37,11 +37,26 @@ def placeable(arrivals: Arrivals, pods: np.ndarray) -> int:
     PlaceoptError
         If the relaxation was not solved in a minute.
     """
+    bound = best_plan(arrivals, pods)[1].bound
+    assert bound is not None
+    return bound
+
+
+def best_plan(arrivals: Arrivals, pods: np.ndarray) -> tuple[Fillings, Solution]:
+    """
+    Return the relaxation of placing ``pods`` on the empty cluster, and its solution; job i is ``pods[i]``.
+
+    Raises
+    ------
+    PlaceoptError
+        If it was not solved in a minute.
+    """
     instance = arrivals.instance
     jobs = [instance.jobs[pod].model_copy(update={"id": f"arrival-{i}"}) for i, pod in enumerate(pods.tolist())]
     state = State(arrivals_of(instance.model_copy(update={"jobs": tuple(jobs)})).problem)
-    model = gpu_milli_objective(build_fillings(state))
-    solution = highs.solve(model, SolveOptions(time_limit_s=SECONDS, relax=True, extra=(("presolve", "off"),)))
+    fillings = build_fillings(state)
+    options = SolveOptions(time_limit_s=SECONDS, relax=True, extra=(("presolve", "off"),))
+    solution = highs.solve(gpu_milli_objective(fillings), options)
     if solution.status != "optimal" or solution.bound is None:
         raise PlaceoptError(f"hindsight: the relaxation ended with {solution.status} ({solution.message})")
-    return solution.bound
+    return fillings, solution

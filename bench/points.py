@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 
 from placeopt.heuristics import Candidates, score_named
-from placeopt.heuristics.gradient import FragmentationGradient
+from placeopt.heuristics.gradient_columns import GradientColumns
 from placeopt.heuristics.packing import free_share
-from placeopt.problem import RESOURCES, IntArray, Problem
+from placeopt.heuristics.table import NEVER, Columns
+from placeopt.model import Job
+from placeopt.problem import RESOURCES, IntArray, Problem, State
+from placeopt.problem.target import Target
 
 CPU = RESOURCES.index("cpu_millicores")
 MOST_CPU, MOST_MILLI = 128_000, 8_000
@@ -24,18 +27,12 @@ class InPoints:
         self._name = name
         self._exact = score_named(name, problem)
         self.sees_state_only = name != "gpu_clustering"  # it asks who is there
-        if isinstance(self._exact, FragmentationGradient):
-            self._exact.target = replace(self._exact.target, parts=_counts(problem, self._exact))
-            self.pick = self._exact.pick
-            self._total = self._exact.target.total
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Round what the library says of ``nodes``."""
         if self._name == "best_fit":
             return _best_fit(candidates, option, nodes)
         exact = self._exact(candidates, option, nodes)
-        if self._name == "fgd":
-            return -np.floor(100 / (1 + np.exp(exact / self._total / 1000)))
         if self._name == "dot_product":
             return -np.floor(100 * (1 - exact))
         if not candidates.problem.options.gpus[option]:
@@ -44,6 +41,40 @@ class InPoints:
             full = MOST_MILLI - free_share(candidates, nodes).sum(axis=1)
             return -(25 * full // MOST_MILLI) + 25 * np.floor(exact)
         return -_packing(exact, candidates.slot_gpu.shape[1] + 1)
+
+
+class GradientInPoints:
+    """FGD for a table: points of a sigmoid, the first GPU of those with the most points; frequencies by counts."""
+
+    def __init__(self, problem: Problem, jobs: Sequence[Job]) -> None:
+        self._target = _target(problem, jobs)
+
+    def columns(self, state: State, representatives: list[int]) -> Columns:
+        """See ``Scored``."""
+        return _GradientColumns(self._target, state, representatives)
+
+
+class _GradientColumns(GradientColumns):
+    def __init__(self, target: Target, state: State, representatives: list[int]) -> None:
+        super().__init__(target, state, representatives)
+        self._unit = 1000 * target.total
+
+    def _points(self, change: np.ndarray) -> np.ndarray:
+        return np.floor(100 / (1 + np.exp(change / self._unit)))
+
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
+        """See ``Columns``."""
+        change = super().column(node_class, cpu, memory, left)
+        fits = change < NEVER // 2
+        return np.where(fits, -self._points(np.where(fits, change, 0)), NEVER).astype(np.int64)
+
+    def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
+        """See ``Columns``."""
+        need, share = self._asked[shape]
+        usable = [slot for slot, one in enumerate(left) if one >= share]
+        if not need or share >= 1000:
+            return tuple(usable[:need])
+        return (usable[int(self._points(self.changes(shape, node, left, usable)).argmax())],)
 
 
 def _packing(exact: np.ndarray, width: int) -> np.ndarray:
@@ -61,12 +92,23 @@ def _best_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarra
     return -np.floor(100 * (1 - (cpu / MOST_CPU * 0.5 + share / MOST_MILLI * 0.5)))
 
 
-def _counts(problem: Problem, score: FragmentationGradient) -> IntArray:
-    """Count the pods of each typical kind: the library rounds frequencies to thousandths, the authors do not."""
-    options, target = problem.options, score.target
-    first = problem.class_option_start[problem.job_class]
-    gpus, milli = options.gpus[first], np.where(options.gpus[first] > 0, options.milli[first], 1)
-    masks = [row.tobytes() for row in options.gpu_type_ok[first]]
-    found = Counter(zip(gpus.tolist(), milli.tolist(), options.demand[first, CPU].tolist(), masks, strict=True))
-    kinds = zip(target.gpus.tolist(), target.milli.tolist(), target.cpu.tolist(), target.type_ok, strict=True)
-    return np.array([found[(*kind[:3], kind[3].tobytes())] for kind in kinds], dtype=np.int64)
+def _target(problem: Problem, jobs: Sequence[Job]) -> Target:
+    """
+    Return the typical pods: the most frequent kinds until 95 % are covered, each with its number of pods.
+
+    Of equally frequent ones the simulator takes those first that ask for more; the library sorts the other way, and
+    rounds frequencies to thousandths.
+    """
+    demands = [one.options[0].demand for one in jobs]
+    counts = Counter((d.cpu_millicores, d.gpu_milli if d.gpus else 0, d.gpus, "|".join(d.gpu_models)) for d in demands)
+    typical: list[tuple[int, int, int, str]] = []
+    covered = 0
+    for kind in sorted(counts, key=lambda kind: (counts[kind], kind), reverse=True):
+        if covered >= 0.95 * len(jobs):
+            break
+        typical.append(kind)
+        covered += counts[kind]
+    cpu, milli, gpus = np.array([kind[:3] for kind in typical], dtype=np.int64).T
+    allowed = [[not kind[3] or model in kind[3].split("|") for model in problem.type_model] for kind in typical]
+    parts = np.array([counts[kind] for kind in typical], dtype=np.int64)
+    return Target(gpus=gpus, milli=np.maximum(milli, 1), cpu=cpu, type_ok=np.array(allowed, dtype=bool), parts=parts)

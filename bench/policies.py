@@ -7,9 +7,10 @@ from collections.abc import Callable
 import numpy as np
 
 from arrivals import Arrivals
-from placeopt.heuristics import Candidates, place, score_named, table_for
+from own_policies import refusing, with_moves
+from placeopt.heuristics import Candidates, Table, place, score_named, table_for
 from placeopt.problem import State
-from points import InPoints
+from points import GradientInPoints, InPoints
 
 Run = Callable[[Arrivals, np.ndarray, int], np.ndarray]
 """Pods and nodes, the order of arrival, a seed: which of those that arrive are placed."""
@@ -22,6 +23,10 @@ POINTS = PEERS[1:]
 """Also as the authors' simulator compares them, in whole points."""
 
 
+MOVES = 10
+"""Running jobs moved after every hundred arrivals, at most."""
+
+
 def by_score(score: str) -> Run:
     """Let greedy's candidates decide, by a score (``:points`` rounds it): who was placed, in order of arrival."""
     name, _, points = score.partition(":")
@@ -29,7 +34,10 @@ def by_score(score: str) -> Run:
     def run(arrivals: Arrivals, order: np.ndarray, seed: int) -> np.ndarray:
         problem = arrivals.problem
         state = State(problem)
-        table = None if points else table_for(state, name)
+        if points:
+            table = Table(state, GradientInPoints(problem, arrivals.instance.jobs)) if name == "fgd" else None
+        else:
+            table = table_for(state, name)
         if table is None:
             candidates = Candidates(state, InPoints(name, problem) if points else score_named(name, problem, seed))
         decide = (lambda job: place(candidates, job)) if table is None else table.place
@@ -56,11 +64,20 @@ def by_score(score: str) -> Run:
 
 
 NAMES = (*PEERS, *(f"{name}:points" for name in POINTS), "stranding", "prices")
-POLICIES: dict[str, Run] = {name: by_score(name) for name in NAMES}
+POLICIES: dict[str, Run] = {
+    **{name: by_score(name) for name in NAMES},
+    "prices:moves": with_moves(MOVES),
+    **{f"prices:until {percent}": refusing(percent) for percent in (100, 130)},
+}
 
 
 def title(policy: str) -> str:
     """Return the name for people."""
+    name, _, kind = policy.partition(":")
     if policy == BOUND:
         return "*any, in hindsight, at most*"
+    if kind == "moves":
+        return f"{name}, and at most {MOVES} moves after every 100 arrivals"
+    if kind.startswith("until"):
+        return f"*{name}, knowing mix and horizon ({kind.split()[1]} %), refusing*"
     return policy.replace("_", " ").replace(":", ", in ")

@@ -12,7 +12,9 @@ from arrivals import arrivals_of
 from builders import instance, job, machine
 from go_random import GoRandom
 from hindsight import hindsight, placeable
+from own_policies import refusing, with_moves
 from placeopt.heuristics import Candidates
+from placeopt.model import Policy
 from placeopt.problem import State
 from points import InPoints
 
@@ -91,3 +93,13 @@ def test_points_of_gpu_packing() -> None:
     pair, share = (problem.options_of(j)[0] for j in (0, 3))
     assert candidates.scores(pair).tolist() == [-48, -29, -25]
     assert candidates.scores(share)[0] == -98
+
+
+def test_who_knows_the_horizon_refuses_what_packs_badly() -> None:
+    """Four GPUs; four whole ones and four times 810 come in turns: only whole ones are taken. Moves refuse nobody."""
+    jobs = [job(f"j{i}", gpu_milli=1000 if i % 2 else 810) for i in range(8)]
+    arrivals = arrivals_of(instance(1, jobs, policy=Policy(share_mode="fraction")))
+    order = np.arange(8)
+    demand = round(100 * int(arrivals.milli.sum()) / arrivals.capacity)
+    assert refusing(demand)(arrivals, order, 0).tolist() == [False, True] * 4
+    assert with_moves(3)(arrivals, order, 0).tolist() == [True] * 4 + [False] * 4

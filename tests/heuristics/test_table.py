@@ -89,6 +89,7 @@ def test_columns_are_the_score(seed: int, name: str) -> None:
         fits = np.isfinite(expected)
         assert found[fits].tolist() == expected[fits].tolist()
         assert (found[~fits] >= NEVER // 2).all()
+        assert [table.cost(shapes.index(shape), n) for n in range(problem.num_nodes)] == found.tolist()
 
 
 def test_where_no_table_serves() -> None:

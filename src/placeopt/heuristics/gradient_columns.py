@@ -109,17 +109,21 @@ class GradientColumns:
         usable = [slot for slot, one in enumerate(left) if one >= share]
         if not need or share >= 1000 or len(usable) <= need:
             return tuple(usable[:need])
-        wanted = self._wanted[self._class[node]]
-        met = np.searchsorted(
-            self._demands, int(self._state.node_free[node, CPU]) - self._cpu_list[shape], side="right"
-        )
+        return (usable[int(self.changes(shape, node, left, usable).argmin())],)
+
+    def changes(self, shape: int, node: int, left: tuple[int, ...], usable: list[int]) -> FloatArray:
+        """Change of F_n by a share of each ``usable`` GPU of a node, indices in the node."""
+        wanted, share = self._wanted[self._class[node]], self._asked[shape][1]
+        cpu = int(self._state.node_free[node, CPU])
+        met = np.searchsorted(self._demands, [cpu, cpu - self._cpu_list[shape]], side="right")
         at = np.array(left, dtype=np.int64)
         held, enough = wanted.held[at].sum(axis=0), wanted.enough[at].sum(axis=0)
+        before = self._lost(wanted, int(at.sum()), held, enough)[met[0]]
         levels = at[usable]
         held = held + wanted.held[levels - share] - wanted.held[levels]
         enough = enough + wanted.enough[levels - share] - wanted.enough[levels]
-        lost = self._lost(wanted, int(at.sum()) - share, held, enough)[:, met]
-        return (usable[int(lost.argmin())],)
+        change: FloatArray = self._lost(wanted, int(at.sum()) - share, held, enough)[:, met[1]] - before
+        return change
 
 
 def _wanted(target: Target, gpu_type: int, demands: IntArray) -> _Wanted:

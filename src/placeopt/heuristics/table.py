@@ -107,12 +107,20 @@ class Table:
         """Note that the free capacity of ``node`` changed."""
         self._stale[node] = None
 
+    def cost(self, option: int, node: int) -> int:
+        """Return what a job costs on a node in an option as things stand; above ``NEVER // 2`` where it has no room."""
+        self._update()
+        return int(self._rows[self._shape[option]][node])
+
+    def _update(self) -> None:
+        for node in self._stale:
+            self._cost[:, node] = self._column(node)
+        self._stale.clear()
+
     def place(self, job: int) -> Placement | None:
         """See ``Chooser``: the first option by value that fits anywhere, where it costs least."""
         if self._stale:
-            for node in self._stale:
-                self._cost[:, node] = self._column(node)
-            self._stale.clear()
+            self._update()
         for option in self._options[self._job_class[job]]:
             shape = self._shape[option]
             row = self._rows[shape]
