@@ -10,6 +10,7 @@ import typer
 
 from placeopt import __version__
 from placeopt.cli import bench, whatif, whatif_rounds
+from placeopt.cli.audit import audit
 from placeopt.cli.check import check
 from placeopt.cli.doctor import doctor
 from placeopt.cli.exits import ExitCode
@@ -91,6 +92,7 @@ def _add(group: typer.Typer, command: Callable[..., int], example: str) -> None:
 
 _add(app, solve, "placeopt solve round.json --time-limit 30 --out plan.json")
 _add(app, check, "placeopt check round.json plan.json")
+_add(app, audit, "placeopt audit round.json placements.json --moves 10")
 _add(app, explain, "placeopt explain round.json plan.json --job train-7")
 _add(app, show, "placeopt show plan.json --instance round.json")
 _add(app, export, "placeopt export round.json --format mps --out round.mps")

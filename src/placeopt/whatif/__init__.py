@@ -3,7 +3,7 @@ What if? Questions about capacity, each answered on a copy of an instance, with 
 
 `apply_patch` makes scenarios, `after_plan` the cluster once a plan is carried out. `fit` and `slots` say what is left,
 `fail` what the loss of nodes or racks does, `add` how many nodes are missing. `sweep` and `swap` compare whole rounds,
-`price` says what one more node, rack or GPU of quota is worth.
+`price` says what one more node, rack or GPU of quota is worth. `review` judges a placement that somebody else made.
 """
 
 from placeopt.whatif.add import add
@@ -14,6 +14,7 @@ from placeopt.whatif.fail import fail
 from placeopt.whatif.fit import fit
 from placeopt.whatif.patch import Patched, apply_patch
 from placeopt.whatif.price import price
+from placeopt.whatif.review import Placements, plan_of, review
 from placeopt.whatif.slots import slots
 from placeopt.whatif.steps import Patch
 from placeopt.whatif.swap import swap
@@ -23,6 +24,7 @@ __all__ = [
     "Limits",
     "Patch",
     "Patched",
+    "Placements",
     "add",
     "after_plan",
     "apply_patch",
@@ -30,7 +32,9 @@ __all__ = [
     "fit",
     "parse_job",
     "parse_variation",
+    "plan_of",
     "price",
+    "review",
     "slots",
     "swap",
     "sweep",

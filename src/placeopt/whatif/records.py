@@ -207,3 +207,55 @@ class Prices(Record):
     prices: tuple[Price, ...]
     left: int
     seconds: float
+
+
+class Term(Record):
+    """A cost of a plan and of the best plan found, raw; ``weight`` is what a unit of it adds to the cost level."""
+
+    name: Name
+    unit: Name
+    weight: int
+    raw: int
+    best_raw: int
+
+
+class Helps(Record):
+    """
+    A change to one job while all others stay: ``place`` one that waits, or ``move`` one to a better place.
+
+    ``nodes``: workers by node. ``gain_cost`` is None where it was not worked out.
+    """
+
+    job: Id
+    kind: Literal["place", "move"]
+    nodes: dict[Id, int]
+    gain_value: int
+    gain_cost: int | None
+
+
+class Review(Record):
+    """A placement under review; without ``valid`` only ``violations``, the first hundred of ``count``, are there."""
+
+    valid: bool
+    violations: tuple[str, ...] = ()
+    count: int = 0
+    value: int | None = None
+    best_value: int | None = None
+    value_bound: int | None = None
+    cost: int | None = None
+    best_cost: int | None = None
+    """Of the best plan found; below the plan's own only where that is worth no less."""
+    cost_bound: int | None = None
+    terms: tuple[Term, ...] = ()
+    moves: tuple[Helps, ...] = ()
+    jobs_tried: int = 0
+    all_tried: bool = True
+    """Whether every waiting job, and every placed one that costs anything, was tried."""
+    seconds: float = 0.0
+
+    @property
+    def value_gap(self) -> float | None:
+        """How far the plan is from the bound on value, relative; None without one."""
+        if self.value is None or self.value_bound is None:
+            return None
+        return abs(self.value_bound - self.value) / max(1, abs(self.value))

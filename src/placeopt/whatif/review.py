@@ -1,0 +1,205 @@
+"""A placement that somebody else made: is it lawful, how far is it from the best, and which moves help most?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from placeopt.alone.ask import asks_of
+from placeopt.alone.fit import best_fit
+from placeopt.alone.room import room_of
+from placeopt.auditing import allocation_of
+from placeopt.check import violations
+from placeopt.engine import Engine
+from placeopt.explain import explain
+from placeopt.model import Instance, Placement, Plan
+from placeopt.model.base import FormatVersion, Record
+from placeopt.model.plan import Cost, InstanceRef, Level, PolicyRef, Unplaced
+from placeopt.problem import Allocation, Move, Problem, State, compile_problem
+from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
+from placeopt.whatif.capacity import Limits
+from placeopt.whatif.records import Helps, Review, Term
+
+MOVES_SHARE = 0.5
+"""Part of the time for the round that single moves may take on top of it."""
+EXPLAIN_S = 5.0
+SHOWN = 100
+
+
+class Placements(Record):
+    """Where jobs stand, and nothing else: what another scheduler's placement comes to."""
+
+    format_version: FormatVersion = 1
+    placements: tuple[Placement, ...]
+
+
+def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
+    """
+    Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
+
+    Objective and costs are worked out by `restated`, once the referee has read it.
+    """
+    policy = instance.policy
+    named = {placement.job for placement in placements}
+    stay = tuple(
+        Placement(job=held.job, option=held.option, assignments=held.assignments)
+        for held in instance.running
+        if held.job not in named
+    )
+    runs = {held.job for held in stay}
+    return Plan(
+        instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=0, bound=None),),
+        gap=None,
+        placements=(*stay, *placements),
+        unplaced=tuple(
+            Unplaced(job=job.id, reason="not_reached", detail="not placed")
+            for job in instance.jobs
+            if job.id not in named and job.id not in runs
+        ),
+    )
+
+
+def review(
+    instance: Instance,
+    plan: Plan,
+    *,
+    moves: int = 5,
+    limits: Limits | None = None,
+    cancel: threading.Event | None = None,
+) -> Review:
+    """
+    Judge a plan, measure it against the proven best of its round, and name the single moves that help most.
+
+    Parameters
+    ----------
+    instance, plan
+        The round and the placement; what the plan says about itself does not count. `plan_of` makes one of placements.
+    moves
+        How many moves to name at most.
+    limits
+        Of the round that is solved for comparison; single moves take half as long again.
+
+    Returns
+    -------
+    Review
+        ``violations`` if it breaks rules, and then nothing else. Otherwise its value beside the best plan found and the
+        proven bound, its costs beside that plan's, term by term, and for single jobs, while all others stay where they
+        are: a place for one that waits, or a better one for one that this round has placed.
+    """
+    began, limits = time.monotonic(), limits or Limits()
+    broken = violations(instance, plan)
+    if broken:
+        told = tuple(f"{one.rule}: {one.message}" for one in broken[:SHOWN])
+        return Review(valid=False, violations=told, count=len(broken), seconds=time.monotonic() - began)
+    policy = plan.policy.values
+    problem = compile_problem(instance, policy)
+    allocation = allocation_of(plan, problem)
+    weighted = weighted_costs(problem)
+    with Engine(policy) as engine:
+        best = engine.solve(
+            instance,
+            previous=plan,
+            method=limits.method,
+            time_limit_s=limits.time_limit_s,
+            threads=limits.threads,
+            seed=limits.seed,
+            cancel=cancel,
+        )
+    levels = {level.name: level for level in best.levels}
+    mine = value(problem, allocation)
+    terms = tuple(
+        Term(
+            name=w.cost.name,
+            unit=w.cost.unit,
+            weight=w.weight,
+            raw=w.cost.score(problem, allocation),
+            best_raw=best.costs[w.cost.name].raw,
+        )
+        for w in weighted
+    )
+    stated = _restated(plan, mine, terms, weighted)
+    helps, looked, all_looked = _moves(instance, stated, problem, allocation, weighted, moves, limits, cancel)
+    cost = levels.get("cost")
+    return Review(
+        valid=True,
+        value=mine,
+        best_value=levels["value"].objective,
+        value_bound=levels["value"].bound,
+        cost=sum(term.weight * term.raw for term in terms) if weighted else None,
+        best_cost=None if cost is None else cost.objective,
+        cost_bound=None if cost is None else cost.bound,
+        terms=terms,
+        moves=helps,
+        jobs_tried=looked,
+        all_tried=all_looked,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _restated(plan: Plan, worth: int, terms: Sequence[Term], weighted: Sequence[Weighted]) -> Plan:
+    """Return the plan with its true objective and costs, in place of what it says of itself."""
+    levels = [Level(name="value", sense="max", objective=worth, bound=None)]
+    if weighted:
+        total = sum(term.weight * term.raw for term in terms)
+        levels.append(Level(name="cost", sense="min", objective=total, bound=None))
+    costs = {
+        term.name: Cost(raw=term.raw, weight=w.weight, worst=w.worst, unit=w.cost.unit)
+        for term, w in zip(terms, weighted, strict=True)
+    }
+    return plan.model_copy(update={"levels": tuple(levels), "costs": costs})
+
+
+def _moves(
+    instance: Instance,
+    plan: Plan,
+    problem: Problem,
+    allocation: Allocation,
+    weighted: tuple[Weighted, ...],
+    wanted: int,
+    limits: Limits,
+    cancel: threading.Event | None,
+) -> tuple[tuple[Helps, ...], int, bool]:
+    """Return the best moves of single jobs, how many jobs were tried, and whether all that may move were."""
+    deadline = time.monotonic() + MOVES_SHARE * limits.time_limit_s
+    state = State(problem, allocation)
+    number = {name: j for j, name in enumerate(problem.job_ids)}
+    records = {job.id: job for job in instance.jobs}
+    found: list[Helps] = []
+    tried, whole = 0, True
+
+    def over() -> bool:
+        return time.monotonic() > deadline or (cancel is not None and cancel.is_set())
+
+    for waiting in plan.unplaced:
+        if over():
+            whole = False
+            break
+        tried += 1
+        job = records[waiting.job]
+        place = best_fit(room_of(state, job), asks_of(problem, job), deadline)
+        if place is not None and place.worth > 0:
+            nodes = {problem.node_ids[node]: workers for node, workers in sorted(place.nodes.items())}
+            found.append(Helps(job=job.id, kind="place", nodes=nodes, gain_value=place.worth, gain_cost=None))
+    runs = {held.job for held in instance.running}
+    placed = [placement.job for placement in plan.placements if placement.job not in runs]
+    shares = {name: -cost_delta(state, Move(number[name], None), weighted) for name in placed} if weighted else {}
+    for name in sorted(shares, key=lambda name: (-shares[name], name)):
+        if shares[name] <= 0:
+            break  # a job that costs nothing cannot cost less
+        if over():
+            whole = False
+            break
+        tried += 1
+        left = max(0.05, min(EXPLAIN_S, deadline - time.monotonic()))
+        best = explain(instance, plan, name, time_limit_s=left).best
+        if best is not None and best.spot is not None and (best.gain_value > 0 or best.gain_cost > 0):
+            gains = {"gain_value": best.gain_value, "gain_cost": best.gain_cost}
+            found.append(Helps(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
+    found.sort(key=lambda one: (-one.gain_value, -(one.gain_cost or 0), one.job))
+    return tuple(found[:wanted]), tried, whole

@@ -1,0 +1,41 @@
+"""``placeopt audit`` as people call it: plans, bare placements, exit codes."""
+
+import json
+from pathlib import Path
+
+from conftest import INSTANCES, Cli, said
+
+MINSKY = INSTANCES / "hand" / "minsky-1.json"
+
+
+def test_a_plan_is_measured(cli: Cli, minsky_plan: Path) -> None:
+    """The best plan: nothing from the bound, no moves."""
+    outcome = cli("audit", MINSKY, minsky_plan, "--time-limit", 5, "--quiet")
+    assert outcome.code == 0, outcome
+    assert outcome.out.startswith("keeps every rule")
+    assert "none" in outcome.out
+    found = json.loads(cli("audit", MINSKY, minsky_plan, "--time-limit", 5, "--json", "--quiet").out)
+    assert found["value"] == found["value_bound"]
+
+
+def test_placements_alone_are_measured(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:
+    """None at all: what waits can be placed."""
+    (tmp_path / "none.json").write_text('{"placements": []}')
+    outcome = cli("audit", MINSKY, tmp_path / "none.json", "--time-limit", 5, "--moves", 1, "--quiet")
+    assert outcome.code == 0
+    assert "place" in outcome.out.splitlines()[-3]
+    placements = json.loads(minsky_plan.read_text())["placements"]
+    (tmp_path / "twice.json").write_text(json.dumps({"placements": [*placements, placements[0]]}))
+    broken = cli("audit", MINSKY, tmp_path / "twice.json", "--quiet")
+    assert broken.code == 1
+    assert broken.out.startswith("breaks rules")
+
+
+def test_what_is_wrong_is_named(cli: Cli, tmp_path: Path) -> None:
+    """Files and options."""
+    (tmp_path / "text.json").write_text("nothing")
+    (tmp_path / "list.json").write_text('{"placements": 1}')
+    said(cli("audit", MINSKY, tmp_path / "text.json", "--quiet"), 3, "text.json")
+    said(cli("audit", MINSKY, tmp_path / "list.json", "--quiet"), 3, "list.json", "placements")
+    said(cli("audit", MINSKY, MINSKY, "--quiet"), 3, "minsky-1.json")
+    said(cli("audit", MINSKY, tmp_path / "list.json", "--moves", "-1", "--quiet"), 2, "--moves")

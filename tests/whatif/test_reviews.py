@@ -1,0 +1,86 @@
+"""Placements that somebody else made: found out, measured, and the moves that help most, by hand."""
+
+from builders import instance, job, node, placement, plan_for, running
+from placeopt import solve
+from placeopt.model import Instance
+from placeopt.whatif import Limits, Placements, plan_of, review
+
+SHORT = Limits(time_limit_s=4.0, threads=1)
+
+
+def pair(**fields: object) -> Instance:
+    """Two nodes of four GPUs; ``a`` talks between two workers of two GPUs, ``b`` waits for three GPUs."""
+    talking = job("a", workers=2, gpus=2, value=10, communication={"weight": 4})
+    return instance(2, [talking, job("b", gpus=3, value=5)], **fields)
+
+
+def test_a_spread_job_is_moved_together() -> None:
+    """On two nodes of two free GPUs each ``b`` has no room; together on one, all that is apart is saved."""
+    base = pair()
+    spread = plan_for(base, {"a": [("n0", (0, 1)), ("n1", (0, 1))]})
+    found = review(base, spread, limits=SHORT)
+    assert (found.valid, found.value, found.best_value, found.value_bound) == (True, 10, 15, 15)
+    assert found.value_gap == 0.5
+    [move] = found.moves
+    assert (move.job, move.kind, list(move.nodes.values()), move.gain_value) == ("a", "move", [2], 0)
+    assert move.gain_cost is not None
+    assert move.gain_cost > 0
+    communication = next(term for term in found.terms if term.name == "communication")
+    assert communication.raw > communication.best_raw
+    assert found.all_tried
+
+
+def test_a_waiting_job_that_fits_is_placed() -> None:
+    """``b`` was left out although a node is free."""
+    base = pair()
+    found = review(base, plan_for(base, {"a": [("n0", (0, 1)), ("n0", (2, 3))]}), limits=SHORT)
+    assert [(one.job, one.kind, one.nodes, one.gain_value) for one in found.moves] == [("b", "place", {"n1": 1}, 5)]
+
+
+def test_the_best_plan_leaves_nothing_to_do() -> None:
+    """Our own, proven: no move, no distance."""
+    base = pair()
+    found = review(base, solve(base, time_limit_s=5), limits=SHORT)
+    assert found.value == found.value_bound
+    assert found.cost == found.best_cost
+    assert found.moves == ()
+
+
+def test_what_breaks_rules_is_named_and_not_measured() -> None:
+    """Two jobs on one GPU."""
+    base = pair()
+    both = plan_for(base, {"a": [("n0", (0, 1)), ("n0", (2, 3))], "b": [("n0", (0, 1, 2))]})
+    found = review(base, both, limits=SHORT)
+    assert not found.valid
+    assert found.count >= 1
+    assert found.value is None
+    assert any("n0" in text for text in found.violations)
+
+
+def test_what_it_says_of_itself_does_not_count() -> None:
+    """A plan that calls itself optimal is measured all the same."""
+    base = pair()
+    boast = plan_for(base, {"a": [("n0", (0, 1)), ("n1", (0, 1))]}, status="optimal", gap=0.0)
+    assert review(base, boast, limits=SHORT).value == 10
+
+
+def test_placements_alone_will_do() -> None:
+    """Running jobs stay, those that are not named wait."""
+    held = job("held", gpus=4, value=1)
+    base = pair()
+    base = instance(2, [held, *base.jobs], running=[running(held, [("n1", (0, 1, 2, 3))])])
+    named = Placements(placements=(placement(base.jobs[1], [("n0", (0, 1)), ("n0", (2, 3))]),))
+    plan = plan_of(base, named.placements)
+    assert [one.job for one in plan.placements] == ["held", "a"]
+    assert [one.job for one in plan.unplaced] == ["b"]
+    assert review(base, plan, limits=SHORT).value == 11
+
+
+def test_no_more_moves_than_asked_for() -> None:
+    """The best of them first."""
+    base = instance(
+        [node("n0"), node("n1")],
+        [job("small", gpus=1, value=1), job("big", gpus=4, value=9), job("mid", gpus=2, value=4)],
+    )
+    found = review(base, plan_for(base, {}), moves=2, limits=SHORT)
+    assert [one.job for one in found.moves] == ["big", "mid"]
