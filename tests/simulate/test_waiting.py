@@ -33,23 +33,23 @@ def queue_of(order: JobOrder) -> Waiting:
 def test_orders(order: JobOrder, expected: list[str]) -> None:
     """All are taken, one after the other; ties by the order of coming."""
     waiting, taken = queue_of(order), []
-    for name, shape in waiting.in_order(set()):
+    for name, shape in waiting.in_order(set(), 0):
         taken.append(name)
-        waiting.take(shape)
+        waiting.take(name, shape)
     assert taken == expected
     assert waiting.number == 0
 
 
 def test_a_shape_that_does_not_fit_is_passed_over() -> None:
     """Once it was refused; one that is skipped from the start is not offered at all."""
-    assert [name for name, _ in queue_of("fcfs").in_order(set())] == ["first", "wide"]
-    assert [name for name, _ in queue_of("fcfs").in_order({1})] == ["wide"]
+    assert [name for name, _ in queue_of("fcfs").in_order(set(), 0)] == ["first", "wide"]
+    assert [name for name, _ in queue_of("fcfs").in_order({1}, 0)] == ["wide"]
 
 
 def test_any_job_can_be_removed() -> None:
     """A log tells who started; that need not be the first of its shape."""
     waiting = queue_of("fcfs")
-    waiting.remove("twin", 1)
-    waiting.remove("wide", 2)
+    waiting.take("twin", 1)
+    waiting.take("wide", 2)
     assert waiting.number == 2
-    assert [name for name, _ in waiting.in_order(set())] == ["first"]
+    assert [name for name, _ in waiting.in_order(set(), 0)] == ["first"]

@@ -10,8 +10,14 @@ from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record
 from placeopt.model.instance import FORMAT_VERSION
 from placeopt.model.policy import Policy
 
-JobOrder = Literal["fcfs", "priority", "srtf"]
-"""Orders of rounds that place job by job; whole rounds go by ``method`` and ``policy.order``."""
+JobOrder = Literal["fcfs", "priority", "srtf", "min_min", "arrival_ect", "drf", "clusters"]
+"""
+Orders of rounds that place job by job; whole rounds go by ``method`` and ``policy.order``.
+
+``srtf``: shortest predicted run time; ``min_min``: earliest expected completion time; ``arrival_ect``: the mean of
+arrival and expected completion time; ``drf``: the user with the least dominant share; ``clusters``: weighted fair
+queuing over clusters of alike jobs.
+"""
 
 
 class Source(Record):
@@ -41,6 +47,14 @@ class Scheduling(Record):
     method: Id = "auto"
     order: JobOrder | None = None
     """With ``each``, ``fcfs`` if left out."""
+    choice: Literal["any", "rate", "cer"] = "any"
+    """
+    In which of its options a job may run: any; the one of highest rate; that of highest rate over cost (GENIE eq. 11).
+    """
+    clusters: Annotated[int, Field(ge=1, le=100)] | None = None
+    """With the order ``clusters``: so many (Horus: k)."""
+    batch: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """With the order ``clusters``: jobs that are picked before waiting times are looked at anew (Horus: beta)."""
     strict: bool = False
     """With ``each``: nobody overtakes the first job that does not fit. Of whole rounds the method says it."""
     interval_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
@@ -51,6 +65,13 @@ class Scheduling(Record):
     def _consistent(self) -> Self:
         if self.rounds == "whole" and (self.order is not None or self.strict):
             raise ValueError("order, strict: go with rounds 'each'; whole rounds go by method and policy.order")
+        stated = self.clusters is not None, self.batch is not None
+        if stated != (self.order == "clusters",) * 2:
+            raise ValueError("clusters, batch: go with the order 'clusters', which needs both")
+        if self.strict and self.order in ("drf", "clusters"):
+            raise ValueError(
+                f"strict: {self.order!r} weighs queues against each other; there is no first job to wait for"
+            )
         return self
 
     @cached_property

@@ -50,45 +50,53 @@ def waiting_allowances(problem: Problem) -> Allowances:
     for j, name in enumerate(problem.job_ids):
         job = records[name]
         shapes = {shape.id: shape for shape in job.options}
-        due = _due_ms(job)
+        due = due_ms(job)
         best: tuple[bool, float, int] | None = None
         slack[j] = due - now
         for o in problem.options_of(j):
             if o not in possible:
                 continue
             shape, workers = shapes[options.name[o]], int(options.workers[o])
-            latency = _latency_ms(shape)
+            latency = latency_of(shape)
             gpus = workers * int(options.gpus[o])
-            cost = gpus / max(problem.num_gpus, 1) + THETA * _nodes(shape, workers, largest) / with_gpus
-            effective = _rate(shape, gpus) / (shape.cost_milli / 1000 or cost)
+            nodes = nodes_of(shape, workers, largest)
+            effective = rate_of(shape, gpus) / cost_of(shape, gpus, nodes, problem.num_gpus, with_gpus)
             key = (latency + now <= due, effective, -latency)
             if best is None or key > best:
                 best, chosen[j], slack[j] = key, o, due - latency - now
     return Allowances(chosen, slack)
 
 
-def _due_ms(job: Job) -> int:
+def due_ms(job: Job) -> int:
+    """Return a job's expected completion time, as stated or by its class (eq. 9); see ``waiting_allowances``."""
     if job.expected_completion_ms is not None:
         return job.expected_completion_ms
     if job.priority >= URGENT:
         return job.arrival_ms
-    alone = min(job.options, key=lambda shape: (shape.workers * shape.demand.gpus, -_latency_ms(shape)))
-    return job.arrival_ms + (1 if job.priority >= PRIOR else 2) * _latency_ms(alone)
+    alone = min(job.options, key=lambda shape: (shape.workers * shape.demand.gpus, -latency_of(shape)))
+    return job.arrival_ms + (1 if job.priority >= PRIOR else 2) * latency_of(alone)
 
 
-def _latency_ms(shape: Shape) -> int:
+def latency_of(shape: Shape) -> int:
+    """Latency of an option in ms, as stated, else its run time, else 0."""
     return shape.latency_ms if shape.latency_ms is not None else shape.run_time_ms or 0
 
 
-def _rate(shape: Shape, gpus: int) -> float:
+def cost_of(shape: Shape, gpus: int, nodes: int, all_gpus: int, all_nodes: int) -> float:
+    """Cost of an option (eq. 10), as stated, else GPUs over the cluster's + 0.4 x nodes over the cluster's."""
+    return shape.cost_milli / 1000 or gpus / max(all_gpus, 1) + THETA * nodes / max(all_nodes, 1)
+
+
+def rate_of(shape: Shape, gpus: int) -> float:
+    """Rate of an option, as stated, else one over its latency, else its GPUs."""
     if shape.rate_milli is not None:
         return shape.rate_milli / 1000
-    latency = _latency_ms(shape)
+    latency = latency_of(shape)
     return 1000 / latency if latency else float(gpus)
 
 
-def _nodes(shape: Shape, workers: int, largest: int) -> int:
-    """How many nodes a shape takes: d_node of eq. 3."""
+def nodes_of(shape: Shape, workers: int, largest: int) -> int:
+    """How many nodes of up to ``largest`` GPUs an option takes: d_node of eq. 3."""
     if shape.single_node:
         return 1
     for split in shape.splits:

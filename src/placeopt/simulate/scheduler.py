@@ -14,7 +14,10 @@ from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem.classes import class_key
-from placeopt.simulate.waiting import Waiting
+from placeopt.simulate.choice import Choice
+from placeopt.simulate.clusters import Clusters
+from placeopt.simulate.turns import Turns
+from placeopt.simulate.waiting import Queue, Waiting
 
 
 class Stopped(Exception):
@@ -42,6 +45,7 @@ class Scheduler(ABC):
         self._engine, self._scheduling = engine, scheduling
         self._coming: list[Job] = []
         self._timed = _reads_times(scheduling)
+        self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
         begin = {held.job for held in scenario.running}
         there = (arrival.job for arrival in scenario.arrivals if arrival.job.id in begin)
@@ -49,7 +53,7 @@ class Scheduler(ABC):
             Instance(
                 name=scenario.name,
                 cluster=scenario.cluster,
-                jobs=tuple(self.told(job) for job in there),
+                jobs=tuple(there),
                 running=scenario.running,
                 slowdowns=scenario.slowdowns,
                 policy=scheduling.policy,
@@ -105,7 +109,9 @@ class Scheduler(ABC):
         engine.commit(plan)
 
     def told(self, job: Job) -> Job:
-        """Return the job as the engine is told of it."""
+        """Return the job as the engine is told of it: in the option settled on, without times that nobody reads."""
+        if self._choice is not None and len(job.options) > 1:
+            job = job.model_copy(update={"options": (self._choice.of(job.options),)})
         if self._timed:
             return job
         options = self._options.get(job.options)
@@ -172,7 +178,10 @@ class JobByJob(Scheduler):
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
         super().__init__(engine, scenario, scheduling)
-        self._queue = Waiting(scheduling.order or "fcfs")
+        self._queue = make_queue(scheduling, scenario)
+        self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
+        for held in scenario.running:
+            self._queue.holds(self._jobs[held.job], held, 1)
         self._shape: dict[str, Hashable] = {}
         self._least: dict[Hashable, int] = {}
         self._hopeless: set[Hashable] = set()
@@ -200,6 +209,7 @@ class JobByJob(Scheduler):
         """See ``Scheduler``."""
         super().end(placement)
         self._free_milli += granted(placement)
+        self._queue.holds(self._jobs[placement.job], placement, -1)
         self._hopeless.clear()
 
     def decide(
@@ -209,12 +219,12 @@ class JobByJob(Scheduler):
         del limits
         self._catch_up(now_ms, ends)
         started: list[Placement] = []
-        for job, shape in self._queue.in_order(set() if self._scheduling.strict else self._hopeless):
+        for job, shape in self._queue.in_order(set() if self._scheduling.strict else self._hopeless, now_ms):
             if cancel is not None and cancel.is_set() and not started:
                 raise Stopped
             placement = self._place(job, shape)
             if placement is not None:
-                self._queue.take(shape)
+                self._note(placement, shape)
                 started.append(placement)
             else:
                 self._hopeless.add(shape)
@@ -227,8 +237,15 @@ class JobByJob(Scheduler):
         placed = tuple(placements)
         super().repeat(now_ms, placed)
         for placement in placed:
-            self._queue.remove(placement.job, self._shape.pop(placement.job))
-            self._free_milli -= granted(placement)
+            self._note(placement, self._shape[placement.job])
+
+    def _note(self, placement: Placement, shape: Hashable) -> None:
+        """Note that a job has started."""
+        job = placement.job
+        self._queue.take(job, shape)
+        self._queue.holds(self._jobs[job], placement, 1)
+        del self._shape[job]
+        self._free_milli -= granted(placement)
 
     def _place(self, job: str, shape: Hashable) -> Placement | None:
         if shape in self._hopeless or self._least[shape] > self._free_milli:
@@ -237,16 +254,22 @@ class JobByJob(Scheduler):
         if not plan.placements:
             return None
         self._engine.commit(plan)
-        placement = plan.placements[0]
-        del self._shape[job]
-        self._free_milli -= granted(placement)
-        return placement
+        return plan.placements[0]
 
 
 def make_scheduler(engine: Engine, scenario: Scenario, scheduling: Scheduling) -> Scheduler:
     """Return what decides under a policy."""
     kind = WholeRounds if scheduling.rounds == "whole" else JobByJob
     return kind(engine, scenario, scheduling)
+
+
+def make_queue(scheduling: Scheduling, scenario: Scenario) -> Queue:
+    """Return the queue that a policy asks for."""
+    if scheduling.order == "drf":
+        return Turns(scenario.cluster)
+    if scheduling.order == "clusters":
+        return Clusters(scheduling.clusters or 1, scheduling.batch or 1)
+    return Waiting(scheduling.order or "fcfs")
 
 
 def granted(placement: Placement) -> int:

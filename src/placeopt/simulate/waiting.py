@@ -1,13 +1,14 @@
-"""Waiting jobs by shape, each shape in its order: a pass over the queue costs its shapes and what starts."""
+"""Queues of waiting jobs, by shape: a pass over one costs its shapes and what starts, not its jobs."""
 
 from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from typing import Protocol
 
-from placeopt.model import Job
-from placeopt.model.scheduling import JobOrder
+from placeopt.model import Job, Placement
+from placeopt.problem.allowance import due_ms
 
 Key = tuple[int, ...]
 
@@ -28,13 +29,53 @@ def by_run_time(job: Job) -> Key:
     return (int(predicted is None), predicted or 0, job.arrival_ms)
 
 
-KEYS: dict[JobOrder, Callable[[Job], Key]] = {"fcfs": by_arrival, "priority": by_priority, "srtf": by_run_time}
+def by_completion(job: Job) -> Key:
+    """Earliest expected completion time first (min-min; GENIE 7.1)."""
+    return (due_ms(job), job.arrival_ms)
+
+
+def by_arrival_and_completion(job: Job) -> Key:
+    """Least mean of arrival and expected completion time first (weighted fair; GENIE 7.1; equal weights are ours)."""
+    return (job.arrival_ms + due_ms(job), job.arrival_ms)
+
+
+KEYS: Mapping[str, Callable[[Job], Key]] = {
+    "fcfs": by_arrival,
+    "priority": by_priority,
+    "srtf": by_run_time,
+    "min_min": by_completion,
+    "arrival_ect": by_arrival_and_completion,
+}
+
+
+class Queue(Protocol):
+    """
+    Jobs that wait.
+
+    ``in_order`` yields jobs and their shapes, the first to be considered first. One that starts is taken out with
+    ``take`` before the next is asked for; if it stays, its shape is passed over from then on, and so are those in
+    ``skipped``: jobs of one shape ask for the same.
+    """
+
+    number: int
+
+    def add(self, job: Job, shape: Hashable) -> None:
+        """Let a job wait."""
+
+    def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
+        """See the class."""
+
+    def take(self, job: str, shape: Hashable) -> None:
+        """Take a job out of the queue."""
+
+    def holds(self, job: Job, placement: Placement, sign: int) -> None:
+        """Note what a job holds from now on, or (``sign`` -1) no more."""
 
 
 class Waiting:
-    """The queue. Keys of a job do not change while it waits; ties go by the order of coming."""
+    """A queue by a key that does not change while a job waits; ties go by the order of coming."""
 
-    def __init__(self, order: JobOrder) -> None:
+    def __init__(self, order: str) -> None:
         self._key = KEYS[order]
         self._shapes: dict[Hashable, list[tuple[Key, str]]] = {}  # the first in the order is the last of its list
         self._came = 0
@@ -47,39 +88,26 @@ class Waiting:
         self._came += 1
         self.number += 1
 
-    def in_order(self, skipped: set[Hashable]) -> Iterator[tuple[str, Hashable]]:
-        """
-        Yield jobs and their shapes, the first of the order first.
-
-        A job that is to leave the queue is taken out with ``take`` before the next is asked for; if it stays, its
-        shape is passed over from then on, and so are those in ``skipped``.
-        """
-        heap = [
-            (tuple(-k for k in jobs[-1][0]), i, name)
-            for i, (name, jobs) in enumerate(self._shapes.items())
-            if name not in skipped
-        ]
-        heapq.heapify(heap)
+    def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
+        """See ``Queue``."""
+        del now_ms
+        heap = [(tuple(-k for k in jobs[-1][0]), name) for name, jobs in self._shapes.items() if name not in skipped]
+        heapq.heapify(heap)  # keys differ, so shapes are never compared
         while heap:
-            _, i, name = heapq.heappop(heap)
+            _, name = heapq.heappop(heap)
             jobs = self._shapes[name]
             before = len(jobs)
             yield jobs[-1][1], name
             if jobs and len(jobs) < before:
-                heapq.heappush(heap, (tuple(-k for k in jobs[-1][0]), i, name))
+                heapq.heappush(heap, (tuple(-k for k in jobs[-1][0]), name))
 
-    def take(self, shape: Hashable) -> None:
-        """Take the first job of a shape out of the queue."""
-        jobs = self._shapes[shape]
-        jobs.pop()
-        self.number -= 1
-        if not jobs:
-            del self._shapes[shape]
-
-    def remove(self, job: str, shape: Hashable) -> None:
-        """Take any job of a shape out of the queue."""
+    def take(self, job: str, shape: Hashable) -> None:
+        """See ``Queue``. The first of its shape is found at once."""
         jobs = self._shapes[shape]
         del jobs[next(i for i in range(len(jobs) - 1, -1, -1) if jobs[i][1] == job)]
         self.number -= 1
         if not jobs:
             del self._shapes[shape]
+
+    def holds(self, job: Job, placement: Placement, sign: int) -> None:
+        """See ``Queue``; this one does not ask."""
