@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,8 @@ class GradientColumns:
         self._cpu_list = self._cpu.tolist()
         self._total = target.total
         self._demands: IntArray = np.unique(target.cpu)
+        self._demand_list: list[int] = self._demands.tolist()
+        self._needs, self._need = np.unique(self._cpu, return_inverse=True)
         node_of_class = {c: n for n, c in enumerate(problem.node_class.tolist())}
         first = problem.first_gpu
         with_gpus = {c: first[n] for c, n in node_of_class.items() if first[n] < first[n + 1]}
@@ -57,33 +60,34 @@ class GradientColumns:
         self._asked = asked
         self._gpus = np.array([kind[0] for kind in kinds], dtype=np.int64)
         self._share = np.array([kind[1] for kind in kinds], dtype=np.int64)
-        self._known: dict[tuple[int, tuple[int, ...]], tuple[FloatArray, FloatArray]] = {}
+        self._row = self._kind * (len(self._demands) + 1)  # of each shape, in the flat table of a state of GPUs
+        self._known: dict[tuple[int, tuple[int, ...]], tuple[list[int], IntArray]] = {}
         self._class = problem.node_class.tolist()
 
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """See ``Columns``."""
-        mask = self._mask[node_class]
-        met = np.searchsorted(self._demands, cpu - self._cpu, side="right")
-        if left:
-            key = (node_class, tuple(sorted(left)))
-            known = self._known.get(key)
-            if known is None:
-                if len(self._known) >= MOST_KNOWN:
-                    self._known.clear()
-                known = self._known[key] = self._of_gpus(self._wanted[node_class], key[1])
-            now, after = known
-            change = after[self._kind, met] - now[int(np.searchsorted(self._demands, cpu, side="right"))]
-        else:
-            change = np.where(self._gpus > 0, float(NEVER), 0.0)[self._kind]
-        cost: IntArray = change.astype(np.int64) + mask
+        key = (node_class, tuple(sorted(left)))
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = self._of_gpus(node_class, key[1])
+        now, after = known
+        met = self._demands.searchsorted(cpu - self._needs, side="right")
+        cost: IntArray = after.take(self._row + met.take(self._need))
+        cost -= now[bisect_right(self._demand_list, cpu)]
+        cost += self._mask[node_class]
         lacking = self._cpu > cpu
         lacking |= self._memory > memory
         np.putmask(cost, lacking, NEVER)
         return cost
 
-    def _of_gpus(self, wanted: _Wanted, left: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-        """Return F_n now, (R + 1,), and the least after each kind of demand, (kinds, R + 1), by CPU demands met."""
-        at = np.array(left, dtype=np.int64)
+    def _of_gpus(self, node_class: int, left: tuple[int, ...]) -> tuple[list[int], IntArray]:
+        """Return F_n now, R + 1, and the least after each kind of demand, kinds x (R + 1), by CPU demands met."""
+        if not left:
+            width = len(self._demands) + 1
+            return [0] * width, np.repeat(np.where(self._gpus > 0, NEVER, 0), width)
+        wanted, at = self._wanted[node_class], np.array(left, dtype=np.int64)
         held, enough = wanted.held[at].sum(axis=0), wanted.enough[at].sum(axis=0)
         now = self._lost(wanted, int(at.sum()), held, enough)
         levels = np.unique(at)
@@ -95,7 +99,8 @@ class GradientColumns:
         lost = self._lost(wanted, int(at.sum()) - (self._gpus * self._share)[:, None], held, enough)
         room = np.array([np.count_nonzero(at == level) for level in levels.tolist()])
         fits = (rest >= 0) & ((self._gpus[:, None] <= 1) | (room >= self._gpus[:, None]))
-        return now, np.where(fits[:, :, None], lost, float(NEVER)).min(axis=1)
+        least = np.where(fits[:, :, None], lost, float(NEVER)).min(axis=1)
+        return now.astype(np.int64).tolist(), least.astype(np.int64).ravel()
 
     def _lost(self, wanted: _Wanted, left: int | IntArray, held: FloatArray, enough: IntArray) -> FloatArray:
         """F_n by the number of CPU demands met, the last axis; ``left`` in all, ``held`` and ``enough`` (..., Q)."""
