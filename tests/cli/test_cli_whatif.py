@@ -134,3 +134,15 @@ def test_what_is_wrong_with_a_round_is_named(
 ) -> None:
     """In one line."""
     said(cli("whatif", *arguments, "--quiet"), code, *words)
+
+
+def test_nodes_are_emptied(cli: Cli, round_: Path) -> None:
+    """After a plan that fills the cluster there may be nothing to do: exit code 1; before it, a front or none."""
+    outcome = cli("whatif", "defrag", round_ / "round.json", "--all-movable", "--json", "--quiet")
+    found = json.loads(outcome.out)
+    assert outcome.code == (0 if found["front"] else 1)
+    assert found["free_before"] <= found["most"]
+    text = cli("whatif", "defrag", round_ / "round.json", "--all-movable", "--quiet")
+    assert "cannot be, proven" in text.out
+    said(cli("whatif", "defrag", MINSKY, "--exempt", "nobody", "--quiet"), 3, "no job 'nobody' runs")
+    said(cli("whatif", "defrag", MINSKY, "--moves", "-1", "--quiet"), 2, "--moves")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from placeopt import __version__
-from placeopt.cli import bench, whatif, whatif_rounds
+from placeopt.cli import bench, defragmenting, whatif, whatif_rounds
 from placeopt.cli.audit import audit
 from placeopt.cli.check import check
 from placeopt.cli.doctor import doctor
@@ -117,6 +117,7 @@ _add(
 )
 _add(questions, whatif_rounds.swap, "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json")
 _add(questions, whatif_rounds.price, "placeopt whatif price round.json --of node,rack")
+_add(questions, defragmenting.defrag, "placeopt whatif defrag round.json --plan plan.json --level node --all-movable")
 _add(questions, whatif.apply, "placeopt whatif apply round.json --patch scenario.json --out changed.json")
 app.add_typer(questions)
 _add(app, doctor, "placeopt doctor")

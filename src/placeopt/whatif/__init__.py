@@ -3,13 +3,15 @@ What if? Questions about capacity, each answered on a copy of an instance, with 
 
 `apply_patch` makes scenarios, `after_plan` the cluster once a plan is carried out. `fit` and `slots` say what is left,
 `fail` what the loss of nodes or racks does, `add` how many nodes are missing. `sweep` and `swap` compare whole rounds,
-`price` says what one more node, rack or GPU of quota is worth. `review` judges a placement that somebody else made.
+`price` says what one more node, rack or GPU of quota is worth. `review` judges a placement that somebody else made,
+`defrag` empties nodes by moving what runs.
 """
 
 from placeopt.whatif.add import add
 from placeopt.whatif.after import after_plan
 from placeopt.whatif.asking import parse_job
 from placeopt.whatif.capacity import Limits
+from placeopt.whatif.defrag import defrag
 from placeopt.whatif.fail import fail
 from placeopt.whatif.fit import fit
 from placeopt.whatif.patch import Patched, apply_patch
@@ -28,6 +30,7 @@ __all__ = [
     "add",
     "after_plan",
     "apply_patch",
+    "defrag",
     "fail",
     "fit",
     "parse_job",

@@ -259,3 +259,44 @@ class Review(Record):
         if self.value is None or self.value_bound is None:
             return None
         return abs(self.value_bound - self.value) / max(1, abs(self.value))
+
+
+class Relocation(Record):
+    """A move of a running job, with the nodes it leaves and those it goes to."""
+
+    job: Id
+    from_nodes: tuple[Id, ...]
+    to_nodes: tuple[Id, ...]
+    gpu_milli: int
+
+
+class Freed(Record):
+    """
+    A way to empty domains: ``freed`` of them are empty afterwards, those that were before included.
+
+    ``moves`` stand in an order in which each keeps every rule at its time; ``ordered`` is false where no such order was
+    found. Fewer than ``at_least`` moves do not empty so many, proven.
+    """
+
+    freed: int
+    domains: tuple[Id, ...]
+    """Emptied by the moves, in the order in which they are."""
+    moves: tuple[Relocation, ...]
+    at_least: int
+    ordered: bool
+
+
+class Defrag(Record):
+    """
+    More and more empty domains against moves of running jobs.
+
+    ``most``: more domains cannot be empty, proven. ``stuck``: those that hold a job that must not move.
+    """
+
+    level: Id
+    domains: int
+    free_before: int
+    front: tuple[Freed, ...]
+    most: int
+    stuck: int
+    seconds: float

@@ -1,0 +1,129 @@
+"""Nodes emptied by moves: fronts worked out by hand, orders that hold, bounds that are none too high."""
+
+import itertools
+import random
+import threading
+
+import pytest
+
+from builders import instance, job, node, running
+from placeopt.errors import BadInput
+from placeopt.model import Domain, Instance
+from placeopt.whatif import Limits, defrag
+from placeopt.whatif.records import Defrag
+
+SHORT = Limits(time_limit_s=10.0, threads=1)
+
+
+def held(*on_nodes: tuple[int, ...], movable: bool = True, per_rack: int = 2) -> Instance:
+    """Nodes of four GPUs in racks; on node i a running job of each of ``on_nodes[i]`` GPUs, named ``j<i>.<n>``."""
+    jobs, runs = [], []
+    for i, sizes in enumerate(on_nodes):
+        first = 0
+        for n, size in enumerate(sizes):
+            one = job(f"j{i}.{n}", gpus=size)
+            jobs.append(one)
+            runs.append(running(one, [(f"n{i}", range(first, first + size))], movable=movable))
+            first += size
+    nodes = [node(f"n{i}", domain=f"rack-{i // per_rack}") for i in range(len(on_nodes))]
+    domains = [Domain(id=f"rack-{i}") for i in range(-(-len(on_nodes) // per_rack))]
+    return instance(nodes, jobs, domains=domains, running=runs)
+
+
+def front(found: Defrag) -> list[tuple[int, int, int]]:
+    return [(point.freed, len(point.moves), point.at_least) for point in found.front]
+
+
+def test_a_front_by_hand() -> None:
+    """
+    Jobs of 1, 1 + 1, 2 and none: one move empties n0, and n1 or n2 could follow, the other being filled.
+
+    Six GPUs are held by 1 + 2 + 2, so two nodes of four hold all: of four nodes two can be empty, one of them is.
+    """
+    found = defrag(held((1,), (1, 1), (2,), ()), limits=SHORT)
+    assert (found.domains, found.free_before, found.most, found.stuck) == (4, 1, 2, 0)
+    assert front(found) == [(2, 1, 1)]
+    [move] = found.front[0].moves
+    assert move.from_nodes in (("n0",), ("n2",))
+    assert move.to_nodes != ("n3",)
+
+
+def test_more_moves_empty_more() -> None:
+    """Five nodes with one GPU held each: all five jobs fit on two nodes, so three are emptied, a move each."""
+    found = defrag(held((1,), (1,), (1,), (1,), (1,)), limits=SHORT)
+    assert front(found) == [(1, 1, 1), (2, 2, 2), (3, 3, 3)]
+    assert found.most == 3
+    assert front(defrag(held((1,), (1,), (1,), (1,), (1,)), most_moves=2, limits=SHORT)) == [(1, 1, 1), (2, 2, 2)]
+
+
+def test_racks_are_emptied_whole() -> None:
+    """Two racks of two nodes, jobs of 2 and 1 in the first, 3 and 3 in the second: 2 + 1 do not fit into 1 + 1 free."""
+    found = defrag(held((2,), (1,), (3,), (3,)), "rack", limits=SHORT)
+    assert (front(found), found.most) == ([], 0)
+    found = defrag(held((2,), (1,), (3,), ()), "rack", limits=SHORT)
+    assert [(point.freed, point.domains) for point in found.front] in ([(1, ("rack-1",))], [(1, ("rack-0",))])
+
+
+def test_who_must_stay_stays() -> None:
+    """Jobs that are exempt, and those that are not marked as movable unless all are."""
+    base = held((1,), (1,), (3,))
+    assert defrag(base, exempt=("j0.0", "j1.0", "j2.0"), limits=SHORT).stuck == 3
+    assert {move.job for point in defrag(base, exempt=("j0.0",), limits=SHORT).front for move in point.moves} == {
+        "j1.0"
+    }
+    fixed = held((1,), (1,), (3,), movable=False)
+    assert defrag(fixed, limits=SHORT).stuck == 3
+    assert defrag(fixed, everyone=True, limits=SHORT).front
+    with pytest.raises(BadInput, match="no job 'x' runs"):
+        defrag(base, exempt=("x",))
+
+
+def test_an_interrupted_search_keeps_its_bounds() -> None:
+    """No front yet, but what is proven without one."""
+    event = threading.Event()
+    event.set()
+    found = defrag(held((1,), (1,)), limits=SHORT, cancel=event)
+    assert (found.front, found.most) == ((), 1)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_random_clusters_against_all_ways(seed: int) -> None:
+    """
+    Jobs of whole GPUs on up to five nodes, every way to lay them tried.
+
+    The true most is at most ``most``, the front reaches no further, and no point takes fewer moves than are needed.
+    """
+    draw = random.Random(seed)
+    rows = [tuple(draw.choice([1, 1, 2, 3]) for _ in range(draw.randint(0, 2))) for _ in range(draw.randint(2, 4))]
+    rows = [row if sum(row) <= 4 else row[:1] for row in rows]
+    base = held(*rows)
+    found = defrag(base, limits=SHORT)
+    jobs = [(i, size) for i, row in enumerate(rows) for size in row]
+    fewest: dict[int, int] = {}
+    for places in itertools.product(range(len(rows)), repeat=len(jobs)):
+        load = [0] * len(rows)
+        for (_, size), place in zip(jobs, places, strict=True):
+            load[place] += size
+        if max(load) <= 4:
+            moves = sum(place != home for (home, _), place in zip(jobs, places, strict=True))
+            empty = load.count(0)
+            fewest[empty] = min(moves, fewest.get(empty, moves))
+    assert max(fewest) <= found.most
+    for point in found.front:
+        needed = min(moves for empty, moves in fewest.items() if empty >= point.freed)
+        assert point.at_least <= needed <= len(point.moves)
+
+
+def test_moves_stand_in_an_order_that_holds() -> None:
+    """One after the other on the GPUs that are free at the time; at the end the referee has no objection."""
+    base = held((1, 1), (2,), (1,), (3,), (1,))
+    point = defrag(base, limits=SHORT).front[-1]
+    assert point.ordered
+    free = {f"n{i}": 4 - used for i, used in enumerate((2, 2, 1, 3, 1))}
+    size = {one.id: one.options[0].demand.gpus for one in base.jobs}
+    for move in point.moves:
+        [source], [target] = move.from_nodes, move.to_nodes
+        free[source] += size[move.job]
+        free[target] -= size[move.job]
+        assert min(free.values()) >= 0
+    assert sum(left == 4 for left in free.values()) == point.freed
