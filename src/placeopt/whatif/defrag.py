@@ -9,11 +9,15 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
+from placeopt.alone.ask import asks_of
+from placeopt.alone.room import room_of
 from placeopt.check import violations
 from placeopt.engine import Engine
 from placeopt.errors import BadInput, InternalFault
 from placeopt.model import Instance, Placement
-from placeopt.problem import Move, State, compile_problem
+from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
 from placeopt.terms.rules import fits
 from placeopt.whatif.after import only_running
@@ -95,6 +99,8 @@ def defrag(
             jobs = open_.pop(name)
             if most_moves is not None and len(held | jobs) > most_moves:
                 continue
+            if ground.hopeless([*chosen, name], jobs):
+                continue
             left = min(ROUND_S, deadline - time.monotonic())
             moved = _try(engine, ground, [*chosen, name], Limits(max(left, 0.1), limits.threads, limits.seed), cancel)
             if moved is None:
@@ -136,6 +142,10 @@ class _Ground:
     """GPUs of each domain."""
     gpus: int
     """GPUs of all nodes, those under no such domain included."""
+    problem: Problem
+    """The round as if nothing ran: or a rule would say that what runs must stay."""
+    state: State
+    """And everything in its place."""
 
     def jobs_on(self, domains: Collection[str]) -> frozenset[str]:
         """Return the jobs on some domains."""
@@ -153,6 +163,17 @@ class _Ground:
                 spans[job] = spans.get(job, 0) + 1
         sums = sorted(sum((Fraction(1, spans[job]) for job in jobs), Fraction(0)) for jobs in self.candidates.values())
         return math.ceil(sum(sums[:count], Fraction(0)))
+
+    def hopeless(self, domains: Collection[str], jobs: Collection[str]) -> bool:
+        """Tell whether one of the jobs finds no room outside of the domains and of those that are free, even alone."""
+        gone = {node for name in (*self.free, *domains) for node in self.under[name]}
+        stays = np.array([name not in gone for name in self.problem.node_ids])
+        records = {job.id: job for job in self.base.jobs if job.id in jobs}
+        for job in records.values():
+            room = room_of(self.state, job)
+            if all(int(room.workers(ask)[stays].sum()) < ask.fewest for ask in asks_of(self.problem, job)):
+                return True
+        return False
 
     def most(self) -> int:
         """Return how many domains can be empty at most: the others must hold what runs, where shares bind."""
@@ -187,15 +208,28 @@ def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone
             if assignment.node in at:
                 jobs[at[assignment.node]].add(held.job)
     may = {name for name, held in runs.items() if (everyone or held.movable) and name not in exempt}
+    weighed = weigh(base, lambda _: 1)
+    problem, state = _standing(weighed)
     return _Ground(
-        base=weigh(base, lambda _: 1),
+        base=weighed,
         under=under,
         free=tuple(name for name, on in jobs.items() if not on),
         candidates={name: frozenset(on) for name, on in jobs.items() if on and on <= may},
         milli={job.id: asked_milli(job) for job in base.jobs},
         capacity=capacity,
         gpus=sum(gpus.values()),
+        problem=problem,
+        state=state,
     )
+
+
+def _standing(base: Instance) -> tuple[Problem, State]:
+    """Return the round as if nothing ran, and the state in which all that runs is in its place."""
+    problem = compile_problem(remade(base, running=()))
+    number = {name: j for j, name in enumerate(problem.job_ids)}
+    nodes = {name: n for n, name in enumerate(problem.node_ids)}
+    at = {held.job: running_placement(held, problem, number[held.job], nodes) for held in base.running}
+    return problem, State(problem, tuple(at.get(name) for name in problem.job_ids))
 
 
 def _try(
@@ -215,12 +249,10 @@ def _try(
 
 def _in_order(ground: _Ground, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:
     """Put moves in an order in which each keeps the rules when its turn comes; the referee reads what they lead to."""
-    base = ground.base
-    problem = compile_problem(remade(base, running=()))  # or a rule would say that what runs must stay
+    base, problem = ground.base, ground.problem
     number = {name: j for j, name in enumerate(problem.job_ids)}
     nodes = {name: n for n, name in enumerate(problem.node_ids)}
-    at = {held.job: running_placement(held, problem, number[held.job], nodes) for held in base.running}
-    state = State(problem, tuple(at.get(name) for name in problem.job_ids))
+    state = State(problem, ground.state.allocation())
     before = {held.job: tuple(a.node for a in held.assignments) for held in base.running}
     pending, order = list(moved), []
     while pending:
