@@ -1,0 +1,98 @@
+"""Benchmarks that are stopped from outside: nothing lost, nothing twice, nobody left behind."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from placeopt.benchmark.journal import NAME, read_journal
+
+ITEMS = 6
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
+    """Six small models, one after the other."""
+    for i in range(ITEMS):
+        (tmp_path / f"m{i}.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")
+    (tmp_path / "six.test").write_text("\n".join(f"m{i}.gap" for i in range(ITEMS)))
+    options = ["--set", "six", "--solvers", "highs", "--time-limit", "5", "--instances", str(tmp_path)]
+    return [sys.executable, "-m", "placeopt.cli", "bench", "run", *options, "--out", str(tmp_path / "out")]
+
+
+def rows(out: Path) -> int:
+    """Whole rows in the journal so far."""
+    path = out / NAME
+    return path.read_text().count('{"row":') if path.exists() else 0
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes below a process, by the kernel's word."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except (OSError, ValueError, IndexError):
+                continue
+            if parent == pid:
+                found += [int(entry.name), *descendants(int(entry.name))]
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+def test_a_killed_benchmark_goes_on_where_it_was(command: list[str], tmp_path: Path) -> None:
+    """SIGKILL in the middle; its cases end with it, and the second start runs what is left, each case once."""
+    out = tmp_path / "out"
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    below: list[int] = []
+    try:
+        until(lambda: rows(out) >= 2)
+        until(lambda: bool(descendants(process.pid)) or rows(out) == ITEMS)
+        below = descendants(process.pid)
+    finally:
+        process.kill()
+        process.wait()
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below), 20.0)
+    kept = rows(out)
+    assert 2 <= kept <= ITEMS
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    runs, found = read_journal(out)
+    assert len(found) == rows(out) == ITEMS  # no key twice, none missing
+    assert len(runs) == (2 if kept < ITEMS else 1)
+    for line in (out / NAME).read_text().splitlines():
+        json.loads(line)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_benchmark_keeps_its_rows(
+    command: list[str], tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    """It says so by its exit code; the case that was cut off is not written down."""
+    out = tmp_path / "out"
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        until(lambda: rows(out) >= 1)
+        os.kill(process.pid, number)
+        said, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == code or rows(out) == ITEMS
+    assert 1 <= rows(out) <= ITEMS
+    assert f"{rows(out)} of {ITEMS} cases" in said
+    read_journal(out)
