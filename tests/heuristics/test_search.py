@@ -1,6 +1,6 @@
 """Search: exact figures from move to move, a way back, never worse, the same again; nodes by brute force."""
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from placeopt.generators import generate
 from placeopt.heuristics import greedy
 from placeopt.heuristics.search import Guide, Search
 from placeopt.heuristics.search.board import Board
+from placeopt.heuristics.search.choose import choose
 from placeopt.heuristics.search.near import Near
 from placeopt.heuristics.search.ruin import Ruin
 from placeopt.heuristics.search.spots import Spots
@@ -117,6 +118,23 @@ def test_near_by_brute_force(workers: int, split: int | None) -> None:
             costs.append(job_cost(problem, 0, Placement(0, chosen, gpus)))
     assert (found is None) == (not costs)
     assert found is None or job_cost(problem, 0, found) == min(costs)
+
+
+def test_a_knapsack_by_brute_force() -> None:
+    """Most value within the share, then least cost; jobs that do not fit at all are passed over."""
+    rng = np.random.default_rng(5)
+    for _ in range(30):
+        milli, value_ = 250 * rng.integers(1, 9, 8), rng.integers(1, 4, 8)
+        dear = rng.integers(0, 100, 8).astype(float)
+        capacity = 1000 * int(rng.integers(1, 6))
+        sets = [np.array(bits, dtype=bool) for bits in product((False, True), repeat=8)]
+        best = max((int(value_[s].sum()), -float(dear[s].sum())) for s in sets if milli[s].sum() <= capacity)
+        order = np.lexsort((dear, -value_ / milli))
+        taken = choose(milli[order], value_[order], dear[order], capacity)
+        assert milli[order][taken].sum() <= capacity
+        found = int(value_[order][taken].sum()), -float(dear[order][taken].sum())
+        assert found[0] == best[0]
+        assert found == best
 
 
 def test_rents_keep_small_bundles_off_dear_nodes() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics.search.board import Board
+from placeopt.heuristics.search.choose import choose
 from placeopt.heuristics.search.guide import Guide
 from placeopt.heuristics.search.spots import Spots
 from placeopt.problem import BoolArray, IntArray
@@ -20,9 +21,9 @@ class Recreate:
     Fills what is free on a board.
 
     Who is worth most per GPU share comes first, always. Among equals those come first who cost least beyond that, by
-    the guide, or by their traffic where its GPUs lie as close as they can; as many as there is share free are chosen.
-    The chosen are placed the hardest first: who needs most of one domain, then the largest bundles, then the largest
-    jobs, so that small bundles fill what the large ones leave. All others follow, as far as they find room.
+    the guide, or by their traffic where its GPUs lie as close as they can; a knapsack chooses those who fill the share
+    that is free. They are placed the hardest first: who needs most of one domain, then the largest bundles, so that
+    small ones fill what they leave, then those who talk most. All others follow, as far as they find room.
 
     Attributes
     ----------
@@ -51,9 +52,14 @@ class Recreate:
         self.able[list(problem.running)] = False
         self._milli: IntArray = of_jobs(options.total_milli)
         share = np.maximum(self._milli, 1)
-        self.density: np.ndarray = of_jobs(options.value) / share
+        fewest = np.full(len(best), np.iinfo(np.int64).max)
+        np.minimum.at(fewest, options.job_class, options.total_milli)
+        self._least: IntArray = fewest[problem.job_class]
+        self._worth: IntArray = of_jobs(options.value)
+        self.density: np.ndarray = self._worth / share
         weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class]
-        self._dear: np.ndarray = of_jobs(weight * problem.best_path if guide is None else guide.surplus) / share
+        self._talk: IntArray = of_jobs(weight * problem.best_path)
+        self._dear: np.ndarray = (self._talk if guide is None else of_jobs(guide.surplus)) / share
         self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
         parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
         self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
@@ -70,20 +76,19 @@ class Recreate:
         dear = self._dear[jobs]
         if noise:
             dear = dear + np.abs(dear) * rng.uniform(-noise, noise, len(jobs))
-        ranked = jobs[np.lexsort((jobs, dear, -self.density[jobs]))]
+        order = np.lexsort((jobs, dear, -self.density[jobs]))
+        order = order[jobs[order] != first]
+        ranked = jobs[order]
         free = int(np.maximum(self._board.state.gpu_free_milli, 0).sum())
-        chosen, rest, left = [], [], free
-        for job, milli in zip(ranked.tolist(), self._milli[ranked].tolist(), strict=True):
-            if milli <= left:
-                chosen.append(job)
-                left -= milli
-            else:
-                rest.append(job)
+        left = free - (0 if first is None else int(self._milli[first]))
+        milli = self._milli[ranked]
+        taken = choose(milli, self._worth[ranked], dear[order] * milli, max(left, 0))
+        chosen, rest = ranked[taken].tolist(), ranked[~taken].tolist()
         self._place([*([] if first is None else [first]), *self._hardest_first(chosen), *rest], free)
 
     def _hardest_first(self, jobs: list[int]) -> list[int]:
         at = np.array(jobs, dtype=np.int64)
-        keys = (at, -self._milli[at], -self._together[at], -self._bundle[at], ~self._tight[at], -self.density[at])
+        keys = (at, -self._milli[at], -self._talk[at], -self._bundle[at], ~self._tight[at], -self.density[at])
         ordered: list[int] = at[np.lexsort(keys)].tolist()
         return ordered
 
@@ -91,12 +96,10 @@ class Recreate:
         """Place one after the other; room only shrinks, so a class that failed once is not tried again."""
         board, problem = self._board, self._board.problem
         hopeless: set[int] = set()
-        classes, total = problem.job_class, problem.options.total_milli
-        for job in queue:
-            k = int(classes[job])
-            if k in hopeless or board.state.placements[job] is not None:
-                continue
-            if problem.shares_bind and all(total[option] > free for option in problem.options_of(job)):
+        at = np.array(queue, dtype=np.int64)
+        least = self._least[at].tolist() if problem.shares_bind else [0] * len(queue)
+        for job, k, needed in zip(queue, problem.job_class[at].tolist(), least, strict=True):
+            if needed > free or k in hopeless:
                 continue
             if self._stop():
                 return
@@ -105,4 +108,4 @@ class Recreate:
                 hopeless.add(k)
                 continue
             board.put(job, spot)
-            free -= int(total[spot.option])
+            free -= int(problem.options.total_milli[spot.option])
