@@ -8,11 +8,12 @@ import pytest
 from brute_force import Enumeration
 from builders import instance, job, machine, node, running
 from placeopt.errors import Unsupported
-from placeopt.formulations.flows import build_flows
+from placeopt.formulations.flows import build_flows, with_whole_jobs
 from placeopt.formulations.flows.paths import LeastPaths
 from placeopt.model import Communication, Domain, Instance, Policy, Split
 from placeopt.model.policy import Changes, Weights
-from placeopt.problem import State, compile_problem
+from placeopt.problem import Placement, State, compile_problem
+from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.highs import solve
 from placeopt.solvers.result import SolveOptions
 from placeopt.terms.objective import weighted_costs
@@ -25,7 +26,15 @@ def bound_of(round_: Instance, least: int) -> int:
     flows = build_flows(State(problem), weighted_costs(problem), least)
     solution = solve(flows.model, SolveOptions(time_limit_s=30, relax=True))
     assert solution.bound is not None
-    return solution.bound
+    duals = np.zeros(flows.model.num_rows) if solution.duals is None else solution.duals
+    found = [solution.bound]
+    for _ in range(3):
+        whole = with_whole_jobs(flows, duals)
+        found.append(dual_bound(whole.model, whole.multipliers))
+        again = solve(whole.dearer, SolveOptions(time_limit_s=30, relax=True))
+        duals = duals if again.duals is None else again.duals
+    whole = with_whole_jobs(flows, duals + np.random.default_rng(least).normal(0, 100, len(duals)))
+    return max(*found, dual_bound(whole.model, whole.multipliers))  # any prices prove something that holds
 
 
 @pytest.mark.parametrize("first", range(0, 240, 40))
@@ -82,6 +91,24 @@ def test_halves_in_two_racks_cost_what_they_must() -> None:
     )
     assert bound_of(free, 5) < bound_of(split, 5)
     assert bound_of(split, 5) == Enumeration(compile_problem(split)).best()[1]
+
+
+def test_whole_jobs_lie_in_parts() -> None:
+    """Sixteen workers in racks of seven: seven, seven and two, and not sixteen sevenths of seven."""
+    racks = tuple(Domain(id=f"r{i}") for i in range(4))
+    nodes = tuple(node(f"n{i}", domain=f"r{i // 7}") for i in range(28))
+    policy = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+    gang = job("gang", workers=16, value=5, communication=Communication(weight=3))
+    round_ = instance(nodes, [gang], domains=racks, machines=[machine(gpus=1)], policy=policy)
+    problem = compile_problem(round_)
+    (weighted,) = weighted_costs(problem)
+    at = (*range(14), 14, 15)
+    least = weighted.weight * weighted.cost.score(problem, (Placement(0, at, at),))
+    flows = build_flows(State(problem), (weighted,), 5)
+    solution = solve(flows.model, SolveOptions(time_limit_s=30, relax=True))
+    assert solution.bound is not None
+    assert solution.bound < bound_of(round_, 5) <= least
+    assert bound_of(round_, 5) > least - 100
 
 
 def test_free_gpus_of_used_domains() -> None:

@@ -6,11 +6,13 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placeopt.errors import PlaceoptError
-from placeopt.formulations.flows import Flows, build_flows
+from placeopt.errors import OutOfTime, PlaceoptError
+from placeopt.formulations.flows import Flows, build_flows, with_whole_jobs
 from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
+from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.round import Round
 from placeopt.stages.solving import Solve
@@ -19,6 +21,8 @@ SIMPLEX_WORK = 20.0
 """Deterministic work that the relaxation may take."""
 PART = 0.5
 """Part of the time left that it may take."""
+MOST_PRICES, SHARPEN_SHARE, WORTH_IT = 8, 0.05, 1000
+"""Times that whole jobs are priced, part of the time left for that, and the gain to go on for, one part in so many."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +51,35 @@ def run_flows(round_: Round, solve: Solve) -> Bounded | None:
     detail = f"relaxation of {flows.model.num_variables} columns, {flows.grounds.count} classes of nodes"
     if solution.bound is not None:
         round_.prove_cost(max(solution.bound, 0), flows.relaxes)
+    if solution.duals is not None:
+        _sharpen(round_, solve, flows, solution.duals)
     if solution.status != "optimal" or solution.duals is None:
         round_.record("flows", "failed", started, f"{detail}: {solution.message or solution.limit}", "cost")
         return None
     round_.record("flows", "proved", started, detail, "cost")
     return Bounded(best.value, _guide(round_, flows, solution.duals))
+
+
+def _sharpen(round_: Round, solve: Solve, flows: Flows, duals: NDArray[np.float64]) -> None:
+    """Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain."""
+    began = time.monotonic()
+    for _ in range(MOST_PRICES):
+        before = round_.cost_bound or 0
+        try:
+            whole = with_whole_jobs(flows, duals, round_.limits.deadline)
+        except OutOfTime:
+            round_.stopped()
+            return
+        bound = dual_bound(whole.model, whole.multipliers)
+        round_.prove_cost(max(bound, 0), flows.relaxes)
+        spent = time.monotonic() - began
+        late = not round_.limits.deterministic and spent > SHARPEN_SHARE * round_.limits.left_s
+        if bound < before + max(1, before // WORTH_IT) or late or round_.stopped():
+            return
+        solution = solve("highs", whole.dearer, _options(round_))
+        if solution.duals is None:
+            return
+        duals = solution.duals
 
 
 def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
@@ -66,8 +94,12 @@ def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
 
 def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
     flows = build_flows(round_.open, round_.weighted, least, round_.limits.deadline)
+    return flows, solve("highs", flows.model, _options(round_))
+
+
+def _options(round_: Round) -> SolveOptions:
     limits = round_.limits
-    options = SolveOptions(
+    return SolveOptions(
         time_limit_s=limits.left_s * (1.0 if limits.deterministic else PART),
         seed=limits.seed,
         deterministic=limits.deterministic,
@@ -75,7 +107,6 @@ def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
         memory_limit_mib=limits.memory_limit_mib,
         relax=True,
     )
-    return flows, solve("highs", flows.model, options)
 
 
 def _guide(round_: Round, flows: Flows, duals: np.ndarray) -> Guide:

@@ -2,9 +2,11 @@
 A bound on the cost level of rounds of any size: bundles flow to classes of nodes, each at the least it can cost.
 
 ``paths`` says how close together GPUs of a machine can be, ``kinds`` which bundles are alike, ``grounds`` which nodes,
-``fares`` what a bundle of a kind costs on a class of nodes at least, ``model`` puts them together.
+``fares`` what a bundle of a kind costs on a class of nodes at least; ``model`` puts them together, and ``whole`` prices
+whole jobs instead of their bundles.
 """
 
 from placeopt.formulations.flows.model import Flows, build_flows
+from placeopt.formulations.flows.whole import Whole, with_whole_jobs
 
-__all__ = ["Flows", "build_flows"]
+__all__ = ["Flows", "Whole", "build_flows", "with_whole_jobs"]

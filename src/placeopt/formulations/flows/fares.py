@@ -1,8 +1,7 @@
-"""What one bundle of a kind costs on a class of nodes at least, in communication."""
+"""What bundles of a kind cost on nodes at least, in communication."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,8 +11,8 @@ from placeopt.formulations.flows.kinds import Kind
 from placeopt.model import Split
 from placeopt.problem import UNLIMITED, BoolArray, IntArray
 
-FAR = UNLIMITED
-"""More than any fare."""
+FAR = 1 << 58
+"""More than any fare; a few of them still fit."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +21,16 @@ class Fare:
 
     open: BoolArray  # (P,)
     cost: IntArray  # (P,) weighted path
+
+
+@dataclass(frozen=True)
+class OnNodes:
+    """Of one kind, by node: bundles of a job that find room, and paths: of j of them together, and of each beyond."""
+
+    room: IntArray  # (N,)
+    path: IntArray  # (N, most room + 1) inside the node and on its way out; ``FAR`` beyond ``room``
+    lowest: IntArray  # (N,) least of a bundle on the way out of the lowest domain
+    higher: IntArray  # (N,) the same of all domains above it
 
 
 class Fares:
@@ -40,25 +49,30 @@ class Fares:
 
     def of(self, kind: Kind) -> Fare:
         """Return what bundles of the kind cost, by class of nodes."""
-        grounds, total = self._grounds, kind.total
-        usable, least = self._on_nodes(kind)
-        room = np.minimum(kind.per_node, usable // kind.gpus)  # (N,)
-        room[grounds.place < 0] = 0
-        path = np.full(len(room), FAR, dtype=np.int64)
-        for j in range(1, int(room.max(initial=0)) + 1):
-            k = j * kind.gpus
-            here = room >= j
-            each = (self._leave[here] * k * (total - k) + least[here, k]) // j
-            path[here] = np.minimum(path[here], each)
-        for uplink, domain, most, allowed in self._above(kind, room):
-            room[~allowed] = 0
-            inside = domain >= 0
-            path[inside] += kind.gpus * uplink[domain[inside]] * (total - np.minimum(most[domain[inside]], total))
-        path[room == 0] = FAR
-        best = grounds.least(path, FAR)
+        on, grounds = self.on_nodes(kind), self._grounds
+        bundles = np.maximum(np.arange(on.path.shape[1]), 1)
+        each = np.where(on.path < FAR, on.path // bundles, FAR)[:, 1:].min(axis=1, initial=FAR)
+        best = grounds.least(np.minimum(each + on.lowest + on.higher, FAR), FAR)
         return Fare(best < FAR, np.where(best < FAR, best * kind.weight, 0))
 
-    def _on_nodes(self, kind: Kind) -> tuple[IntArray, IntArray]:
+    def on_nodes(self, kind: Kind) -> OnNodes:
+        """Return what bundles of the kind cost, by node."""
+        grounds, total = self._grounds, kind.total
+        usable, least = self._usable(kind)
+        room = np.minimum(kind.per_node, usable // kind.gpus)
+        room[grounds.place < 0] = 0
+        beyond = [np.zeros(len(room), dtype=np.int64), np.zeros(len(room), dtype=np.int64)]
+        for depth, domain in enumerate(grounds.domains):
+            most = self._most(kind, domain, room)
+            inside = domain >= 0
+            edge = grounds.problem.topology.domain_uplink[domain[inside]]
+            beyond[min(depth, 1)][inside] += kind.gpus * edge * (total - np.minimum(most[domain[inside]], total))
+        j = np.arange(int(room.max(initial=0)) + 1)
+        k = j * kind.gpus
+        path = self._leave[:, None] * (k * (total - k)) + least[:, np.minimum(k, least.shape[1] - 1)]
+        return OnNodes(room, np.where(j <= room[:, None], path, FAR), *beyond)
+
+    def _usable(self, kind: Kind) -> tuple[IntArray, IntArray]:
         """Usable GPUs, shape (N,), and least paths between k of them, shape (N, most GPUs of a node + 1)."""
         problem = self._grounds.problem
         options = problem.options
@@ -81,31 +95,29 @@ class Fares:
             out[n, : len(here) + 1] = paths[machine[n]].of(here)
         return out
 
-    def _above(self, kind: Kind, room: IntArray) -> Iterator[tuple[IntArray, IntArray, IntArray, BoolArray]]:
+    def _most(self, kind: Kind, domain: IntArray, room: IntArray) -> IntArray:
         """
-        Yield, by depth: path weights of domains, (D,); the domain of each node, (N,); the most GPUs of a job that each
-        domain can have, (D,); and on which nodes the job may be, (N,).
+        Shape (D,): the most GPUs of a job that each domain of one depth, ``domain`` (N,), can have.
+
+        Takes nodes where a split forbids the job out of ``room``.
         """
-        problem = self._grounds.problem
-        uplink = problem.topology.domain_uplink
-        for domain in self._grounds.domains:
-            inside = domain >= 0
-            rooms = np.bincount(domain[inside], weights=room[inside], minlength=len(uplink)).astype(np.int64)
-            allowed = np.ones(len(room), dtype=bool)
-            for split in kind.splits:
-                if split.level == "node":  # a node is no domain of the tree
-                    continue
-                named = problem.split_domain[split.level]
-                at = inside & (domain == named)  # the domains of this depth that the split counts
-                fewest, most = _per_domain(kind, split, int(problem.options.bundle_workers[kind.option]))
-                counted = np.unique(domain[at])
-                allowed[at] = rooms[domain[at]] >= fewest
-                rooms[counted] = np.minimum(rooms[counted], most)
-                allowed &= named >= 0
-            yield uplink, domain, rooms * kind.gpus, allowed
+        problem, inside = self._grounds.problem, domain >= 0
+        size = len(problem.topology.domain_uplink)
+        rooms = np.bincount(domain[inside], weights=room[inside], minlength=size).astype(np.int64)
+        for split in kind.splits:
+            if split.level == "node":  # a node is no domain of the tree
+                continue
+            named = problem.split_domain[split.level]
+            at = inside & (domain == named)  # the domains of this depth that the split counts
+            fewest, most = per_domain(kind, split, int(problem.options.bundle_workers[kind.option]))
+            room[at & (rooms[domain] < fewest)] = 0
+            room[named < 0] = 0
+            counted = np.unique(domain[at])
+            rooms[counted] = np.minimum(rooms[counted], most)
+        return rooms * kind.gpus
 
 
-def _per_domain(kind: Kind, split: Split, bundle_workers: int) -> tuple[int, int]:
+def per_domain(kind: Kind, split: Split, bundle_workers: int) -> tuple[int, int]:
     """Fewest and most bundles of a job in a domain of the split that it uses."""
     if split.workers is not None:
         exact = -(-split.workers // bundle_workers)

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.errors import Unsupported
 from placeopt.formulations.flows.fares import Fares
 from placeopt.formulations.flows.grounds import Grounds, make_grounds, used_idle
-from placeopt.formulations.flows.kinds import Kinds, make_kinds
+from placeopt.formulations.flows.kinds import Kind, Kinds, make_kinds
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.terms.objective import Weighted, value
@@ -19,12 +19,25 @@ MOST_COLUMNS = 60_000
 
 
 @dataclass(frozen=True, eq=False)
+class Stream:
+    """Bundles of one kind: its jobs' columns, theirs, the class of nodes of each, and the row that ties them."""
+
+    kind: Kind
+    jobs: IntArray
+    columns: IntArray
+    place: IntArray
+    row: int
+
+
+@dataclass(frozen=True, eq=False)
 class Flows:
     """The relaxation, and what its columns mean."""
 
     model: LinearModel
     option: IntArray  # (Y,) option of each of the first Y columns, which count jobs
     grounds: Grounds
+    streams: list[Stream]
+    path_price: int  # cost of a unit of weighted path
     rooms: tuple[IntArray, IntArray, IntArray]  # rows by class of nodes: GPU share, whole GPUs, large bundles
     relaxes: tuple[str, ...]
 
@@ -63,14 +76,15 @@ def build_flows(state: State, weighted: tuple[Weighted, ...], least: int, deadli
     if least > held:
         row = np.zeros(len(chosen), dtype=np.int64)
         builder.add_rows(row, chosen, problem.options.value[kinds.option], np.array([least - held]), NO_UPPER)
-    bundles = _add_bundles(builder, kinds, grounds, chosen, weight.get("communication", 0))
+    path_price = weight.get("communication", 0)
+    bundles, streams = _add_bundles(builder, kinds, grounds, chosen, path_price)
     rooms = _add_room(builder, grounds, bundles)
     busy = _add_busy(builder, grounds, bundles, weight.get("fragmentation", 0) if _partial(problem) else 0)
     resource = problem.options.cost_milli[kinds.option] * weight.get("resource", 0)
     columns = np.concatenate([chosen, bundles.column, busy.column])
     costs = np.concatenate([resource, bundles.cost, busy.cost])
     builder.set_objective(columns, costs, "min", busy.constant + _fixed(state, weighted))
-    return Flows(builder.build(), kinds.option, grounds, rooms, _relaxes(problem, weighted))
+    return Flows(builder.build(), kinds.option, grounds, streams, path_price, rooms, _relaxes(problem, weighted))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +116,13 @@ def _add_choices(builder: ModelBuilder, problem: Problem, kinds: Kinds, chosen: 
         builder.add_rows(np.searchsorted(rows, row[several]), chosen[several], 1, NO_LOWER, kinds.jobs[several[first]])
 
 
-def _add_bundles(builder: ModelBuilder, kinds: Kinds, grounds: Grounds, chosen: IntArray, weight: int) -> _Bundles:
+def _add_bundles(
+    builder: ModelBuilder, kinds: Kinds, grounds: Grounds, chosen: IntArray, path_price: int
+) -> tuple[_Bundles, list[Stream]]:
     """Every bundle of a chosen job goes to some class of nodes with room for it."""
-    fares, parts, size = Fares(grounds), [], 0
+    fares, size = Fares(grounds), 0
+    parts: list[tuple[IntArray, ...]] = []
+    streams: list[Stream] = []
     for q, kind in enumerate(kinds.kinds):
         builder.check_time()
         fare, mine = fares.of(kind), np.flatnonzero(kinds.kind == q)
@@ -114,17 +132,18 @@ def _add_bundles(builder: ModelBuilder, kinds: Kinds, grounds: Grounds, chosen: 
             raise Unsupported(f"flows would have more than {MOST_COLUMNS} columns of bundles")
         asked = int(kinds.jobs[mine].sum()) * kind.bundles
         column = builder.add_variables(np.zeros(len(place), np.int64), np.full(len(place), asked))
-        builder.add_rows(
+        row = builder.add_rows(
             np.zeros(len(column) + len(mine), dtype=np.int64),
             np.concatenate([column, chosen[mine]]),
             np.concatenate([np.ones(len(column), np.int64), np.full(len(mine), -kind.bundles, np.int64)]),
             np.zeros(1, dtype=np.int64),
             0,
         )
-        cost = fare.cost[place] * weight
+        streams.append(Stream(kind, chosen[mine], column, place, int(row[0])))
+        cost = fare.cost[place] * path_price
         parts.append((column, cost, place, np.full(len(place), kind.gpus), np.full(len(place), kind.milli)))
     empty = (np.zeros(0, dtype=np.int64),) * 5
-    return _Bundles(*(np.concatenate(part).astype(np.int64) for part in zip(empty, *parts, strict=True)))
+    return _Bundles(*(np.concatenate(part).astype(np.int64) for part in zip(empty, *parts, strict=True))), streams
 
 
 def _add_room(builder: ModelBuilder, grounds: Grounds, b: _Bundles) -> tuple[IntArray, IntArray, IntArray]:

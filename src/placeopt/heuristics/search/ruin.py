@@ -19,6 +19,8 @@ MOST_DISTRICTS = 4
 """Districts emptied at once."""
 EXPONENT = 3
 """The rank of a job chosen among n is n x u to this power, u even between 0 and 1: the first are likelier."""
+SHARES = (0.4, 0.25, 0.25, 0.1)
+"""Of the neighbourhoods: around a costly job, several jobs, districts, for a job that waits. By what they brought."""
 
 
 class Ruin:
@@ -47,11 +49,11 @@ class Ruin:
         """
         Take away a few jobs, by one of four neighbourhoods; return a job of ``waiting`` to be put first, if any.
 
-        In every other step also jobs that are worth less per share than some that wait: then what is taken away
-        elsewhere finds room in the gaps that they fill.
+        With a job that waits, and in every other step, also jobs that are worth less per share than some that wait:
+        then what is taken away elsewhere finds room in the gaps that they fill.
         """
         first = None
-        draw = int(self._rng.integers(4))
+        draw = self._rng.choice(len(SHARES), p=SHARES)
         if draw == 0:
             self._around_costly()
         elif draw == 1:
@@ -60,7 +62,7 @@ class Ruin:
             self._empty(self._any_districts(1 + int(self._rng.integers(MOST_DISTRICTS - 1))))
         else:
             first = self._for_waiting(waiting)
-        if len(waiting) and self._rng.random() < 0.5:
+        if len(waiting) and (first is not None or self._rng.random() < 0.5):
             self._fillers(float(self._density[waiting].max()))
         return first
 
