@@ -65,7 +65,7 @@ class Timeline:
             self.instead[job] = None if here is None else here.end_ms
             return later
         if here is not None:
-            self._put(job, here.placement)
+            self.put(job, here.placement)
             self.started[job] = here
             if here.end_ms is not None:
                 self.ends[job] = here.end_ms
@@ -74,7 +74,7 @@ class Timeline:
     def clear(self) -> None:
         """Take back all starts."""
         for job in self.started:
-            self._put(job, None)
+            self.put(job, None)
             self.ends.pop(job, None)
         self.started.clear()
         self.booked.clear()
@@ -85,7 +85,8 @@ class Timeline:
         times = [option.run_time_ms for option in self.problem.instance.jobs[job].options]
         return min((length for length in times if length is not None), default=0)
 
-    def _put(self, job: int, placement: Placement | None) -> None:
+    def put(self, job: int, placement: Placement | None) -> None:
+        """Let the state have a job there, or nowhere."""
         undo = self.state.apply(Move(job, placement))
         for held in (undo.placement, placement):
             for node in dict.fromkeys(held.nodes) if held is not None else ():
@@ -100,28 +101,16 @@ class Timeline:
         """Return the best later start inside the window, if it is better than the one now."""
         best = here
         ends = {*self.ends.values(), *(start.end_ms for start in self.booked.values() if start.end_ms is not None)}
+        ahead = _Ahead(self)
         for moment in sorted(end for end in ends if end <= self.latest)[:MAX_STARTS]:
             if best is not None and 1000 * (moment + self.shortest_ms(job)) >= best.score:
                 break  # nor does any later one end earlier
-            then = self._best_at(job, moment)
+            ahead.go_on(moment)
+            then = self._best(job, moment)
             if then is not None and then.end_ms is not None and (best is None or then.score < best.score):
                 best = then
+        ahead.come_back()
         return None if best is here else best
-
-    def _best_at(self, job: int, moment: int) -> Start | None:
-        """Return the best start at a later moment: what ends by then is gone, what is booked by then is there."""
-        before = [(j, self.state.placements[j]) for j, end in self.ends.items() if end <= moment]
-        there = [j for j, s in self.booked.items() if s.start_ms <= moment < (s.end_ms or 0)]
-        for j, _ in before:
-            self._put(j, None)
-        for j in there:
-            self._put(j, self.booked[j].placement)
-        found = self._best(job, moment)
-        for j in there:
-            self._put(j, None)
-        for j, placement in before:
-            self._put(j, placement)
-        return found
 
     def _best(self, job: int, at: int, *, heed: bool = True) -> Start | None:
         """Return the start of least score, one of unknown end only if there is no other; ``heed`` what is booked."""
@@ -174,3 +163,35 @@ class Timeline:
             or (start.end_ms is not None and start.end_ms <= other.start_ms)
             for other in self.booked.values()
         )
+
+
+class _Ahead:
+    """The state of a timeline at later and later moments: what ends by then is gone, what is booked is there."""
+
+    def __init__(self, line: Timeline) -> None:
+        self._line = line
+        self._ending = sorted(line.ends, key=lambda job: -line.ends[job])  # the next to end is the last
+        self._gone: list[tuple[int, Placement | None]] = []
+        self._there: set[int] = set()
+
+    def go_on(self, moment: int) -> None:
+        """Move the state to a moment, not before the last one."""
+        line = self._line
+        for job in [job for job in self._there if moment >= (line.booked[job].end_ms or 0)]:
+            line.put(job, None)
+            self._there.remove(job)
+        while self._ending and line.ends[self._ending[-1]] <= moment:
+            job = self._ending.pop()
+            self._gone.append((job, line.state.placements[job]))
+            line.put(job, None)
+        for job, start in line.booked.items():
+            if job not in self._there and start.start_ms <= moment < (start.end_ms or 0):
+                line.put(job, start.placement)
+                self._there.add(job)
+
+    def come_back(self) -> None:
+        """Move the state to what it is now."""
+        for job in self._there:
+            self._line.put(job, None)
+        for job, placement in reversed(self._gone):
+            self._line.put(job, placement)

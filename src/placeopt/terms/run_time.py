@@ -10,12 +10,15 @@ traffic has no path excess. An estimate and no more: nothing is proven by it.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from placeopt.model import Option
 from placeopt.problem import Placement, Problem, State
 from placeopt.terms.interference import excess_beside
 from placeopt.terms.utility import path_of, talks
+from placeopt.topology import ClusterTopology
 
 
 def run_time_ms(state: State, job: int) -> int | None:
@@ -82,6 +85,15 @@ def spread_of(problem: Problem, job: int) -> int:
 
 def machine_span(problem: Problem) -> int:
     """By how much the farthest pair of GPUs of a machine is farther apart than the nearest; at least 1."""
+    if problem.topology not in _spans:
+        _spans[problem.topology] = _span(problem)
+    return _spans[problem.topology]
+
+
+_spans: WeakKeyDictionary[ClusterTopology, int] = WeakKeyDictionary()
+
+
+def _span(problem: Problem) -> int:
     distances = [problem.topology.distance[m] for m in np.unique(problem.topology.node_machine)]
     pairs = [d[np.triu_indices(len(d), 1)] for d in distances]
     nearest = min((int(d.min()) for d in pairs if len(d)), default=0)

@@ -9,11 +9,13 @@ the integer just where it holds for the real number.
 from __future__ import annotations
 
 from fractions import Fraction
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.interference import excess_beside
+from placeopt.topology import ClusterTopology
 
 FLOOR = Fraction(1, 100)
 """The artifact's floor of t and I."""
@@ -85,11 +87,25 @@ def most_path(problem: Problem, option: int) -> int:
     return n * (n - 1) // 2 * problem.topology.max_distance()
 
 
+FEW, MOST_PATHS = 8, 100_000
+"""GPUs up to which a placement's path is remembered, and how many are: look-ahead asks for the same again and again."""
+_paths: WeakKeyDictionary[ClusterTopology, dict[tuple[int, ...], int]] = WeakKeyDictionary()
+
+
 def path_of(problem: Problem, placement: Placement) -> int:
     """Path length between all pairs of a placement's GPUs, each pair once."""
-    if len(placement.gpus) < 2:
+    gpus = placement.gpus
+    if len(gpus) < 2:
         return 0
-    return int(problem.topology.pair_distances(np.array(placement.gpus, dtype=np.int64)).sum()) // 2
+    if len(gpus) > FEW:
+        return int(problem.topology.pair_distances(np.array(gpus, dtype=np.int64)).sum()) // 2
+    known = _paths.setdefault(problem.topology, {})
+    path = known.get(gpus)
+    if path is None:
+        if len(known) >= MOST_PATHS:
+            known.clear()
+        path = known[gpus] = int(problem.topology.pair_distances(np.array(gpus, dtype=np.int64)).sum()) // 2
+    return path
 
 
 def talks(problem: Problem, option: int) -> bool:
