@@ -29,6 +29,8 @@ from placeopt.whatif.review import plan_of
 
 ROUND_S = 5.0
 """What one try may take at most."""
+POINTS = 100
+"""A front has about so many points: on large clusters several domains are emptied from one to the next."""
 
 
 def defrag(
@@ -88,24 +90,26 @@ def defrag(
     deadline = began + limits.time_limit_s
     chosen: list[str] = []
     open_, most = dict(ground.candidates), ground.most()
+    stride = max(1, len(open_) // POINTS)
 
     def over() -> bool:
         return time.monotonic() > deadline or (cancel is not None and cancel.is_set())
 
     with Engine() as engine:
         while open_ and len(ground.free) + len(chosen) < most and not over():
-            held = ground.jobs_on(chosen)
-            name = min(open_, key=lambda one: (len(open_[one] - held), ground.gpu_milli(open_[one] - held), one))
-            jobs = open_.pop(name)
-            if most_moves is not None and len(held | jobs) > most_moves:
-                continue
-            if ground.hopeless([*chosen, name], jobs):
-                continue
+            batch = _next(ground, open_, chosen, min(stride, most - len(ground.free) - len(chosen)), most_moves)
+            if not batch:
+                break
             left = min(ROUND_S, deadline - time.monotonic())
-            moved = _try(engine, ground, [*chosen, name], Limits(max(left, 0.1), limits.threads, limits.seed), cancel)
+            moved = _try(engine, ground, [*chosen, *batch], Limits(max(left, 0.1), limits.threads, limits.seed), cancel)
             if moved is None:
-                continue  # with more domains gone it fits less: never tried again
-            chosen.append(name)
+                stride = max(1, len(batch) // 2)
+                if len(batch) == 1:
+                    del open_[batch[0]]  # with more domains gone it fits less: never tried again
+                continue
+            for name in batch:
+                del open_[name]
+            chosen += batch
             moves, ordered = _in_order(ground, moved)
             point = Freed(
                 freed=len(ground.free) + len(chosen),
@@ -230,6 +234,27 @@ def _standing(base: Instance) -> tuple[Problem, State]:
     nodes = {name: n for n, name in enumerate(problem.node_ids)}
     at = {held.job: running_placement(held, problem, number[held.job], nodes) for held in base.running}
     return problem, State(problem, tuple(at.get(name) for name in problem.job_ids))
+
+
+def _next(
+    ground: _Ground, open_: dict[str, frozenset[str]], chosen: list[str], count: int, most_moves: int | None
+) -> list[str]:
+    """Return the next domains to empty, those whose jobs are fewest; takes out of ``open_`` what never can be."""
+    batch: list[str] = []
+    held = ground.jobs_on(chosen)
+    left = dict(open_)
+    while left and len(batch) < count:
+        name = min(left, key=lambda one: (len(left[one] - held), ground.gpu_milli(left[one] - held), one))
+        jobs = left.pop(name)
+        if most_moves is not None and len(held | jobs) > most_moves:
+            continue
+        if ground.hopeless([*chosen, *batch, name], jobs):
+            if not batch:
+                del open_[name]
+            continue
+        batch.append(name)
+        held |= jobs
+    return batch
 
 
 def _try(
