@@ -7,6 +7,7 @@ import numpy as np
 from arrivals import Arrivals, arrivals_of
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.fillings import Fillings, build_fillings, gpu_milli_objective
+from placeopt.linear import LinearModel
 from placeopt.problem import State
 from placeopt.solvers import highs
 from placeopt.solvers.result import Solution, SolveOptions
@@ -37,26 +38,29 @@ def placeable(arrivals: Arrivals, pods: np.ndarray) -> int:
     PlaceoptError
         If the relaxation was not solved in a minute.
     """
-    bound = best_plan(arrivals, pods)[1].bound
+    fillings = relaxation(arrivals, pods)
+    bound = solved(gpu_milli_objective(fillings)).bound
     assert bound is not None
     return bound
 
 
-def best_plan(arrivals: Arrivals, pods: np.ndarray) -> tuple[Fillings, Solution]:
+def relaxation(arrivals: Arrivals, pods: np.ndarray) -> Fillings:
+    """Return the relaxation of placing ``pods`` on the empty cluster; its job i is ``pods[i]``."""
+    instance = arrivals.instance
+    jobs = [instance.jobs[pod].model_copy(update={"id": f"arrival-{i}"}) for i, pod in enumerate(pods.tolist())]
+    return build_fillings(State(arrivals_of(instance.model_copy(update={"jobs": tuple(jobs)})).problem))
+
+
+def solved(model: LinearModel) -> Solution:
     """
-    Return the relaxation of placing ``pods`` on the empty cluster, and its solution; job i is ``pods[i]``.
+    Solve the linear program.
 
     Raises
     ------
     PlaceoptError
-        If it was not solved in a minute.
+        If that takes more than a minute.
     """
-    instance = arrivals.instance
-    jobs = [instance.jobs[pod].model_copy(update={"id": f"arrival-{i}"}) for i, pod in enumerate(pods.tolist())]
-    state = State(arrivals_of(instance.model_copy(update={"jobs": tuple(jobs)})).problem)
-    fillings = build_fillings(state)
-    options = SolveOptions(time_limit_s=SECONDS, relax=True, extra=(("presolve", "off"),))
-    solution = highs.solve(gpu_milli_objective(fillings), options)
+    solution = highs.solve(model, SolveOptions(time_limit_s=SECONDS, relax=True, extra=(("presolve", "off"),)))
     if solution.status != "optimal" or solution.bound is None:
         raise PlaceoptError(f"hindsight: the relaxation ended with {solution.status} ({solution.message})")
-    return fillings, solution
+    return solution

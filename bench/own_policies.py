@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from arrivals import Arrivals
-from hindsight import best_plan
+from hindsight import relaxation, solved
 from placeopt.heuristics import Table
 from placeopt.heuristics.prices import Prices
 from placeopt.problem import IntArray, Placement, State
@@ -101,7 +101,8 @@ def _accepted(arrivals: Arrivals, percent: int) -> tuple[IntArray, np.ndarray]:
     there = np.bincount(problem.job_class)
     demand = np.rint(there * percent / 100 * arrivals.capacity / int(arrivals.milli.sum())).astype(np.int64)
     member = np.unique(problem.job_class, return_index=True)[1]
-    fillings, solution = best_plan(arrivals, np.repeat(member, demand))
+    fillings = relaxation(arrivals, np.repeat(member, demand))
+    solution = solved(fillings.model)  # of value, in which pods without a GPU count a little
     assert solution.relaxed_values is not None
     asked, started = np.repeat(np.arange(len(there)), demand), np.zeros(len(there))
     for column, jobs in zip(fillings.start.tolist(), fillings.start_jobs, strict=True):

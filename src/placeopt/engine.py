@@ -214,7 +214,7 @@ class Engine(Residence):
 
     def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
         order = method.order or round_.problem.policy.order
-        score = method.score if method.score != "auto" else "prices" if suits(round_.problem) else "stranding"
+        score = method.score if method.score != "auto" else "share_prices" if suits(round_.problem) else "stranding"
         with collection_paused():
             run_lookahead(round_, score, order, strict=method.strict)
 

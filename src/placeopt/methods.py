@@ -13,10 +13,10 @@ class Method:
     """
     A recipe of stages.
 
-    ``score`` is greedy's; ``auto`` is ``prices`` where there are many fractions of GPUs that do not divide one another,
-    else ``stranding``. ``order`` None takes the policy's. ``shape`` is how greedy chooses among a job's options: the
-    most valuable one that fits, or the one that SWAF settles on beforehand; ``window`` also lets the queue's first jobs
-    compete for the next place.
+    ``score`` is greedy's; ``auto`` is ``share_prices`` where there are many fractions of GPUs that do not divide one
+    another, else ``stranding``. ``order`` None takes the policy's. ``shape`` is how greedy chooses among a job's
+    options: the most valuable one that fits, or the one that SWAF settles on beforehand; ``window`` also lets the
+    queue's first jobs compete for the next place.
     ``strict`` blocks the queue behind the first job that does not fit. ``exact``
     lists (formulation, solver) pairs, tried in turn until the round is proven; solver ``race`` is HiGHS and CP-SAT side
     by side, each with its share of the threads (HiGHS alone with one thread, or with options meant for one solver).

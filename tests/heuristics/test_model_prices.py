@@ -5,7 +5,7 @@ import pytest
 
 from builders import instance, job, machine, node
 from placeopt.heuristics import greedy
-from placeopt.heuristics.prices import prices_of_types
+from placeopt.heuristics.prices import prices_of_nodes, prices_of_types
 from placeopt.model import Gpu, Instance
 from placeopt.problem import compile_problem
 
@@ -21,11 +21,19 @@ def round_() -> Instance:
 def test_load_if_everybody_spread_evenly() -> None:
     """Bound: 2 GPUs on 2. Free: 2 GPUs on 4. All of it is as much as the cluster has. A: 1 + 1/2, B: 1/2."""
     problem = compile_problem(round_())
-    prices = prices_of_types(problem, np.bincount(problem.job_class))
-    assert {model: pytest.approx(price) for model, price in zip(problem.type_model, prices, strict=True)} == {
-        "A": 1.5,
-        "B": 0.5,
-    }
+    counts = np.bincount(problem.job_class)
+    prices = dict(zip(problem.type_model, prices_of_types(problem, counts).tolist(), strict=True))
+    assert prices == {"A": pytest.approx(1.5), "B": pytest.approx(0.5)}
+    assert prices_of_nodes(problem, counts)[problem.node_class].tolist() == pytest.approx([1.5, 0.5])
+
+
+def test_large_jobs_are_bound_to_large_nodes() -> None:
+    """Nodes of two and of four GPUs; a job of four runs on the latter only, four of one anywhere."""
+    machines = [machine("two", gpus=2), machine("four", gpus=4)]
+    jobs = [job("large", gpus=4), *(job(f"small{i}") for i in range(4))]
+    problem = compile_problem(instance([node("n0", "two"), node("n1", "four")], jobs, machines=machines))
+    prices = prices_of_nodes(problem, np.bincount(problem.job_class))
+    assert prices[problem.node_class].tolist() == pytest.approx([6 / 8 * 2 / 3, 6 / 8 * (2 / 3 + 1)])
 
 
 def test_who_is_free_leaves_the_scarce_model_to_others() -> None:

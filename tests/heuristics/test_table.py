@@ -44,7 +44,7 @@ def problems(seed: int) -> Problem:
     return compile_problem(drawn(seed))
 
 
-@pytest.mark.parametrize("score", ["prices", "fgd"])
+@pytest.mark.parametrize("score", ["prices", "share_prices", "fgd"])
 @pytest.mark.parametrize("seed", range(9))
 def test_same_placements_as_candidates(seed: int, score: str) -> None:
     """Jobs come in any order, and now and then one that runs goes."""

@@ -25,6 +25,7 @@ SCORES: dict[str, Callable[[Problem], Score]] = {
     "fgd": FragmentationGradient,
     "stranding": Stranding,
     "prices": Prices,
+    "share_prices": lambda problem: Prices(problem, nodes=False),
     "sc17_fcfs": lambda problem: LastMachine(),  # noqa: ARG005
     "sc17_bf": lambda problem: LastMachineFullestSocket(),  # noqa: ARG005
 }
@@ -43,6 +44,6 @@ def score_named(name: str, problem: Problem, seed: int = 0, counts: IntArray | N
         return Stranding(problem, counts)
     if name == "fgd":
         return FragmentationGradient(problem, counts)
-    if name == "prices":
-        return Prices(problem, counts)
+    if name in ("prices", "share_prices"):
+        return Prices(problem, counts, nodes=name == "prices")
     return SCORES[name](problem)

@@ -52,7 +52,7 @@ def table_for(state: State, score: str, counts: IntArray | None = None) -> Table
     None where the score does not know whole columns of nodes, or a table does not serve the problem. ``counts`` as in
     ``score_named``.
     """
-    if score not in ("prices", "fgd") or not serves(state.problem):
+    if score not in ("prices", "share_prices", "fgd") or not serves(state.problem):
         return None
     made = score_named(score, state.problem, counts=counts)
     return Table(state, made) if isinstance(made, Prices | FragmentationGradient) else None

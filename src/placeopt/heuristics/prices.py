@@ -1,4 +1,4 @@
-"""Prices for jobs that arrive one at a time: of GPUs partly left, of GPU models that others need, of stranded GPUs."""
+"""Prices for jobs that arrive one at a time: of GPUs partly left, of nodes that others need, of stranded GPUs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from placeopt.problem import IntArray, Problem, State
 MICRO = 1_000_000
 """Everything is counted in millionths of a GPU, so that two ways to add it up agree."""
 
-LEFT_WEIGHT, UNTOUCHED_WEIGHT, MODEL_WEIGHT = 0.1, 0.005, 0.5
-"""Of what a share leaves on its GPU, of an untouched GPU on a node in the running, of the price of a GPU's model."""
+LEFT_WEIGHT, UNTOUCHED_WEIGHT, NODE_WEIGHT = 0.1, 0.005, 0.5
+"""Of what a share leaves on its GPU, of an untouched GPU on a node in the running, of the price of a node's GPUs."""
 
 WIDTH = 0.2
 """Of the softplus function sp, in GPUs: over so much it bends from 0 to the number of stranded GPUs."""
@@ -34,13 +34,17 @@ class Prices:
     - what each GPU taken from loses beyond what the share is worth, both by the prices of ``share_prices`` for the mix
       of shares: 0 where the share is part of a best filling of what is left there, 1 for a GPU spent on nothing;
     - 0.1 x what is left there, 0.005 x the GPUs of the node that stay untouched;
-    - 0.5 x the GPUs taken x the price of their model: how much of it is spoken for by those who may take it.
+    - 0.5 x the GPUs taken x the price of such nodes: how much of them is spoken for by those who can run there.
     """
 
     sees_state_only = True
 
-    def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
-        """Take the mix of jobs from the problem, or so many of each class, shape (K,)."""
+    def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
+        """
+        Take the mix of jobs from the problem, or so many of each class, shape (K,).
+
+        Without ``nodes`` these have no price: for a queue in which those come first who depend on few nodes.
+        """
         if counts is None:
             counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
         means = Stranding(problem, counts)
@@ -55,11 +59,9 @@ class Prices:
         self.shares, self.loss = losses(problem, counts)
         self.kind: IntArray = np.searchsorted(self.shares, problem.options.milli)  # (O,) row of ``loss``
         self.untouched = int(UNTOUCHED_WEIGHT * MICRO)
-        self.model_price = prices_of_types(problem, counts)
-        gpus = np.diff(problem.node_gpu_start)
-        total = np.bincount(problem.gpu_node, weights=self.model_price[problem.gpu_type], minlength=problem.num_nodes)
-        self.node_price: IntArray = _micro(MODEL_WEIGHT * total / np.maximum(gpus, 1)) // 1000
-        """(N,) of a thousandth of a GPU, the mean over the node's."""
+        price = prices_of_nodes(problem, counts)[problem.node_class]
+        self.node_price: IntArray = np.rint(nodes * NODE_WEIGHT * price * (MICRO // 1000)).astype(np.int64)
+        """(N,) of a thousandth of a GPU."""
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
@@ -117,6 +119,25 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
         )
         rows.append(_micro(lost - UNTOUCHED_WEIGHT * (level >= 1000)))
     return shares, np.array(rows).reshape(len(shares), 1001)
+
+
+def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
+    """
+    Return the load of each class of nodes if ``counts``, (K,), jobs spread evenly over the GPUs where they can run.
+
+    The sum, over kinds of jobs that can run there while it is idle, of the kind's demand over the GPUs of all such
+    nodes. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
+    prices alike, so only jobs bound to GPU models, or to nodes that are large enough, make a difference.
+    """
+    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
+    first = problem.class_option_start[:-1][has]
+    demand = counts[has] * options.total_milli[first]
+    runs = options.node_class_ok[first] & (demand > 0)[:, None]
+    gpus = np.bincount(problem.node_class, weights=np.diff(problem.node_gpu_start), minlength=runs.shape[1])
+    eligible = runs @ gpus
+    even = np.where(eligible > 0, demand / np.maximum(eligible, 1), 0)
+    prices: np.ndarray = (even @ runs) * problem.num_gpus / max(int(demand.sum()), 1)
+    return prices
 
 
 def prices_of_types(problem: Problem, counts: IntArray) -> np.ndarray:
