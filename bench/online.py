@@ -68,9 +68,11 @@ def main() -> int:
                 with arguments.results.open("a", encoding="utf-8") as file:
                     file.write(line + "\n")
     known = ", ".join(f"{package} {version}" for package, version in versions().items())
+    total = sum(runs[name, policy, seed]["seconds"] for name in lists for policy in policies for seed in seeds)
     lines = [
-        f"`python bench/online.py FOLDER --lists {arguments.lists} --seeds {arguments.seeds}`, "
-        f"Python {platform.python_version()}, {known}; {sum(run['seconds'] for run in runs.values()):.0f} s of CPU.",
+        f"`python bench/online.py FOLDER --lists {arguments.lists} --policies '{arguments.policies}' "
+        f"--seeds {arguments.seeds}`, "
+        f"Python {platform.python_version()}, {known}; {total:.0f} s of CPU.",
         "",
         "| list | policy | at 100 % | at 130 % | published | difference | 2 standard errors | us a decision |",
         "|---|---|---|---|---|---|---|---|",

@@ -146,8 +146,8 @@ class Residence(ABC):
             digest.
         method
             As in ``solve``, ``auto`` by default. For some jobs a method of greedy alone: ``stranding`` (the default),
-            ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus`` or ``obp``; order and blocking
-            are the caller's.
+            ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus`` or ``obp``; order
+            and blocking are the caller's.
         time_limit_s, gap, threads, seed, deterministic, cancel, on_progress
             As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
         warm
