@@ -52,21 +52,24 @@ def policy(method: str = "fcfs", **fields: Any) -> Scheduling:
 
 
 def random_scenario(seed: int, *, jobs: int = 30, nodes: int = 3, **physics: Any) -> Scenario:
-    """Draw jobs of 1 to 4 GPUs or a share of one, with profiles that slow each other down."""
+    """Draw jobs of 1 to 4 GPUs, gangs, shares of a GPU and CPU jobs, with profiles that slow each other down."""
     dice = random.Random(seed)
     drawn = []
     for i in range(jobs):
-        gpus = dice.choice([1, 1, 1, 2, 3, 4])
-        share = dice.choice([1000, 250, 250, 500]) if gpus == 1 else 1000
+        gpus, workers = dice.choice([(1, 1), (1, 1), (1, 1), (2, 1), (3, 1), (4, 1), (2, 2), (1, 3), (0, 1)])
+        share = dice.choice([1000, 250, 250, 500]) if gpus == workers == 1 else 1000
         drawn.append(
             timed(
                 f"j{i}",
                 dice.randrange(60_000),
                 dice.randrange(1, 30_000),
                 gpus=gpus,
+                workers=workers,
                 gpu_milli=share,
-                spread=dice.choice([None, 0, 300]) if gpus > 1 else None,
+                cpu_millicores=dice.choice([0, 4000, 16_000]),
+                spread=dice.choice([None, 0, 300]) if gpus * workers > 1 else None,
                 profile=dice.choice(["a", "a", "b", None]),
+                utility_min_thousandths=dice.choice([None, 200]),
                 user=dice.choice(["u", "v"]),
             )
         )

@@ -9,11 +9,11 @@ from builders import running
 from placeopt import BadInput, violations
 from placeopt.model import Instance, Placement, Policy, Running, Slowdown
 from placeopt.model.plan import InstanceRef, Level, Plan, PolicyRef, Unplaced
-from placeopt.model.policy import Postpone
+from placeopt.model.policy import Changes, Postpone
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulate import simulate, summarise
-from scenarios import log_lines, policy, random_scenario, scenario, timed
+from scenarios import PLAIN, log_lines, policy, random_scenario, scenario, timed
 
 POLICIES = [
     policy("fcfs", strict=True),
@@ -22,6 +22,11 @@ POLICIES = [
     Scheduling(name="whole", method="drb"),
     Scheduling(name="auto", method="auto", policy=Policy(postpone=Postpone(rule="lookahead"))),
 ]
+UTILITY = policy(
+    "best-fit",
+    name="utility",
+    policy=PLAIN.model_copy(update={"name": "utility", "postpone": Postpone(rule="utility")}),
+)
 each_policy = pytest.mark.parametrize("scheduling", POLICIES, ids=lambda one: one.name)
 
 
@@ -92,7 +97,7 @@ def test_every_decision_is_lawful_and_every_job_has_its_story(
     audit(world, scheduling, log)
 
 
-@each_policy
+@pytest.mark.parametrize("scheduling", [*POLICIES, UTILITY], ids=lambda one: one.name)
 def test_gpu_time_is_conserved(scheduling: Scheduling) -> None:
     """Granted and idle are all there is; what was granted is what the jobs held."""
     world = random_scenario(5, jobs=12)
@@ -102,7 +107,7 @@ def test_gpu_time_is_conserved(scheduling: Scheduling) -> None:
     assert held.granted == sum(job.gpu_milli * (job.end_ms - job.start_ms) for job in history.jobs)
 
 
-@each_policy
+@pytest.mark.parametrize("scheduling", [*POLICIES, UTILITY], ids=lambda one: one.name)
 def test_the_same_seed_gives_the_same_log_and_a_cut_one_is_gone_on_with(scheduling: Scheduling, tmp_path: Path) -> None:
     """Byte for byte, wherever it was cut, even inside a line."""
     world = random_scenario(3, jobs=9)
@@ -182,6 +187,15 @@ def test_what_runs_at_the_beginning_ends_like_any_other() -> None:
     held = (running(jobs[0], [("n0", (0, 1, 2, 3))]),)
     done = simulate(scenario(jobs, running=held), policy()).jobs
     assert [(job.start_ms, job.end_ms) for job in done] == [(0, 50), (50, 60)]
+
+
+def test_what_runs_stays_even_if_it_could_be_moved() -> None:
+    """Changes to running jobs are not simulated, so no policy is let make any; a dear job waits for a cheap one."""
+    cheap, dear = timed("cheap", 0, 1000, gpus=4, value=1), timed("dear", 1, 1000, gpus=4, value=1000)
+    held = running(cheap, [("n0", (0, 1, 2, 3))], preemptible=True, movable=True, shrinkable=True)
+    greedy = Scheduling(name="greedy", policy=Policy(changes=Changes(preemptions_max=9, moves_max=9)))
+    done = simulate(scenario([cheap, dear], running=(held,)), greedy).jobs
+    assert [(job.start_ms, job.end_ms) for job in done] == [(0, 1000), (1000, 2000)]
 
 
 def test_look_ahead_goes_by_predictions_and_the_world_by_what_is_true() -> None:

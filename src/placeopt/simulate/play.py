@@ -172,6 +172,7 @@ class _Game:
             self._scheduler.repeat(self.now, placements)
         elif self._journal.replaying:
             placements = []  # a round in which nobody started has no line
+            self._scheduler.repeat(self.now, placements)
         else:
             wall, cpu = time.perf_counter(), time.process_time()
             placements = list(self._scheduler.decide(self.now, self._expected_ends(), self._limits, self._cancel))

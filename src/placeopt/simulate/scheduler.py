@@ -19,6 +19,9 @@ from placeopt.simulate.clusters import Clusters
 from placeopt.simulate.turns import Turns
 from placeopt.simulate.waiting import Queue, Waiting
 
+STAYS = {"movable": False, "shrinkable": False, "preemptible": False}
+"""What runs stays where it is: changes to running jobs are not simulated."""
+
 
 class Stopped(Exception):
     """The simulation was asked to stop while it decided; the decision is not taken."""
@@ -54,7 +57,7 @@ class Scheduler(ABC):
                 name=scenario.name,
                 cluster=scenario.cluster,
                 jobs=tuple(there),
-                running=scenario.running,
+                running=tuple(held.model_copy(update=STAYS) for held in scenario.running),
                 slowdowns=scenario.slowdowns,
                 policy=scheduling.policy,
             )
@@ -96,6 +99,8 @@ class Scheduler(ABC):
         self._catch_up(now_ms, {})
         engine, policy = self._engine, self.policy
         placed = tuple(placements)
+        if not placed:
+            return
         plan = Plan(
             instance=InstanceRef(name=engine.snapshot.name, digest=None, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
@@ -218,6 +223,8 @@ class JobByJob(Scheduler):
         """See ``Scheduler``. A kind of job that found no room is asked again when something has ended."""
         del limits
         self._catch_up(now_ms, ends)
+        if self.policy.postpone.rule != "none":  # a place may become good enough by what starts beside it
+            self._hopeless.clear()
         started: list[Placement] = []
         for job, shape in self._queue.in_order(set() if self._scheduling.strict else self._hopeless, now_ms):
             if cancel is not None and cancel.is_set() and not started:
