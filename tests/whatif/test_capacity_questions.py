@@ -9,7 +9,7 @@ from builders import instance, job, machine, node, running
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.model import Domain, Gpu, Instance, Policy
-from placeopt.model.policy import Queue, Quota
+from placeopt.model.policy import Postpone, Queue, Quota
 from placeopt.whatif import Limits, add, fail, fit, parse_job, slots
 from placeopt.whatif.capacity import attempt, weigh
 from placeopt.whatif.patch import with_nodes
@@ -270,3 +270,14 @@ def test_intervals_hold_the_truth(seed: int) -> None:
     assert found.found is not None
     assert found.at_least <= truth <= found.found
     assert found.proven
+
+
+def test_minimal_utilities_hold_and_lookahead_does_not() -> None:
+    """A gang that would run too badly apart is no copy that fits; that a better time will come is no reason to wait."""
+    gang = job("asked", workers=2, gpus=2, communication={"weight": 4}, utility_min_thousandths=1000)
+    base = cluster(2, 2, per_rack=1)
+    assert fit(base, gang, SHORT).found == 1
+    strict = base.model_copy(update={"policy": Policy(postpone=Postpone(rule="utility"))})
+    assert fit(strict, gang, SHORT).found == 0
+    ahead = base.model_copy(update={"policy": Policy(postpone=Postpone(rule="lookahead"))})
+    assert fit(ahead, gang, SHORT).found == 1

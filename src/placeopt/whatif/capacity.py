@@ -54,6 +54,8 @@ def weigh(instance: Instance, weight: Callable[[Job], int] | None = None, *, cha
     """
     Return the round in which a job is worth its weight, however it runs, and nothing else counts.
 
+    Minimal utilities hold as the policy says; look-ahead does not.
+
     Parameters
     ----------
     weight
@@ -69,7 +71,8 @@ def weigh(instance: Instance, weight: Callable[[Job], int] | None = None, *, cha
     if changes:
         free = {"move_price": 0, "preemption_price": 0, "shrink_price_per_worker": 0}
         kept = policy.changes.model_copy(update=free)
-    new = {"weights": FREE, "changes": kept, "postpone": Postpone(utility=policy.postpone.utility)}
+    postpone = Postpone() if policy.postpone.rule == "lookahead" else policy.postpone  # who could start, starts
+    new = {"weights": FREE, "changes": kept, "postpone": postpone}
     return remade(instance, jobs=jobs, policy=policy.model_copy(update=new))
 
 

@@ -1,0 +1,57 @@
+"""
+Prices of one more node, on 50 rounds: do rounds solved alone, longer and with another seed bear the intervals out?
+
+    python bench/prices.py --rounds 50 --time-limit 2 --longer 10
+
+``whatif price`` gives an interval for what one more node is worth: from plans and bounds of two rounds. Here both
+rounds are solved again by themselves. Confirmed: the two intervals have a value in common, as they must if both hold
+the truth. Sharper: where the second look is exact, its value lies in the interval. Duals: whether theirs does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+
+from placeopt import generate
+from placeopt.engine import Engine
+from placeopt.whatif import Limits, price
+from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.patch import with_nodes
+from placeopt.whatif.swap import gain
+
+SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")
+
+
+def main() -> None:
+    """Price, solve alone, compare, and print a row a round and the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--time-limit", type=float, default=2.0, help="seconds a round of the price")
+    parser.add_argument("--longer", type=float, default=10.0, help="seconds a round that is solved alone")
+    args = parser.parse_args()
+    counts: Counter[str] = Counter()
+    with Engine() as engine:
+        for number in range(args.rounds):
+            spec, seed = SPECS[number % len(SPECS)], 100 + number // len(SPECS)
+            base = generate(spec, jobs=30, nodes=8, gpus=8 if spec == "cubemesh" else 4, seed=seed)
+            [found] = price(base, limits=Limits(args.time_limit)).prices
+            first = base.cluster.nodes[0]
+            more = with_nodes(base, (*base.cluster.nodes, first.model_copy(update={"id": f"{first.id}+"})))
+            limits = Limits(args.longer, seed=seed)
+            low, high = gain(*(outcome_of(engine, valued(one), limits) for one in (base, more)))
+            if found.low is None or found.high is None or low is None or high is None:
+                counts["without a bound"] += 1
+                continue
+            counts["confirmed"] += max(found.low, low) <= min(found.high, high)
+            counts["exact prices"] += found.low == found.high
+            counts["exact alone"] += low == high
+            counts["exact alone, and in the interval"] += low == high and found.low <= low <= found.high
+            counts["with duals"] += found.by_duals is not None
+            counts["duals in the interval"] += bool(found.confirmed)
+            print(f"| {spec} | {seed} | {found.low} | {found.high} | {low} | {high} | {found.by_duals} |", flush=True)
+    print(f"{args.rounds} rounds: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+
+
+if __name__ == "__main__":
+    main()
