@@ -39,6 +39,20 @@ def fan_out(
                 return
             yield task(item)
         return
+    try:
+        yield from _side_by_side(task, items, jobs, prefer, cancelled)
+    except Exception:  # Ctrl-C reaches the other processes too, and their pool breaks: no news, if it was cancelled
+        if cancelled is None or not cancelled():
+            raise
+
+
+def _side_by_side(
+    task: Callable[[T], R],
+    items: Sequence[T],
+    jobs: int | None,
+    prefer: Literal["threads", "processes"],
+    cancelled: Callable[[], bool] | None,
+) -> Iterator[R]:
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
