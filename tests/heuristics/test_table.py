@@ -92,6 +92,16 @@ def test_columns_are_the_score(seed: int, name: str) -> None:
         assert [table.cost(shapes.index(shape), n) for n in range(problem.num_nodes)] == found.tolist()
 
 
+@pytest.mark.parametrize("score", ["prices", "fgd"])
+def test_nobody_asks_for_a_gpu(score: str) -> None:
+    """No jobs at all, only jobs without GPUs, no GPUs at all (regression: an empty table of floats)."""
+    for jobs, gpus in (([], 4), ([job("j", gpus=0, cpu_millicores=1000)], 4), ([job("j", gpus=0)], 0)):
+        problem = compile_problem(instance(2, jobs, machines=[machine(gpus=gpus)], policy=FRACTIONS))
+        table = table_for(State(problem), score)
+        assert table is not None
+        assert [table.place(one) is None for one in range(len(jobs))] == [False] * len(jobs)
+
+
 def test_where_no_table_serves() -> None:
     """Jobs of several workers, needs of GPU memory, GPUs that one job has, nodes of mixed models."""
     mixed = machine(gpus=[Gpu(model=model, memory_mib=16_384) for model in "AB"])

@@ -118,7 +118,7 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
             np.zeros(1001) if share >= 1000 else prices.loss(share) + LEFT_WEIGHT * np.maximum(level - share, 0) / 1000
         )
         rows.append(_micro(lost - UNTOUCHED_WEIGHT * (level >= 1000)))
-    return shares, np.array(rows).reshape(len(shares), 1001)
+    return shares, np.array(rows, dtype=np.int64).reshape(len(shares), 1001)
 
 
 def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
