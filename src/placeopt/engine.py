@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 
@@ -167,9 +168,12 @@ class Engine(Residence):
         memory_limit_mib: int | None = None,
         solver_options: dict[str, str] | None = None,
         read_s: float | None = None,
+        prove: bool = True,
     ) -> Plan:
         """Solve the round that ``compiled`` gives, whose running jobs stand lawfully."""
         chosen = method_of(method)
+        if not prove and chosen.is_greedy:
+            chosen = replace(chosen, bound=False)
         _check_arguments(time_limit_s, gap, threads)
         _check_solver_options(method, solver_options or {}, deterministic=deterministic)
         if chosen.needs_solver:

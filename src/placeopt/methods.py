@@ -44,6 +44,11 @@ class Method:
     repeatable: tuple[tuple[str, str], ...] | None = None
 
     @property
+    def is_greedy(self) -> bool:
+        """Whether all it needs a solver for is the bound."""
+        return not (self.patterns or self.arrange or self.search or self.fillings or self.exact)
+
+    @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
         return self.bound or self.patterns or self.arrange or self.search or bool(self.exact)

@@ -437,3 +437,16 @@ def test_expected_ends_that_are_told_later_move_look_ahead() -> None:
             engine.update(expected_end_ms={"nobody": 1})
         with pytest.raises(BadInput, match="expected_end_ms: -1 for job"):
             engine.update(expected_end_ms={held[0]: -1})
+
+
+def test_a_round_of_greedy_without_a_proof_decides_the_same() -> None:
+    """Only the bound is the trivial one; methods that prove by their nature do so all the same."""
+    jobs = [job(f"j{i}", gpus=1 + i % 3, value=1 + i) for i in range(12)]
+    with engine_of(2, jobs) as engine:
+        proven, quick = (engine.place(method="best-fit", deterministic=True, prove=prove) for prove in (True, False))
+        assert places(proven) == places(quick)
+        assert any(stage.name == "bound" for stage in proven.stages)
+        assert not any(stage.name == "bound" for stage in quick.stages)
+        assert quick.levels[0].bound is not None
+        assert proven.levels[0].bound <= quick.levels[0].bound
+        assert engine.place(method="counts-cpsat", deterministic=True, prove=False).status == "optimal"

@@ -48,6 +48,7 @@ class Residence(ABC):
         previous: Plan | None,
         cancel: threading.Event | None,
         on_progress: Callable[[Progress], None] | None,
+        prove: bool = True,
     ) -> Plan:
         """Solve a round."""
 
@@ -131,6 +132,7 @@ class Residence(ABC):
         seed: int = 0,
         deterministic: bool = False,
         warm: bool = True,
+        prove: bool = True,
         cancel: threading.Event | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Plan:
@@ -152,6 +154,9 @@ class Residence(ABC):
             As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
         warm
             Whether the last whole plan is a hint (``previous`` of ``solve``), as far as its jobs still wait.
+        prove
+            Whether methods of greedy look for a bound in whole rounds. Otherwise theirs is the trivial one, for those
+            who decide often and ask for no proof; the decisions are the same.
 
         Raises
         ------
@@ -191,6 +196,7 @@ class Residence(ABC):
             previous=resident.last if warm else None,
             cancel=cancel,
             on_progress=on_progress,
+            prove=prove,
         )
         resident.issued(plan)
         return plan

@@ -160,6 +160,7 @@ class WholeRounds(Scheduler):
             seed=limits.seed,
             deterministic=limits.deterministic,
             warm=False,
+            prove=False,
             cancel=cancel,
         )
         if cancel is not None and cancel.is_set():
