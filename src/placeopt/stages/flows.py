@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.errors import OutOfTime, PlaceoptError
-from placeopt.formulations.flows import Flows, build_flows, with_whole_jobs
+from placeopt.formulations.flows import Flows, Whole, build_flows, with_whole_jobs
 from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
@@ -51,45 +51,51 @@ def run_flows(round_: Round, solve: Solve) -> Bounded | None:
     detail = f"relaxation of {flows.model.num_variables} columns, {flows.grounds.count} classes of nodes"
     if solution.bound is not None:
         round_.prove_cost(max(solution.bound, 0), flows.relaxes)
-    if solution.duals is not None:
-        _sharpen(round_, solve, flows, solution.duals)
-    if solution.status != "optimal" or solution.duals is None:
+    priced = None if solution.duals is None else _sharpen(round_, solve, flows, solution.duals)
+    if solution.status != "optimal" or priced is None:
         round_.record("flows", "failed", started, f"{detail}: {solution.message or solution.limit}", "cost")
         return None
     round_.record("flows", "proved", started, detail, "cost")
-    return Bounded(best.value, _guide(round_, flows, solution.duals))
+    return Bounded(best.value, _guide(round_, flows, priced))
 
 
-def _sharpen(round_: Round, solve: Solve, flows: Flows, duals: NDArray[np.float64]) -> None:
-    """Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain."""
-    began = time.monotonic()
+def _sharpen(round_: Round, solve: Solve, flows: Flows, duals: NDArray[np.float64]) -> Whole | None:
+    """
+    Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain.
+
+    Returns the last prices; None where there was no time for any.
+    """
+    began, whole = time.monotonic(), None
     for _ in range(MOST_PRICES):
         before = round_.cost_bound or 0
         try:
             whole = with_whole_jobs(flows, duals, round_.limits.deadline)
         except OutOfTime:
             round_.stopped()
-            return
+            break
         bound = dual_bound(whole.model, whole.multipliers)
         round_.prove_cost(max(bound, 0), flows.relaxes)
         spent = time.monotonic() - began
         late = not round_.limits.deterministic and spent > SHARPEN_SHARE * round_.limits.left_s
         if bound < before + max(1, before // WORTH_IT) or late or round_.stopped():
-            return
+            break
         solution = solve("highs", whole.dearer, _options(round_))
         if solution.duals is None:
-            return
+            break
         duals = solution.duals
+    return whole
 
 
 def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
     """Return what the relaxation says about plans worth ``least``, where there may be any."""
     try:
         flows, solution = _solve(round_, solve, least)
+        if solution.duals is None or solution.status != "optimal":
+            return None
+        return _guide(round_, flows, with_whole_jobs(flows, solution.duals, round_.limits.deadline))
     except PlaceoptError:
         round_.stopped()
         return None
-    return None if solution.duals is None or solution.status != "optimal" else _guide(round_, flows, solution.duals)
 
 
 def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
@@ -109,22 +115,22 @@ def _options(round_: Round) -> SolveOptions:
     )
 
 
-def _guide(round_: Round, flows: Flows, duals: np.ndarray) -> Guide:
-    """Reduced costs of jobs, and rents of nodes by their classes."""
-    model = flows.model
+def _guide(round_: Round, flows: Flows, whole: Whole) -> Guide:
+    """What jobs cost beyond what they are worth, and rents of nodes by their classes."""
+    model, prices = flows.model, whole.multipliers
     reduced = model.objective.astype(np.float64)
-    np.subtract.at(reduced, model.columns, model.coefficients * duals[model.row_of_nonzero])
+    np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
     surplus = np.zeros(len(round_.problem.options), dtype=np.float64)
     surplus[flows.option] = reduced[: len(flows.option)]
-    share, gpus, large = (_rents(flows, rows, duals) for rows in flows.rooms)
+    share, gpus, large = (_rents(flows, rows, prices) for rows in flows.rooms)
     return Guide(surplus, 1000 * share + gpus, large, flows.grounds.idle // 2)
 
 
-def _rents(flows: Flows, rows: IntArray, duals: np.ndarray) -> IntArray:
+def _rents(flows: Flows, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
     """Shape (N,): what a unit of these rows, one a class of nodes, saves; 0 where there are none."""
     place = flows.grounds.place
     if not len(rows):
         return np.zeros(len(place), dtype=np.int64)
-    each = np.maximum(0.0, -duals[rows] / flows.model.row_divisor[rows])
+    each = np.maximum(0.0, -prices[rows] / flows.model.row_divisor[rows])
     rents: IntArray = np.where(place >= 0, np.rint(each[place]), 0).astype(np.int64)
     return rents

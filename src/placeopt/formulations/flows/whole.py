@@ -61,7 +61,8 @@ def with_whole_jobs(flows: Flows, duals: NDArray[np.float64], deadline: float = 
     of all rows but those that tie the bundles of a kind to its jobs, jobs have nothing to do with each other, and what
     the cheapest one of a kind costs is found by dynamic programming: over the nodes of a domain, for every number of
     bundles, then over domains. Divided by its bundles and rounded down that is a lawful price for the kind's row, once
-    its flows are fixed to 0, for each of its jobs pays as much or more wherever it is. Any prices prove something.
+    its flows are fixed to 0, for each of its jobs pays as much or more wherever it is. Any prices prove something. What
+    jobs cost beyond what they are worth follows: duals of a solver leave it open for kinds of which no job is chosen.
     """
     model, clock = flows.model, ModelBuilder(deadline)
     prices = np.rint(np.where(np.abs(duals) < MOST_PRICE, duals, 0.0)).astype(np.int64)
@@ -73,15 +74,18 @@ def with_whole_jobs(flows: Flows, duals: NDArray[np.float64], deadline: float = 
     fares, place = Fares(flows.grounds), flows.grounds.place
     for stream in flows.streams:
         kind = stream.kind
-        if kind.weight == 0 or not 1 < kind.bundles <= MOST_BUNDLES or not len(stream.columns):
+        if not len(stream.columns):
             continue
-        clock.check_time()
         rent = np.full(flows.grounds.count + 1, FAR, dtype=np.int64)  # the last is of nodes without a class
         rent[stream.place] = paid[stream.columns] + prices[stream.row]
+        flowing = int((model.objective[stream.columns] + rent[stream.place]).min())
+        prices[stream.row] = flowing
+        if kind.weight == 0 or not 1 < kind.bundles <= MOST_BUNDLES:
+            continue
+        clock.check_time()
         least = _cheapest(flows, kind, fares.on_nodes(kind), rent[place])
         if least < FAR:
-            flowing = int((model.objective[stream.columns] + rent[stream.place]).min()) * kind.bundles
-            dearer[stream.jobs] += max(least - flowing, 0)
+            dearer[stream.jobs] += max(least - flowing * kind.bundles, 0)
             upper[stream.columns] = 0
             prices[stream.row] = least // kind.bundles
     return Whole(replace(model, upper=upper), prices.astype(np.float64), replace(model, objective=dearer))
