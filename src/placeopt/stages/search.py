@@ -31,7 +31,7 @@ def run_search(round_: Round, solve: Solve) -> None:
     Bound the cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
 
     The search begins with a plan made anew, as the prices of the bound have it; where that is worth less than the best
-    plan it catches up, or gives way to the best plan after half of the time.
+    plan it catches up, or gives way to the best plan after a quarter of the time.
     """
     if round_.best is None or round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
         return
@@ -115,12 +115,12 @@ class _Run:
         return search
 
     def _lags(self, search: Search) -> bool:
-        """Whether half of the work is done and the search still is worth less than the best plan."""
+        """Whether a quarter of the work is done and the search still is worth less than the best plan."""
         best, limits = self._round.best, self._round.limits
         if best is None or (search.value, -search.cost) >= (best.value, -best.cost):
             return False
-        half = (limits.deadline - self._started) / 2
-        return self._steps > self._most / 2 if limits.deterministic else time.monotonic() - self._started > half
+        quarter = (limits.deadline - self._started) / 4
+        return self._steps > self._most / 4 if limits.deterministic else time.monotonic() - self._started > quarter
 
     def _late(self) -> bool:
         """Whether the last offer, and a bound at its value, could no longer be made in time; asked often."""

@@ -15,6 +15,8 @@ MOST_JOBS = 80
 """Jobs of districts taken away at once."""
 MOST_FILLERS = 40
 """Jobs taken away beside them because others that wait are worth more."""
+MOST_COSTLY = 16
+"""Costly jobs taken away at once, mostly far fewer."""
 MOST_DISTRICTS = 4
 """Districts emptied at once."""
 EXPONENT = 3
@@ -76,13 +78,11 @@ class Ruin:
         self._empty([*mine.tolist(), *self._any_districts(1)])
 
     def _several(self) -> None:
-        """Take away a costly job and a few others, wherever they are: they may exchange places."""
-        job, jobs = self._costly(), self._placed()
-        if job is None:
-            return
-        others = self._rng.choice(jobs, min(len(jobs), 1 + int(self._rng.integers(3))), replace=False).tolist()
-        for one in dict.fromkeys([job, *others]):
-            self._board.put(one, None)
+        """Take away a few costly jobs, wherever they are: they may exchange places, or make room for cheaper ones."""
+        jobs = self._by_cost()
+        count = 1 + self._rank(min(MOST_COSTLY, len(jobs)))
+        for i in dict.fromkeys(self._rank(len(jobs)) for _ in range(count if len(jobs) else 0)):
+            self._board.put(int(jobs[i]), None)
 
     def _for_waiting(self, waiting: IntArray) -> int:
         """Empty districts for a job that waits, the likelier the more it is worth per share."""
@@ -103,14 +103,17 @@ class Ruin:
 
     def _costly(self) -> int | None:
         """Draw a placed job, the likelier the more its being there has added to the cost."""
+        jobs = self._by_cost()
+        return int(jobs[self._rank(len(jobs))]) if len(jobs) else None
+
+    def _by_cost(self) -> IntArray:
+        """Placed jobs, the costliest first."""
         jobs = self._placed()
-        if not len(jobs):
-            return None
         paid = np.array([self._board.paid.get(job, 0) for job in jobs.tolist()], dtype=np.int64)
-        return int(jobs[np.argsort(-paid, kind="stable")][self._rank(len(jobs))])
+        return jobs[np.argsort(-paid, kind="stable")]
 
     def _rank(self, count: int) -> int:
-        return min(int(count * self._rng.random() ** EXPONENT), count - 1)
+        return max(min(int(count * self._rng.random() ** EXPONENT), count - 1), 0)
 
     def _placed(self) -> IntArray:
         running = self._board.problem.running
