@@ -1,15 +1,20 @@
 """``placeopt simulate`` and ``placeopt import sc17``."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from conftest import INSTANCES, Cli, said
 
 from placeopt import read_scenario
-from placeopt.simulate import policy_names
+from placeopt.simulate import named_policy, policy_names, simulate
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
+HUNDRED = INSTANCES / "papers" / "sc17-workloads-100.json"
 
 
 def test_a_table_with_a_line_a_policy(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,3 +107,39 @@ def test_stored_scenarios_are_read() -> None:
     """Every file of the folder, by its name."""
     for path in sorted((INSTANCES / "papers").glob("*.json*")):
         assert read_scenario(path).name == path.name.split(".")[0]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)], ids=["Ctrl-C", "kill"])
+def test_stopped_from_outside_and_gone_on_with(
+    tmp_path: Path, number: signal.Signals, code: int, whole_log: bytes
+) -> None:
+    """Ctrl-C shows what is there and says that it is not all; a kill shows nothing; both logs lead to the same end."""
+    arguments = ["simulate", HUNDRED, "--policy", "topo-aware", "--out", tmp_path]
+    command = [sys.executable, "-m", "placeopt.cli", *map(str, arguments)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    log = tmp_path / "sc17-workloads-100.topo-aware.s0.jsonl"
+    deadline = time.monotonic() + 60
+    while not (log.exists() and log.read_bytes().count(b"round") > 3) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    printed, told = process.communicate(timeout=60)
+    assert process.returncode == code
+    if number == signal.SIGINT:
+        assert "stopping with what is there so far" in told
+        assert "jobs had ended; figures are of those" in " ".join(printed.split())
+        facts = json.loads((tmp_path / "summaries.json").read_text())
+        assert not facts[0]["finished"]
+    there = log.read_bytes()
+    assert len(there) < len(whole_log)
+    assert whole_log.startswith(there[: there.rfind(b"\n") + 1])
+    done = subprocess.run([*command, "--resume", "--quiet"], capture_output=True, timeout=120)
+    assert done.returncode == 0
+    assert log.read_bytes() == whole_log
+
+
+@pytest.fixture(scope="module")
+def whole_log(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The log of a simulation that nobody stopped."""
+    path = tmp_path_factory.mktemp("whole") / "log"
+    simulate(read_scenario(HUNDRED), named_policy("topo-aware"), log=path)
+    return path.read_bytes()
