@@ -1,6 +1,7 @@
 """What is left, what a failure does, what has to be added: by hand, and against rounds solved one by one."""
 
 import random
+import sys
 import threading
 
 import pytest
@@ -36,7 +37,6 @@ def cluster(*busy: int, per_rack: int = 2) -> Instance:
         ("0.5", 1, 1, 500, ()),
         ("3x0.125xV100", 3, 1, 125, ("V100",)),
         ("2.0", 1, 2, 1000, ()),
-        ("0", 1, 0, 1000, ()),
     ],
 )
 def test_jobs_are_asked_for_in_short(text: str, workers: int, gpus: int, milli: int, models: tuple[str, ...]) -> None:
@@ -46,7 +46,7 @@ def test_jobs_are_asked_for_in_short(text: str, workers: int, gpus: int, milli: 
     assert option.demand.gpu_models == models
 
 
-@pytest.mark.parametrize("text", ["", "x", "8x", "1.5", "0.0001", "8xK80", "2000", "0x8", "-1", "8 x", "999999x1"])
+@pytest.mark.parametrize("text", ["", "x", "8x", "1.5", "0.0001", "8xK80", "2000", "0x8", "-1", "8 x", "999999x1", "0"])
 def test_what_is_no_job_is_named(text: str) -> None:
     """With what was expected, or the models that there are."""
     with pytest.raises(BadInput, match="job"):
@@ -281,3 +281,16 @@ def test_minimal_utilities_hold_and_lookahead_does_not() -> None:
     assert fit(strict, gang, SHORT).found == 0
     ahead = base.model_copy(update={"policy": Policy(postpone=Postpone(rule="lookahead"))})
     assert fit(ahead, gang, SHORT).found == 1
+
+
+def test_more_copies_than_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then only what there is room for bounds them: eight shares of a quarter on two GPUs, of which five are tried."""
+    base = cluster(2)
+    quarter = parse_job("0.25", base)
+    assert (fit(base, quarter, SHORT).found, fit(base, quarter, SHORT).most) == (8, 8)
+    monkeypatch.setattr(sys.modules[fit.__module__], "MOST_COPIES", 5)
+    found = fit(base, quarter, SHORT)
+    assert 5 <= found.found <= 6
+    assert found.most == 8
+    cpu_only = fit(base, parse_job("0", base, cpu_millicores=8_000), SHORT)
+    assert (cpu_only.found, cpu_only.most) == (4, 4)

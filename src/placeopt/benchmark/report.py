@@ -80,7 +80,7 @@ def make_report(
     shift_s
         Of the shifted geometric means, in seconds.
     baseline
-        What the others of its kind are compared with; left out, the first solver.
+        What the others of its kind are compared with; left out, the first solver by name.
     plots
         Whether to draw; left out, if matplotlib is installed.
 
@@ -98,7 +98,9 @@ def make_report(
         raise Unsupported(
             "plots need matplotlib, which is not installed; pip install 'placeopt[plot]', or leave them out"
         )
-    samples = samples_of(rows.values(), known)
+    # cases that ran side by side ended in any order
+    ordered = sorted(rows.values(), key=lambda row: (row.case.instance, row.case.solver, row.case.seed, row.case.key))
+    samples = samples_of(ordered, known)
     solvers = by_solver(samples)
     if baseline is not None and baseline not in solvers:
         raise BadInput(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")

@@ -132,7 +132,7 @@ def report(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
     out: Annotated[str | None, typer.Option(metavar="DIR", help="Where the report goes; left out, DIR/report.")] = None,
     baseline: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Solver to compare the others with; left out, the first.")
+        str | None, typer.Option(metavar="NAME", help="Solver to compare the others with; left out, the first by name.")
     ] = None,
     shift: Annotated[float, typer.Option(metavar="S", help="Shift of the geometric means, in seconds.")] = 1.0,
     plots: Annotated[

@@ -43,7 +43,7 @@ def parse_job(
     Raises
     ------
     BadInput
-        If it is no such text, or names a model, level, queue or job that is not there.
+        If it is no such text, asks for nothing, or names a model, level, queue or job that is not there.
     """
     like = next((job for job in instance.jobs if job.id == text), None)
     if like is not None:
@@ -58,6 +58,8 @@ def parse_job(
         raise BadInput(f"job {text!r}: no GPU of model {model!r}; there are: {', '.join(sorted(models)) or 'none'}")
     if queue is not None and all(one.id != queue for one in instance.policy.queues):
         raise BadInput(f"queue: no queue {queue!r} in the policy")
+    if not gpus and not cpu_millicores and not memory_mib:
+        raise BadInput(f"job {text!r}: asks for nothing; state CPU or memory as well")
     if together is not None and together not in levels_of(instance):
         raise BadInput(f"together: no level {together!r} in the cluster; there are: {', '.join(levels_of(instance))}")
     demand = Demand(

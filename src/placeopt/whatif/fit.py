@@ -22,7 +22,9 @@ from placeopt.whatif.levels import levels_of
 from placeopt.whatif.patch import remade
 from placeopt.whatif.records import Binding, Fit, Gang
 
-MOST_COPIES = 100_000
+MOST_COPIES = 20_000
+"""Copies that are tried; where more may fit, only what arithmetic says bounds them."""
+NO_LIMIT = 10**12
 EXPLAIN_S = 10.0
 
 
@@ -51,7 +53,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     Notes
     -----
     Copies are jobs of a round in which each is worth 1, at most as many as GPUs, or CPU and memory, leave room for, and
-    one more.
+    one more; at most 20,000.
     """
     began = time.monotonic()
     limits = limits or Limits()
@@ -61,14 +63,17 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     room = room_of(State(compile_problem(remade(base, jobs=(*base.jobs, asked)))), asked)
     asks = asks_of(room.problem, asked)
     gangs = _gangs(room, asks, instance)
-    count = min(_most_copies(room, asks), MOST_COPIES)
+    at_most = _most_copies(room, asks)
+    count = min(at_most, MOST_COPIES)
     copies = tuple(asked.model_copy(update={"id": _free_name(f"asked-{number}", taken)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
     round_ = weigh(remade(base, jobs=(*base.jobs, *copies)), lambda _: 1)
     with Engine() as engine:
         trial = attempt(engine, round_, limits, cancel)
     found = sum(placement.job in names for placement in trial.plan.placements)
-    most = min(trial.most - (trial.placed - found), count)
+    most = trial.most - (trial.placed - found)
+    if most > count:  # not even one copy of those tried must be left out
+        most = at_most
     binds: tuple[Binding, ...] | None = None
     left = next((one.job for one in trial.plan.unplaced if one.job in names), None)
     if left is not None:
@@ -78,7 +83,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     gpus = max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
     return Fit(
         found=found,
-        most=max(most, found),
+        most=max(min(most, at_most), found),
         gpu_milli_each=gpus,
         gangs=gangs,
         binds=binds,
@@ -111,13 +116,17 @@ def _most_of(room: Room, ask: Ask) -> int:
     if not ask.useful:
         return 0
     reachable = room.reachable(ask)
-    most = MOST_COPIES * ask.fewest
+    most = NO_LIMIT
     for r, need in enumerate(ask.demand):
         if need:
             most = min(most, int((np.maximum(room.node_free[reachable, r], 0) // need).sum()))
     if ask.gpus:
         usable = room.usable(ask) & reachable[room.problem.gpu_node]
-        jobs = np.full(len(usable), MOST_COPIES) if ask.jobs_per_gpu is None else ask.jobs_per_gpu - room.gpu_jobs
+        jobs = (
+            np.full(len(usable), NO_LIMIT // max(1, len(usable)))
+            if ask.jobs_per_gpu is None
+            else ask.jobs_per_gpu - room.gpu_jobs
+        )
         if room.problem.shares_bind:
             jobs = np.minimum(jobs, room.gpu_milli // ask.milli)
         if ask.gpus > 1 or ask.milli == 1000:  # whole GPUs: by node
