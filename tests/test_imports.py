@@ -31,7 +31,7 @@ FLOORS = (
     ("engine",),
     ("explain", "partition"),
     ("benchmark", "simulate", "whatif"),
-    ("report",),
+    ("page", "report"),
     ("cli",),
 )
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

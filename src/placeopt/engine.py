@@ -182,11 +182,13 @@ class Engine(Residence):
         with collection_paused():
             problem = compiled()
         compile_s = time.monotonic() - compiling
+        ends = started + time_limit_s
         reserve = max(RESERVE_S + RESERVE_PER_JOB_S * problem.num_jobs, RESERVE_PER_COMPILE * compile_s)
+        reserve = min(reserve, max(ends - time.monotonic(), 0.0) / 2)  # a plan comes first, however little is left
         cores = usable_cores()
         limits = Limits(
             started=started,
-            deadline=started + time_limit_s - min(reserve, time_limit_s / 2),
+            deadline=ends - reserve,
             time_limit_s=time_limit_s,
             gap=gap,
             threads=1 if deterministic else min(threads or cores, cores),

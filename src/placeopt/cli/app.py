@@ -19,6 +19,7 @@ from placeopt.cli.export import export
 from placeopt.cli.generate import generate
 from placeopt.cli.importing import openb, philly, sc17, topo
 from placeopt.cli.output import write_out
+from placeopt.cli.reporting import report
 from placeopt.cli.show import show
 from placeopt.cli.simulate import simulate
 from placeopt.cli.solve import solve
@@ -95,6 +96,7 @@ _add(app, check, "placeopt check round.json plan.json")
 _add(app, audit, "placeopt audit round.json placements.json --moves 10")
 _add(app, explain, "placeopt explain round.json plan.json --job train-7")
 _add(app, show, "placeopt show plan.json --instance round.json")
+_add(app, report, "placeopt report round.json plan.json runs --out report.html --figures figures")
 _add(app, export, "placeopt export round.json --format mps --out round.mps")
 _add(app, simulate, "placeopt simulate instances/papers/sc17-workloads-5.json --policy fcfs,placeopt")
 _add(app, generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json")

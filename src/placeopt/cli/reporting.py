@@ -1,0 +1,183 @@
+"""``placeopt report``: rounds, plans, simulations and what-if answers as one offline HTML file and as figures."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
+from placeopt.errors import BadInput
+
+if TYPE_CHECKING:
+    from placeopt.model import Instance, Plan
+    from placeopt.model.scenario import Scenario
+    from placeopt.page import Fact, Figure, Log
+    from placeopt.whatif.records import Defrag, Failures, Sweep
+
+LOG = ".jsonl"
+
+
+def report(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
+            "whatif sweep, defrag and fail with --json; told by content.",
+        ),
+    ],
+    out: Annotated[str, typer.Option(metavar="HTML", help="The file.")],
+    figures: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Also write each figure there: SVG, PNG, PDF and CSV.")
+    ] = None,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "placeopt report",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not say what was written.")] = False,
+) -> int:
+    """
+    Draw what other commands wrote: GPU map, bars by GPU, GPUs held, waiting, sweeps, fronts and failures.
+
+    The file needs no network. Needs matplotlib, the extra 'plot'.
+    """
+    check_sources({path: path for path in inputs})
+    check_target(out, inputs)
+    if figures is not None and Path(figures).exists() and not Path(figures).is_dir():
+        raise UsageError(f"--figures: {figures} is no folder")
+    from placeopt.page import FORMATS, page, render
+
+    found = _Found()
+    for path in inputs:
+        found.read(path)
+    drawn, facts = found.figures(), found.facts()
+    command = shlex.join(["placeopt", "report", *inputs, "--out", out])
+    write_document(out, page(title, command, facts, drawn).encode())
+    if figures is not None:
+        folder = Path(figures)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"{figures}: cannot be made: {error.strerror or error}") from None
+        for figure in drawn:
+            for form in FORMATS:
+                write_document(str(folder / f"{figure.name}.{form}"), render(figure, form))
+            write_document(str(folder / f"{figure.name}.csv"), figure.csv().encode())
+    if not quiet and out != STREAM:
+        also = f" and to {figures}" if figures is not None else ""
+        say(f"{len(drawn)} figures{also}", out)
+    return ExitCode.DONE
+
+
+class _Found:
+    """What was read, by kind."""
+
+    def __init__(self) -> None:
+        self.instances: list[Instance] = []
+        self.plans: list[tuple[str, Plan]] = []
+        self.scenarios: list[Scenario] = []
+        self.logs: list[Log] = []
+        self.answers: list[Sweep | Defrag | Failures] = []
+
+    def read(self, path: str) -> None:
+        """Read a file, or the logs of a folder."""
+        from placeopt.page import read_log
+
+        if path != STREAM and Path(path).is_dir():
+            logs = sorted(Path(path).glob(f"*{LOG}"))
+            if not logs:
+                raise BadInput(f"{path}: no logs of simulations in it (*{LOG})")
+            self.logs += [read_log(log) for log in logs]
+        elif path.endswith(LOG):
+            self.logs.append(read_log(path))
+        else:
+            self._read_document(path)
+
+    def _read_document(self, path: str) -> None:
+        from placeopt.formats.documents import loads
+        from placeopt.formats.files import label, read_bytes
+        from placeopt.model import Instance, Plan
+        from placeopt.model.scenario import Scenario
+        from placeopt.whatif.records import Defrag, Failures, Sweep
+
+        data, source = read_bytes(path), label(path)
+        keys = _keys(data)
+        if "cluster" in keys and keys & {"arrivals", "physics"}:
+            self.scenarios.append(loads(Scenario, data, source=source))
+        elif "cluster" in keys:
+            self.instances.append(loads(Instance, data, source=source))
+        elif "placements" in keys:
+            self.plans.append((source, loads(Plan, data, source=source)))
+        elif "varied" in keys:
+            self.answers.append(loads(Sweep, data, source=source))
+        elif "front" in keys:
+            self.answers.append(loads(Defrag, data, source=source))
+        elif {"scenarios", "k"} <= keys:
+            self.answers.append(loads(Failures, data, source=source))
+        else:
+            held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is no JSON object"
+            raise BadInput(
+                f"{source}: {held}; expected an instance, a plan, a scenario, a log, or an answer of whatif sweep, "
+                "defrag or fail"
+            )
+
+    def figures(self) -> list[Figure]:
+        """Draw all there is."""
+        from placeopt.page import answer_figures, gpu_map, simulation_figures
+
+        drawn = []
+        told = {ref: instance for instance in self.instances for ref in [instance.digest]}
+        for number, (source, plan) in enumerate(self.plans):
+            instance = told.get(plan.instance.digest or "")
+            if instance is None:
+                raise BadInput(f"{source}: is a plan of {plan.instance.name!r}; name that instance's file as well")
+            drawn.append(gpu_map(instance, plan, name=f"plan-{number}"))
+        planned = {plan.instance.digest for _, plan in self.plans}
+        left = [instance for digest, instance in told.items() if digest not in planned]
+        drawn += [gpu_map(instance, name=f"round-{number}") for number, instance in enumerate(left)]
+        if self.logs:
+            drawn += simulation_figures(self.logs, self.scenarios[0] if len(self.scenarios) == 1 else None)
+        for number, answer in enumerate(self.answers):
+            drawn += answer_figures(answer, number)
+        return drawn
+
+    def facts(self) -> list[Fact]:
+        """Say what the figures are of: sizes, results, seeds, versions, notes."""
+        from placeopt import __version__
+        from placeopt.page import Fact
+
+        facts = [Fact("placeopt", __version__)]
+        for instance in self.instances:
+            facts.append(
+                Fact(f"round {instance.name}", f"{len(instance.cluster.nodes):,} nodes, {len(instance.jobs):,} jobs")
+            )
+            if instance.note:
+                facts.append(Fact("its data", instance.note))
+        for source, plan in self.plans:
+            levels = "; ".join(f"{level.name} {level.objective:,}, bound {_told(level.bound)}" for level in plan.levels)
+            facts.append(
+                Fact(f"plan {source}", f"{plan.status}, {levels}; policy {plan.policy.name}, seed {plan.seed}")
+            )
+        for scenario in self.scenarios:
+            words = (
+                f"{len(scenario.arrivals):,} jobs, {len(scenario.cluster.nodes):,} nodes, rule {scenario.physics.rule}"
+            )
+            facts.append(Fact(f"scenario {scenario.name}", f"{words}. {scenario.note}".strip()))
+        for log in self.logs:
+            words = f"{len(log.arrivals):,} jobs came, {len(log.starts):,} started, {len(log.ends):,} ended"
+            facts.append(Fact(f"simulation {log.name}", f"{words}; {log.end_ms / 3_600_000:,.2f} hours"))
+        return facts
+
+
+def _told(bound: int | None) -> str:
+    return "unknown" if bound is None else f"{bound:,}"
+
+
+def _keys(data: bytes) -> set[str]:
+    try:
+        top: Any = json.loads(data)
+    except (ValueError, RecursionError):
+        return set()
+    return set(top) if isinstance(top, dict) else set()

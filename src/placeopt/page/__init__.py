@@ -1,0 +1,21 @@
+"""Figures and one offline HTML file of rounds, plans, simulations and what-if answers; needs matplotlib."""
+
+from placeopt.page.answers import answer_figures
+from placeopt.page.figure import FORMATS, Figure, can_draw, render
+from placeopt.page.html import Fact, page
+from placeopt.page.occupancy import gpu_map
+from placeopt.page.simulated import Log, read_log, simulation_figures
+
+__all__ = [
+    "FORMATS",
+    "Fact",
+    "Figure",
+    "Log",
+    "answer_figures",
+    "can_draw",
+    "gpu_map",
+    "page",
+    "read_log",
+    "render",
+    "simulation_figures",
+]

@@ -1,0 +1,237 @@
+"""Figures of simulations, from their logs: who held which GPU when, GPUs held over time, waiting."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placeopt.errors import BadInput
+from placeopt.model.scenario import Scenario
+from placeopt.page.figure import COLOURS, MARKS, Figure, Tips
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_GANTT_GPUS, MOST_GANTT_JOBS = 64, 400
+"""A chart of bars is drawn up to so many GPUs and jobs."""
+STYLES = ("-", "--", ":", "-.")
+
+
+@dataclass(frozen=True)
+class Log:
+    """
+    What a log tells, times in milliseconds.
+
+    ``held`` maps (node, GPU) to (start, end, job, share in thousandths); ``end`` of a job that still runs is the log's.
+    """
+
+    name: str
+    arrivals: dict[str, int]
+    starts: dict[str, int]
+    ends: dict[str, int]
+    held: dict[tuple[str, int], list[tuple[int, int, str, int]]]
+    end_ms: int
+
+
+def read_log(path: str | os.PathLike[str]) -> Log:
+    """
+    Read the log of a simulation.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read or is no such log; a last line that was cut is left out.
+    """
+    source = Path(path)
+    try:
+        lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
+        events: list[dict[str, Any]] = [json.loads(line) for line in lines if line.endswith("\n")]
+        arrivals: dict[str, int] = {}
+        starts: dict[str, int] = {}
+        ends: dict[str, int] = {}
+        placed: dict[str, dict[str, Any]] = {}
+        now = 0
+        for event in events:
+            now = event.get("t", now)
+            if event["e"] == "arrival":
+                arrivals[event["job"]] = now
+            elif event["e"] == "end":
+                ends[event["job"]] = now
+            for placement in event.get("start", ()):
+                starts[placement["job"]] = now
+                placed[placement["job"]] = placement
+        held: dict[tuple[str, int], list[tuple[int, int, str, int]]] = defaultdict(list)
+        for job, placement in placed.items():
+            for assignment in placement["assignments"]:
+                for gpu, milli in assignment.get("gpus", {}).items():
+                    held[assignment["node"], int(gpu)].append((starts[job], ends.get(job, now), job, milli))
+    except OSError as error:
+        raise BadInput(f"{source}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
+    if not events:
+        raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")
+    return Log(source.stem, arrivals, starts, ends, dict(held), now)
+
+
+def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> list[Figure]:
+    """
+    Draw all figures of some logs: bars by GPU for each small one, and all together GPUs held and waiting.
+
+    With the scenario also the idle GPUs of nodes partly in use, for which the cluster must be known.
+    """
+    figures = [_gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
+    held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
+    figures.append(
+        _curves(
+            "held",
+            "GPUs held over time",
+            "Sum of the shares that jobs hold.",
+            {name: [(t / 3_600_000, v / 1000) for t, v in steps] for name, steps in held.items()},
+            ("hours", "GPUs"),
+        )
+    )
+    if scenario is not None:
+        pieces = {log.name: _fragments(log, scenario) for log in logs}
+        figures.append(
+            _curves(
+                "fragments",
+                "Idle GPUs on nodes partly in use, over time",
+                "GPUs that nobody holds any part of, on nodes of which others are held.",
+                {name: [(t / 3_600_000, float(v)) for t, v in steps] for name, steps in pieces.items()},
+                ("hours", "GPUs"),
+            )
+        )
+    waits = {log.name: sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts) for log in logs}
+    figures.append(
+        _curves(
+            "waits",
+            "Waiting",
+            "Part of the jobs that started which waited at most so long; jobs that never started are not in it.",
+            {name: [(w, (i + 1) / len(ws)) for i, w in enumerate(ws)] for name, ws in waits.items()},
+            ("seconds", "part of the jobs"),
+        )
+    )
+    return figures
+
+
+def _is_small(log: Log) -> bool:
+    return 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
+
+
+def _gantt(log: Log, number: int) -> Figure:
+    """Bars by GPU, as SC'17 figure 8."""
+    name = f"bars-{number}"
+    gpus = sorted(log.held)
+    rows = [
+        (node, gpu, job, start / 1000, end / 1000, milli)
+        for node, gpu in gpus
+        for start, end, job, milli in sorted(log.held[node, gpu])
+    ]
+
+    def draw(axes: Axes) -> Tips:
+        tips: dict[str, str] = {}
+        colours = dict(zip(sorted(log.starts, key=lambda j: (log.starts[j], j)), cycle(COLOURS[:6]), strict=False))
+        span = max(log.end_ms / 1000, 1e-9)
+        for y, key in enumerate(gpus):
+            for start, end, job, milli in log.held[key]:
+                gid, length = f"{name}-{len(tips)}", (end - start) / 1000
+                height = 0.85 * milli / 1000
+                bar = axes.barh(
+                    y, length, height, left=start / 1000, color=colours[job], edgecolor="white", linewidth=0.5
+                )
+                bar.patches[0].set_gid(gid)
+                tips[gid] = f"{job} on {key[0]} GPU {key[1]}: {start / 1000:,.1f} to {end / 1000:,.1f} s, {milli}/1000"
+                if length > 0.012 * span * len(job):
+                    axes.text(
+                        (start + (end - start) / 2) / 1000, y, job, ha="center", va="center", color="white", fontsize=6
+                    )
+        axes.set_yticks(range(len(gpus)), [f"{node} {gpu}" for node, gpu in gpus], fontsize=6)
+        axes.invert_yaxis()
+        axes.set_xlabel("seconds")
+        return tips
+
+    return Figure(
+        name=name,
+        title=f"Jobs by GPU: {log.name}",
+        caption="From start to end; a bar as high as the share of the GPU that the job holds. Colours come again.",
+        inches=(9.0, max(2.0, 0.22 * len(gpus) + 0.8)),
+        draw=draw,
+        header=("node", "gpu", "job", "start_s", "end_s", "milli"),
+        rows=rows,
+    )
+
+
+def _steps(spans: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """(time, sum of what is held from then on)."""
+    change: dict[int, int] = defaultdict(int)
+    for start, end, amount in spans:
+        change[start] += amount
+        change[end] -= amount
+    out, total = [], 0
+    for moment in sorted(change):
+        total += change[moment]
+        out.append((moment, total))
+    return out
+
+
+def _fragments(log: Log, scenario: Scenario) -> list[tuple[int, int]]:
+    """(time, idle GPUs on nodes partly in use from then on)."""
+    count = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}
+    gpus = {node.id: count[node.machine] for node in scenario.cluster.nodes}
+    changes: list[tuple[int, int, str, int]] = []  # ends first at one moment
+    for (node, gpu), spans in log.held.items():
+        for start, end, _, _ in spans:
+            changes += [(start, 1, node, gpu), (end, -1, node, gpu)]
+    on: dict[tuple[str, int], int] = defaultdict(int)
+    busy: dict[str, int] = defaultdict(int)
+    out: list[tuple[int, int]] = []
+    total = 0
+    for moment, sign, node, gpu in sorted(changes):
+        before = gpus.get(node, 0) - busy[node] if busy[node] else 0
+        was = on[node, gpu] > 0
+        on[node, gpu] += sign
+        busy[node] += (on[node, gpu] > 0) - was
+        total += (gpus.get(node, 0) - busy[node] if busy[node] else 0) - before
+        if out and out[-1][0] == moment:
+            out[-1] = (moment, total)
+        else:
+            out.append((moment, total))
+    return out
+
+
+def _curves(
+    name: str, title: str, caption: str, curves: dict[str, list[tuple[float, float]]], labels: tuple[str, str]
+) -> Figure:
+    """Step curves, one a log."""
+
+    def draw(axes: Axes) -> Tips:
+        for i, (label, points) in enumerate(curves.items()):
+            colour, style = COLOURS[i % len(COLOURS)], STYLES[i // len(COLOURS) % len(STYLES)]
+            axes.step(
+                [x for x, _ in points],
+                [y for _, y in points],
+                where="post",
+                label=label,
+                color=colour,
+                linestyle=style,
+                marker=MARKS[i % len(MARKS)],
+                markevery=max(1, len(points) // 8),
+                markersize=3,
+                linewidth=1.2,
+            )
+        axes.set_xlabel(labels[0])
+        axes.set_ylabel(labels[1])
+        axes.set_ylim(bottom=0)
+        if len(curves) <= 2 * len(COLOURS):
+            axes.legend(frameon=False, fontsize=7)
+        return {}
+
+    rows = [(label, x, y) for label, points in curves.items() for x, y in points]
+    header = ("log", labels[0].replace(" ", "_"), labels[1].replace(" ", "_"))
+    return Figure(name, title, caption, (8.0, 3.6), draw, header, rows)

@@ -1,0 +1,39 @@
+"""``placeopt report``: what goes in, what comes out, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Cli, said
+
+from builders import instance, job
+from placeopt import solve
+from placeopt.formats.documents import write_instance, write_plan
+
+pytest.importorskip("matplotlib")
+
+
+def test_a_round_and_its_plan(cli: Cli, tmp_path: Path) -> None:
+    """One page, and every figure in every format."""
+    round_ = instance(2, [job("a"), job("b", gpus=2)])
+    write_instance(tmp_path / "round.json", round_)
+    write_plan(tmp_path / "plan.json", solve(round_))
+    out, figures = tmp_path / "r.html", tmp_path / "figures"
+    done = cli("report", tmp_path / "round.json", tmp_path / "plan.json", "--out", out, "--figures", figures)
+    assert done.code == 0, done
+    assert "2 nodes, 2 jobs" in out.read_text(encoding="utf-8")
+    assert sorted(path.name for path in figures.iterdir()) == [
+        f"plan-0.{form}" for form in ("csv", "pdf", "png", "svg")
+    ]
+
+
+def test_faults(cli: Cli, tmp_path: Path) -> None:
+    """A plan without its round, something else, a missing file: nothing is written."""
+    round_ = instance(1, [job("a")])
+    write_plan(tmp_path / "plan.json", solve(round_))
+    (tmp_path / "other.json").write_text('{"what": 1}', encoding="utf-8")
+    for name, words in (("plan.json", "name that instance"), ("other.json", "has what"), ("no.json", "no.json")):
+        done = cli("report", tmp_path / name, "--out", tmp_path / "r.html")
+        said(done, 3, words)
+    assert not (tmp_path / "r.html").exists()

@@ -1,0 +1,163 @@
+"""Figures and the page: numbers by hand, tips, escaping, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builders import instance, job, machine, node, plan_for, running
+from placeopt import BadInput
+from placeopt.model import Domain
+from placeopt.page import FORMATS, Fact, answer_figures, gpu_map, occupancy, page, read_log, render, simulation_figures
+from placeopt.whatif.records import Defrag, Failure, Failures, Freed, Outcome, Point, Sweep
+
+pytest.importorskip("matplotlib")
+
+LINES = (
+    {"e": "scenario", "scenario": "s"},
+    {"t": 1000, "e": "arrival", "job": "a"},
+    {"t": 1000, "e": "round", "n": 1, "start": [{"job": "a", "assignments": [{"node": "n0", "gpus": {"0": 1000}}]}]},
+    {"t": 2000, "e": "arrival", "job": "b"},
+    {"t": 5000, "e": "end", "job": "a"},
+    {"t": 5000, "e": "round", "n": 2, "start": [{"job": "b", "assignments": [{"node": "n0", "gpus": {"1": 500}}]}]},
+    {"t": 9000, "e": "end", "job": "b"},
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Two jobs, one after the other; the second waits three seconds."""
+    path = tmp_path / "s.fcfs.s0.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in LINES), encoding="utf-8")
+    return path
+
+
+class TestMap:
+    """Who holds which GPU."""
+
+    def test_states_by_hand(self) -> None:
+        """Running before, placed by the plan, several jobs, idle, drained."""
+        old, new, half = job("old"), job("new<b>"), [job(f"h{i}", gpu_milli=500) for i in range(2)]
+        nodes = [node("n0", domain="r0"), node("n1", domain="r0", drained=True)]
+        round_ = instance(
+            nodes, [old, new, *half], domains=[Domain(id="r0")], machines=[machine(gpus=4)],
+            running=[running(old, [("n0", [0])])],
+        )  # fmt: skip
+        placed = {"new<b>": [("n0", [1])], "h0": [("n0", [2])], "h1": [("n0", [2])]}
+        figure = gpu_map(round_, plan_for(round_, placed))
+        assert [row[3] for row in figure.rows] == [
+            "running before", "placed by the plan", "several jobs", "idle", *["drained"] * 4,
+        ]  # fmt: skip
+        assert [row[4] for row in figure.rows] == [1000, 1000, 1000, 0, 0, 0, 0, 0]
+        svg = render(figure, "svg").decode()
+        assert "<title>n0 GPU 1: new&lt;b&gt; 1000/1000</title>" in svg
+        assert svg.count("<title>n") == 8
+        assert figure.csv().splitlines()[1] == "n0,r0,0,running before,1000,old 1000/1000"
+
+    def test_large_clusters_by_node(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A square a node, with how much of it is held."""
+        monkeypatch.setattr(occupancy, "MOST_GPUS", 4)
+        held = job("j", gpus=3)
+        figure = gpu_map(instance(2, [held], machines=[machine(gpus=4)], running=[running(held, [("n0", [0, 1, 2])])]))
+        assert "a square is a node" in figure.caption
+        assert "<title>n0: 75% of 4 GPUs held</title>" in render(figure, "svg").decode()
+
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_every_format_is_drawn_and_repeats(self, form: str) -> None:
+        """SVG byte for byte."""
+        figure = gpu_map(instance(2, []))
+        drawn = render(figure, form)
+        assert drawn.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[form])
+        if form == "svg":
+            assert drawn == render(figure, form)
+
+
+class TestSimulations:
+    """From logs."""
+
+    def test_figures_by_hand(self, log: Path) -> None:
+        """One GPU held from 1 to 5 s, half a one from 5 to 9; waits of 0 and 3 s."""
+        bars, held, waits = simulation_figures([read_log(log)])
+        assert bars.rows == [("n0", 0, "a", 1.0, 5.0, 1000), ("n0", 1, "b", 5.0, 9.0, 500)]
+        assert [(round(x * 3600), y) for _, x, y in held.rows] == [(1, 1.0), (5, 0.5), (9, 0.0)]  # type: ignore[misc, operator, call-overload]
+        assert [(x, y) for _, x, y in waits.rows] == [(0.0, 0.5), (3.0, 1.0)]
+        assert "<title>b on n0 GPU 1: 5.0 to 9.0 s, 500/1000</title>" in render(bars, "svg").decode()
+
+    def test_idle_gpus_of_nodes_in_use(self, log: Path) -> None:
+        """Of a node of four GPUs three are idle while one is held, none once it is free."""
+        from placeopt.model.scenario import Scenario
+
+        scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
+        fragments = simulation_figures([read_log(log)], scenario)[2]
+        assert [(round(x * 3600), y) for _, x, y in fragments.rows] == [(1, 3.0), (5, 3.0), (9, 0.0)]  # type: ignore[misc, operator, call-overload]
+
+    def test_a_log_that_was_cut_is_read_to_its_last_line(self, log: Path) -> None:
+        """Who runs at its end is shown so far."""
+        log.write_text(log.read_text(encoding="utf-8")[:-10], encoding="utf-8")
+        assert read_log(log).ends == {"a": 5000}
+
+    @pytest.mark.parametrize("text", ["", "no json\n", '{"t": 1}\n', "[]\n"])
+    def test_other_files_are_refused(self, tmp_path: Path, text: str) -> None:
+        """By name."""
+        (tmp_path / "x.jsonl").write_text(text, encoding="utf-8")
+        with pytest.raises(BadInput, match=r"x\.jsonl"):
+            read_log(tmp_path / "x.jsonl")
+        with pytest.raises(BadInput, match=r"y\.jsonl"):
+            read_log(tmp_path / "y.jsonl")
+
+
+def outcome(placed: int, bound: int) -> Outcome:
+    """A round's result."""
+    return Outcome(
+        value=1, value_bound=1, jobs_placed=1, jobs_waiting=0, gpu_milli_placed=placed, gpu_milli_bound=bound,
+        gpu_milli_capacity=4000, nodes=1, price_milli_per_hour=0,
+    )  # fmt: skip
+
+
+class TestAnswers:
+    """What-if answers."""
+
+    def test_sweep(self) -> None:
+        """Ordered by setting."""
+        points = (Point(setting=2, outcome=outcome(2000, 2500)), Point(setting=1, outcome=outcome(1000, 1000)))
+        (figure,) = answer_figures(Sweep(varied="nodes", points=points, left=0, seconds=0.0), 0)
+        assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
+        assert render(figure, "svg")
+
+    def test_front(self) -> None:
+        """Points say which domains they empty."""
+        freed = Freed(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True)
+        answer = Defrag(level="node", domains=3, free_before=1, front=(freed,), most=2, stuck=0, seconds=0.0)
+        (figure,) = answer_figures(answer, 1)
+        assert "<title>2 empty by 0 moves, at least 0: n1</title>" in render(figure, "svg").decode()
+
+    @pytest.mark.parametrize("k", [1, 2])
+    def test_failures(self, k: int) -> None:
+        """One square a scenario, pairs as a matrix."""
+        names = ["a", "b", "c"]
+        pairs = [("a",), ("b",), ("c",)] if k == 1 else [("a", "b"), ("a", "c"), ("b", "c")]
+        scenarios = tuple(
+            Failure(
+                domains=d, nodes=1, displaced=2, displaced_gpu_milli=1, lost=i, lost_at_least=i // 2, lost_gpu_milli=0
+            )
+            for i, d in enumerate(pairs)
+        )
+        answer = Failures(level="rack", k=k, answer="no", scenarios=scenarios, left=0, worst=None, seconds=0.0)
+        (figure,) = answer_figures(answer, 0)
+        assert [row[5] for row in figure.rows] == ["survives", "open", "loses jobs"]
+        assert render(figure, "svg").decode().count("jobs displaced") == len(names)
+
+
+def test_the_page_holds_everything_and_asks_for_nothing() -> None:
+    """Figures inside, numbers behind a link, names escaped, no address of another host to be loaded."""
+    figure = gpu_map(instance(2, []))
+    text = page("A <title>", "placeopt report x", [Fact("seed", "0 & more")], [figure])
+    assert "A &lt;title&gt;" in text
+    assert "0 &amp; more" in text
+    assert text.count("<svg") == 1
+    assert 'href="data:text/csv;base64,' in text
+    assert 'src="' not in text
+    assert 'href="http' not in text.replace('xmlns:xlink="http', "")
+    assert "<script" not in text
