@@ -190,7 +190,20 @@ def test_traceback_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys:
 
 @pytest.mark.parametrize(
     "command",
-    [[], ["solve"], ["check"], ["show"], ["generate"], ["import"], ["import", "openb"], ["import", "topo"], ["doctor"]],
+    [
+        [],
+        ["solve"],
+        ["check"],
+        ["show"],
+        ["generate"],
+        ["import"],
+        ["import", "openb"],
+        ["import", "topo"],
+        ["import", "sc17"],
+        ["import", "philly"],
+        ["simulate"],
+        ["doctor"],
+    ],
     ids=" ".join,
 )
 def test_every_command_has_help_with_an_example(cli: Cli, command: list[str]) -> None:

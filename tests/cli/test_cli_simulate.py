@@ -143,3 +143,15 @@ def whole_log(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("whole") / "log"
     simulate(read_scenario(HUNDRED), named_policy("topo-aware"), log=path)
     return path.read_bytes()
+
+
+def test_what_is_to_be_known_stands_below_the_table(cli: Cli, tmp_path: Path) -> None:
+    """A job that no machine can take waits for ever."""
+    world = json.loads(TABLE_1.read_text())
+    world["arrivals"][0]["job"]["options"][0]["demand"] = {"gpus": 5}
+    path = tmp_path / "world.json"
+    path.write_text(json.dumps(world))
+    done = cli("simulate", path, "--policy", "best-fit")
+    assert done.code == 0
+    assert "Beware" in done.out
+    assert "best-fit  1 job can never start" in done.out

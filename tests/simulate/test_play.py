@@ -235,3 +235,13 @@ def test_a_scenario_refuses_references_to_nothing() -> None:
         scenario([late], running=(running(late, [("n0", (0,))]),))
     with pytest.raises(ValueError, match=r"slowdowns\[1\]"):
         scenario([], slowdowns=(Slowdown(profile="a", beside="b"),) * 2)
+
+
+def test_rounds_that_the_time_limit_cut_are_counted() -> None:
+    """A thousandth of a second is not enough for a round with solvers; the log would not be the same again."""
+    world = random_scenario(11, jobs=14)
+    short = simulate(world, POLICIES[4], time_limit_s=0.001)
+    assert short.finished
+    assert short.rounds.cut > 0
+    assert summarise(short).rounds_cut == short.rounds.cut
+    assert simulate(world, POLICIES[3]).rounds.cut == 0

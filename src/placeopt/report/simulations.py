@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import number, percent
+from placeopt.report.text import number, percent, plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -51,9 +51,9 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
         heading(f"{first.scenario}: {first.jobs:,} jobs, {first.occupancy.gpus:,} GPUs"),
         Rows(COLUMNS, [_row(summary) for summary in summaries], wrap="policy", drop=["in time", "p95", "decision"]),
     ]
-    notes = [_note(summary) for summary in summaries if not summary.finished or summary.stranded]
+    notes = [_note(summary) for summary in summaries if not summary.finished or summary.stranded or summary.rounds_cut]
     if notes:
-        parts += [heading("Not all"), Rows(["policy", "what"], notes, wrap="what")]
+        parts += [heading("Beware"), Rows(["policy", "what"], notes, wrap="what")]
     return parts
 
 
@@ -78,7 +78,9 @@ def _note(summary: Summary) -> list[str]:
     if not summary.finished:
         told.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended; figures are of those")
     if summary.stranded:
-        told.append(f"{summary.stranded:,} jobs can never start")
+        told.append(f"{plural(summary.stranded, 'job')} can never start")
+    if summary.rounds_cut:
+        told.append(f"{plural(summary.rounds_cut, 'round')} cut by --time-limit: another run may decide otherwise")
     return [summary.policy, "; ".join(told)]
 
 

@@ -35,6 +35,8 @@ class Rounds:
     """The rounds that were held, and how long the decisions of those took that were not read from a log, in seconds."""
 
     held: int = 0
+    cut: int = 0
+    """Of those that were decided: cut short by the time limit, so that another run may decide otherwise."""
     wall_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
 

@@ -248,7 +248,7 @@ class _Game:
                     placement=placement,
                 )
             )
-        rounds = Rounds(self._held, self._rounds.wall_s, self._rounds.cpu_s)
+        rounds = Rounds(self._held, self._scheduler.cut, self._rounds.wall_s, self._rounds.cpu_s)
         return History(self.scenario, self.scheduling, self._limits.seed, self.now, finished, tuple(jobs), rounds)
 
 

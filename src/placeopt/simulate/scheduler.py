@@ -47,6 +47,8 @@ class Scheduler(ABC):
         self.policy = scheduling.policy
         self._engine, self._scheduling = engine, scheduling
         self._coming: list[Job] = []
+        self.cut = 0
+        """Rounds that the time limit cut short."""
         self._timed = _reads_times(scheduling)
         self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
@@ -165,6 +167,7 @@ class WholeRounds(Scheduler):
         )
         if cancel is not None and cancel.is_set():
             raise Stopped
+        self.cut += plan.limit == "time"
         self._engine.commit(plan)
         started = tuple(placement for placement in plan.placements if placement.job in self._waiting)
         for placement in started:

@@ -46,6 +46,8 @@ class Summary:
     """Jain's index over users of their jobs' mean slowdown with waiting; None without users."""
     occupancy: Occupancy
     rounds: int
+    rounds_cut: int
+    """Rounds that the time limit cut short: another run may decide otherwise."""
     decision_ms: Spread | None
     """Wall time of a round's decision; None for rounds read from a log."""
     decision_cpu_s: float
@@ -86,6 +88,7 @@ def summarise(history: History) -> Summary:
         fairness=_fairness(done, with_wait),
         occupancy=occupancy(_stays(history, until), _gpus_of(history), first, until),
         rounds=history.rounds.held,
+        rounds_cut=history.rounds.cut,
         decision_ms=spread_of([1000 * s for s in history.rounds.wall_s]),
         decision_cpu_s=sum(history.rounds.cpu_s),
     )
