@@ -11,7 +11,7 @@ from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.model import Domain, Gpu, Instance, Policy
 from placeopt.model.policy import Postpone, Queue, Quota
-from placeopt.whatif import Limits, add, fail, fit, parse_job, slots
+from placeopt.whatif import Limits, add, cheapest, fail, fit, parse_job, slots
 from placeopt.whatif.capacity import attempt, weigh
 from placeopt.whatif.patch import with_nodes
 
@@ -294,3 +294,29 @@ def test_more_copies_than_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.most == 8
     cpu_only = fit(base, parse_job("0", base, cpu_millicores=8_000), SHORT)
     assert (cpu_only.found, cpu_only.most) == (4, 4)
+
+
+def test_the_cheapest_type_by_hand() -> None:
+    """Four jobs of four GPUs: four nodes of four at 1 each, or two of eight at 3 each; nodes of two never do."""
+    machines = (machine(), machine("big", gpus=8), machine("tiny", gpus=2))
+    held = job("held", gpus=4)
+    kinds = [
+        node("n0"),
+        node("dear", "big", price_milli_per_hour=3000, drained=True),
+        node("less", "tiny", drained=True),
+    ]
+    base = instance(
+        kinds,
+        [held, *(job(f"w{i}", gpus=4) for i in range(4))],
+        machines=machines,
+        running=[running(held, [("n0", range(4))])],
+    )
+    found = cheapest(base, ["dear", "m", "less"], limits=Limits(15.0, threads=1))
+    assert [(one.at_least, one.found, one.impossible) for one in found.choices] == [
+        (2, 2, False),
+        (4, 4, False),
+        (None, None, True),
+    ]
+    assert (found.best, found.price_milli_per_hour, found.at_least_milli_per_hour) == ("m", 4000, 4000)
+    assert found.proven
+    assert cheapest(base, ["less"], limits=SHORT).best is None

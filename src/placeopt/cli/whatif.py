@@ -148,7 +148,9 @@ def fail(
 
 def add(
     instance: InstanceFile,
-    node_type: Annotated[str, typer.Option(metavar="TYPE|NODE", help="A machine type, or a node whose like is added.")],
+    node_type: Annotated[
+        str, typer.Option(metavar="TYPE|NODE", help="Machine type, or node to copy; several by commas.")
+    ],
     until: Annotated[
         str, typer.Option(metavar="GOAL", help="placed=all: every job of the round is placed.")
     ] = "placed=all",
@@ -163,14 +165,16 @@ def add(
     """
     The fewest nodes of a type with which all jobs are placed: proven from below, found from above.
 
-    What runs stays where it is. Exit code 1 says that no number of such nodes will do.
+    What runs stays where it is. Of several types, each by itself, the one with the least price an hour is named. Exit
+    code 1 says that no number of such nodes will do.
     """
     limits = limits_of(time_limit, threads, seed)
     if until != "placed=all":
         raise UsageError(f"--until: {until!r}, expected placed=all")
     started = time.monotonic()
-    from placeopt.report.whatif import added_page
+    from placeopt.report.whatif import added_page, cheapest_page
     from placeopt.whatif.add import add as ask
+    from placeopt.whatif.cheapest import cheapest
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         base = read_base(instance, plan, patch, ticker)
@@ -179,6 +183,11 @@ def add(
         def news(tried: Tried) -> None:
             ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
 
+        kinds = [kind.strip() for kind in node_type.split(",")]
+        if len(kinds) > 1:
+            choice = cheapest(base, kinds, limits=limits, cancel=interruption.event, on_news=news)
+            deliver(choice, lambda: cheapest_page(choice), as_json)
+            return interruption.code or (ExitCode.NO if choice.at_least_milli_per_hour is None else ExitCode.DONE)
         found = ask(base, node_type, limits=limits, cancel=interruption.event, on_news=news)
     deliver(found, lambda: added_page(found), as_json)
     return interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)

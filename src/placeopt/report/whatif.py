@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Added, Failure, Failures, Fit, Slots, Tried
+    from placeopt.whatif.records import Added, Cheapest, Failure, Failures, Fit, Slots, Tried
 
 SHOWN = 10
 ANSWER = {"yes": GOOD, "no": BAD, "unknown": SO_SO}
@@ -105,6 +105,25 @@ def added_page(found: Added) -> list[RenderableType]:
         price = found.found * found.price_milli_per_hour / 1000
         title.append(f"  {_proof(found.proven)}; {price:,.3g} an hour", style="not bold dim")
     return [title, Text(""), heading("Tried"), _tried(found.tried), _took(found.seconds)]
+
+
+def cheapest_page(found: Cheapest) -> list[RenderableType]:
+    """Return the cheapest type, and the interval and price of each."""
+    rows = []
+    for one in found.choices:
+        span = "none will do" if one.impossible else f"at least {number(one.at_least)}"
+        if one.found is not None and one.at_least is not None:
+            span = _span(one.at_least, one.found)
+        price = "-" if one.found is None else f"{one.found * one.price_milli_per_hour / 1000:,.6g}"
+        rows.append([one.node_type, span, price])
+    if found.best is None or found.price_milli_per_hour is None:
+        title = Text("with none of these types all jobs were placed", style="bold")
+    else:
+        title = Text(
+            f"{plain(found.best)} is the cheapest: {found.price_milli_per_hour / 1000:,.6g} an hour", style="bold"
+        )
+        title.append(f"  {_proof(found.proven)}", style="not bold dim")
+    return [title, Rows(["type", ">nodes", ">an hour"], rows, wrap="type"), _took(found.seconds)]
 
 
 def _tried(tried: Sequence[Tried]) -> Rows:

@@ -11,6 +11,7 @@ from placeopt.whatif.add import add
 from placeopt.whatif.after import after_plan
 from placeopt.whatif.asking import parse_job
 from placeopt.whatif.capacity import Limits
+from placeopt.whatif.cheapest import cheapest
 from placeopt.whatif.defrag import defrag
 from placeopt.whatif.fail import fail
 from placeopt.whatif.fit import fit
@@ -30,6 +31,7 @@ __all__ = [
     "add",
     "after_plan",
     "apply_patch",
+    "cheapest",
     "defrag",
     "fail",
     "fit",

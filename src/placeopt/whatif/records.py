@@ -300,3 +300,23 @@ class Defrag(Record):
     most: int
     stuck: int
     seconds: float
+
+
+class Cheapest(Record):
+    """
+    Several node types, each by itself: the one with which all jobs are placed at the least price an hour.
+
+    ``price_milli_per_hour`` is what ``best`` takes; with nodes of one of the types it cannot be done for less than
+    ``at_least_milli_per_hour``, proven. None where no type is found to do, or none can.
+    """
+
+    choices: tuple[Added, ...]
+    best: Id | None
+    price_milli_per_hour: int | None
+    at_least_milli_per_hour: int | None
+    seconds: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether the two meet."""
+        return self.best is not None and self.price_milli_per_hour == self.at_least_milli_per_hour
