@@ -66,6 +66,7 @@ def random_scenario(seed: int, *, jobs: int = 30, nodes: int = 3, **physics: Any
                 gpus=gpus,
                 workers=workers,
                 gpu_milli=share,
+                gpu_utilisation_percent=dice.choice([0, 30, 70]) if gpus else 0,
                 cpu_millicores=dice.choice([0, 4000, 16_000]),
                 spread=dice.choice([None, 0, 300]) if gpus * workers > 1 else None,
                 profile=dice.choice(["a", "a", "b", None]),

@@ -7,6 +7,7 @@ import pytest
 from placeopt import BadInput, read_scenario
 from placeopt.methods import METHODS
 from placeopt.simulate import named_policy, policy_names, simulate, summarise
+from scenarios import random_scenario
 
 PAPERS = Path(__file__).resolve().parents[2] / "instances" / "papers"
 
@@ -58,6 +59,16 @@ def test_policies_say_whose_they_are(name: str) -> None:
     assert policy.method in METHODS
     assert policy.about
     assert (policy.source is None) == name.startswith("placeopt")
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_every_policy_plays_any_scenario_to_its_end(name: str) -> None:
+    """Gangs, shares of GPUs, CPU jobs, several users: nobody waits for ever, and GPU time adds up."""
+    found = summarise(simulate(random_scenario(7, jobs=10), named_policy(name)))
+    assert (found.ended, found.stranded) == (10, 0)
+    assert found.occupancy.idle >= 0
+    if named_policy(name).policy.share_mode != "overcommit":
+        assert found.occupancy.granted + found.occupancy.idle == 1000 * found.occupancy.total
 
 
 def test_no_two_policies_differ_in_name_only() -> None:
