@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from verdicts import faults
 
 from builders import instance, job, machine, node, option, plan_for
 from placeopt import Instance, Plan, Policy, solve
@@ -15,6 +17,7 @@ from placeopt.model.policy import Weights
 from placeopt.problem import compile_problem
 from placeopt.stages.sizes import SIZES
 from placeopt.terms.objective import weighted_costs
+from rounds import random_round
 
 TALK = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
 
@@ -111,3 +114,16 @@ def test_a_job_too_large_for_an_exact_solve_says_so(monkeypatch: pytest.MonkeyPa
     assert found.best is not None
     assert "too many for an exact solve" in found.best.detail
     assert found.spot is not None
+
+
+@pytest.mark.parametrize("seed", [700001, 700005, 700049])
+def test_a_job_that_ran_may_stay_below_what_starting_asks(seed: int) -> None:
+    """Rounds that a campaign found: the job falls short of its minimal utility everywhere, also where it runs."""
+    round_ = random_round(np.random.default_rng(seed), changes=seed % 4 == 1)
+    plan = solve(round_, method="stranding", isolation="thread")
+    name = plan.placements[0].job
+    assert name in {held.job for held in round_.running}
+    found = explain(round_, plan, name, isolation="thread")
+    assert found.best is not None
+    assert found.best.spot == found.spot
+    assert faults(round_, plan, found) == []

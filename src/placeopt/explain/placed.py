@@ -77,18 +77,27 @@ def alternative(
     -------
     Alternative
         With ``proven`` false and the cause in ``detail`` if the solver did not finish or the model is too large.
+
+    Notes
+    -----
+    A job that ran before may stay there whatever is asked of those that start, such as a minimal utility; the model
+    knows it as one that starts, so where it ran is compared apart.
     """
-    problem = case.problem
+    problem, here = case.problem, spot_of(case, others, now, weighted)
+    ran = None if elsewhere else case.running.get(case.number)
+    kept = None if ran is None or ran.nodes != now.nodes or ran.gpus != now.gpus else here
     if len(problem.options_of(case.number)) * problem.num_nodes > MAX_BUNDLES:
-        return Alternative(spot=None, proven=False, detail="too many options and nodes for an exact solve")
+        return Alternative(spot=kept, proven=False, detail="too many options and nodes for an exact solve")
     builder = ModelBuilder(deadline)
     try:
         placement, proven = _best(case, builder, others, now, weighted, solve, deadline, elsewhere=elsewhere)
     except (OutOfTime, SolverFault, Unsupported) as error:
-        return Alternative(spot=None, proven=False, detail=str(error))
-    if placement is None:
+        return Alternative(spot=kept, proven=False, detail=str(error))
+    there = None if placement is None else spot_of(case, others, placement, weighted)
+    if kept is not None and (there is None or (kept.value, -kept.cost) > (there.value, -there.cost)):
+        there = kept
+    if there is None:
         return Alternative(spot=None, proven=proven, detail="it fits nowhere else" if elsewhere else "it fits nowhere")
-    here, there = spot_of(case, others, now, weighted), spot_of(case, others, placement, weighted)
     return Alternative(spot=there, gain_value=there.value - here.value, gain_cost=here.cost - there.cost, proven=proven)
 
 
