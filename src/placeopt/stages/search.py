@@ -75,6 +75,7 @@ class _Run:
     def run(self) -> str | None:
         """Search; return the referee's complaint if it refused a plan."""
         search = self._begin(fresh=True)
+        self._started = time.monotonic()
         refused = self._offer(search)
         last = offered = 0
         while not refused and self._steps < self._most and self._steps - last < STALL and not self._late():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import SCORES
 from placeopt.problem import Allocation, Move, Placement, Problem, State
+from placeopt.terms.communication import job_cost
 from placeopt.terms.objective import Weighted, cost, cost_delta, value
 
 Mark = tuple[int, int, int]
@@ -15,8 +16,8 @@ class Board:
     """
     Jobs on a cluster. Whoever moves a waiting job does it here: value and cost follow by exact increments.
 
-    Running jobs are never moved. ``candidates`` know the room of every node at any time. ``paid`` is what the jobs put
-    here have added to the cost.
+    Running jobs are never moved. ``candidates`` know the room of every node at any time. ``paid`` is what jobs added
+    to the cost when they were put here, and of those that stood here before what their communication costs.
     """
 
     def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:
@@ -24,10 +25,12 @@ class Board:
         self.state = State(problem, allocation)
         self.candidates = Candidates(self.state, SCORES["best_fit"](problem))
         self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
-        self.paid: dict[int, int] = {}
-        for job, placement in enumerate(allocation):
-            if placement is not None and job not in problem.running:
-                self.paid[job] = -self.delta(job, None)
+        path_price = next((w.weight for w in weighted if w.cost.name == "communication"), 0)
+        self.paid: dict[int, int] = {
+            job: path_price * job_cost(problem, job, placement)
+            for job, placement in enumerate(allocation)
+            if placement is not None and len(placement.gpus) > 1 and job not in problem.running
+        }
         self._undo: list[Move] = []
 
     def put(self, job: int, placement: Placement | None) -> None:
