@@ -16,9 +16,11 @@ from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.agenda import Agenda
 from placeopt.simulate.ground import Ground
 from placeopt.simulate.history import History, JobHistory, Rounds
+from placeopt.simulate.job_by_job import JobByJob
 from placeopt.simulate.journal import Journal, told_placements
 from placeopt.simulate.progress import ByRate, LongestSeen, Rule, Run
-from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted, least_milli, make_scheduler
+from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted, least_milli
+from placeopt.simulate.whole_rounds import WholeRounds
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class _Game:
             LongestSeen(self._ground) if physics.rule == "sc17" else ByRate(self._ground, physics.interference)
         )
         self._agenda = Agenda(physics.step_ms, scheduling.interval_ms)
-        self._scheduler: Scheduler = make_scheduler(engine, scenario, scheduling)
+        decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
+        self._scheduler: Scheduler = decider(engine, scenario, scheduling)
         self._running: dict[str, Run] = {}
         self._placed: dict[str, Placement] = {}
         self._started: dict[str, int] = {}
