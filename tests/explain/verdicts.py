@@ -15,6 +15,7 @@ from placeopt.explain import Explanation
 from placeopt.explain.records import Alternative
 from placeopt.model import Instance, Job, Option, Plan, Split
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
+from placeopt.problem.indexing import running_placement
 from placeopt.terms.objective import cost_delta, weighted_costs
 from placeopt.terms.rules import fits
 from placeopt.terms.utility import utility
@@ -344,12 +345,17 @@ def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere
     state = State(problem)
     now = plan.placement_of(found.job)
     held = {a.node for a in now.assignments} if now is not None else set()
+    places = [
+        p
+        for p in placements(problem, job)
+        if not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes)
+    ]
+    ran = next((one for one in instance.running if one.job == found.job), None)
+    if not elsewhere and now is not None and ran is not None and ran.assignments == now.assignments:
+        nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where nobody may start any more
+        places.append(running_placement(now, problem, job, nodes))
     best = min(
-        (
-            (-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted))
-            for p in placements(problem, job)
-            if not elsewhere or any(problem.node_ids[node] not in held for node in p.nodes)
-        ),
+        ((-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),
         default=None,
     )
     stated: Alternative | None = found.elsewhere if elsewhere else found.best

@@ -80,7 +80,7 @@ def alternative(
 
     Notes
     -----
-    A job that ran before may stay there whatever is asked of those that start, such as a minimal utility; the model
+    A job that ran before may stay there whatever is asked of those that start, such as a minimal utility or a toleration; the model
     knows it as one that starts, so where it ran is compared apart.
     """
     problem, here = case.problem, spot_of(case, others, now, weighted)
