@@ -160,6 +160,22 @@ ENDATA
     )
 
 
+@pytest.mark.parametrize("form", ["mps", "lp"])
+def test_crossed_bounds_stay_infeasible(form: str, tmp_path: Path) -> None:
+    """3 <= 2x <= 3 has no integer solution: divided by two its bounds cross, and a range would lose its sign."""
+    builder = ModelBuilder()
+    x = builder.add_variables(0, 5, 1)
+    builder.add_row(x, [2], 3, 3)
+    builder.set_objective(x, [1], "max")
+    path = tmp_path / f"model.{form}"
+    path.write_bytes(FORMATS[form](builder.build()))
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.readModel(str(path))
+    h.run()
+    assert h.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+
+
 def test_lp_by_hand() -> None:
     """The same: ranges are two rows each."""
     assert (

@@ -80,8 +80,8 @@ def alternative(
 
     Notes
     -----
-    A job that ran before may stay there whatever is asked of those that start, such as a minimal utility or a toleration; the model
-    knows it as one that starts, so where it ran is compared apart.
+    A job that ran before may stay there whatever is asked of those that start, such as a minimal utility or a
+    toleration; the model knows it as one that starts, so where it ran is compared apart.
     """
     problem, here = case.problem, spot_of(case, others, now, weighted)
     ran = None if elsewhere else case.running.get(case.number)

@@ -28,13 +28,18 @@ def mps(model: LinearModel) -> bytes:
     Write a model as MPS.
 
     Columns of the fields are kept as far as numbers are short enough, so that readers of the fixed format and of the
-    free one agree. The constant of the objective is the negative of its right-hand side, as usual.
+    free one agree. The constant of the objective is the negative of its right-hand side, as usual. A row whose lower
+    bound is above its upper one has no range in MPS, where ranges lose their sign: an empty row ``never`` of at least 1
+    says that there is no solution.
     """
     variables = [f"x{j:<8} " for j in range(model.num_variables)]
     rows = [f"r{i:<8} " for i in range(model.num_rows)]
     kinds = _kinds(model)
     lines = ["NAME          placeopt", "OBJSENSE", f"    {model.sense.upper()}", "ROWS", " N  obj"]
     lines += [f" {kind}  r{i}" for i, kind in enumerate(kinds)]
+    crossed = bool((model.row_lower > model.row_upper).any())
+    if crossed:
+        lines.append(" G  never")
     lines += ["COLUMNS", "    MARKER                 'MARKER'                 'INTORG'"]
     lines += _column_lines(model, variables, rows)
     lines += ["    MARKER                 'MARKER'                 'INTEND'", "RHS"]
@@ -44,7 +49,10 @@ def mps(model: LinearModel) -> bytes:
     bounds = list(zip(rows, kinds, lower, upper, strict=True))
     sides = ((row, high if kind == "L" else low) for row, kind, low, high in bounds if kind != "N")
     lines += [f"    RHS       {row}{side}" for row, side in sides if side]
-    ranges = [f"    RNG       {row}{high - low}" for row, kind, low, high in bounds if kind == "G" and high != NO_UPPER]
+    if crossed:
+        lines.append("    RHS       never     1")
+    ranged = ((row, low, high) for row, kind, low, high in bounds if kind == "G" and low < high != NO_UPPER)
+    ranges = [f"    RNG       {row}{high - low}" for row, low, high in ranged]
     if ranges:
         lines += ["RANGES", *ranges]
     lines.append("BOUNDS")
