@@ -79,6 +79,7 @@ def main() -> int:
         for done, found in enumerate(run(delayed(small)(chunk) for chunk in chunks), start=1):
             for name, tally in found.items():
                 tallies[name].add(tally)
+                print(*tally.faults, sep="\n", end="\n" if tally.faults else "", flush=True)
             faults = sum(len(tally.faults) for tally in tallies.values())
             print(f"{done * CHUNK} rounds, {time.monotonic() - began:.0f} s, {faults} faults", flush=True)
     else:
