@@ -17,6 +17,8 @@ STALL = 400
 """Steps in a row that may come to nothing before the search gives up."""
 OFFER_EVERY = 25
 """Steps between two offers of what became better."""
+LAG = 0.003
+"""Part of the value that a plan made anew may lag behind the best one and still be gone on with."""
 RESERVES = 2.0
 """Time kept back for the last offer and bound, in times of what the last ones took."""
 
@@ -31,7 +33,7 @@ def run_search(round_: Round, solve: Solve) -> None:
     Bound the cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
 
     The search begins with a plan made anew, as the prices of the bound have it; where that is worth less than the best
-    plan it catches up, or gives way to the best plan after a quarter of the time.
+    plan it catches up, or gives way to the best plan: at once where it lags by much, else after half of the time.
     """
     if round_.best is None or round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
         return
@@ -116,12 +118,13 @@ class _Run:
         return search
 
     def _lags(self, search: Search) -> bool:
-        """Whether a quarter of the work is done and the search still is worth less than the best plan."""
+        """Whether the search is worth less than the best plan: by much, or still so when half of the work is done."""
         best, limits = self._round.best, self._round.limits
         if best is None or (search.value, -search.cost) >= (best.value, -best.cost):
             return False
-        quarter = (limits.deadline - self._started) / 4
-        return self._steps > self._most / 4 if limits.deterministic else time.monotonic() - self._started > quarter
+        half = (limits.deadline - self._started) / 2
+        late = self._steps > self._most / 2 if limits.deterministic else time.monotonic() - self._started > half
+        return late or best.value - search.value > LAG * abs(best.value)
 
     def _late(self) -> bool:
         """Whether the last offer, and a bound at its value, could no longer be made in time; asked often."""
