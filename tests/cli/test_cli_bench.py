@@ -18,7 +18,7 @@ def test_run_prints_verdicts_and_goes_on(cli: Cli, tmp_path: Path) -> None:
     arguments = (*arguments, "--instances", INSTANCES, "--out", out, "--time-limit", 20)
     first = cli(*arguments)
     assert first.code == 0, first
-    assert f"2 of 2 cases in {out}" in first.out
+    assert f"2 of 2 cases in {out}" in " ".join(first.out.split())
     assert "fcfs" in first.out.splitlines()[-1]
     again = cli(*arguments, "--json")
     found = json.loads(again.out)

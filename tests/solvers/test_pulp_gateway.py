@@ -301,6 +301,7 @@ def test_package_stopped_by_time(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_package_that_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """It does not listen (HiGHS knows no SIGINT): ended 0.2 s later, nothing is left."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before = children(os.getpid())  # workers of other tests may be kept
     stop = threading.Event()
     threading.Timer(2.0, stop.set).start()
     hint = np.zeros(400, dtype=np.int64)
@@ -309,7 +310,7 @@ def test_package_that_is_killed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert time.monotonic() - began < 20
     assert (solution.status, solution.limit, solution.objective) == ("feasible", "user", 5)
     assert list(tmp_path.iterdir()) == []
-    assert children(os.getpid()) == []
+    assert set(children(os.getpid())) <= set(before)
 
 
 def test_package_refuses_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
