@@ -234,9 +234,13 @@ class Engine(Residence):
             deadline, cancel = round_.limits.deadline, round_.cancelled
             if solver == RACE:
                 contestants = share_out(self._runners, options.threads)
-                return race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
-            runner = self._runners[0]
-            return runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+                found = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+            else:
+                runner = self._runners[0]
+                found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+            if found.failed:
+                round_.mishap = found.message or f"ended by {found.limit}"
+            return found
 
         with collection_paused():
             run_heuristic(

@@ -116,6 +116,8 @@ class Round:
     """Why a job may wait although it would fit: what the method's rule is; empty where there is none."""
     stages: list[Stage] = field(default_factory=list)
     limit: PlanLimit = "none"
+    mishap: str = ""
+    """Why the latest solve failed that no stage has told of yet."""
     check_s: float = 0.0
     offer_s: float = 0.0
     """What building and checking the latest plan took."""
@@ -237,8 +239,11 @@ class Round:
     def record(
         self, name: str, outcome: StageOutcome, started: float, detail: str = "", level: LevelName = "value"
     ) -> None:
-        """Note what a stage did; objective and bound are those of the level it worked on."""
+        """Note what a stage did; objective and bound are those of the level it worked on. Failed solves are told of."""
         at_value = level == "value"
+        if self.mishap and self.mishap not in detail:
+            detail = f"{detail}; a solve failed: {self.mishap}" if detail else f"a solve failed: {self.mishap}"
+        self.mishap = ""
         self.stages.append(
             Stage(
                 name=name,
