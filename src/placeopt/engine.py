@@ -47,11 +47,11 @@ from placeopt.workplace import usable_cores, versions
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 30e-6
 """Time kept back for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 3.5, 3.5
+RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 3.5, 2.0
 """
 The same as a multiple of what compiling has taken in this round and, once a plan was offered, of what that took: so it
 holds where the machine is busy with other work. The end took 0.9 to 3.4 times as long as an offer, most where many
-gangs wait whose reasons are to be found.
+gangs wait whose reasons are to be found; for those there is a time limit of its own.
 """
 ARRANGE_SHARE = 0.6
 """Part of the time that is left for arrangements where exact stages come after them."""
