@@ -90,7 +90,8 @@ class Master:
         Write the model of these columns.
 
         ``penalty``, shape (K,), prices artificial columns, one for each kind that is placed too rarely and one for too
-        often: the relaxation is never empty then. ``None`` leaves them out.
+        often: the relaxation is never empty then. ``None`` leaves them out, for an integer model; that one also says
+        that no group of nodes takes more columns of whole nodes than it has, where rooms are shared by several groups.
         """
         builder = ModelBuilder(deadline)
         rooms, kinds, problem = self.rooms, self.rooms.kinds, self.rooms.problem
@@ -161,6 +162,8 @@ class Master:
             mine = np.flatnonzero(group == g)
             free = int(rooms.state.node_free[rooms.groups[g].nodes[0], r])
             scarce_row.append(builder.add_row(x[mine], uses[mine] @ kinds.demand[:, r], NO_LOWER, free))
+        if penalty is None and len(whole):
+            builder.add_rows(group[whole], x[whole], 1, np.full(len(self.size), NO_LOWER, dtype=np.int64), self.size)
         builder.add_rows(of_class, y, 1, np.full(len(self.waiting), NO_LOWER, dtype=np.int64), self.waiting)
         builder.add_row(y, options.value[self.options], self.value_left, self.value_left)
         self._add_queues(builder, y)
