@@ -13,10 +13,10 @@ from placeopt.problem import State, compile_problem
 from placeopt.stages.draft import draft_plan
 from placeopt.stages.exact import build_level
 from placeopt.stages.round import Limits, Round
-from placeopt.stages.sizes import SIZES, SOLE, product, waiting
+from placeopt.stages.sizes import product, waiting
 
-MAX_PRODUCT = {formulation: SOLE * most for formulation, most in SIZES.exact_product.items()}
-"""Formulations, and the waiting jobs x GPUs up to which one is built."""
+MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}
+"""Formulations, and the waiting jobs x GPUs up to which one is built where no deadline waits for it."""
 
 
 def level_model(

@@ -9,8 +9,6 @@ from importlib.resources import files
 from placeopt.stages.round import Round
 
 FILE = "sizes.json"
-SOLE = 10
-"""How many times larger a model may be that is made for another solver, where it is all that is asked for."""
 
 
 @dataclass(frozen=True)
