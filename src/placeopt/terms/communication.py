@@ -84,7 +84,7 @@ class Communication:
         Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
         each pair of GPUs has a column that is 1 where both are held. What a running job costs where it stays is known.
         """
-        prices, seated = Prices(), _seated(variables.problem)
+        prices, seated = Prices(builder), _seated(variables.problem)
         for s, option in enumerate(variables.start_option):
             communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
             if variables.start_kind[s] == STAY:
@@ -102,7 +102,7 @@ class Communication:
             else:
                 least = _traffic(variables.problem, int(option)) * _shortest(variables.problem)
                 prices.add(variables.start[s : s + 1], np.array([least], dtype=np.int64))
-        return (*prices.add_to(builder), self.score(variables.problem, variables.state.allocation()))
+        return (*prices.hand_over(), self.score(variables.problem, variables.state.allocation()))
 
 
 MAX_SEAT_PAIRS = 40_000

@@ -75,7 +75,7 @@ def exact(builder: ModelBuilder, v: Variables, left: IntArray) -> Expression:
     """All that is left, less what typical workers can take of it x their frequency."""
     stocks = Stocks(v, left)
     rest = _add_rest(builder, v, stocks)
-    kinds = _kinds(v, stocks)
+    kinds = _kinds(builder, v, stocks)
     enough, taken = _add_takes(builder, kinds, rest, stocks)
     columns, coefficients = _add_hosts(builder, v, kinds, stocks, rest, enough, taken)
     return (
@@ -121,7 +121,7 @@ def _add_rest(builder: ModelBuilder, v: Variables, stocks: Stocks) -> IntArray:
     return rest
 
 
-def _kinds(v: Variables, stocks: Stocks) -> _Kinds:
+def _kinds(builder: ModelBuilder, v: Variables, stocks: Stocks) -> _Kinds:
     """Fold the typical workers node by node: those that need the same there are one kind."""
     target, able, kinds = v.problem.target, _able(v, stocks), _Kinds()
     cores = v.bundle_most * v.problem.options.demand[v.bundle_option, CPU]
@@ -131,6 +131,7 @@ def _kinds(v: Variables, stocks: Stocks) -> _Kinds:
     order = np.argsort(stocks.node, kind="stable")
     starts = np.searchsorted(stocks.node[order], np.arange(v.problem.num_nodes + 1))
     for n in np.unique(stocks.node).tolist():
+        builder.check_time()
         here = order[starts[n] : starts[n + 1]]
         known: dict[tuple[object, ...], int] = {}
         for m in np.flatnonzero(able[:, here].any(axis=1)).tolist():

@@ -39,10 +39,10 @@ def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) ->
     """
     both = slowdown + slowdown.transpose(0, 2, 1)
     presence = _presence(builder, variables, both)
-    together, rows = Together(), Rows()
+    together, rows = Together(builder), Rows(builder)
     plain: list[tuple[IntArray, Meetings]] = []  # excess by level, meetings
     stepped: list[tuple[int, int]] = []  # number of a binary, what it costs
-    for pair in _pairs(presence):
+    for pair in _pairs(builder, presence):
         excess = both[:, pair.p, pair.q]
         step = steps(excess)
         met = [m for m in pair.meetings if step[m[0]]]
@@ -57,8 +57,8 @@ def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) ->
     for column, (excess, met) in zip(columns.tolist(), plain, strict=True):
         for level, meeting in met:
             _meet_row(rows, column, meeting, int(excess[level]))
-    rows.add_to(builder, columns)
-    binaries = together.add_to(builder)[[number for number, _ in stepped]]
+    rows.hand_over(columns)
+    binaries = together.hand_over()[[number for number, _ in stepped]]
     costs = np.array([cost for _, cost in stepped], dtype=np.int64)
     ones = np.ones(len(columns), dtype=np.int64)
     return np.append(columns, binaries), np.append(ones, costs), 0
@@ -70,9 +70,9 @@ def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base:
     units, running = len(presence.units), presence.running
     least = np.array([0] * units + [base.get(job, 0) for job in running], dtype=np.int64)
     columns = builder.add_variables(least, np.maximum(least, int(slowdown.max(initial=0))))
-    together, rows = Together(), Rows()
+    together, rows = Together(builder), Rows(builder)
     stepped: list[tuple[int, list[tuple[int, int]]]] = []  # a job's column, (number of a binary, what it costs)
-    for pair in _pairs(presence):
+    for pair in _pairs(builder, presence):
         both = ((pair.one, slowdown[:, pair.p, pair.q]), (pair.other, slowdown[:, pair.q, pair.p]))
         for at, excess in both:
             step = steps(excess)
@@ -83,10 +83,10 @@ def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base:
             elif met:
                 asked = _ask(together, met, step)
                 stepped.append((int(columns[at]), asked))
-    binaries = together.add_to(builder)
+    binaries = together.hand_over()
     for column, asked in stepped:
         rows.add([column, *(int(binaries[n]) for n, _ in asked)], [1, *(-cost for _, cost in asked)], 0, NO_UPPER)
-    rows.add_to(builder, columns, least)
+    rows.hand_over(columns, least)
     return columns, np.ones(len(columns), dtype=np.int64), 0
 
 
@@ -97,13 +97,14 @@ def _presence(builder: ModelBuilder, variables: Variables, slowdown: IntArray) -
     return Presence(builder, variables, levels, exactly=bool((step < 0).any()))
 
 
-def _pairs(presence: Presence) -> Iterator[_Pair]:
+def _pairs(builder: ModelBuilder, presence: Presence) -> Iterator[_Pair]:
     """Yield all pairs of a unit and a later one, or a running job; these are counted after the units."""
     units, running = presence.units, presence.running
     of_unit = [presence.profile(unit) for unit in units]
     of_running = [presence.profile_of_job(job) for job in running]
     for i, unit in enumerate(units):
         for j in range(i + 1, len(units)):
+            builder.check_time()
             met = list(presence.meetings(unit, units[j], running=False))
             yield _Pair(i, j, of_unit[i], of_unit[j], met)
         for j, job in enumerate(running):
@@ -136,7 +137,7 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
     """
     v = variables
     high = int(table.max(initial=0))
-    rows = Rows()
+    rows = Rows(builder)
     slow: dict[int, int] = {}
 
     def column_of(job: int, least: int) -> int:
@@ -170,7 +171,7 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
             builder.define(held, partial(_more_than, np.array(grants, dtype=np.int64), 0))
             _curve_row(rows, column_of(job, 0), digits, steps, first, [shared, int(held[0])], high)
     least = np.array([base.get(job, 0) for job in slow], dtype=np.int64)
-    rows.add_to(builder, np.array(list(slow.values()), dtype=np.int64), least)
+    rows.hand_over(np.array(list(slow.values()), dtype=np.int64), least)
     fixed = sum(excess for job, excess in base.items() if job not in slow)
     return np.array(list(slow.values()), dtype=np.int64), np.ones(len(slow), dtype=np.int64), fixed
 

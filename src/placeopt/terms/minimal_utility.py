@@ -74,9 +74,9 @@ class MinimalUtility:
                 continue
             longest = _limit(problem, option)
             if longest is not None:
-                prices = Prices()
+                prices = Prices(builder)
                 price_start(prices, v, s, 1)
-                builder.add_row(*prices.add_to(builder), NO_LOWER, longest)
+                builder.add_row(*prices.hand_over(), NO_LOWER, longest)
             elif _hopeless(problem, option):
                 builder.add_row(v.start[s : s + 1], [1], NO_LOWER, 0)
 

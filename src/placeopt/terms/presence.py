@@ -153,13 +153,14 @@ class Presence:
     def _add_columns(self, builder: ModelBuilder, *, exactly: bool) -> None:
         """A column is 1 where any grant of the unit lies in the domain."""
         v, options = self._v, self._v.problem.options
-        rows = Rows()
+        rows = Rows(builder)
         most: list[int] = []
         entries: list[tuple[int, int]] = []  # (column counted from the first, grant)
         number: dict[tuple[int, Where], int] = {}
         for q, unit in enumerate(v.start_unit[v.grant_start].tolist()):
             if unit not in self._columns:
                 continue
+            builder.check_time()
             cell, option = int(v.grant_cell[q]), v.grant_option[q]
             gpu, alone = v.cell_gpus[cell][0], not v.cell_met[cell]
             for where in self._around(gpu):
@@ -182,13 +183,14 @@ class Presence:
             rows.add([*grants, int(columns[c])], [*[1] * len(grants), -most[c]], NO_LOWER, 0)
             if exactly:
                 rows.add([*grants, int(columns[c])], [*[-1] * len(grants), 1], NO_LOWER, 0)
-        rows.add_to(builder)
+        rows.hand_over()
 
 
 class Together:
     """Binaries, each: whether two jobs meet in any of several domains; asked for first, then added at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, builder: ModelBuilder) -> None:
+        self._builder = builder
         self._owner: list[int] = []
         self._one: list[int] = []
         self._other: list[int] = []
@@ -202,6 +204,7 @@ class Together:
         ``low``: it is at least 1 where they meet, for what meeting costs; ``high``: at most 0 where they do not, for
         what meeting saves.
         """
+        self._builder.check_time()
         number = len(self._low)
         for meeting in meetings:
             self._owner.append(number)
@@ -211,8 +214,9 @@ class Together:
         self._high.append(high)
         return number
 
-    def add_to(self, builder: ModelBuilder) -> IntArray:
+    def hand_over(self) -> IntArray:
         """Add all binaries with their rows, and return their columns."""
+        builder = self._builder
         owner, one, other = (np.array(a, dtype=np.int64) for a in (self._owner, self._one, self._other))
         low, high = np.array(self._low, dtype=bool), np.array(self._high, dtype=bool)
         columns = builder.add_variables(0, 1, count=len(low))

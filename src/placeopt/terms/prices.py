@@ -15,9 +15,12 @@ class Prices:
     A linear expression whose helper columns and rows are added in blocks.
 
     One call of the builder for each of ten thousand nodes and jobs costs minutes where one for all costs a second.
+    Collecting may take long too, so the clock is asked at every price: ``OutOfTime`` where the builder's deadline has
+    passed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, builder: ModelBuilder) -> None:
+        self._builder = builder
         self._columns: list[IntArray] = []
         self._coefficients: list[IntArray] = []
         self._counts: list[tuple[IntArray, IntArray]] = []
@@ -26,11 +29,13 @@ class Prices:
 
     def add(self, columns: IntArray, coefficients: IntArray) -> None:
         """Price columns as they are."""
+        self._builder.check_time()
         self._columns.append(columns)
         self._coefficients.append(coefficients)
 
     def add_count(self, columns: IntArray, price_of: IntArray) -> None:
         """Price the sum k of ``columns`` with ``price_of[k]``; it never exceeds the last, and 0 costs nothing."""
+        self._builder.check_time()
         if len(price_of) == 2:
             self.add(columns, np.full(len(columns), price_of[1], dtype=np.int64))
         elif price_of.any():
@@ -38,27 +43,29 @@ class Prices:
 
     def add_both(self, one: IntArray, other: IntArray, price: IntArray) -> None:
         """Price, each at its ``price``, the pairs of binary columns that are both 1."""
+        self._builder.check_time()
         self._both.append((one, other, price))
 
     def add_product(self, one: int | IntArray, most: int, other: int | IntArray, most_other: int, price: int) -> None:
         """Price the product of two sums of columns that never exceed ``most`` and ``most_other``."""
+        self._builder.check_time()
         if price:
             self._products.append((np.atleast_1d(one), most, np.atleast_1d(other), most_other, price))
 
-    def add_to(self, builder: ModelBuilder) -> tuple[IntArray, IntArray]:
+    def hand_over(self) -> tuple[IntArray, IntArray]:
         """Add helper columns and rows, and return columns and coefficients of the whole expression."""
-        self._add_counts(builder)
-        self._add_products(builder)
-        self._add_both(builder)
+        self._add_counts()
+        self._add_products()
+        self._add_both()
         nothing = np.zeros(0, dtype=np.int64)
         return np.concatenate([nothing, *self._columns]), np.concatenate([nothing, *self._coefficients])
 
-    def _add_counts(self, builder: ModelBuilder) -> None:
-        digits = unary_digits(builder, [(columns, len(price_of) - 1) for columns, price_of in self._counts])
+    def _add_counts(self) -> None:
+        digits = unary_digits(self._builder, [(columns, len(price_of) - 1) for columns, price_of in self._counts])
         for columns, (_, price_of) in zip(digits, self._counts, strict=True):
             self.add(columns, np.diff(price_of))
 
-    def _add_products(self, builder: ModelBuilder) -> None:
+    def _add_products(self) -> None:
         """Write sums as binaries, each sum once, and the products as pairs of these."""
         sums: dict[tuple[bytes, int], int] = {}
         asked: list[tuple[IntArray, int]] = []
@@ -73,18 +80,19 @@ class Prices:
         for one, most, other, most_other, price in self._products:
             factors.append((number(one, most), number(other, most_other), price))
         long = [i for i, (columns, most) in enumerate(asked) if len(columns) > 1 or most > 1]
-        written = dict(zip(long, unary_digits(builder, [asked[i] for i in long]), strict=True))
+        written = dict(zip(long, unary_digits(self._builder, [asked[i] for i in long]), strict=True))
         digits = [written.get(i, columns) for i, (columns, _) in enumerate(asked)]
         for one_, other_, price in factors:
             a, b = digits[one_], digits[other_]
             first, second = np.repeat(a, len(b)), np.tile(b, len(a))
             self.add_both(first, second, np.full(len(first), price, dtype=np.int64))
 
-    def _add_both(self, builder: ModelBuilder) -> None:
+    def _add_both(self) -> None:
         """Columns that are at least 1 where both of a pair are, or, where that saves, at most 1 there and else 0."""
         if not self._both:
             return
         one, other, price = (np.concatenate(arrays) for arrays in zip(*self._both, strict=True))
+        builder = self._builder
         both = builder.add_variables(0, 1, count=len(price))
         at = np.flatnonzero(price >= 0)
         row, ones = np.arange(len(at)), np.ones(len(at), dtype=np.int64)

@@ -9,9 +9,14 @@ from placeopt.problem import IntArray
 
 
 class Rows:
-    """Rows collected one by one and added to a model at once, which is what the builder is fast at."""
+    """
+    Rows collected one by one and added to a model at once, which is what the builder is fast at.
 
-    def __init__(self) -> None:
+    Collecting may take long, so the clock is asked at every row: ``OutOfTime`` where the builder's deadline has passed.
+    """
+
+    def __init__(self, builder: ModelBuilder) -> None:
+        self._builder = builder
         self._columns: list[int] = []
         self._coefficients: list[int] = []
         self._lengths: list[int] = []
@@ -20,20 +25,21 @@ class Rows:
 
     def add(self, columns: list[int], coefficients: list[int], lower: int, upper: int) -> None:
         """Add ``lower <= coefficients . columns <= upper``."""
+        self._builder.check_time()
         self._columns.extend(columns)
         self._coefficients.extend(coefficients)
         self._lengths.append(len(columns))
         self._lower.append(lower)
         self._upper.append(upper)
 
-    def add_to(self, builder: ModelBuilder, raised: IntArray | None = None, least: IntArray | int = 0) -> None:
+    def hand_over(self, raised: IntArray | None = None, least: IntArray | int = 0) -> None:
         """Hand everything over; ``raised`` are columns that are to be what these rows ask for, or ``least`` if more."""
         row = np.repeat(np.arange(len(self._lengths)), self._lengths)
         columns, coefficients = np.array(self._columns, dtype=np.int64), np.array(self._coefficients, dtype=np.int64)
         lower, upper = np.array(self._lower, dtype=np.int64), np.array(self._upper, dtype=np.int64)
-        builder.add_rows(row, columns, coefficients, lower, upper)
+        self._builder.add_rows(row, columns, coefficients, lower, upper)
         if raised is not None:
-            builder.define(raised, _Raised(raised, least, row, columns, coefficients, lower))
+            self._builder.define(raised, _Raised(raised, least, row, columns, coefficients, lower))
 
 
 class _Raised:

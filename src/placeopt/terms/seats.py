@@ -101,7 +101,7 @@ def _add_seats(
     columns = builder.add_variables(0, np.minimum(v.grant_most[position], gpus))
     v.seats[s] = Seats(columns, rank, position)
     seat = {(r, q): c for r, q, c in zip(rank.tolist(), position.tolist(), columns.tolist(), strict=True)}
-    rows = Rows()
+    rows = Rows(builder)
     for q in grants.tolist():
         rows.add([*(seat[r, q] for r in range(workers)), int(v.grant[q])], [*[1] * workers, -1], 0, 0)
     single = int(v.problem.options.bundles[v.start_option[s]]) == 1
@@ -110,7 +110,7 @@ def _add_seats(
             rows.add([*(seat[r, q] for q in at.grants.tolist()), at.bundle], [*[1] * len(at.grants), -gpus], 0, 0)
         if not single:
             rows.add([*(seat[r, q] for q in grants.tolist()), int(v.start[s])], [*[1] * len(grants), -gpus], 0, 0)
-    rows.add_to(builder)
+    rows.hand_over()
     return seat
 
 
@@ -128,7 +128,7 @@ def _price_ways(
     """State the ways between nodes: a column says where a worker is, one more where just one of two is below."""
     topology = v.problem.topology
     here = builder.add_variables(0, 1, count=workers * len(nodes)).reshape(workers, len(nodes))
-    rows = Rows()
+    rows = Rows(builder)
     for r in range(workers):
         for n, at in enumerate(nodes):
             mine = [seat[r, q] for q in at.grants.tolist()]
@@ -148,7 +148,7 @@ def _price_ways(
         one, other = here[a, inside].tolist(), here[b, inside].tolist()
         for plus, minus in ((one, other), (other, one)):
             rows.add([*plus, *minus, column], [*[-1] * len(plus), *[1] * len(minus), 1], 0, NO_UPPER)
-    rows.add_to(builder)
+    rows.hand_over()
     ones, others = [here[a, inside] for a, _, _, inside in ways], [here[b, inside] for _, b, _, inside in ways]
     builder.define(
         crossing, lambda x: np.array([x[i].sum() != x[j].sum() for i, j in zip(ones, others, strict=True)], dtype=bool)
@@ -186,7 +186,7 @@ def price_remaining(builder: ModelBuilder, prices: Prices, v: Variables, s: int,
         return out.reshape(-1)
 
     builder.define(seat.reshape(-1), close_ranks)
-    rows, start = Rows(), int(v.start[s])
+    rows, start = Rows(builder), int(v.start[s])
     for i in range(former):
         rows.add([*seat[:, i].tolist(), int(stays[i])], [*[1] * workers, -1], 0, 0)
     for r in range(workers):
@@ -194,7 +194,7 @@ def price_remaining(builder: ModelBuilder, prices: Prices, v: Variables, s: int,
         if r:
             columns = [*seat[r].tolist(), *seat[r - 1].tolist(), start]
             rows.add(columns, [*range(former), *(-i for i in range(former)), -1], 0, NO_UPPER)
-    rows.add_to(builder)
+    rows.hand_over()
     for edge in communication.edges:
         a, b = sorted(edge.ranks)
         for i in range(former) if b < workers else ():
