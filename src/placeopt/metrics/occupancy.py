@@ -17,7 +17,7 @@ class Stay:
     end_ms: int
     milli: Mapping[Gpu, int]
     """Thousandths held of each GPU."""
-    percent: int = 0
+    percent: float = 0
     """Utilisation that the job brings to each of its GPUs."""
 
 
@@ -36,7 +36,7 @@ class Occupancy:
     idle: int
     active: int
     """With at least one job."""
-    busy_percent: int
+    busy_percent: float
     """Of utilisation: percent x GPU-ms, at most 100 a GPU."""
     stranded: int
     """Idle GPUs of nodes that are neither idle nor full."""
@@ -62,6 +62,11 @@ class Occupancy:
         return self.busy_percent / (100 * self.total) if self.total else 0.0
 
     @property
+    def utilisation_of_active(self) -> float:
+        """Part of their time that GPUs were used in which a job held some of them (as SODA III-A counts)."""
+        return self.busy_percent / (100 * self.active) if self.active else 0.0
+
+    @property
     def fragmentation(self) -> float:
         """Part of the GPUs' time that was idle on nodes partly in use."""
         return self.stranded / self.total if self.total else 0.0
@@ -81,7 +86,7 @@ def occupancy(stays: Iterable[Stay], gpus_of: Mapping[str, int], start_ms: int, 
         The window.
     """
     window = max(0, end_ms - start_ms)
-    changes: list[tuple[int, int, Gpu, int, int]] = []  # time, jobs more or fewer, GPU, milli, percent
+    changes: list[tuple[int, int, Gpu, int, float]] = []  # time, jobs more or fewer, GPU, milli, percent
     for stay in stays:
         begin, end = max(stay.start_ms, start_ms), min(stay.end_ms, end_ms)
         if begin < end:
@@ -91,11 +96,13 @@ def occupancy(stays: Iterable[Stay], gpus_of: Mapping[str, int], start_ms: int, 
     changes.sort(key=lambda change: change[0])
     jobs: dict[Gpu, int] = {}
     milli_of: dict[Gpu, int] = {}
-    percent_of: dict[Gpu, int] = {}
+    percent_of: dict[Gpu, float] = {}
     taken: dict[str, int] = {}
     now = start_ms
-    granted = active = busy = stranded = used = 0  # integrals
-    at_granted = at_used = at_active = at_busy = at_stranded = 0  # of now
+    granted = active = stranded = used = 0  # integrals
+    at_granted = at_used = at_active = at_stranded = 0  # of now
+    busy: float = 0
+    at_busy: float = 0
     for at, sign, gpu, milli, percent in changes:
         if at > now:
             span = at - now

@@ -13,10 +13,12 @@ from placeopt.model.base import (
     Id,
     Milliseconds,
     Name,
+    Percent,
     Record,
     Thousandths,
 )
 from placeopt.model.cluster import Cluster
+from placeopt.model.host import CoreCurve
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job
 from placeopt.model.placement import Running
@@ -45,6 +47,11 @@ class Physics(Record):
     """
     Time goes in such steps (SC'17's artifact: 1100): arrivals are taken in at the next step, a job ends at the first
     step by which it is done, and its GPUs are free for the round of the step after. None: no steps.
+    """
+    memory_bandwidth_percent: Annotated[Percent, Field(ge=1)] | None = None
+    """
+    With ``rate``: how much of a node's memory bandwidth its jobs may use together before they slow each other (SODA
+    V-E: 75). Above it, all that use any are slowed in proportion. None: bandwidth slows nobody.
     """
 
 
@@ -90,6 +97,8 @@ class Scenario(Record):
     physics: Physics = Physics()
     slowdowns: Annotated[tuple[Slowdown, ...], Field(max_length=100_000)] = ()
     """True ones; schedulers are told the same."""
+    core_curves: Annotated[tuple[CoreCurve, ...], Field(max_length=10_000)] = ()
+    """With physics ``rate``: jobs of these profiles are slowed where they have too few cores; no others are."""
     slowed_thousandths: Thousandths = 1100
     """A job that ran so much longer than alone and well placed, or more, counts as slowed (SLO violated)."""
     arrivals: Annotated[tuple[Arrival, ...], Field(max_length=MAX_JOBS)] = ()
@@ -103,6 +112,15 @@ class Scenario(Record):
         except ValidationError as error:
             told = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ValueError(re.sub(r"^jobs(\[\d+\])", r"arrivals\1.job", told)) from None
+        profiles = [curve.profile for curve in self.core_curves]
+        for i, name in enumerate(profiles):
+            if name in profiles[:i]:
+                raise ValueError(f"core_curves[{i}].profile: {name!r} stands twice; one curve per profile")
+        if self.physics.rule != "rate" and (profiles or self.physics.memory_bandwidth_percent is not None):
+            raise ValueError(
+                f"physics.rule: {self.physics.rule!r} knows neither core_curves nor memory_bandwidth_percent; expected "
+                "'rate', or leave those out"
+            )
         begin = {held.job for held in self.running}
         for i, arrival in enumerate(self.arrivals):
             if arrival.job.id in begin and arrival.job.arrival_ms:

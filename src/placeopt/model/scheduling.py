@@ -51,6 +51,16 @@ class Scheduling(Record):
     """
     In which of its options a job may run: any; the one of highest rate; that of highest rate over cost (GENIE eq. 11).
     """
+    cores: Literal["asked", "best_fit"] = "asked"
+    """
+    CPU cores of jobs with GPUs: what they ask for, or the fewest at the highest speed, by SODA's search (V-B) on the
+    scenario's core curve of their profile; jobs without a curve keep what they ask for.
+    """
+    bandwidth: Literal["reserve", "ignore", "throttle"] = "reserve"
+    """
+    Memory bandwidth: jobs start only where what they say they use is left (``policy.usable``); or nobody looks at it;
+    or nobody does before, but where a node's jobs use more than it has, those of kind ``cpu`` are held back (SODA V-E).
+    """
     clusters: Annotated[int, Field(ge=1, le=100)] | None = None
     """With the order ``clusters``: so many (Horus: k)."""
     batch: Annotated[int, Field(ge=1, le=100_000)] | None = None

@@ -1,9 +1,9 @@
-"""The ground truth about places: how far apart a job's GPUs are, and who is beside whom."""
+"""The ground truth about places: how far apart a job's GPUs are, who is beside whom, and what the host gives."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from placeopt.model import Instance, Job, Placement
 from placeopt.model.base import Thousandths
@@ -11,6 +11,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.indexing import running_placement
+from placeopt.simulate.bandwidth import Traffic
 from placeopt.terms.curves import excess_table
 from placeopt.terms.run_time import path_excess
 
@@ -32,16 +33,23 @@ class Held:
     domains: Domains
     apart_thousandths: Thousandths
     """Excess run time by the path between its GPUs."""
+    cores_thousandths: int = 0
+    """Excess run time by too few CPU cores."""
+    mbps: Mapping[int, int] = field(default_factory=dict)
+    """Memory bandwidth that it would use, by node; empty where bandwidth slows nobody."""
+    may_be_held_back: bool = False
+    """Whether a policy that holds back bandwidth holds back this job's."""
 
 
 class Ground:
     """
     The hardware, what holds which part of it, and by how much each job is slowed there.
 
-    Kept by itself, apart from what any engine believes: it is what decisions are judged by.
+    Kept by itself, apart from what any engine believes: it is what decisions are judged by. ``throttle``: where memory
+    bandwidth runs short, jobs of kind ``cpu`` are held back first.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, *, throttle: bool = False) -> None:
         self._physics = scenario.physics
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         self._shape_of, members = _shapes(self._jobs.values())
@@ -63,6 +71,11 @@ class Ground:
             )
             for s in scenario.slowdowns
         }
+        self._neighbours_count = bool(self._excess) or self._physics.interference == "curve"
+        self._curves = {curve.profile: curve for curve in scenario.core_curves}
+        self._traffic: Traffic | None = None
+        if self._physics.memory_bandwidth_percent is not None:
+            self._traffic = Traffic(_usable_mbps(scenario), throttle=throttle)
         self._on_node: list[dict[str, Held]] = [{} for _ in range(problem.num_nodes)]
         self._percent = [0] * problem.num_gpus
         self._number = [0] * problem.num_gpus
@@ -87,7 +100,23 @@ class Ground:
             utilisation_percent=option.demand.gpu_utilisation_percent,
             domains=tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds),
             apart_thousandths=path_excess(self._problem, where, spread),
+            cores_thousandths=self._by_cores(job, placement),
+            mbps=self._mbps(placement, option.demand.memory_bandwidth_mbps),
+            may_be_held_back=job.kind == "cpu",
         )
+
+    def _by_cores(self, job: Job, placement: Placement) -> int:
+        """Excess by the cores of each GPU, of the worst served worker."""
+        curve = self._curves.get(job.profile or "")
+        served = [one.cpu_millicores // len(one.gpus) for one in placement.assignments if one.gpus]
+        if curve is None or not served:
+            return 0
+        return -(-1_000_000 // curve.speed(min(served))) - 1000
+
+    def _mbps(self, placement: Placement, each: int) -> dict[int, int]:
+        if self._traffic is None or not each:
+            return {}
+        return {self._node_number[one.node]: each * len(one.workers) for one in placement.assignments}
 
     def start(self, held: Held) -> None:
         """Let a job hold what it was given."""
@@ -96,6 +125,8 @@ class Ground:
         for gpu in held.placement.gpus:
             self._percent[gpu] += held.utilisation_percent
             self._number[gpu] += 1
+        if self._traffic is not None:
+            self._traffic.start(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
 
     def end(self, held: Held) -> None:
         """Take it away again."""
@@ -104,10 +135,23 @@ class Ground:
         for gpu in held.placement.gpus:
             self._percent[gpu] -= held.utilisation_percent
             self._number[gpu] -= 1
+        if self._traffic is not None:
+            self._traffic.end(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
 
     def beside(self, held: Held) -> dict[str, None]:
-        """Return all jobs with a GPU on the job's nodes, itself included while it runs."""
-        return {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
+        """Return the jobs whose pace may have changed with a job that has just started or ended."""
+        jobs: dict[str, None] = {}
+        if self._neighbours_count:
+            jobs = {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
+        if self._traffic is not None and held.mbps:
+            jobs |= self._traffic.disturbed(held.mbps)
+        return jobs
+
+    def host_excess(self, held: Held) -> int:
+        """Excess run time in thousandths by what the host lacks, as things are: CPU cores and memory bandwidth."""
+        if self._traffic is None or not held.mbps:
+            return held.cores_thousandths
+        return held.cores_thousandths + self._traffic.excess(held.mbps, may_be_held_back=held.may_be_held_back)
 
     def excess(self, held: Held, model: str) -> int:
         """Excess run time in thousandths by those beside a job, as things are, by a model of interference."""
@@ -115,7 +159,7 @@ class Ground:
             shared = [self._percent[gpu] for gpu in held.placement.gpus if self._number[gpu] > 1]
             table = excess_table(self._physics.curve, max(shared, default=0))
             return max((int(table[percent]) for percent in shared), default=0)
-        if not self._excess:
+        if not self._excess or held.profile is None:
             return 0
         others = {name: held for node in held.domains[3] for name, held in self._on_node[node].items()}
         found = [self._between(held, other) for name, other in others.items() if name != held.job]
@@ -132,6 +176,18 @@ class Ground:
             if not mine.isdisjoint(theirs):
                 return excess
         return 0
+
+
+def _usable_mbps(scenario: Scenario) -> list[int | None]:
+    """Return the memory bandwidth that each node's jobs may use before they slow each other."""
+    percent = scenario.physics.memory_bandwidth_percent or 0
+    of_machine = {
+        machine.id: None
+        if machine.memory_bandwidth_mbps is None
+        else max(1, machine.memory_bandwidth_mbps * percent // 100)
+        for machine in scenario.cluster.machines
+    }
+    return [of_machine[node.machine] for node in scenario.cluster.nodes]
 
 
 def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:

@@ -28,6 +28,8 @@ class JobHistory:
     due_ms: int | None = None
     """Deadline, or else expected completion time."""
     placement: Placement | None = None
+    host_wait_ms: int = 0
+    """How long its GPUs waited for CPU cores and memory bandwidth while it ran."""
 
 
 @dataclass(frozen=True)

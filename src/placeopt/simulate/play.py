@@ -94,7 +94,7 @@ class _Game:
         self.now = 0
         self._journal, self._limits, self._cancel = journal, limits, cancel
         self._arrivals = {arrival.job.id: arrival for arrival in scenario.arrivals}
-        self._ground = Ground(scenario)
+        self._ground = Ground(scenario, throttle=scheduling.bandwidth == "throttle")
         physics = scenario.physics
         self._rule: Rule = (
             LongestSeen(self._ground) if physics.rule == "sc17" else ByRate(self._ground, physics.interference)
@@ -108,6 +108,7 @@ class _Game:
         self._ends_at: dict[str, int] = {}
         self._ended: dict[str, int] = {}
         self._actual: dict[str, int] = {}
+        self._waited: dict[str, int] = {}
         self._rounds = Rounds()
         self._held = 0
         self._arrived = len(scenario.running)
@@ -161,6 +162,7 @@ class _Game:
         self._journal.write(t=self.now, e="end", job=job)
         del self._ends_at[job]
         self._ended[job] = self.now
+        self._waited[job] = run.waited_ms(self.now)
         self._ground.end(run.held)
         self._scheduler.end(self._placed[job])
         self._refresh(self._ground.beside(run.held))
@@ -249,6 +251,9 @@ class _Game:
                     end_ms=self._ended.get(name),
                     due_ms=job.expected_completion_ms if job.deadline_ms is None else job.deadline_ms,
                     placement=placement,
+                    host_wait_ms=self._running[name].waited_ms(self.now)
+                    if name in self._running
+                    else self._waited.get(name, 0),
                 )
             )
         rounds = Rounds(self._held, self._scheduler.cut, self._rounds.wall_s, self._rounds.cpu_s)

@@ -25,6 +25,14 @@ class Run:
     done_ns: int = 0
     slowdown: int = 1000
     """Thousandths of the time it would take alone and well placed, as things are since ``since_ms``."""
+    host_excess: int = 0
+    """What of it is for want of CPU cores and memory bandwidth: its GPUs wait meanwhile."""
+    waited_ns: int = 0
+    """How long its GPUs waited for the host, up to ``since_ms``."""
+
+    def waited_ms(self, now_ms: int) -> int:
+        """Return how long its GPUs have waited for the host, rounded down."""
+        return (self.waited_ns + (now_ms - self.since_ms) * NANO * self.host_excess // self.slowdown) // NANO
 
 
 class Rule(Protocol):
@@ -35,18 +43,25 @@ class Rule(Protocol):
 
 
 class ByRate:
-    """A job goes on at the pace of its place and its neighbours of the moment."""
+    """
+    A job goes on at the pace that its place, its neighbours and its host allow at the moment.
+
+    Their excesses add up. Of a job's time its GPUs wait the part that the host's excess is of all.
+    """
 
     def __init__(self, ground: Ground, interference: str) -> None:
         self._ground, self._interference = ground, interference
 
     def refresh(self, run: Run, now_ms: int) -> None:
         """See ``Rule``."""
-        slowdown = 1000 + run.held.apart_thousandths + self._ground.excess(run.held, self._interference)
-        if slowdown == run.slowdown:
+        host = self._ground.host_excess(run.held)
+        slowdown = 1000 + run.held.apart_thousandths + self._ground.excess(run.held, self._interference) + host
+        if slowdown == run.slowdown and host == run.host_excess:
             return
-        run.done_ns += (now_ms - run.since_ms) * NANO * 1000 // run.slowdown
-        run.since_ms, run.slowdown = now_ms, slowdown
+        span_ns = (now_ms - run.since_ms) * NANO
+        run.done_ns += span_ns * 1000 // run.slowdown
+        run.waited_ns += span_ns * run.host_excess // run.slowdown
+        run.since_ms, run.slowdown, run.host_excess = now_ms, slowdown, host
         left_ns = max(0, run.actual_ms * NANO - run.done_ns)
         run.end_ms = now_ms - (-left_ns * slowdown // (NANO * 1000))
 

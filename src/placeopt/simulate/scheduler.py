@@ -13,6 +13,7 @@ from placeopt.model import Instance, Job, Option, Placement, Plan
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
+from placeopt.simulate.belief import Belief
 from placeopt.simulate.choice import Choice
 
 STAYS = {"movable": False, "shrinkable": False, "preemptible": False}
@@ -47,9 +48,10 @@ class Scheduler(ABC):
         """Rounds that the time limit cut short."""
         self._timed = _reads_times(scheduling)
         self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
+        self._belief = Belief(scenario, scheduling)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
         begin = {held.job for held in scenario.running}
-        there = (arrival.job for arrival in scenario.arrivals if arrival.job.id in begin)
+        there = (self._belief.of_running(one.job) for one in scenario.arrivals if one.job.id in begin)
         engine.load(
             Instance(
                 name=scenario.name,
@@ -112,7 +114,12 @@ class Scheduler(ABC):
         engine.commit(plan)
 
     def told(self, job: Job) -> Job:
-        """Return the job as the engine is told of it: in the option settled on, without times that nobody reads."""
+        """
+        Return the job as the engine is told of it.
+
+        With the cores settled on, in the option settled on, without times that nobody reads.
+        """
+        job = self._belief.of(job)
         if self._choice is not None and len(job.options) > 1:
             job = job.model_copy(update={"options": (self._choice.of(job.options),)})
         if self._timed:

@@ -119,13 +119,19 @@ def _stays(history: History, until: int) -> list[Stay]:
     return [
         Stay(
             start_ms=_start(job),
-            end_ms=until if job.end_ms is None else job.end_ms,
+            end_ms=(end := until if job.end_ms is None else job.end_ms),
             milli={(one.node, int(gpu)): milli for one in job.placement.assignments for gpu, milli in one.gpus.items()},
-            percent=percent[job.job, job.placement.option],
+            percent=_used(percent[job.job, job.placement.option], job, end),
         )
         for job in history.jobs
         if job.placement is not None
     ]
+
+
+def _used(percent: int, job: JobHistory, end: int) -> float:
+    """Return the utilisation that a job brings, on the mean of its time: none while its GPUs wait for the host."""
+    took = end - _start(job)
+    return percent * (took - job.host_wait_ms) / took if job.host_wait_ms and took else percent
 
 
 def _gpus_of(history: History) -> dict[str, int]:
