@@ -1,10 +1,10 @@
 """
 What README.md and the pages in docs/ show works as shown.
 
-Of every page all ``python`` and ``console`` blocks are run, in order, in a temporary folder that has ``instances/``.
-Python blocks of a page share their names. In a console block ``$ placeopt ...`` is run, and the lines below it stand in
-its output in that order; figures may differ, runs of blanks too, and ``...`` leaves lines out. What is not to be run is
-written in another kind of block (``text``, ``sh``, ``json``).
+Of every page all ``python`` and ``console`` blocks are run, in order, in a temporary folder that has ``instances/`` and
+``tests/``. Python blocks of a page share their names. In a console block ``$ placeopt ...`` is run, and the lines below
+it stand in its output in that order; figures may differ, runs of blanks too, and ``...`` leaves lines out. What is not
+to be run is written in another kind of block (``text``, ``sh``, ``json``).
 """
 
 import contextlib
@@ -74,7 +74,8 @@ def test_loose_forgets_figures_only() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_of_a_page_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of the page."""
-    (tmp_path / "instances").symlink_to(ROOT / "instances")
+    for folder in ("instances", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     for language, content in blocks(page):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from conftest import INSTANCES, Cli, said
 
+SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 MINSKY = INSTANCES / "hand" / "minsky-1.json"
 
 
@@ -29,6 +30,16 @@ def test_placements_alone_are_measured(cli: Cli, minsky_plan: Path, tmp_path: Pa
     broken = cli("audit", MINSKY, tmp_path / "twice.json", "--quiet")
     assert broken.code == 1
     assert broken.out.startswith("breaks rules")
+
+
+def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> None:
+    """From Slurm's files to the audit: ten GPUs run, the best plan runs fifteen and a CPU job."""
+    now = tmp_path / "now.json"
+    nodes, jobs = SNAPSHOTS / "slurm_nodes.json", SNAPSHOTS / "slurm_jobs.json"
+    assert cli("import", "slurm", "--nodes", nodes, "--jobs", jobs, "--out", now).code == 0
+    found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
+    assert (found["valid"], found["value"], found["value_bound"]) == (True, 10_000, 15_001)
+    assert {one["job"] for one in found["moves"]} >= {"507_0", "507_1", "509"}
 
 
 def test_what_is_wrong_is_named(cli: Cli, tmp_path: Path) -> None:

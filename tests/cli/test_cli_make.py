@@ -147,3 +147,17 @@ def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert "could not start" in " ".join(done.out.split())
     assert "no-such-package" in done.out
     assert "points are wrong" in done.out
+
+
+def test_import_slurm_refuses_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
+    """Damaged, missing, the wrong way round, or the target among the sources."""
+    folder, out = TOPO.parent / "snapshots", tmp_path / "now.json"
+    nodes, jobs = folder / "slurm_nodes.json", folder / "slurm_jobs.json"
+    (tmp_path / "cut.json").write_text(jobs.read_text()[:900])
+    said(cli("import", "slurm", "--nodes", nodes, "--jobs", tmp_path / "cut.json", "--out", out), 3, "cut.json")
+    said(cli("import", "slurm", "--nodes", nodes, "--jobs", nodes, "--out", out), 3, "slurm_nodes.json", "'jobs'")
+    said(cli("import", "slurm", "--nodes", jobs, "--jobs", jobs, "--out", out), 3, "list of jobs")
+    said(cli("import", "slurm", "--nodes", tmp_path / "no", "--jobs", jobs, "--out", out), 3, "cannot be read")
+    said(cli("import", "slurm", "--nodes", "-", "--jobs", "-", "--out", out), 2, "--jobs")
+    said(cli("import", "slurm", "--nodes", nodes, "--out", out), 2, "--jobs")
+    assert not out.exists()

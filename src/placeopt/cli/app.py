@@ -17,7 +17,7 @@ from placeopt.cli.exits import ExitCode
 from placeopt.cli.explain import explain
 from placeopt.cli.export import export
 from placeopt.cli.generate import generate
-from placeopt.cli.importing import openb, philly, sc17, topo
+from placeopt.cli.importing import openb, philly, sc17, slurm, topo
 from placeopt.cli.output import write_out
 from placeopt.cli.reporting import report
 from placeopt.cli.show import show
@@ -93,7 +93,7 @@ def _add(group: typer.Typer, command: Callable[..., int], example: str) -> None:
 
 _add(app, solve, "placeopt solve round.json --time-limit 30 --out plan.json")
 _add(app, check, "placeopt check round.json plan.json")
-_add(app, audit, "placeopt audit round.json placements.json --moves 10")
+_add(app, audit, "placeopt import slurm ... --out now.json, then placeopt audit now.json --moves 10")
 _add(app, explain, "placeopt explain round.json plan.json --job train-7")
 _add(app, show, "placeopt show plan.json --instance round.json")
 _add(app, report, "placeopt report round.json plan.json runs --out report.html --figures figures")
@@ -103,6 +103,9 @@ _add(app, generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 
 _add(imports, openb, "placeopt import openb --nodes nodes.csv --pods pods.csv --limit 500 --out round.json")
 _add(imports, sc17, "placeopt import sc17 --workload w.json --infrastructure i.json --profile p.json --out s.json")
 _add(imports, philly, "placeopt import philly --trace philly.csv.gz --from-day 30 --days 3 --out philly.json.gz")
+_add(
+    imports, slurm, "placeopt import slurm --nodes nodes.json --jobs jobs.json --topology topology.conf --out now.json"
+)
 _add(imports, topo, "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
 app.add_typer(imports)
 _add(benchmarks, bench.run, "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results")

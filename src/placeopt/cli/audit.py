@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 def audit(
     instance: Annotated[str, typer.Argument(metavar="INSTANCE", help="The round: .json, .json.gz or -.")],
     plan: Annotated[
-        str, typer.Argument(metavar="PLAN", help="A plan, or just {placements: [...]}: .json, .json.gz or -.")
-    ],
+        str | None,
+        typer.Argument(
+            metavar="[PLAN]", help="A plan, or just {placements: [...]}: .json, .json.gz or -. Left out: what runs."
+        ),
+    ] = None,
     moves: Annotated[int, typer.Option(metavar="N", help="Moves to name at most.")] = 5,
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Seconds for the best plan; single moves take half as long again.")
@@ -35,7 +38,8 @@ def audit(
     """
     Check a placement, say how far it is from the proven best, term by term, and which moves help most.
 
-    What the plan says about itself does not count: all is worked out anew. Exit code 1 says that it breaks a rule.
+    What the plan says about itself does not count: all is worked out anew. Without a plan, what runs is the placement
+    under review, beside the best for the same jobs were they all asked for anew. Exit code 1: it breaks a rule.
     """
     limits = limits_of(time_limit, threads, seed)
     if moves < 0:
@@ -45,10 +49,14 @@ def audit(
     from placeopt.formats.documents import read_instance
     from placeopt.report.review import review_page
     from placeopt.whatif.review import review
+    from placeopt.whatif.taken import taken_as_plan
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         round_ = read_instance(instance)
-        placed = _read(plan, round_)
+        if plan is None:
+            round_, placed = taken_as_plan(round_)
+        else:
+            placed = _read(plan, round_)
         ticker.doing("solving the round for comparison")
         found = review(round_, placed, moves=moves, limits=limits, cancel=interruption.event)
     deliver(found, lambda: review_page(found), as_json)

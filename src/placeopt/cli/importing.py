@@ -13,7 +13,7 @@ from placeopt.report.text import plural
 
 if TYPE_CHECKING:
     from placeopt.formats.topo import Fabric, Inventory
-    from placeopt.model import Cluster, Machine
+    from placeopt.model import Cluster, Instance, Machine
 
     Found = Machine | Fabric | Inventory | Cluster
 
@@ -30,13 +30,9 @@ def openb(
     if limit is not None and limit < 1:
         raise UsageError(f"--limit: {limit}, expected 1 or more")
     check_target(out, (nodes, pods))
-    from placeopt.formats.documents import dumps
     from placeopt.formats.openb import read_openb
-    from placeopt.report.contents import contents_facts, summary_line
 
-    round_ = read_openb(nodes, pods, limit)
-    write_document(out, dumps(round_))
-    say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+    _write_round(read_openb(nodes, pods, limit), out)
     return ExitCode.DONE
 
 
@@ -90,6 +86,26 @@ def philly(
     return ExitCode.DONE
 
 
+def slurm(
+    nodes: Annotated[str, typer.Option(metavar="FILE", help="Output of: scontrol show nodes --json")],
+    jobs: Annotated[str, typer.Option(metavar="FILE", help="Output of: squeue --json")],
+    out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write the round: .json, .json.gz or -.")],
+    topology: Annotated[str | None, typer.Option(metavar="FILE", help="topology.conf: switches or blocks.")] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the round.")] = None,
+) -> int:
+    """
+    Read what Slurm shows at one moment: nodes, what runs on them, what is pending.
+
+    See what it comes to with placeopt audit. Jobs that would not start however much were free are left out, and told.
+    """
+    check_target(out, (nodes, jobs, topology))
+    check_sources({"--nodes": nodes, "--jobs": jobs, "--topology": topology})
+    from placeopt.formats.snapshots import read_slurm
+
+    _write_round(read_slurm(nodes, jobs, topology, name=name), out)
+    return ExitCode.DONE
+
+
 def topo(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Dumps of one machine or one network.")],
     out: Annotated[str, typer.Option(metavar="MACHINE", help="Write what they describe: .json, .json.gz or -.")],
@@ -136,6 +152,14 @@ def topo(
     write_document(out, hardware_document(found))
     say(hardware_summary(found), out)
     return ExitCode.DONE
+
+
+def _write_round(round_: Instance, out: str) -> None:
+    from placeopt.formats.documents import dumps
+    from placeopt.report.contents import contents_facts, summary_line
+
+    write_document(out, dumps(round_))
+    say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
 
 
 def _read(files: list[str]) -> Found:

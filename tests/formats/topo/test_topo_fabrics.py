@@ -177,7 +177,7 @@ def test_slurm_nodes(tmp_path: Path) -> None:
         {},
         {"state": ["IDLE", "DRAIN"]},
         {"gres": "gpu:a100:2(S:1),shard:8", "state": ["DOWN"]},
-        {"gres": ""},
+        {"gres": "", "cpus": 36, "effective_cpus": 32},
     )
     inventory = read_inventory(path)
     assert [machine.id for machine in inventory.machines] == [

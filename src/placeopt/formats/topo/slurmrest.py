@@ -28,9 +28,10 @@ def read_slurmrest(source: Source) -> Inventory:
     """
     Read the reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``.
 
-    ``cpus`` are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` gives the GPUs and, with ``(S:n)``,
-    their socket. Nodes of equal shape share a machine type. A node that is down, draining or failing is ``drained``.
-    Partitions become labels ``partition:NAME`` = ``yes``. The reply tells no GPU memory, links or network.
+    ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` gives the
+    GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node that is down, draining or
+    failing is ``drained``. Partitions become labels ``partition:NAME`` = ``yes``. The reply tells no GPU memory, links
+    or network.
 
     Raises
     ------
@@ -89,8 +90,9 @@ def _shape(where: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
         socket = int(match[3]) if match[3] and match[4] in (None, match[3]) else -1
         gpus += [(match[1] or "gpu", socket)] * count
     sockets = _count(where, entry, "sockets", 64) if "sockets" in entry else 0
+    usable = "effective_cpus" if entry.get("effective_cpus") else "cpus"  # without those kept for the system
     return (
-        _count(where, entry, "cpus", 100_000),
+        _count(where, entry, usable, 100_000),
         _count(where, entry, "real_memory", 1_000_000_000),
         max([sockets, *(socket + 1 for _, socket in gpus)]),
         tuple(gpus),

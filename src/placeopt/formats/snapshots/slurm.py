@@ -1,0 +1,86 @@
+"""Slurm's nodes and jobs, ``scontrol show nodes --json`` and ``squeue --json``, as a round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from placeopt.errors import BadInput
+from placeopt.formats.snapshots.entries import Entry, read_json
+from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
+from placeopt.formats.snapshots.slurm_jobs import Jobs, number
+from placeopt.formats.snapshots.slurm_nodes import read_nodes
+from placeopt.model import Instance
+from placeopt.model.base import MAX_JOBS
+
+
+def read_slurm(
+    nodes: str | Path, jobs: str | Path, topology: str | Path | None = None, *, name: str | None = None
+) -> Instance:
+    """
+    Read what Slurm shows at one moment.
+
+    Parameters
+    ----------
+    nodes
+        ``scontrol show nodes --json`` (``sinfo`` has another form), slurmrestd's reply of ``.../nodes``, or what
+        ``scontrol show nodes`` prints.
+    jobs
+        ``squeue --json``, slurmrestd's reply of ``.../jobs``, or what ``scontrol --details show jobs`` prints.
+    topology
+        ``topology.conf``: switches or blocks become domains.
+    name
+        Of the instance, ``slurm`` by default.
+
+    Returns
+    -------
+    Instance
+        ``cpus`` are 1000 millicores each. Partitions and active features are labels ``partition:NAME`` and
+        ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate.
+        What has its nodes, suspended or completing included, runs; of what is pending, jobs that would not start
+        however much were free (held, dependent, before their time) are left out and counted in ``note``. An array
+        waits as so many jobs.
+
+        A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's. ``--gres`` and
+        ``--gpus-per-node`` make one worker a node, on nodes of their own, ``--gpus-per-task`` one a task, ``--gpus``
+        alone one a GPU, anywhere. CPU and memory of a running job are divided among its workers, rounded down;
+        if it does not run in the shape it asked for, its workers are the largest of one size that do.
+
+    Raises
+    ------
+    BadInput
+        If a file cannot be read, a field is not what Slurm writes, a job runs on a node that is not there, or GPUs are
+        held twice beyond what they are. The field is named.
+    Unsupported
+        If a file is a reply about something else.
+
+    Notes
+    -----
+    Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.43, and Slurm's manual pages. Which GPUs a job has
+    stands in ``gres_detail``, which Slurm shows to operators and owners only; without, GPUs are divided evenly among
+    its nodes and the lowest free ones taken.
+    """
+    cluster, features = read_nodes(nodes, topology)
+    document = _jobs_document(jobs)
+    notes = Notes()
+    reader = Jobs(cluster.nodes, features, notes)
+    entries = document.entries("jobs")
+    seen = [one for entry in entries for one in reader.read(entry)]
+    if len(seen) > MAX_JOBS:
+        raise BadInput(f"{document.where}: {len(seen)} jobs with all tasks of arrays, expected at most {MAX_JOBS}")
+    now = number(document, "last_update") or 0
+    now_ms = max([1000 * now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)])
+    return instance_of(
+        name or "slurm",
+        f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}. {notes.text()}".strip(),
+        now_ms,
+        cluster,
+        seen,
+        snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
+    )
+
+
+def _jobs_document(path: str | Path) -> Entry:
+    document = read_json(path)
+    if "jobs" not in document:
+        raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")
+    return document
