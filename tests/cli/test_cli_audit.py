@@ -42,6 +42,18 @@ def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> 
     assert {one["job"] for one in found["moves"]} >= {"507_0", "507_1", "509"}
 
 
+def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
+    """The gang of two whole nodes waits, for the pods that run are spread; from scratch all but one would run."""
+    now = tmp_path / "now.json"
+    assert cli("import", "kubernetes", SNAPSHOTS / "kubernetes.json", "--out", now).code == 0
+    found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
+    assert (found["valid"], found["value"], found["value_bound"]) == (True, 6_001, 25_001)
+    cut = tmp_path / "cut.json"
+    cut.write_text((SNAPSHOTS / "kubernetes.json").read_text()[:3000])
+    said(cli("import", "kubernetes", cut, "--out", tmp_path / "out.json"), 3, "cut.json", "not JSON")
+    assert not (tmp_path / "out.json").exists()
+
+
 def test_what_is_wrong_is_named(cli: Cli, tmp_path: Path) -> None:
     """Files and options."""
     (tmp_path / "text.json").write_text("nothing")

@@ -17,7 +17,7 @@ from placeopt.cli.exits import ExitCode
 from placeopt.cli.explain import explain
 from placeopt.cli.export import export
 from placeopt.cli.generate import generate
-from placeopt.cli.importing import openb, philly, sc17, slurm, topo
+from placeopt.cli.importing import kubernetes, openb, philly, sc17, slurm, topo
 from placeopt.cli.output import write_out
 from placeopt.cli.reporting import report
 from placeopt.cli.show import show
@@ -105,6 +105,11 @@ _add(imports, sc17, "placeopt import sc17 --workload w.json --infrastructure i.j
 _add(imports, philly, "placeopt import philly --trace philly.csv.gz --from-day 30 --days 3 --out philly.json.gz")
 _add(
     imports, slurm, "placeopt import slurm --nodes nodes.json --jobs jobs.json --topology topology.conf --out now.json"
+)
+_add(
+    imports,
+    kubernetes,
+    "kubectl get nodes,pods,podgroups -A -o json > k.json; placeopt import kubernetes k.json --out now.json",
 )
 _add(imports, topo, "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
 app.add_typer(imports)

@@ -106,6 +106,31 @@ def slurm(
     return ExitCode.DONE
 
 
+def kubernetes(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Output of: kubectl get nodes,pods -A -o json")],
+    out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write the round: .json, .json.gz or -.")],
+    resource: Annotated[str, typer.Option(metavar="NAME", help="The resource that counts GPUs.")] = "nvidia.com/gpu",
+    levels: Annotated[
+        str | None,
+        typer.Option(metavar="LABELS", help="Labels that tell domains, from the top down, joined by commas."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the round.")] = None,
+) -> int:
+    """
+    Read what Kubernetes shows at one moment: nodes, pods that run, pods that wait, gangs.
+
+    Pod groups (nodes,pods,podgroups) say how many pods of a gang must start together. See what it comes to with
+    placeopt audit.
+    """
+    check_target(out, files)
+    check_sources({f"FILE {number}": path for number, path in enumerate(files, start=1)})
+    from placeopt.formats.snapshots import read_kubernetes
+
+    chosen = None if levels is None else [key for key in levels.split(",") if key]
+    _write_round(read_kubernetes(files, resource=resource, levels=chosen, name=name), out)
+    return ExitCode.DONE
+
+
 def topo(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Dumps of one machine or one network.")],
     out: Annotated[str, typer.Option(metavar="MACHINE", help="Write what they describe: .json, .json.gz or -.")],

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from placeopt.formats.topo.hostlist import MAX_HOSTS
 
-_SIZE = re.compile(r"(\d{1,15})(?:\.(\d{1,6}))?([KMGTP]?)n?\Z")
+_SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([KMGTP]?)n?\Z")
 _SCALE = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
 """KiB; a size without a letter is MiB."""
-_GPU_TRES = re.compile(r"gres[/:]gpu(?:[:=]([A-Za-z][^:=,]*))?(?:[:=](\d{1,9}))?\Z")
-_HELD = re.compile(r"gpu(?::([^:(),]+))?:(\d{1,6})(?:\(IDX:([0-9,\-]+|N/A)\))?")
+_GPU_TRES = re.compile(r"gres[/:]gpu(?:[:=]([A-Za-z][^:=,]*))?(?:[:=]([0-9]{1,9}))?\Z")
+_HELD = re.compile(r"gpu(?::([^:(),]+))?:([0-9]{1,6})(?:\(IDX:([0-9,\-]+|N/A)\))?")
 _WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
 
 
@@ -49,7 +49,7 @@ def parse_tres(text: str) -> Tres:
         if key == "mem":
             memory = parse_memory(value)
         elif key in ("cpu", "node", "gres/gpu") or key.startswith("gres/gpu:"):
-            if not re.fullmatch(r"\d{1,9}", value):
+            if not re.fullmatch(r"[0-9]{1,9}", value):
                 raise ValueError(f"{item[:60]!r}, expected a count")
             count = int(value)
             if key == "cpu":
@@ -125,7 +125,7 @@ def parse_indices(text: str) -> list[int]:
     """Return the numbers of ``0-2,5``; raises ValueError."""
     found: list[int] = []
     for item in text.split(","):
-        match = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?", item)
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?", item)
         if match is None or int(match[2] or match[1]) < int(match[1]):
             raise ValueError(f"{text[:60]!r}, expected numbers and ranges such as 0-2,5")
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))

@@ -1,0 +1,82 @@
+"""Which nodes a pod accepts: node selectors, required node affinity, tolerations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from placeopt.formats.snapshots.entries import Entry
+
+Accepts = Callable[[str, Mapping[str, str]], bool]
+"""Of a node's name and labels."""
+KEEPS_OFF = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep pods off; PreferNoSchedule does not."""
+OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+
+
+def affinity(pod: Entry) -> Accepts | None:
+    """
+    Return the pod's required node affinity: one of the terms, all expressions of it; None if it has none.
+
+    Raises
+    ------
+    BadInput
+        If an expression is not of Kubernetes' form.
+    """
+    required = pod.entry("affinity").entry("nodeAffinity").entry("requiredDuringSchedulingIgnoredDuringExecution")
+    if "nodeSelectorTerms" not in required:
+        return None
+    terms = [
+        [
+            *(_expression(one, name=False) for one in term.entries("matchExpressions")),
+            *(_expression(one, name=True) for one in term.entries("matchFields")),
+        ]
+        for term in required.entries("nodeSelectorTerms")
+    ]
+    return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in terms)
+
+
+def _expression(entry: Entry, *, name: bool) -> Accepts:
+    key, operator, values = entry.text("key"), entry.text("operator"), frozenset(entry.words("values"))
+    if operator not in OPERATORS or (name and (key != "metadata.name" or operator not in ("In", "NotIn"))):
+        raise entry.bad("operator", f"one of {', '.join(OPERATORS)}")
+    if operator in ("Gt", "Lt"):
+        bound = next(iter(values), "")
+        if len(values) != 1 or not _whole(bound):
+            raise entry.bad("values", "one whole number")
+        sign = 1 if operator == "Gt" else -1
+        return lambda _, labels: _whole(labels.get(key, "")) and sign * (int(labels[key]) - int(bound)) > 0
+    wanted = operator in ("In", "Exists")
+    if operator in ("Exists", "DoesNotExist"):
+        return lambda _, labels: (key in labels) == wanted
+    if name:
+        return lambda node, _: (node in values) == wanted
+    return lambda _, labels: (labels.get(key) in values) == wanted
+
+
+def _whole(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and len(text) < 20
+
+
+def taint_id(taint: Entry) -> str | None:
+    """Return a taint as ``key=value:effect``, None if it keeps no pod off."""
+    effect = taint.text("effect")
+    return f"{taint.text('key')}={taint.text('value', '')}:{effect}" if effect in KEEPS_OFF else None
+
+
+def tolerated(pod: Entry, taints: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the taints that a pod tolerates."""
+    tolerations = [
+        (one.text("key", ""), one.text("operator", "Equal"), one.text("value", ""), one.text("effect", ""))
+        for one in pod.entries("tolerations")
+    ]
+
+    def meets(taint: str) -> bool:
+        rest, _, effect = taint.rpartition(":")
+        key, _, value = rest.partition("=")
+        return any(
+            (own_effect in ("", effect))
+            and ((operator == "Exists" and own_key in ("", key)) or (own_key == key and own_value == value))
+            for own_key, operator, own_value, own_effect in tolerations
+        )
+
+    return tuple(taint for taint in taints if meets(taint))

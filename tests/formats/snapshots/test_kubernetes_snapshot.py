@@ -1,0 +1,211 @@
+"""Kubernetes' nodes and pods as a round; what is expected is worked out by hand from the small file."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from placeopt.errors import BadInput
+from placeopt.formats.snapshots import read_kubernetes
+from placeopt.formats.snapshots.quantities import parse_quantity
+from placeopt.model import Instance
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"
+GPU = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
+
+
+def node(name: str = "n", gpus: str = "4", **more: Any) -> dict[str, Any]:
+    """Return a node of 8 cores and 1 GiB; ``labels`` and fields of its spec may be given."""
+    labels = more.pop("labels", {})
+    status = {"allocatable": {"cpu": "8", "memory": "1Gi", "nvidia.com/gpu": gpus}}
+    return {"kind": "Node", "metadata": {"name": name, "labels": labels}, "spec": more, "status": status}
+
+
+def pod(name: str, node: str | None = None, **more: Any) -> dict[str, Any]:
+    """Return a pod with one GPU; ``labels``, ``annotations`` and fields of its spec may be given."""
+    metadata = {key: more.pop(key) for key in ("labels", "annotations", "ownerReferences") if key in more}
+    where = {"nodeName": node} if node else {}
+    spec = {"containers": [GPU], **where, **more}
+    return {"kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec, "status": {"phase": "Pending"}}
+
+
+def read(tmp_path: Path, *items: dict[str, Any], **options: Any) -> Instance:
+    """Read a list of these objects."""
+    (tmp_path / "k.json").write_text(json.dumps({"kind": "List", "items": items}))
+    return read_kubernetes([tmp_path / "k.json"], **options)
+
+
+def test_the_small_cluster() -> None:
+    """Daemons are taken from their nodes; gangs wait as one; what is gated by others or done is left out."""
+    found = read_kubernetes([DATA])
+    jobs = {job.id: job for job in found.jobs}
+    running = {one.job: {part.node: tuple(part.gpus) for part in one.assignments} for one in found.running}
+    assert running == {
+        "research/notebook-0": {"gpu-a1": ("0",)},
+        "serving/serve-0": {"gpu-a2": ("0", "1")},
+        "serving/serve-1": {"gpu-b1": ("0", "1")},
+        "research/old-0": {"gpu-b2": ("0",)},
+        "serving/web-0": {"cpu-1": ()},
+    }
+    assert jobs.keys() - running.keys() == {"ml/llm", "ml/sweep", "research/probe-0", "research/zoned-0"}
+    gang = jobs["ml/llm"].options[0]
+    assert (gang.workers, gang.workers_min, gang.demand.gpus, gang.value) == (2, None, 8, 16_000)
+    assert (jobs["ml/sweep"].options[0].workers, jobs["ml/sweep"].queue) == (3, "team-a")
+    assert jobs["research/zoned-0"].nodes_allowed == ("gpu-b1", "gpu-b2", "cpu-1")
+    assert jobs["research/probe-0"].node_selector == {"nvidia.com/gpu.product": "NVIDIA-L40S"}
+    assert jobs["serving/web-0"].tolerations == ()
+    assert jobs["serving/serve-0"].priority == 1
+    assert [(one.id, one.drained) for one in found.cluster.nodes if one.drained] == [("gpu-b2", True)]
+    assert found.cluster.nodes[0].taints == ("nvidia.com/gpu=present:NoSchedule",)
+    machine = found.cluster.machines[0]
+    assert (machine.cpu_millicores, machine.memory_mib) == (63_900, 515_000 - 128)
+    assert [(one.id, one.level) for one in found.cluster.domains] == [
+        ("zone-a", "zone"),
+        ("zone-a/r1", "rack"),
+        ("zone-a/r2", "rack"),
+    ]
+    assert "gated-0" in found.note
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("500m", "1/2"), ("1.5Gi", 3 * 2**29), ("129e6", 129 * 10**6), ("2k", 2000), (".5", "1/2"), ("1E", 10**18)],
+)
+def test_quantities(text: str, value: int | str) -> None:
+    """Exact, in every form that Kubernetes writes."""
+    assert parse_quantity(text) == Fraction(value)
+
+
+@pytest.mark.parametrize("text", ["", "1 Gi", "-1", "1Zi", "Gi", "1e999", "0x1", "\u0661"])
+def test_no_quantities(text: str) -> None:
+    """Refused."""
+    with pytest.raises(ValueError, match="no quantity"):
+        parse_quantity(text)
+
+
+def test_what_a_pod_holds(tmp_path: Path) -> None:
+    """Containers and sidecars together, or one init container beside the sidecars before it; and the overhead."""
+    containers = [{"resources": {"requests": {"cpu": "1", "memory": "100Mi"}}}] * 2
+    init = [
+        {"restartPolicy": "Always", "resources": {"requests": {"cpu": "500m"}}},
+        {"resources": {"requests": {"cpu": "3", "memory": "150Mi"}}},
+    ]
+    overhead = {"memory": "1"}
+    found = read(tmp_path, node(), pod("p", containers=containers, initContainers=init, overhead=overhead))
+    demand = found.jobs[0].options[0].demand
+    assert (demand.cpu_millicores, demand.memory_mib, demand.gpus) == (3500, 201, 0)
+
+
+def test_gangs(tmp_path: Path) -> None:
+    """Elastic from minMember; one part where some run; incomplete ones are left out; kinds apart."""
+    volcano = {"annotations": {"scheduling.k8s.io/group-name": "g"}}
+    half = {"labels": {"scheduling.x-k8s.io/pod-group": "h"}}
+    short = {
+        "labels": {"kueue.x-k8s.io/pod-group-name": "s"},
+        "annotations": {"kueue.x-k8s.io/pod-group-total-count": "3"},
+    }
+    groups = [{"kind": "PodGroup", "metadata": {"name": name}, "spec": {"minMember": 2}} for name in ("g", "h")]
+    found = read(
+        tmp_path,
+        *(node(name, "4") for name in "ab"),
+        *(pod(f"g{i}", **volcano) for i in range(3)),
+        pod("h0", "a", **half),
+        *(pod(f"h{i}", **half) for i in (1, 2)),
+        pod("s0", **short),
+        *groups,
+    )
+    options = {job.id: job.options[0] for job in found.jobs}
+    assert options.keys() == {"default/g", "default/h", "default/h+1"}
+    assert [(one.workers, one.workers_min, one.value, one.value_per_extra_worker) for one in options.values()] == [
+        (3, 2, 2000, 1000),
+        (1, None, 1000, 0),
+        (2, 1, 1000, 1000),
+    ]
+    assert [one.job for one in found.running] == ["default/h"]
+    assert "1 of 3" in found.note
+
+
+def test_required_topology_is_a_split(tmp_path: Path) -> None:
+    """A gang that must stay in a rack, by the label that tells racks; labels may be named."""
+    labels = {"example.com/row": "1", "cloud.provider.com/topology-rack": "r"}
+    gang = {
+        "labels": {"kueue.x-k8s.io/pod-group-name": "g"},
+        "annotations": {"kueue.x-k8s.io/podset-required-topology": "cloud.provider.com/topology-rack"},
+    }
+    items = (node(labels=labels), pod("a", **gang), pod("b", **gang))
+    split = read(tmp_path, *items).jobs[0].options[0].splits[0]
+    assert (split.level, split.domains) == ("rack", 1)
+    named = read(tmp_path, *items, levels=["example.com/row"])
+    assert [domain.level for domain in named.cluster.domains] == ["row"]
+    assert "may not" in named.note
+    with pytest.raises(BadInput, match="no node carries"):
+        read(tmp_path, *items, levels=["nothing"])
+
+
+def test_taints_tolerations_and_affinity(tmp_path: Path) -> None:
+    """As Kubernetes matches them."""
+    taints = [
+        {"key": "a", "value": "1", "effect": "NoSchedule"},
+        {"key": "b", "effect": "NoExecute"},
+        {"key": "c", "effect": "PreferNoSchedule"},
+    ]
+    tolerations: list[list[dict[str, str]]] = [
+        [{"operator": "Exists"}],
+        [{"key": "a", "value": "1"}, {"key": "b", "operator": "Exists", "effect": "NoSchedule"}],
+        [{"key": "a", "value": "2"}],
+    ]
+    expressions: list[dict[str, Any]] = [
+        {"key": "n", "operator": "Gt", "values": ["5"]},
+        {"key": "n", "operator": "In", "values": ["5", ""]},
+        {"key": "n", "operator": "DoesNotExist"},
+    ]
+    terms = [
+        {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [e]}]}
+            }
+        }
+        for e in expressions
+    ]
+    nodes = [node("x", taints=taints, labels={"n": "7"}), node("y", labels={"n": ""}), node("z")]
+    pods = [pod(f"t{i}", tolerations=t, affinity=terms[i]) for i, t in enumerate(tolerations)]
+    found = read(tmp_path, *nodes, *pods)
+    assert [job.tolerations for job in found.jobs] == [("a=1:NoSchedule", "b=:NoExecute"), ("a=1:NoSchedule",), ()]
+    assert [job.nodes_allowed for job in found.jobs] == [("x",), ("y",), ("z",)]
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        ([], ["0 nodes"]),
+        ([{"kind": "Node"}], ["items[0].metadata.name", "is missing"]),
+        ([node(gpus="half")], ["allocatable['nvidia.com/gpu']", "'half'"]),
+        ([node(gpus="1500m")], ["allocatable['nvidia.com/gpu']"]),
+        ([node(), node()], ["items[1].metadata.name", "unique"]),
+        ([node(), pod("p", "m")], ["items[1]", "'m'"]),
+        ([node(), *(pod(f"p{i}", "n") for i in range(5))], ["items[5]", "0 are left"]),
+        ([node(), pod("p", containers=[{"resources": {"requests": {"cpu": "many"}}}])], ["requests.cpu", "'many'"]),
+        ([node(), pod("p", containers=7)], ["spec.containers", "7"]),
+        ([node(), pod("p", priority="high")], ["spec.priority", "'high'"]),
+        ([node(taints=[{"key": "a"}])], ["taints[0].effect", "is missing"]),
+        ([node(), 7], ["items[1]", "7"]),
+        ([node(), {"kind": "PodGroup", "metadata": {"name": "g"}, "spec": {"minMember": "2"}}], ["minMember", "'2'"]),
+    ],
+)
+def test_what_is_broken_is_named(tmp_path: Path, items: list[dict[str, Any]], words: list[str]) -> None:
+    """Field and value."""
+    with pytest.raises(BadInput) as error:
+        read(tmp_path, *items)
+    for word in words:
+        assert word in str(error.value)
+
+
+def test_another_document_is_refused(tmp_path: Path) -> None:
+    """Of another kind, or no JSON."""
+    (tmp_path / "x.json").write_text('{"jobs": []}')
+    (tmp_path / "y.json").write_text("NAME READY")
+    for name, word in (("x.json", "items"), ("y.json", "not JSON")):
+        with pytest.raises(BadInput, match=word):
+            read_kubernetes([tmp_path / name])
