@@ -189,13 +189,18 @@ def test_what_runs_at_the_beginning_ends_like_any_other() -> None:
     assert [(job.start_ms, job.end_ms) for job in done] == [(0, 50), (50, 60)]
 
 
-def test_what_runs_stays_even_if_it_could_be_moved() -> None:
-    """Changes to running jobs are not simulated, so no policy is let make any; a dear job waits for a cheap one."""
+def test_what_runs_is_changed_only_where_it_and_the_policy_say_so() -> None:
+    """A dear job stops a cheap one that may be stopped, with the millisecond of work that it had done; or it waits."""
     cheap, dear = timed("cheap", 0, 1000, gpus=4, value=1), timed("dear", 1, 1000, gpus=4, value=1000)
-    held = running(cheap, [("n0", (0, 1, 2, 3))], preemptible=True, movable=True, shrinkable=True)
     greedy = Scheduling(name="greedy", policy=Policy(changes=Changes(preemptions_max=9, moves_max=9)))
-    done = simulate(scenario([cheap, dear], running=(held,)), greedy).jobs
-    assert [(job.start_ms, job.end_ms) for job in done] == [(0, 1000), (1000, 2000)]
+    for free, policy_of, expected in (
+        (True, greedy, [(0, 2000), (1, 1001)]),
+        (False, greedy, [(0, 1000), (1000, 2000)]),
+        (True, Scheduling(name="plain"), [(0, 1000), (1000, 2000)]),
+    ):
+        held = running(cheap, [("n0", (0, 1, 2, 3))], preemptible=free, movable=free, shrinkable=free)
+        done = simulate(scenario([cheap, dear], running=(held,)), policy_of).jobs
+        assert [(job.start_ms, job.end_ms) for job in done] == expected
 
 
 def test_look_ahead_goes_by_predictions_and_the_world_by_what_is_true() -> None:

@@ -11,16 +11,18 @@ from placeopt.model.base import (
     MAX_JOBS,
     FormatVersion,
     Id,
+    Mib,
     Milliseconds,
     Name,
     Percent,
+    PositiveCount,
     Record,
     Thousandths,
 )
 from placeopt.model.cluster import Cluster
 from placeopt.model.host import CoreCurve
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
-from placeopt.model.job import Job
+from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running
 
 
@@ -53,6 +55,29 @@ class Physics(Record):
     With ``rate``: how much of a node's memory bandwidth its jobs may use together before they slow each other (SODA
     V-E: 75). Above it, all that use any are slowed in proportion. None: bandwidth slows nobody.
     """
+    restart_ms: Milliseconds = 0
+    """A job that was stopped, or is moved, stands on its new GPUs for so long before it goes on."""
+    resize_ms: Milliseconds = 0
+    """A job whose number of workers changes where it stands does not get on for so long."""
+    keeps_work: bool = True
+    """Whether a job that was stopped or moved goes on with the work that it had done; false: it begins anew."""
+    checkpoint_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
+    """It keeps whole multiples of this much work (of undisturbed run time); None: all of it."""
+    memory_failure_ms: Annotated[Milliseconds, Field(ge=1)] = 10_000
+    """
+    A job that finds less GPU memory left than it really needs fails after so long on its GPUs, all work of then lost.
+    """
+    memory_retry_percent: Annotated[int, Field(ge=101, le=10_000)] = 120
+    """
+    It asks for more memory then: at least for this part of what it asked before, and for more than was left to it
+    where it failed (Horus 4.2.3); at most for a whole GPU.
+    """
+
+    @model_validator(mode="after")
+    def _work(self) -> Self:
+        if self.checkpoint_ms is not None and not self.keeps_work:
+            raise ValueError("checkpoint_ms: goes with keeps_work; without it nothing is kept")
+        return self
 
 
 class Arrival(Record):
@@ -61,29 +86,97 @@ class Arrival(Record):
     job: Job
     """With ``arrival_ms`` and the run times that schedulers believe."""
     actual_run_time_ms: Milliseconds | None = None
-    """Of the first option, alone and well placed; others in proportion. None: as its ``run_time_ms`` says."""
+    """
+    Of the first option, alone and well placed; others in proportion. None: as its ``run_time_ms`` says. Of an elastic
+    option (``workers_min``) both are with all its workers.
+    """
+    speedup_thousandths: Annotated[tuple[Annotated[int, Field(ge=1, le=10**9)], ...], Field(max_length=1000)] = ()
+    """
+    Of elastic options: speed with 1, 2, ... workers, in any unit, up to all of them. Empty: in proportion to workers.
+    """
+    workers_asked: PositiveCount | None = None
+    """
+    Of elastic options: how many workers the job asks for, where a policy does not change them or begins with them.
+    None: all.
+    """
+    changeable: bool | None = None
+    """
+    Whether policies may stop, move and resize the job. None: training and CPU jobs, not inference and modelling. What
+    runs from the beginning says so itself (``running``).
+    """
+    service: bool = False
+    """
+    A job without an end of its own, such as a notebook: it leaves at ``leaves_ms``, or with the last job that is none.
+    """
+    leaves_ms: Milliseconds | None = None
+    """When a service leaves, whether it runs or waits."""
+    actual_gpu_memory_mib: Mib | None = None
+    """What it really needs of each of its GPUs; None: what its options ask for."""
 
     @model_validator(mode="after")
     def _length(self) -> Self:
         predicted = self.job.options[0].run_time_ms
+        if self.service:
+            return self._as_service()
+        if self.leaves_ms is not None:
+            raise ValueError("leaves_ms: goes with service; other jobs end when their work is done")
         if self.actual_run_time_ms is None and predicted is None:
             raise ValueError("actual_run_time_ms: must be stated where the job's first option has no run_time_ms")
         for i, option in enumerate(self.job.options):
-            if option.workers_min is not None:
-                raise ValueError(f"job.options[{i}].workers_min: elastic jobs cannot be simulated yet; leave it out")
             if i and (option.run_time_ms is None or not predicted):
                 raise ValueError(f"job.options[{i}].run_time_ms: all options state one where there are several")
+            if option.workers_min is None:
+                continue
+            if self.speedup_thousandths and len(self.speedup_thousandths) != option.workers:
+                raise ValueError(
+                    f"speedup_thousandths: {len(self.speedup_thousandths)} speeds, but job.options[{i}] has up to "
+                    f"{option.workers} workers; one for each number of them"
+                )
+            if self.workers_asked is not None and not option.workers_min <= self.workers_asked <= option.workers:
+                raise ValueError(
+                    f"workers_asked: {self.workers_asked}, but job.options[{i}] runs with {option.workers_min} to "
+                    f"{option.workers} workers"
+                )
         return self
 
-    def actual_ms(self, option: str) -> int:
-        """Return the true run time in an option, at least 1 ms; rounded up."""
+    def _as_service(self) -> Self:
+        if self.actual_run_time_ms is not None or any(one.workers_min is not None for one in self.job.options):
+            raise ValueError("service: has no run time of its own, and no elastic options; leave them out")
+        if self.leaves_ms is not None and self.leaves_ms <= self.job.arrival_ms:
+            raise ValueError(
+                f"leaves_ms: {self.leaves_ms}, but the job arrives at {self.job.arrival_ms}; expected later"
+            )
+        return self
+
+    @property
+    def may_change(self) -> bool:
+        """Whether policies may stop, move and resize the job."""
+        return self.job.kind in ("training", "cpu") if self.changeable is None else self.changeable
+
+    def asked(self, option: Option) -> int:
+        """Return the number of workers that the job asks for in an option."""
+        if option.workers_min is None:
+            return option.workers
+        return self.workers_asked or option.workers
+
+    def actual_ms(self, option: str, workers: int | None = None) -> int:
+        """
+        Return the true run time in an option, at least 1 ms; rounded up.
+
+        ``workers``: so many of an elastic option, by ``speedup_thousandths``; None: all.
+        """
         first = self.job.options[0]
         chosen = next(one for one in self.job.options if one.id == option)
         if self.actual_run_time_ms is None:
-            return max(1, chosen.run_time_ms or 0)
-        if chosen is first:
-            return max(1, self.actual_run_time_ms)
-        return max(1, -(-self.actual_run_time_ms * (chosen.run_time_ms or 0) // (first.run_time_ms or 1)))
+            whole = chosen.run_time_ms or 0
+        elif chosen is first:
+            whole = self.actual_run_time_ms
+        else:
+            whole = -(-self.actual_run_time_ms * (chosen.run_time_ms or 0) // (first.run_time_ms or 1))
+        if workers is not None and workers != chosen.workers:
+            speed = self.speedup_thousandths or range(1, chosen.workers + 1)
+            whole = -(-whole * speed[chosen.workers - 1] // speed[workers - 1])
+        return max(1, whole)
 
 
 class Scenario(Record):
@@ -128,7 +221,23 @@ class Scenario(Record):
                     f"arrivals[{i}].job.arrival_ms: {arrival.job.arrival_ms}, but the job runs from the beginning; "
                     "expected 0"
                 )
+        for i, arrival in enumerate(self.arrivals):
+            if arrival.actual_gpu_memory_mib is not None:
+                fault = self._memory_fault(arrival, arrival.actual_gpu_memory_mib)
+                if fault is not None:
+                    raise ValueError(
+                        f"arrivals[{i}].actual_gpu_memory_mib: {arrival.actual_gpu_memory_mib}, but {fault}"
+                    )
         return self
+
+    def _memory_fault(self, arrival: Arrival, need_mib: int) -> str | None:
+        """Tell why a job could never have what it really needs; None if it can."""
+        for option in arrival.job.options:
+            if need_mib > largest_gpu_mib(self.cluster, option):
+                return f"no GPU allowed to option {option.id!r} has as much: it would fail for ever"
+            if arrival.service and need_mib > option.demand.gpu_memory_mib:
+                return f"the service states {option.demand.gpu_memory_mib}; services must not understate their memory"
+        return None
 
     def instance(self) -> Instance:
         """Return cluster, all jobs and what runs at the beginning as a round; references are checked by it."""
@@ -139,3 +248,10 @@ class Scenario(Record):
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form: what a log says it is of."""
         return hashlib.sha256(self.model_dump_json(exclude_defaults=True).encode()).hexdigest()
+
+
+def largest_gpu_mib(cluster: Cluster, option: Option) -> int:
+    """Return the memory of the largest GPU of the models that an option allows; 0 where there is none."""
+    models = option.demand.gpu_models
+    gpus = (gpu for machine in cluster.machines for gpu in machine.gpus)
+    return max((gpu.memory_mib for gpu in gpus if not models or gpu.model in models), default=0)

@@ -10,13 +10,26 @@ from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record
 from placeopt.model.instance import FORMAT_VERSION
 from placeopt.model.policy import Policy
 
-JobOrder = Literal["fcfs", "priority", "srtf", "min_min", "arrival_ect", "drf", "clusters"]
+JobOrder = Literal[
+    "fcfs", "priority", "srtf", "min_min", "arrival_ect", "drf", "clusters", "las", "inference_first", "capacity"
+]
 """
 Orders of rounds that place job by job; whole rounds go by ``method`` and ``policy.order``.
 
 ``srtf``: shortest predicted run time; ``min_min``: earliest expected completion time; ``arrival_ect``: the mean of
 arrival and expected completion time; ``drf``: the user with the least dominant share; ``clusters``: weighted fair
-queuing over clusters of alike jobs.
+queuing over clusters of alike jobs; ``las``: least attained service, by levels; ``inference_first``: inference before
+all others, each in order of arrival; ``capacity``: the array that holds least of its part.
+"""
+
+Preempts = Literal["never", "inference", "priority", "las", "srtf", "capacity"]
+"""
+What lets a waiting job that finds no room stop running ones, and which of them first.
+
+``inference``: inference stops training and CPU jobs, last submitted first (SODA V-D); ``priority``: those of lower
+priority, the lowest first, then last submitted; ``las``: those of a higher level of attained service, the most first;
+``srtf``: those with more predicted run time left, the most first; ``capacity``: an array within its part stops what
+others hold beyond theirs, last submitted first (SODA V-C).
 """
 
 
@@ -27,6 +40,34 @@ class Source(Record):
     section: Name
     departures: tuple[str, ...] = ()
     """Every point in which the policy differs from the paper."""
+
+
+class Arrays(Record):
+    """
+    The cluster divided between arrays of jobs, each with a part of the GPUs, CPU and memory, and what it may borrow.
+
+    Everything that is idle may be borrowed up to ``borrow_percent`` of an array's own part.
+    """
+
+    by: Literal["queue", "user", "profile", "size"]
+    """
+    Which jobs are one array; ``size``: CPU jobs, jobs of fewer than 4 GPUs, and larger ones (SODA V-C). A job that
+    names nothing is in an array with others that do not.
+    """
+    parts: Literal["equal", "demand"] = "equal"
+    """How large the parts are: all alike, or as the GPU time (CPU time, memory) that the scenario's jobs ask for."""
+    borrow_percent: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+
+
+class Watch(Record):
+    """
+    A job that has started is looked at later, once: if one that has part of the same GPUs runs so much slower than
+    before it came, the newcomer is stopped and queued again, at the end (Horus's baseline PAB).
+    """
+
+    after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000
+    slower_percent: Annotated[int, Field(ge=1, le=99)] = 50
+    """Speed lost."""
 
 
 class Scheduling(Record):
@@ -67,6 +108,25 @@ class Scheduling(Record):
     """With the order ``clusters``: jobs that are picked before waiting times are looked at anew (Horus: beta)."""
     strict: bool = False
     """With ``each``: nobody overtakes the first job that does not fit. Of whole rounds the method says it."""
+    aging_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
+    """With the order ``priority``: a wait of so long counts as much as one of priority. None: no aging."""
+    preempts: Preempts = "never"
+    """With ``each``. Whole rounds stop, move and shrink jobs by ``policy.changes``."""
+    levels_gpu_s: tuple[Annotated[int, Field(ge=0, le=10**12)], ...] = ()
+    """With ``las``: attained service in GPU-seconds from which on a job is one level higher; ascending."""
+    quantum_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
+    """With ``las``: a round is held at multiples of it while somebody waits."""
+    elastic: Literal["asked", "pods", "load"] = "asked"
+    """
+    With ``each``: how many workers elastic jobs get. ``asked``: as many as they ask for, all or none. ``pods``: the
+    same, but each by itself as room is found, and the first ones hold their GPUs idle until all are there (Kubernetes).
+    ``load``: as many as they ask for, or fewer where there is no room; more as long as nobody waits, on the nodes where
+    they are; and workers but the chief are given to those who wait (DynamoML).
+    """
+    arrays: Arrays | None = None
+    """With the order ``capacity``."""
+    watch: Watch | None = None
+    """With ``each``."""
     interval_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """Rounds are held at multiples of it, if there was an arrival or an end since; None: at every one of them."""
     policy: Policy = Policy()
@@ -82,7 +142,36 @@ class Scheduling(Record):
             raise ValueError(
                 f"strict: {self.order!r} weighs queues against each other; there is no first job to wait for"
             )
+        self._check_changes()
         return self
+
+    def _check_changes(self) -> None:
+        changes = self.preempts != "never" or self.elastic != "asked" or self.watch is not None
+        if self.rounds == "whole" and (changes or self.arrays is not None):
+            raise ValueError("preempts, elastic, arrays, watch: go with rounds 'each'; others have policy.changes")
+        if (self.order == "las" or self.preempts == "las") != bool(self.levels_gpu_s):
+            raise ValueError("levels_gpu_s: goes with the order or preemption 'las', which needs it")
+        if list(self.levels_gpu_s) != sorted(set(self.levels_gpu_s)):
+            raise ValueError("levels_gpu_s: must ascend")
+        if self.quantum_ms is not None and self.preempts != "las":
+            raise ValueError("quantum_ms: goes with preempts 'las'; nothing else changes while nobody comes or ends")
+        if (self.order == "capacity") != (self.arrays is not None):
+            raise ValueError("arrays: go with the order 'capacity', which needs them")
+        if self.preempts == "capacity" and self.arrays is None:
+            raise ValueError("preempts: 'capacity' goes with the order 'capacity' and its arrays")
+        if self.arrays is not None and self.policy.queues:
+            raise ValueError("arrays: make the policy's queues; leave policy.queues empty")
+        if self.aging_ms is not None and self.order != "priority":
+            raise ValueError("aging_ms: goes with the order 'priority'")
+        if self.strict and self.order == "capacity":
+            raise ValueError("strict: arrays are weighed against each other; there is no first job to wait for")
+
+    @property
+    def changes_jobs(self) -> bool:
+        """Whether running jobs may be stopped, moved or resized."""
+        changes = self.policy.changes
+        each = self.preempts != "never" or self.elastic != "asked" or self.watch is not None
+        return each or bool(changes.moves_max or changes.preemptions_max or changes.shrinks_max)
 
     @cached_property
     def digest(self) -> str:

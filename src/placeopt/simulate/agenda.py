@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 from typing import Literal
 
-Kind = Literal["end", "arrival", "round"]
+Kind = Literal["end", "failure", "leave", "arrival", "round"]
 
-IN_TIME = {"end": 0, "arrival": 1, "round": 2}
+IN_TIME = {"end": 0, "failure": 1, "leave": 2, "arrival": 3, "round": 4}
 """At one moment what ends frees its GPUs first, and the round comes last."""
-IN_STEPS = {"arrival": 0, "round": 1, "end": 2}
+IN_STEPS = {"arrival": 0, "round": 1, "end": 2, "failure": 3, "leave": 4}
 """In a step the round comes before the ends, as in SC'17's artifact."""
 
 
@@ -31,7 +31,7 @@ class Agenda:
         self._after_end = 0 if step_ms is None else self._step
         self._heap: list[tuple[int, int, int, Kind, str]] = []
         self._added = 0
-        self._round_at = -1
+        self._rounds: set[int] = set()
 
     def __len__(self) -> int:
         """Return the number of events, ends that were superseded included."""
@@ -49,17 +49,33 @@ class Agenda:
         """Let a job end; what was said of its end before stays in the queue, and is superseded."""
         self._add(at_ms, "end", job)
 
+    def failure(self, job: str, at_ms: int) -> None:
+        """Let a job fail, if it still stands as it does."""
+        self._add(self.on_step(at_ms), "failure", job)
+
+    def leave(self, job: str, at_ms: int) -> None:
+        """Let a service leave."""
+        self._add(self.on_step(at_ms), "leave", job)
+
     def round_after(self, kind: Kind, now_ms: int) -> None:
-        """Hold a round as soon as may be after an arrival or an end."""
-        at = now_ms + (self._after_end if kind == "end" else 0)
+        """Hold a round as soon as may be after an arrival, or after an end, failure or leave."""
+        self._round(now_ms + (0 if kind == "arrival" else self._after_end))
+
+    def round_at(self, at_ms: int) -> None:
+        """Hold a round at the first moment for one from then on."""
+        self._round(self.on_step(at_ms))
+
+    def _round(self, at: int) -> None:
         at = -(-at // self._interval) * self._interval
-        if at > self._round_at:
-            self._round_at = at
+        if at not in self._rounds:
+            self._rounds.add(at)
             self._add(at, "round", "")
 
     def next(self) -> tuple[int, Kind, str]:
         """Return time, kind and job of what comes next, and forget it."""
         at, _, _, kind, job = heapq.heappop(self._heap)
+        if kind == "round":
+            self._rounds.discard(at)
         return at, kind, job
 
     def on_step(self, at_ms: int) -> int:

@@ -10,11 +10,23 @@ from placeopt.model.scheduling import Scheduling
 
 
 @dataclass(frozen=True)
+class Span:
+    """A job in one placement, from ``start_ms`` to ``end_ms``; None: it is there still."""
+
+    placement: Placement
+    start_ms: int
+    end_ms: int | None
+    host_wait_ms: int = 0
+    """How long its GPUs waited there for CPU cores and memory bandwidth, rounded down."""
+
+
+@dataclass(frozen=True)
 class JobHistory:
     """
     One job. None: it has not come so far.
 
-    ``alone_ms`` is what it takes alone and well placed in the option that it got, else in its first one.
+    ``alone_ms`` is what it takes alone and well placed in the option that it got first, else in its first one; of an
+    elastic option with as many workers as it asks for.
     """
 
     job: str
@@ -28,8 +40,23 @@ class JobHistory:
     due_ms: int | None = None
     """Deadline, or else expected completion time."""
     placement: Placement | None = None
-    host_wait_ms: int = 0
-    """How long its GPUs waited for CPU cores and memory bandwidth while it ran."""
+    """The last one."""
+    spans: tuple[Span, ...] = ()
+    """Where it was and when, in order; one only where nothing was changed."""
+    service: bool = False
+    """It has no end of its own."""
+    stops: int = 0
+    """How often it was stopped, to wait again or to restart elsewhere at once."""
+    moves: int = 0
+    """How often it was moved by a plan."""
+    resizes: int = 0
+    failures: int = 0
+    """How often it ran out of GPU memory."""
+
+    @property
+    def host_wait_ms(self) -> int:
+        """How long its GPUs waited for CPU cores and memory bandwidth while it ran; 0 while it is where it is."""
+        return sum(span.host_wait_ms for span in self.spans)
 
 
 @dataclass(frozen=True)
@@ -52,12 +79,12 @@ class History:
     seed: int
     now_ms: int
     finished: bool
-    """Nothing will happen any more. Jobs that wait then can never start."""
+    """Nothing will happen any more. Jobs that have not ended then never will."""
     jobs: tuple[JobHistory, ...]
     """In the order of the scenario."""
     rounds: Rounds
 
     @property
     def stranded(self) -> tuple[str, ...]:
-        """Return the jobs that wait for ever."""
-        return tuple(job.job for job in self.jobs if job.start_ms is None) if self.finished else ()
+        """Return the jobs that wait for ever, in the queue or on their GPUs for more workers."""
+        return tuple(job.job for job in self.jobs if job.end_ms is None) if self.finished else ()

@@ -6,106 +6,449 @@ import threading
 from collections.abc import Hashable, Iterable, Mapping
 
 from placeopt.engine import Engine
-from placeopt.model import Job, Placement
+from placeopt.errors import BadInput
+from placeopt.model import Job, Option, Placement
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem.classes import class_key
+from placeopt.simulate.arrays import ArrayTurns, Division
 from placeopt.simulate.clusters import Clusters
+from placeopt.simulate.decision import Decision, Scene
+from placeopt.simulate.elastic import Growing, grown, with_workers
+from placeopt.simulate.giving import Candidate, Giving
+from placeopt.simulate.room import Room, workers_of
 from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted, least_milli
+from placeopt.simulate.service import Service
 from placeopt.simulate.turns import Turns
-from placeopt.simulate.waiting import Queue, Waiting
+from placeopt.simulate.waiting import Queue, Waiting, by_aged_priority
+from placeopt.simulate.watcher import Watcher
+
+BY_THE_MIX = frozenset({"stranding", "prices", "fgd"})
+"""Methods that go by the mix of jobs, which is known as of some time before: a log could not be repeated."""
 
 
 class JobByJob(Scheduler):
-    """One job after the other, in the order of a queue, by a method of greedy."""
+    """
+    One job after the other, in the order of a queue, by a method of greedy.
+
+    Where the policy lets running jobs give room, one that found none is tried again with that. The engine has every job
+    as a gang of the workers that it is to have: elastic jobs are resized by taking them out and putting them in again.
+    """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
-        super().__init__(engine, scenario, scheduling)
-        self._queue = make_queue(scheduling, scenario)
-        self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
-        for held in scenario.running:
-            self._queue.holds(self._jobs[held.job], held, 1)
+        self._division = None if scheduling.arrays is None else Division(scenario, scheduling.arrays)
+        policy = scheduling.policy
+        if self._division is not None:
+            policy = policy.model_copy(update={"queues": self._division.queues})
+        super().__init__(engine, scenario, scheduling, policy)
+        if scheduling.changes_jobs and scheduling.method in BY_THE_MIX:
+            raise BadInput(
+                f"policy {scheduling.name!r}: method {scheduling.method!r} goes by the mix of jobs, so changes of "
+                "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
+            )
+        self._service = Service(scheduling.levels_gpu_s)
+        self._now = 0
+        self._queue = self._make_queue(scenario)
+        self._jobs: dict[str, Job] = {}
+        """Jobs that wait or run, as they were submitted last."""
+        self._asked: dict[str, Job] = {}
+        """The same as the engine is asked about them, but for the number of workers."""
         self._shape: dict[str, Hashable] = {}
         self._least: dict[Hashable, int] = {}
         self._hopeless: set[Hashable] = set()
+        self._running: dict[str, Placement] = {}
+        self._before: dict[str, Placement | None] = {}
+        """Of jobs that were touched in this round: where they were when it began."""
+        self._begun: set[str] = set()
+        """Jobs that start in this round."""
+        self._watcher = None if scheduling.watch is None else Watcher(scheduling.watch)
+        self._room = Room(scenario.cluster, policy) if scheduling.changes_jobs else None
+        self._giving = self._make_giving()
+        self._elastic: dict[str, None] = {}
+        """Running jobs that may have more or fewer workers, in order of start."""
         gpus = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}
         self._free_milli = 1000 * sum(gpus[node.machine] for node in scenario.cluster.nodes)
-        self._free_milli -= sum(granted(held) for held in scenario.running)
+        self._number = {name: number for number, name in enumerate(self._arrivals)}
+        self._fixed = {held.job for held in scenario.running if not held.preemptible}
+        for held in scenario.running:
+            self._jobs[held.job] = self._arrivals[held.job].job
+            self._asked[held.job] = self._belief.of_running(self._arrivals[held.job].job)
+            self._occupy(Placement(job=held.job, option=held.option, assignments=held.assignments))
 
     @property
     def num_waiting(self) -> int:
         """See ``Scheduler``."""
         return self._queue.number
 
+    @property
+    def wants_round(self) -> bool:
+        """See ``Scheduler``. Elastic jobs may grow, and newcomers are looked at, where nobody waits."""
+        watched = self._watcher is not None and self._watcher.next_ms is not None
+        return bool(self._queue.number or self._elastic or watched)
+
+    @property
+    def looks_ahead(self) -> bool:
+        """See ``Scheduler``."""
+        return self._scheduling.preempts == "srtf" or super().looks_ahead
+
+    def wake_ms(self, now_ms: int) -> int | None:
+        """See ``Scheduler``."""
+        if self._watcher is not None:
+            return self._watcher.next_ms
+        quantum = self._scheduling.quantum_ms
+        return None if quantum is None or not self._queue.number else now_ms - now_ms % quantum + quantum
+
     def arrive(self, job: Job) -> None:
         """See ``Scheduler``."""
-        told = self.told(job)
-        self._coming.append(told)
-        shape = class_key(told, self.policy)
+        self._jobs[job.id] = job
+        array = None if self._division is None else self._division.of(job)
+        self._asked[job.id] = self.told(job if array is None else job.model_copy(update={"queue": array}))
+        told = self._told(job.id)
+        self._coming[job.id] = told
+        shape: Hashable = class_key(told, self.policy)
+        if self._giving is not None:
+            shape = shape, self._giving.key(job, self._now)
         if shape not in self._least:
             overcommitted = self.policy.share_mode == "overcommit"
             self._least[shape] = 0 if overcommitted else min(least_milli(option) for option in told.options)
         self._shape[job.id] = shape
         self._queue.add(job, shape)
 
-    def end(self, placement: Placement) -> None:
+    def withdraw(self, job: str) -> None:
         """See ``Scheduler``."""
-        super().end(placement)
-        self._free_milli += granted(placement)
-        self._queue.holds(self._jobs[placement.job], placement, -1)
+        self._withdraw(job)
+        self._queue.take(job, self._shape.pop(job))
+        del self._jobs[job]
+
+    def end(self, placement: Placement, now_ms: int) -> None:
+        """See ``Scheduler``."""
+        super().end(placement, now_ms)
+        self._now = now_ms
+        self._vacate(placement.job)
+        self._service.forget(placement.job)
         self._hopeless.clear()
 
-    def decide(
-        self, now_ms: int, ends: Mapping[str, int], limits: Limits, cancel: threading.Event | None
-    ) -> tuple[Placement, ...]:
+    def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
         """See ``Scheduler``. A kind of job that found no room is asked again when something has ended."""
         del limits
-        self._catch_up(now_ms, ends)
-        if self.policy.postpone.rule != "none":  # a place may become good enough by what starts beside it
+        self._begin(scene)
+        if self.policy.postpone.rule != "none" or self._giving is not None:  # a place may become good enough, ...
+            self._hopeless.clear()  # ... or somebody may give
+        disturbers = self._disturbers(scene)
+        for job in disturbers:
+            self._stop(job)
+        self._grow()
+        self._pass(scene, cancel, gifts=True)
+        stopped = [job for job in self._stopped() if job not in disturbers]
+        self._wait_again(stopped, scene)
+        if stopped:  # they may find room elsewhere
             self._hopeless.clear()
-        started: list[Placement] = []
-        for job, shape in self._queue.in_order(set() if self._scheduling.strict else self._hopeless, now_ms):
-            if cancel is not None and cancel.is_set() and not started:
+            self._pass(scene, None, gifts=False)
+        self._wait_again(disturbers, scene, at_the_end=True)
+        self._grow()
+        return self._decision(scene)
+
+    def repeat(self, scene: Scene, decision: Decision) -> None:
+        """See ``Scheduler``."""
+        self._begin(scene)
+        disturbers = self._disturbers(scene)
+        for job in decision.stop:
+            self._stop(job)
+        for placement in decision.resize:
+            self._touch(placement.job)
+            self._engine.release(placement.job)
+            self._vacate(placement.job)
+        again = [job for job in decision.stop if job not in disturbers]
+        self._wait_again(again, scene)
+        start = decision.start
+        if self._scheduling.elastic != "asked":
+            sizes = [self._sized(one) for one in start]
+            self._engine.update(remove_jobs=[one.job for one in start], add_jobs=sizes)
+        self._engine.update(add_jobs=[self._sized(one) for one in decision.resize])
+        self._put((*decision.resize, *start))
+        for placement in decision.resize:
+            self._occupy(placement)
+        for placement in start:
+            self._start(placement)
+        self._wait_again([job for job in decision.stop if job in disturbers], scene, at_the_end=True)
+        self._decision(scene)
+
+    # -- the pass over the queue
+
+    def _pass(self, scene: Scene, cancel: threading.Event | None, *, gifts: bool) -> None:
+        """Go through the queue; with ``gifts`` running jobs may give room."""
+        strict = self._scheduling.strict
+        for job, shape in self._queue.in_order(set() if strict else self._hopeless, scene.now_ms):
+            if cancel is not None and cancel.is_set() and not self._before:
                 raise Stopped
             placement = self._place(job, shape)
+            if placement is None and gifts and self._giving is not None:
+                placement = self._place_with_gifts(job, self._giving, scene)
             if placement is not None:
-                self._note(placement, shape)
-                started.append(placement)
+                self._start(placement)
+                if self._scheduling.elastic == "pods":
+                    self._grow()
             else:
                 self._hopeless.add(shape)
-                if self._scheduling.strict:
+                if strict:
                     break
-        return tuple(started)
-
-    def repeat(self, now_ms: int, placements: Iterable[Placement]) -> None:
-        """See ``Scheduler``."""
-        placed = tuple(placements)
-        super().repeat(now_ms, placed)
-        for placement in placed:
-            self._note(placement, self._shape[placement.job])
-
-    def _note(self, placement: Placement, shape: Hashable) -> None:
-        """Note that a job has started."""
-        job = placement.job
-        self._queue.take(job, shape)
-        self._queue.holds(self._jobs[job], placement, 1)
-        del self._shape[job]
-        self._free_milli -= granted(placement)
 
     def _place(self, job: str, shape: Hashable) -> Placement | None:
         if shape in self._hopeless or self._least[shape] > self._free_milli:
-            return None
+            return self._place_smaller(job)
+        return self._try(job) or self._place_smaller(job)
+
+    def _try(self, job: str) -> Placement | None:
         plan = self._engine.place([job], method=self._scheduling.method)
         if not plan.placements:
             return None
         self._engine.commit(plan)
         return plan.placements[0]
 
+    def _place_smaller(self, job: str) -> Placement | None:
+        """Try an elastic job with fewer workers than it asks for."""
+        if self._scheduling.elastic != "load" or self._room is None:
+            return None
+        record = self._asked[job]
+        for option in record.options:
+            asked = self._arrivals[job].asked(option)
+            for workers in range(asked - 1, (option.workers_min or asked) - 1, -1):
+                if self._room.fits(record, option, workers):
+                    placement = self._try_as(job, self._told(job, {option.id: workers}))
+                    if placement is not None:
+                        return placement
+        return None
 
-def make_queue(scheduling: Scheduling, scenario: Scenario) -> Queue:
-    """Return the queue that a policy asks for."""
-    if scheduling.order == "drf":
-        return Turns(scenario.cluster)
-    if scheduling.order == "clusters":
-        return Clusters(scheduling.clusters or 1, scheduling.batch or 1)
-    return Waiting(scheduling.order or "fcfs")
+    def _try_as(self, job: str, record: Job) -> Placement | None:
+        """Try a waiting job in another form; where that fails the engine has it as before."""
+        self._engine.update(remove_jobs=[job], add_jobs=[record])
+        placement = self._try(job)
+        if placement is None:
+            self._engine.update(remove_jobs=[job], add_jobs=[self._told(job)])
+        return placement
+
+    def _place_with_gifts(self, job: str, giving: Giving, scene: Scene) -> Placement | None:
+        """Place a job where others give room; what they gave is given back if the referee refuses it all the same."""
+        record = self._jobs[job]
+        sizes = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
+        takes_workers = self._scheduling.elastic == "load"  # then the fewest will do for one that takes from others
+        told = self._told(job, sizes if takes_workers else {})
+        running = sorted(filter(self._may_give, self._running), key=self._by_arrival)
+        candidates = [self._candidate(name) for name in running]
+        for option in sorted(told.options, key=lambda one: -one.value):
+            gifts = giving.choose(record, option, candidates, scene.now_ms, scene.ends)
+            if gifts is None:
+                continue
+            before = [self._running[gift.job] for gift in gifts]
+            done = [self._give(gift.job, gift.left) for gift in gifts]
+            placement = self._try_as(job, told) if all(done) else None
+            if placement is not None:
+                return placement
+            for placement_before, gave in zip(before, done, strict=True):
+                if gave:
+                    self._give_back(placement_before)
+        return None
+
+    def _by_arrival(self, job: str) -> tuple[int, int]:
+        return self._jobs[job].arrival_ms, self._number[job]
+
+    def _may_give(self, job: str) -> bool:
+        """Whether a running job may be changed now: not one that was touched in this round."""
+        return job not in self._before and self._may_change(job)
+
+    def _may_change(self, job: str) -> bool:
+        return self._arrivals[job].may_change and job not in self._fixed
+
+    def _candidate(self, job: str) -> Candidate:
+        placement, option = self._running[job], self._option(self._running[job])
+        return Candidate(self._jobs[job], placement, option)
+
+    # -- changes of running jobs
+
+    def _give(self, job: str, left: Placement | None) -> bool:
+        """Let a running job be what is left of it; false if the referee refuses."""
+        if left is None:
+            self._stop(job)
+            return True
+        return self._resize(left)
+
+    def _give_back(self, placement: Placement) -> None:
+        """Put a job back where it was before it gave."""
+        job = placement.job
+        if job in self._running:
+            self._engine.release(job)
+            self._vacate(job)
+        self._engine.update(add_jobs=[self._sized(placement)])
+        self._put((placement,))
+        self._occupy(placement)
+
+    def _stop(self, job: str) -> None:
+        self._touch(job)
+        self._engine.release(job)
+        self._vacate(job)
+
+    def _resize(self, placement: Placement) -> bool:
+        """Give a running job another number of workers; false, and all as it was, if the referee refuses."""
+        job = placement.job
+        before = self._running[job]
+        self._touch(job)
+        self._engine.release(job)
+        self._vacate(job)
+        self._engine.update(add_jobs=[self._sized(placement)])
+        try:
+            self._put((placement,))
+        except BadInput:
+            self._engine.update(remove_jobs=[job], add_jobs=[self._sized(before)])
+            self._put((before,))
+            placement = before
+        self._occupy(placement)
+        return placement is not before
+
+    def _grow(self) -> None:
+        """Give elastic jobs the workers that they lack (pods), or that nobody else asks for (load)."""
+        rule = self._scheduling.elastic
+        if rule == "asked" or self._room is None or (rule == "load" and self._queue.number):
+            return
+        growing = []
+        for job in sorted(self._elastic, key=self._by_arrival):
+            record, placement = self._jobs[job], self._running[job]
+            option = self._option(placement)
+            if rule == "pods":
+                growing.append(Growing(record, placement, option, self._arrivals[job].asked(option)))
+            elif self._may_change(job) and (job not in self._before or job in self._begun):
+                growing.append(Growing(record, placement, option, option.workers))
+        for larger in grown(self._room, growing, spread=rule == "pods"):
+            self._resize(larger)
+
+    def _disturbers(self, scene: Scene) -> list[str]:
+        """Return those that are to be stopped because others lose too much by them."""
+        if self._watcher is None:
+            return []
+        found = []
+        for job, before in self._watcher.due(scene.now_ms):
+            beside = {other: then for other, then in before.items() if other in self._running}
+            if self._may_change(job) and self._watcher.disturbs(beside, scene.slowdown):
+                found.append(job)
+        return found
+
+    # -- bookkeeping
+
+    def _begin(self, scene: Scene) -> None:
+        self._now = scene.now_ms
+        self._catch_up(scene.now_ms, {})
+        self._before.clear()
+        self._begun.clear()
+
+    def _touch(self, job: str) -> None:
+        self._before.setdefault(job, self._running.get(job))
+
+    def _stopped(self) -> list[str]:
+        return [job for job, before in self._before.items() if before is not None and job not in self._running]
+
+    def _wait_again(self, jobs: Iterable[str], scene: Scene, *, at_the_end: bool = False) -> None:
+        """Let jobs that were stopped wait, with what is left of them."""
+        for job in jobs:
+            record = scene.again(job)
+            self.arrive(record.model_copy(update={"arrival_ms": scene.now_ms}) if at_the_end else record)
+        if self._coming:
+            self._engine.update(add_jobs=self._coming.values())
+            self._coming.clear()
+
+    def _start(self, placement: Placement) -> None:
+        """Note that a waiting job starts."""
+        job = placement.job
+        self._touch(job)
+        self._begun.add(job)
+        self._queue.take(job, self._shape.pop(job))
+        self._occupy(placement)
+
+    def _occupy(self, placement: Placement) -> None:
+        job = placement.job
+        record = self._jobs[job]
+        option = self._option(placement)
+        self._running[job] = placement
+        self._queue.holds(record, placement, 1)
+        self._service.start(job, granted(placement), self._now)
+        self._free_milli -= granted(placement)
+        if self._room is not None:
+            self._room.take(placement, option.demand)
+        if option.workers_min is not None and self._scheduling.elastic != "asked":
+            self._elastic[job] = None
+        if self._watcher is not None:
+            self._watcher.occupy(placement)
+
+    def _vacate(self, job: str) -> None:
+        placement, record = self._running.pop(job), self._jobs[job]
+        self._queue.holds(record, placement, -1)
+        self._service.stop(job, self._now)
+        self._free_milli += granted(placement)
+        if self._room is not None:
+            self._room.take(placement, self._option(placement).demand, -1)
+        self._elastic.pop(job, None)
+        if self._watcher is not None:
+            self._watcher.vacate(placement)
+
+    def _decision(self, scene: Scene) -> Decision:
+        """Return what is different since the round began."""
+        start: list[Placement] = []
+        stop: list[str] = []
+        resize: list[Placement] = []
+        for job, before in self._before.items():
+            now = self._running.get(job)
+            if now is None or before is None or job in self._begun:
+                stop += [] if before is None else [job]
+                start += [] if now is None else [now]
+            elif now != before:
+                resize.append(now)
+        if self._watcher is not None:
+            for placement in start:
+                self._watcher.start(placement, set(self._before), scene.now_ms, scene.slowdown)
+        return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
+
+    # -- what the engine is told
+
+    def _told(self, job: str, sizes: Mapping[str, int] | None = None) -> Job:
+        """Return a job as the engine has it while it waits; ``sizes``: unusual numbers of workers, by option."""
+        record = self._asked[job]
+        for option in record.options:
+            if option.workers_min is not None:
+                pods = self._scheduling.elastic == "pods"
+                usual = option.workers_min if pods else self._arrivals[job].asked(option)
+                record = with_workers(record, option.id, (sizes or {}).get(option.id, usual))
+        return record
+
+    def _option(self, placement: Placement) -> Option:
+        """Return the option of a placement, with what the engine was asked for."""
+        return next(option for option in self._asked[placement.job].options if option.id == placement.option)
+
+    def _sized(self, placement: Placement) -> Job:
+        """Return a job as the engine is to have it in a placement."""
+        return self._told(placement.job, {placement.option: workers_of(placement)})
+
+    def _make_queue(self, scenario: Scenario) -> Queue:
+        """Return the queue that the policy asks for."""
+        scheduling = self._scheduling
+        if scheduling.order == "drf":
+            return Turns(scenario.cluster)
+        if self._division is not None:
+            return ArrayTurns(scenario.cluster, self._division)
+        if scheduling.order == "clusters":
+            return Clusters(scheduling.clusters or 1, scheduling.batch or 1)
+        if scheduling.order == "las":
+            return Waiting(lambda job: (self._service.level(job.id, self._now), job.arrival_ms))
+        if scheduling.order == "priority" and scheduling.aging_ms is not None:
+            return Waiting(by_aged_priority(scheduling.aging_ms))
+        return Waiting(scheduling.order or "fcfs")
+
+    def _make_giving(self) -> Giving | None:
+        """Return the rule by which running jobs give room; None if they do not."""
+        scheduling = self._scheduling
+        if self._room is None or (scheduling.preempts == "never" and scheduling.elastic != "load"):
+            return None
+        return Giving(
+            scheduling.preempts,
+            workers=scheduling.elastic == "load",
+            room=self._room,
+            service=self._service,
+            turns=self._queue if isinstance(self._queue, ArrayTurns) else None,
+        )

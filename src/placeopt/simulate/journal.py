@@ -11,12 +11,10 @@ import json
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Self, TextIO
 
 from placeopt.errors import BadInput
-from placeopt.model import Placement
-
-Line = dict[str, Any]
+from placeopt.simulate.decision import Line
 
 
 class Journal:
@@ -102,14 +100,6 @@ class Journal:
         """Hand what was written to the operating system."""
         if self._file is not None:
             self._file.flush()
-
-
-def told_placements(line: Line) -> list[Placement]:
-    """Return the placements of the line of a round."""
-    try:
-        return [Placement.model_validate_json(json.dumps(one)) for one in line["start"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start anew without resuming") from None
 
 
 def _cut(text: str) -> str:

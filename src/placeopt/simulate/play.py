@@ -10,16 +10,20 @@ from dataclasses import dataclass
 
 from placeopt import __version__
 from placeopt.engine import Engine
-from placeopt.model import Placement, Running
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model import Job, Placement, Running
+from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulate.agenda import Agenda
+from placeopt.simulate.agenda import Agenda, Kind
+from placeopt.simulate.decision import Decision, Scene, told_decision
 from placeopt.simulate.ground import Ground
-from placeopt.simulate.history import History, JobHistory, Rounds
+from placeopt.simulate.history import History, Rounds
 from placeopt.simulate.job_by_job import JobByJob
-from placeopt.simulate.journal import Journal, told_placements
-from placeopt.simulate.progress import ByRate, LongestSeen, Rule, Run
-from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted, least_milli
+from placeopt.simulate.journal import Journal
+from placeopt.simulate.memory import Memory
+from placeopt.simulate.progress import ByRate, LongestSeen, Rule
+from placeopt.simulate.room import workers_of
+from placeopt.simulate.scheduler import Limits, Scheduler, Stopped
+from placeopt.simulate.story import NEVER_MS, Story
 from placeopt.simulate.whole_rounds import WholeRounds
 
 
@@ -72,7 +76,7 @@ def simulate(
     BadInput
         If the policy cannot decide on the scenario's jobs, or the log to go on with is of something else.
     """
-    with Journal(log, resume=resume) as journal, Engine(scheduling.policy) as engine:
+    with Journal(log, resume=resume) as journal, Engine() as engine:
         game = _Game(scenario, scheduling, engine, journal, Limits(seed, time_limit_s, deterministic), cancel)
         finished = game.play(on_progress)
         return game.history(finished=finished)
@@ -93,25 +97,22 @@ class _Game:
         self.scenario, self.scheduling = scenario, scheduling
         self.now = 0
         self._journal, self._limits, self._cancel = journal, limits, cancel
-        self._arrivals = {arrival.job.id: arrival for arrival in scenario.arrivals}
+        self._stories = {arrival.job.id: Story(arrival, arrival.job) for arrival in scenario.arrivals}
         self._ground = Ground(scenario, throttle=scheduling.bandwidth == "throttle")
         physics = scenario.physics
         self._rule: Rule = (
             LongestSeen(self._ground) if physics.rule == "sc17" else ByRate(self._ground, physics.interference)
         )
+        states_memory = any(arrival.actual_gpu_memory_mib is not None for arrival in scenario.arrivals)
+        self._memory = Memory(scenario) if states_memory else None
         self._agenda = Agenda(physics.step_ms, scheduling.interval_ms)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
         self._scheduler: Scheduler = decider(engine, scenario, scheduling)
-        self._running: dict[str, Run] = {}
-        self._placed: dict[str, Placement] = {}
-        self._started: dict[str, int] = {}
-        self._ends_at: dict[str, int] = {}
-        self._ended: dict[str, int] = {}
-        self._actual: dict[str, int] = {}
-        self._waited: dict[str, int] = {}
+        self._running: dict[str, Story] = {}
+        self._services = {name: None for name, story in self._stories.items() if story.arrival.service}
+        self._left = len(self._stories) - len(self._services)
         self._rounds = Rounds()
-        self._held = 0
-        self._arrived = len(scenario.running)
+        self._held = self._arrived = self._ended = 0
         journal.write(
             e="scenario",
             version=__version__,
@@ -121,143 +122,244 @@ class _Game:
             seed=limits.seed,
         )
         begin = {held.job for held in scenario.running}
-        for arrival in scenario.arrivals:
-            if arrival.job.id not in begin:
-                self._agenda.arrival(arrival.job.id, arrival.job.arrival_ms)
+        for name, story in self._stories.items():
+            if name not in begin:
+                self._agenda.arrival(name, story.job.arrival_ms)
+            if story.arrival.leaves_ms is not None:
+                self._agenda.leave(name, story.arrival.leaves_ms)
         if scenario.running:
-            self._start([_placement(held) for held in scenario.running])
+            for held in scenario.running:
+                self._stories[held.job].came = True
+            self._arrived = len(begin)
+            self._apply(Decision(start=tuple(_placement(held) for held in scenario.running)))
 
     def play(self, on_progress: Callable[[Tick], None] | None) -> bool:
         """Go on until nothing happens any more; false if it was stopped before."""
-        while len(self._agenda):
+        while len(self._agenda) or self._services:
             if self._cancel is not None and self._cancel.is_set():
                 return False
+            if not len(self._agenda):
+                self._dismiss()
+                continue
             at, kind, job = self._agenda.next()
-            if kind == "end" and self._ends_at.get(job) != at:
-                continue  # superseded
-            self.now = at
-            if kind == "arrival":
-                self._arrive(self._arrivals[job])
-            elif kind == "end":
-                self._end(job)
-            elif self._scheduler.num_waiting:
-                try:
-                    self._round()
-                except Stopped:
-                    return False
-                if on_progress is not None:
-                    on_progress(self._tick())
-        stranded = [job for job in self._arrivals if job not in self._started]
+            if kind == "round":
+                self.now = at
+                if self._scheduler.wants_round:
+                    try:
+                        self._round()
+                    except Stopped:
+                        return False
+                    if on_progress is not None:
+                        on_progress(self._tick())
+            elif self._is_due(kind, job, at):
+                self.now = at
+                self._happen(kind, job)
+        stranded = [name for name, story in self._stories.items() if story.end_ms is None]
         self._journal.write(t=self.now, e="over", stranded=stranded)
         return True
 
-    def _arrive(self, arrival: Arrival) -> None:
-        self._journal.write(t=self.now, e="arrival", job=arrival.job.id)
+    def _is_due(self, kind: Kind, job: str, at: int) -> bool:
+        """Whether an event still holds; others were superseded."""
+        story = self._stories[job]
+        if kind == "end":
+            return story.ends_at == at
+        if kind == "failure":
+            return story.fails_at == at
+        return kind == "arrival" or story.end_ms is None
+
+    def _happen(self, kind: Kind, job: str) -> None:
+        if kind == "arrival":
+            self._arrive(self._stories[job])
+        elif kind == "end":
+            self._end(self._stories[job])
+        elif kind == "failure":
+            self._fail(self._stories[job])
+        else:
+            self._dismissed(self._stories[job])
+
+    def _arrive(self, story: Story) -> None:
+        self._journal.write(t=self.now, e="arrival", job=story.job.id)
+        story.came = True
         self._arrived += 1
-        self._scheduler.arrive(arrival.job)
+        self._scheduler.arrive(story.job)
         self._agenda.round_after("arrival", self.now)
 
-    def _end(self, job: str) -> None:
-        run = self._running.pop(job)
-        self._journal.write(t=self.now, e="end", job=job)
-        del self._ends_at[job]
-        self._ended[job] = self.now
-        self._waited[job] = run.waited_ms(self.now)
-        self._ground.end(run.held)
-        self._scheduler.end(self._placed[job])
-        self._refresh(self._ground.beside(run.held))
+    def _end(self, story: Story, word: str = "end") -> None:
+        self._journal.write(t=self.now, e=word, job=story.job.id)
+        story.end_ms = self.now
+        self._ended += 1
+        beside = self._vacate(story)
+        self._scheduler.end(self._where(story), self.now)
+        self._refresh(beside)
         self._agenda.round_after("end", self.now)
+        if not story.arrival.service:
+            self._left -= 1
+            if not self._left:
+                self._dismiss()
+
+    def _fail(self, story: Story) -> None:
+        """Let a job fail that finds less GPU memory than it needs, if that is still so."""
+        left = None if self._memory is None else self._memory.left_to(self._where(story))
+        if left is None or self._memory is None:
+            story.fails_at = None
+            return
+        before = story.done_ns, story.of_ms
+        beside = self._vacate(story)
+        story.done_ns, story.of_ms = before
+        story.failures += 1
+        story.job = self._memory.asks_more(story.job, left)
+        self._journal.write(t=self.now, e="failure", job=story.job.id, left_mib=left)
+        self._scheduler.end(self._where(story), self.now)
+        self._scheduler.arrive(story.job)
+        self._refresh(beside)
+        self._agenda.round_after("end", self.now)
+
+    def _dismiss(self) -> None:
+        """Let all services leave: nothing else will happen."""
+        for job in list(self._services):
+            if self._stories[job].came:
+                self._dismissed(self._stories[job])
+
+    def _dismissed(self, story: Story) -> None:
+        """Let a service leave."""
+        del self._services[story.job.id]
+        if story.run is not None:
+            self._end(story, "leave")
+            return
+        self._journal.write(t=self.now, e="leave", job=story.job.id)
+        story.end_ms = self.now
+        self._ended += 1
+        self._scheduler.withdraw(story.job.id)
 
     def _round(self) -> None:
         self._held += 1
         told = self._journal.decision(self._held)
         waiting = self._scheduler.num_waiting
+        scene = Scene(self.now, {} if self._journal.replaying else self._expected_ends(), self._slowdown, self._again)
         if told is not None:
-            placements = told_placements(told)
-            self._scheduler.repeat(self.now, placements)
+            decision = told_decision(told)
+            self._scheduler.repeat(scene, decision)
         elif self._journal.replaying:
-            placements = []  # a round in which nobody started has no line
-            self._scheduler.repeat(self.now, placements)
+            decision = Decision()  # a round in which nothing changed has no line
+            self._scheduler.repeat(scene, decision)
         else:
             wall, cpu = time.perf_counter(), time.process_time()
-            placements = list(self._scheduler.decide(self.now, self._expected_ends(), self._limits, self._cancel))
+            decision = self._scheduler.decide(scene, self._limits, self._cancel)
             self._rounds.wall_s.append(time.perf_counter() - wall)
             self._rounds.cpu_s.append(time.process_time() - cpu)
-        if placements:
-            start = [placement.model_dump(mode="json", exclude_defaults=True) for placement in placements]
-            self._journal.write(t=self.now, e="round", n=self._held, waiting=waiting, start=start)
-            self._start(placements)
+        if decision:
+            self._journal.write(t=self.now, e="round", n=self._held, waiting=waiting, **decision.line())
+            self._apply(decision)
             self._journal.flush()
+        wake = self._scheduler.wake_ms(self.now)
+        if wake is not None and len(self._agenda):  # else nothing will be different then
+            self._agenda.round_at(wake)
 
-    def _start(self, placements: list[Placement]) -> None:
+    def _apply(self, decision: Decision) -> None:
+        """Do what was decided: first all that leave their places, then all that come to one."""
+        physics = self.scenario.physics
         beside: dict[str, None] = {}
-        for placement in placements:
-            job = placement.job
-            held = self._ground.held(placement)
-            actual = self._arrivals[job].actual_ms(placement.option)
-            self._actual[job], self._placed[job], self._started[job] = actual, placement, self.now
-            self._running[job] = Run(held, self.now, actual, self.now + actual, self.now)
-            self._ground.start(held)
-            beside |= self._ground.beside(held)
-            beside[job] = None  # a job without GPUs stands beside nobody
+        for job in decision.stop:
+            story = self._stories[job]
+            beside |= self._vacate(story)
+            story.lose(physics)
+            story.stops += 1
+        for placement in decision.move:
+            story = self._stories[placement.job]
+            beside |= self._vacate(story)
+            story.lose(physics)
+            story.moves += 1
+        for placement in decision.resize:
+            story = self._stories[placement.job]
+            beside |= self._vacate(story)
+            story.resizes += 1
+        resized = {placement.job for placement in decision.resize}
+        for placement in (*decision.resize, *decision.move, *decision.start):
+            beside |= self._occupy(placement, resized=placement.job in resized)
         self._refresh(beside)
+
+    def _vacate(self, story: Story) -> dict[str, None]:
+        """Take a job from its place; return who was beside it."""
+        run, _ = story.standing()
+        self._ground.end(run.held)
+        placement = story.leave(self.now)
+        del self._running[story.job.id]
+        if self._memory is not None:
+            self._memory.end(placement)
+        return self._ground.beside(run.held)
+
+    def _occupy(self, placement: Placement, *, resized: bool) -> dict[str, None]:
+        """Put a job somewhere; return it and who is beside it."""
+        story, physics = self._stories[placement.job], self.scenario.physics
+        pause = physics.resize_ms if resized else physics.restart_ms if story.restarts else 0
+        held = self._ground.held(placement)
+        short = self.scheduling.elastic == "pods" and workers_of(placement) < story.arrival.asked(
+            next(option for option in story.job.options if option.id == placement.option)
+        )
+        story.begin(held, placement, self.now, pause, stands=short)
+        self._running[placement.job] = story
+        self._ground.start(held)
+        if self._memory is not None:
+            self._memory.start(story.arrival, placement)
+            if self._memory.left_to(placement) is not None:
+                story.fails_at = self._agenda.on_step(self.now + physics.memory_failure_ms)
+                self._agenda.failure(placement.job, story.fails_at)
+        return {**self._ground.beside(held), placement.job: None}  # one without GPUs stands beside nobody
 
     def _refresh(self, jobs: dict[str, None]) -> None:
         """Ask for jobs whose neighbours changed when they end now."""
         for job in jobs:
-            run = self._running[job]
+            story = self._running.get(job)
+            if story is None or story.run is None:
+                continue  # it has left in the same round
+            run = story.run
             self._rule.refresh(run, self.now)
-            noticed = self._agenda.noticed(run.start_ms, run.end_ms)
-            if self._ends_at.get(job) != noticed:
-                self._ends_at[job] = noticed
-                self._agenda.end(job, noticed)
+            noticed = None if run.end_ms >= NEVER_MS else self._agenda.noticed(run.start_ms, run.end_ms)
+            if story.ends_at != noticed:
+                story.ends_at = noticed
+                if noticed is not None:
+                    self._agenda.end(job, noticed)
 
     def _expected_ends(self) -> dict[str, int]:
         """Return when running jobs would end if their predictions were true: what look-ahead goes by."""
         if not self._scheduler.looks_ahead:
             return {}
         out: dict[str, int] = {}
-        for job, run in self._running.items():
-            option = next(o for o in self._arrivals[job].job.options if o.id == self._placed[job].option)
-            if option.run_time_ms is not None:
-                out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // run.actual_ms
+        for job, story in self._running.items():
+            run, placement = story.standing()
+            option = next(one for one in story.arrival.job.options if one.id == placement.option)
+            if option.run_time_ms is not None and run.end_ms < NEVER_MS:
+                actual = story.arrival.actual_ms(option.id)
+                out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // actual
         return out
+
+    def _slowdown(self, job: str) -> int:
+        return self._stories[job].standing()[0].slowdown
+
+    def _again(self, job: str) -> Job:
+        return self._stories[job].again(self.now, self.scenario.physics)
+
+    def _where(self, story: Story) -> Placement:
+        if story.placement is None:
+            raise ValueError(f"job {story.job.id!r} was never placed")
+        return story.placement
 
     def _tick(self) -> Tick:
         return Tick(
             now_ms=self.now,
             arrived=self._arrived,
-            ended=len(self._ended),
+            ended=self._ended,
             running=len(self._running),
             waiting=self._scheduler.num_waiting,
-            jobs=len(self._arrivals),
+            jobs=len(self._stories),
             rounds=self._held,
         )
 
     def history(self, *, finished: bool) -> History:
         """Return what came of it."""
-        jobs = []
-        for name, arrival in self._arrivals.items():
-            job, placement = arrival.job, self._placed.get(name)
-            first = job.options[0]
-            jobs.append(
-                JobHistory(
-                    job=name,
-                    user=job.user,
-                    arrival_ms=job.arrival_ms,
-                    gpu_milli=least_milli(first) if placement is None else granted(placement),
-                    alone_ms=self._actual.get(name) or arrival.actual_ms(first.id),
-                    start_ms=self._started.get(name),
-                    end_ms=self._ended.get(name),
-                    due_ms=job.expected_completion_ms if job.deadline_ms is None else job.deadline_ms,
-                    placement=placement,
-                    host_wait_ms=self._running[name].waited_ms(self.now)
-                    if name in self._running
-                    else self._waited.get(name, 0),
-                )
-            )
+        jobs = tuple(story.history(self.now) for story in self._stories.values())
         rounds = Rounds(self._held, self._scheduler.cut, self._rounds.wall_s, self._rounds.cpu_s)
-        return History(self.scenario, self.scheduling, self._limits.seed, self.now, finished, tuple(jobs), rounds)
+        return History(self.scenario, self.scheduling, self._limits.seed, self.now, finished, jobs, rounds)
 
 
 def _placement(held: Running) -> Placement:

@@ -22,6 +22,7 @@ class Run:
     end_ms: int
     """As things are."""
     since_ms: int
+    """Since when it gets on at this pace; in the future while it restarts."""
     done_ns: int = 0
     slowdown: int = 1000
     """Thousandths of the time it would take alone and well placed, as things are since ``since_ms``."""
@@ -30,9 +31,18 @@ class Run:
     waited_ns: int = 0
     """How long its GPUs waited for the host, up to ``since_ms``."""
 
-    def waited_ms(self, now_ms: int) -> int:
-        """Return how long its GPUs have waited for the host, rounded down."""
-        return (self.waited_ns + (now_ms - self.since_ms) * NANO * self.host_excess // self.slowdown) // NANO
+    def waited_by(self, now_ms: int) -> int:
+        """Return how long its GPUs have waited for the host by now, in nanoseconds."""
+        return self.waited_ns + max(0, now_ms - self.since_ms) * NANO * self.host_excess // self.slowdown
+
+    def done_by(self, now_ms: int) -> int:
+        """Return the work done by now, in nanoseconds of undisturbed run time."""
+        return self.done_ns + max(0, now_ms - self.since_ms) * NANO * 1000 // self.slowdown
+
+    def foreseen_end(self) -> int:
+        """Return when it ends if nothing changes any more."""
+        left_ns = max(0, self.actual_ms * NANO - self.done_ns)
+        return self.since_ms - (-left_ns * self.slowdown // (NANO * 1000))
 
 
 class Rule(Protocol):
@@ -58,12 +68,9 @@ class ByRate:
         slowdown = 1000 + run.held.apart_thousandths + self._ground.excess(run.held, self._interference) + host
         if slowdown == run.slowdown and host == run.host_excess:
             return
-        span_ns = (now_ms - run.since_ms) * NANO
-        run.done_ns += span_ns * 1000 // run.slowdown
-        run.waited_ns += span_ns * run.host_excess // run.slowdown
-        run.since_ms, run.slowdown, run.host_excess = now_ms, slowdown, host
-        left_ns = max(0, run.actual_ms * NANO - run.done_ns)
-        run.end_ms = now_ms - (-left_ns * slowdown // (NANO * 1000))
+        run.done_ns, run.waited_ns = run.done_by(now_ms), run.waited_by(now_ms)
+        run.since_ms, run.slowdown, run.host_excess = max(run.since_ms, now_ms), slowdown, host
+        run.end_ms = run.foreseen_end()
 
 
 class LongestSeen:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from placeopt.engine import Engine
+from placeopt.errors import BadInput
 from placeopt.methods import method_of
-from placeopt.model import Instance, Job, Option, Placement, Plan
+from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.belief import Belief
 from placeopt.simulate.choice import Choice
-
-STAYS = {"movable": False, "shrinkable": False, "preemptible": False}
-"""What runs stays where it is: changes to running jobs are not simulated."""
+from placeopt.simulate.decision import Decision, Scene
 
 
 class Stopped(Exception):
@@ -35,21 +34,28 @@ class Limits:
 
 class Scheduler(ABC):
     """
-    A resident cluster that is told of arrivals and ends, and what decides on its waiting jobs.
+    A resident cluster that is told of arrivals and ends, and what decides on its jobs.
 
     Jobs are handed on without run times where nobody reads them, so that jobs that ask for the same are alike.
     """
 
-    def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
-        self.policy = scheduling.policy
+    def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling, policy: Policy) -> None:
+        """``policy``: of the rounds; the scheduling policy's, with what the scenario's jobs add to it."""
+        self.policy = policy
         self._engine, self._scheduling = engine, scheduling
-        self._coming: list[Job] = []
+        self._arrivals = {arrival.job.id: arrival for arrival in scenario.arrivals}
+        self._coming: dict[str, Job] = {}
         self.cut = 0
         """Rounds that the time limit cut short."""
         self._timed = _reads_times(scheduling)
         self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
         self._belief = Belief(scenario, scheduling)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
+        if scheduling.changes_jobs and scenario.physics.rule == "sc17":
+            raise BadInput(
+                f"policy {scheduling.name!r} changes running jobs, which the run-time rule 'sc17' cannot tell of: it "
+                "prorates nothing; take the rule 'rate', or another policy"
+            )
         begin = {held.job for held in scenario.running}
         there = (self._belief.of_running(one.job) for one in scenario.arrivals if one.job.id in begin)
         engine.load(
@@ -57,9 +63,9 @@ class Scheduler(ABC):
                 name=scenario.name,
                 cluster=scenario.cluster,
                 jobs=tuple(there),
-                running=tuple(held.model_copy(update=STAYS) for held in scenario.running),
+                running=scenario.running,
                 slowdowns=scenario.slowdowns,
-                policy=scheduling.policy,
+                policy=policy,
             )
         )
 
@@ -67,6 +73,16 @@ class Scheduler(ABC):
     @abstractmethod
     def num_waiting(self) -> int:
         """Jobs that wait."""
+
+    @property
+    def wants_round(self) -> bool:
+        """Whether a round could change anything."""
+        return self.num_waiting > 0
+
+    def wake_ms(self, now_ms: int) -> int | None:
+        """Return when the next round is to be held even if nobody comes or ends; None: never."""
+        del now_ms
+        return None
 
     @property
     def looks_ahead(self) -> bool:
@@ -77,41 +93,52 @@ class Scheduler(ABC):
     def arrive(self, job: Job) -> None:
         """Take in a job."""
 
-    def end(self, placement: Placement) -> None:
-        """Note that a job has ended."""
+    @abstractmethod
+    def withdraw(self, job: str) -> None:
+        """Let a waiting job go."""
+
+    def end(self, placement: Placement, now_ms: int) -> None:
+        """Note that a job has ended, or has failed."""
+        del now_ms
         self._engine.release(placement.job)
 
     @abstractmethod
-    def decide(
-        self, now_ms: int, ends: Mapping[str, int], limits: Limits, cancel: threading.Event | None
-    ) -> tuple[Placement, ...]:
+    def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
         """
-        Let jobs start and return their placements; ``ends``: when running jobs are expected to end.
+        Decide what changes now.
 
         Raises
         ------
         Stopped
-            If ``cancel`` was set meanwhile; nothing has started then.
+            If ``cancel`` was set meanwhile; nothing has changed then.
         """
 
-    def repeat(self, now_ms: int, placements: Iterable[Placement]) -> None:
-        """Let jobs start as was decided before; the referee judges again."""
-        self._catch_up(now_ms, {})
-        engine, policy = self._engine, self.policy
-        placed = tuple(placements)
-        if not placed:
+    @abstractmethod
+    def repeat(self, scene: Scene, decision: Decision) -> None:
+        """Do again what was decided before; the referee judges again."""
+
+    def _put(self, placements: tuple[Placement, ...]) -> None:
+        """Let waiting jobs run where ``placements`` say, or raise ``BadInput`` if the referee refuses."""
+        if not placements:
             return
+        engine, policy = self._engine, self.policy
         plan = Plan(
             instance=InstanceRef(name=engine.snapshot.name, digest=None, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
             status="feasible",
             limit="none",
-            asked=tuple(placement.job for placement in placed),
+            asked=tuple(placement.job for placement in placements),
             levels=(Level(name="value", sense="max", objective=0, bound=None),),
             gap=None,
-            placements=placed,
+            placements=placements,
         )
-        engine.commit(plan)
+        changeable = tuple(one.job for one in placements if self._arrivals[one.job].may_change)
+        engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
+
+    def _withdraw(self, job: str) -> None:
+        """Take a waiting job out of the cluster."""
+        if self._coming.pop(job, None) is None:
+            self._engine.update(remove_jobs=[job])
 
     def told(self, job: Job) -> Job:
         """
@@ -133,7 +160,7 @@ class Scheduler(ABC):
         return job.model_copy(update={"options": options})
 
     def _catch_up(self, now_ms: int, ends: Mapping[str, int]) -> None:
-        self._engine.update(add_jobs=self._coming, now_ms=now_ms, expected_end_ms=ends)
+        self._engine.update(add_jobs=self._coming.values(), now_ms=now_ms, expected_end_ms=ends)
         self._coming.clear()
 
 

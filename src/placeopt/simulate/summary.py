@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
-from placeopt.simulate.history import History, JobHistory
+from placeopt.simulate.history import History, JobHistory, Span
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,8 @@ class Summary:
     """
     Figures of one simulation; None where nothing has come of it so far. Times are in seconds.
 
-    Jobs that have not ended count in ``ended`` and in what was granted, and nowhere else.
+    Jobs that have not ended count in ``ended`` and in what was granted, and nowhere else. ``services`` aside, all
+    figures are of jobs that end by themselves.
     """
 
     scenario: str
@@ -24,7 +25,17 @@ class Summary:
     jobs: int
     ended: int
     stranded: int
-    """Jobs that can never start."""
+    """Jobs that will never end."""
+    services: int
+    """Jobs without an end of their own; they count in what was granted, and in what was changed."""
+    stops: int
+    """How often running jobs were stopped, to wait again or restart elsewhere."""
+    moves: int
+    """How often plans of whole rounds moved running jobs."""
+    resizes: int
+    """How often jobs got fewer or more workers where they were."""
+    failures: int
+    """How often jobs ran out of GPU memory."""
     last_end_s: float | None
     makespan_s: float | None
     """From the first arrival to the last end."""
@@ -56,10 +67,12 @@ class Summary:
 
 def summarise(history: History) -> Summary:
     """Sum up a simulation, from its first arrival to its last end, or to where it was stopped."""
-    done = [job for job in history.jobs if job.start_ms is not None and job.end_ms is not None]
+    jobs = [job for job in history.jobs if not job.service]
+    done = [job for job in jobs if job.start_ms is not None and job.end_ms is not None]
     ends = [_end(job) for job in done]
     first = min((job.arrival_ms for job in history.jobs), default=0)
-    until = max(ends, default=0) if history.finished else history.now_ms
+    until = max((span.end_ms or 0 for job in history.jobs for span in job.spans), default=0)
+    until = until if history.finished else history.now_ms
     alone = [max(1, job.alone_ms) for job in done]
     waits = [_start(job) - job.arrival_ms for job in done]
     slow = [(_end(job) - _start(job)) / a for job, a in zip(done, alone, strict=True)]
@@ -71,9 +84,14 @@ def summarise(history: History) -> Summary:
         policy=history.scheduling.name,
         seed=history.seed,
         finished=history.finished,
-        jobs=len(history.jobs),
+        jobs=len(jobs),
         ended=len(done),
         stranded=len(history.stranded),
+        services=len(history.jobs) - len(jobs),
+        stops=sum(job.stops for job in history.jobs),
+        moves=sum(job.moves for job in history.jobs),
+        resizes=sum(job.resizes for job in history.jobs),
+        failures=sum(job.failures for job in history.jobs),
         last_end_s=max(ends) / 1000 if ends else None,
         makespan_s=(max(ends) - first) / 1000 if ends else None,
         completion_s=spread_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
@@ -116,22 +134,22 @@ def _stays(history: History, until: int) -> list[Stay]:
         for arrival in history.scenario.arrivals
         for option in arrival.job.options
     }
-    return [
-        Stay(
-            start_ms=_start(job),
-            end_ms=(end := until if job.end_ms is None else job.end_ms),
-            milli={(one.node, int(gpu)): milli for one in job.placement.assignments for gpu, milli in one.gpus.items()},
-            percent=_used(percent[job.job, job.placement.option], job, end),
-        )
-        for job in history.jobs
-        if job.placement is not None
-    ]
+    stays = []
+    for job in history.jobs:
+        for span in job.spans:
+            end = until if span.end_ms is None else span.end_ms
+            milli = {
+                (one.node, int(gpu)): share for one in span.placement.assignments for gpu, share in one.gpus.items()
+            }
+            used = _used(percent[job.job, span.placement.option], span, end)
+            stays.append(Stay(start_ms=span.start_ms, end_ms=end, milli=milli, percent=used))
+    return stays
 
 
-def _used(percent: int, job: JobHistory, end: int) -> float:
+def _used(percent: int, span: Span, end: int) -> float:
     """Return the utilisation that a job brings, on the mean of its time: none while its GPUs wait for the host."""
-    took = end - _start(job)
-    return percent * (took - job.host_wait_ms) / took if job.host_wait_ms and took else percent
+    took = end - span.start_ms
+    return percent * (took - span.host_wait_ms) / took if span.host_wait_ms and took else percent
 
 
 def _gpus_of(history: History) -> dict[str, int]:

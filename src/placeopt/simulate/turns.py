@@ -30,11 +30,16 @@ class Turns:
         self._user_of: dict[str, str | None] = {}
         self.number = 0
 
+    def user(self, job: Job) -> str | None:
+        """Return whose turn is meant when it is this job's."""
+        return job.user
+
     def add(self, job: Job, shape: Hashable) -> None:
         """See ``Queue``."""
-        self._users.setdefault(job.user, Waiting("fcfs")).add(job, shape)
-        self._held.setdefault(job.user, (0, 0, 0))
-        self._user_of[job.id] = job.user
+        user = self.user(job)
+        self._users.setdefault(user, Waiting("fcfs")).add(job, shape)
+        self._held.setdefault(user, (0, 0, 0))
+        self._user_of[job.id] = user
         self.number += 1
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
@@ -60,9 +65,10 @@ class Turns:
 
     def holds(self, job: Job, placement: Placement, sign: int) -> None:
         """See ``Queue``."""
-        milli, cpu, memory = self._held.get(job.user, (0, 0, 0))
+        user = self.user(job)
+        milli, cpu, memory = self._held.get(user, (0, 0, 0))
         for one in placement.assignments:
             milli += sign * sum(one.gpus.values())
             cpu += sign * one.cpu_millicores
             memory += sign * one.memory_mib
-        self._held[job.user] = (milli, cpu, memory)
+        self._held[user] = (milli, cpu, memory)

@@ -39,12 +39,27 @@ def by_arrival_and_completion(job: Job) -> Key:
     return (job.arrival_ms + due_ms(job), job.arrival_ms)
 
 
+def inference_first(job: Job) -> Key:
+    """Inference before all others, each in order of arrival (DynamoML 3.3)."""
+    return (int(job.kind != "inference"), job.arrival_ms)
+
+
+def by_aged_priority(aging_ms: int) -> Callable[[Job], Key]:
+    """
+    Highest priority first, and a wait of ``aging_ms`` counts as much as one of priority.
+
+    All waits grow alike, so the order of two jobs never changes: arrival - priority x aging.
+    """
+    return lambda job: (job.arrival_ms - job.priority * aging_ms, job.arrival_ms)
+
+
 KEYS: Mapping[str, Callable[[Job], Key]] = {
     "fcfs": by_arrival,
     "priority": by_priority,
     "srtf": by_run_time,
     "min_min": by_completion,
     "arrival_ect": by_arrival_and_completion,
+    "inference_first": inference_first,
 }
 
 
@@ -75,8 +90,9 @@ class Queue(Protocol):
 class Waiting:
     """A queue by a key that does not change while a job waits; ties go by the order of coming."""
 
-    def __init__(self, order: str) -> None:
-        self._key = KEYS[order]
+    def __init__(self, order: str | Callable[[Job], Key]) -> None:
+        """``order``: a name in ``KEYS``, or what gives a job its key."""
+        self._key = KEYS[order] if isinstance(order, str) else order
         self._shapes: dict[Hashable, list[tuple[Key, str]]] = {}  # the first in the order is the last of its list
         self._came = 0
         self.number = 0

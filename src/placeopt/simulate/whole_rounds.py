@@ -1,39 +1,56 @@
-"""Rounds that place all waiting jobs together."""
+"""Rounds that place all waiting jobs together, and change running ones by the engine's own rules."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
 
 from placeopt.engine import Engine
-from placeopt.model import Job, Placement
+from placeopt.model import Job, Placement, Plan
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulate.scheduler import Limits, Scheduler, Stopped
+from placeopt.simulate.decision import Decision, Scene
+from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted
 
 
 class WholeRounds(Scheduler):
-    """All waiting jobs together, by any method."""
+    """All waiting jobs together, by any method; running ones are changed as ``policy.changes`` says."""
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
-        super().__init__(engine, scenario, scheduling)
+        super().__init__(engine, scenario, scheduling, scheduling.policy)
         self._waiting: dict[str, None] = {}
+        elastic = any(option.workers_min for arrival in scenario.arrivals for option in arrival.job.options)
+        self._may_grow = elastic and scheduling.policy.changes.moves_max > 0
+        self._elastic: set[str] = set()
 
     @property
     def num_waiting(self) -> int:
         """See ``Scheduler``."""
         return len(self._waiting)
 
+    @property
+    def wants_round(self) -> bool:
+        """See ``Scheduler``. Elastic jobs may grow where nobody waits: by a move, as the engine has it."""
+        return bool(self._waiting) or (self._may_grow and bool(self._elastic))
+
     def arrive(self, job: Job) -> None:
         """See ``Scheduler``."""
-        self._coming.append(self.told(job))
+        self._coming[job.id] = self.told(job)
         self._waiting[job.id] = None
 
-    def decide(
-        self, now_ms: int, ends: Mapping[str, int], limits: Limits, cancel: threading.Event | None
-    ) -> tuple[Placement, ...]:
+    def withdraw(self, job: str) -> None:
         """See ``Scheduler``."""
-        self._catch_up(now_ms, ends)
+        self._withdraw(job)
+        del self._waiting[job]
+
+    def end(self, placement: Placement, now_ms: int) -> None:
+        """See ``Scheduler``."""
+        super().end(placement, now_ms)
+        self._elastic.discard(placement.job)
+
+    def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
+        """See ``Scheduler``."""
+        self._catch_up(scene.now_ms, scene.ends)
         plan = self._engine.place(
             method=self._scheduling.method,
             time_limit_s=limits.time_limit_s,
@@ -46,15 +63,77 @@ class WholeRounds(Scheduler):
         if cancel is not None and cancel.is_set():
             raise Stopped
         self.cut += plan.limit == "time"
-        self._engine.commit(plan)
-        started = tuple(placement for placement in plan.placements if placement.job in self._waiting)
-        for placement in started:
-            del self._waiting[placement.job]
-        return started
+        moved, shrunk = {one.job for one in plan.moved}, {one.job for one in plan.shrunk}
+        decision = Decision(
+            start=tuple(placement for placement in plan.placements if placement.job in self._waiting),
+            stop=tuple(one.job for one in plan.preempted),
+            move=tuple(placement for placement in plan.placements if placement.job in moved),
+            resize=tuple(placement for placement in plan.placements if placement.job in shrunk - moved),
+        )
+        self._commit(plan, decision, scene)
+        return decision
 
-    def repeat(self, now_ms: int, placements: Iterable[Placement]) -> None:
+    def repeat(self, scene: Scene, decision: Decision) -> None:
         """See ``Scheduler``."""
-        placed = tuple(placements)
-        super().repeat(now_ms, placed)
-        for placement in placed:
-            self._waiting.pop(placement.job, None)
+        self._catch_up(scene.now_ms, {})
+        if decision.changes:
+            self._commit(self._plan_of(decision), decision, scene)
+        elif decision.start:
+            self._put(decision.start)
+            self._note(decision, scene)
+
+    def _commit(self, plan: Plan, decision: Decision, scene: Scene) -> None:
+        may = [one.job for one in decision.start if self._arrivals[one.job].may_change]
+        self._engine.commit(plan, movable=may, shrinkable=may, preemptible=may)
+        self._note(decision, scene)
+
+    def _note(self, decision: Decision, scene: Scene) -> None:
+        for placement in decision.start:
+            del self._waiting[placement.job]
+            if any(option.workers_min for option in self._arrivals[placement.job].job.options):
+                self._elastic.add(placement.job)
+        for job in decision.stop:  # it waits with what is left of it
+            self._elastic.discard(job)
+            self._engine.update(remove_jobs=[job])
+            self.arrive(scene.again(job))
+
+    def _plan_of(self, decision: Decision) -> Plan:
+        """Return a whole plan that does what was decided."""
+        engine, policy = self._engine, self.policy
+        snapshot = engine.snapshot
+        held = {running.job: running for running in snapshot.running}
+        anew = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
+        stay = (
+            Placement(job=one.job, option=one.option, assignments=one.assignments)
+            for one in held.values()
+            if one.job not in anew and one.job not in decision.stop
+        )
+        placed = {one.job: one for one in (*stay, *anew.values())}
+        return Plan(
+            instance=InstanceRef(name=snapshot.name, digest=snapshot.digest, revision=engine.revision),
+            policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+            status="feasible",
+            limit="none",
+            levels=(Level(name="value", sense="max", objective=0, bound=None),),
+            gap=None,
+            placements=tuple(placed.values()),
+            unplaced=tuple(
+                Unplaced(job=job.id, reason="outvoted", detail="as the log has it")
+                for job in snapshot.jobs
+                if job.id not in placed
+            ),
+            moved=tuple(
+                Moved.model_validate({"job": one.job, "from": _nodes(held[one.job]), "to": _nodes(one)})
+                for one in decision.move
+            ),
+            shrunk=tuple(Shrunk(job=one.job, workers=_workers(one)) for one in decision.resize),
+            preempted=tuple(Preempted(job=job, freed_gpu_milli=granted(held[job])) for job in decision.stop),
+        )
+
+
+def _nodes(placement: Placement) -> tuple[str, ...]:
+    return tuple(one.node for one in placement.assignments)
+
+
+def _workers(placement: Placement) -> int:
+    return sum(len(one.workers) for one in placement.assignments)
