@@ -3,82 +3,33 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 
 from placeopt.engine import Engine
-from placeopt.errors import BadInput
-from placeopt.model import Job, Option, Placement
+from placeopt.model import Job, Placement
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem.classes import class_key
-from placeopt.simulate.arrays import ArrayTurns, Division
-from placeopt.simulate.clusters import Clusters
+from placeopt.simulate.arrays import ArrayTurns
 from placeopt.simulate.decision import Decision, Scene
-from placeopt.simulate.elastic import Growing, grown, with_workers
+from placeopt.simulate.elastic import Growing, grown
 from placeopt.simulate.giving import Candidate, Giving
-from placeopt.simulate.room import Room, workers_of
-from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted, least_milli
-from placeopt.simulate.service import Service
-from placeopt.simulate.turns import Turns
-from placeopt.simulate.waiting import Queue, Waiting, by_aged_priority
-from placeopt.simulate.watcher import Watcher
-
-BY_THE_MIX = frozenset({"stranding", "prices", "fgd"})
-"""Methods that go by the mix of jobs, which is known as of some time before: a log could not be repeated."""
+from placeopt.simulate.holdings import Holdings
+from placeopt.simulate.scheduler import Limits, Stopped, least_milli
 
 
-class JobByJob(Scheduler):
+class JobByJob(Holdings):
     """
     One job after the other, in the order of a queue, by a method of greedy.
 
-    Where the policy lets running jobs give room, one that found none is tried again with that. The engine has every job
-    as a gang of the workers that it is to have: elastic jobs are resized by taking them out and putting them in again.
+    Where the policy lets running jobs give room, one that found none is tried again with that.
     """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
-        self._division = None if scheduling.arrays is None else Division(scenario, scheduling.arrays)
-        policy = scheduling.policy
-        if self._division is not None:
-            policy = policy.model_copy(update={"queues": self._division.queues})
-        super().__init__(engine, scenario, scheduling, policy)
-        if scheduling.changes_jobs and scheduling.method in BY_THE_MIX:
-            raise BadInput(
-                f"policy {scheduling.name!r}: method {scheduling.method!r} goes by the mix of jobs, so changes of "
-                "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
-            )
-        self._service = Service(scheduling.levels_gpu_s)
-        self._now = 0
-        self._queue = self._make_queue(scenario)
-        self._jobs: dict[str, Job] = {}
-        """Jobs that wait or run, as they were submitted last."""
-        self._asked: dict[str, Job] = {}
-        """The same as the engine is asked about them, but for the number of workers."""
-        self._shape: dict[str, Hashable] = {}
+        super().__init__(engine, scenario, scheduling)
+        self._giving = self._make_giving()
         self._least: dict[Hashable, int] = {}
         self._hopeless: set[Hashable] = set()
-        self._running: dict[str, Placement] = {}
-        self._before: dict[str, Placement | None] = {}
-        """Of jobs that were touched in this round: where they were when it began."""
-        self._begun: set[str] = set()
-        """Jobs that start in this round."""
-        self._watcher = None if scheduling.watch is None else Watcher(scheduling.watch)
-        self._room = Room(scenario.cluster, policy) if scheduling.changes_jobs else None
-        self._giving = self._make_giving()
-        self._elastic: dict[str, None] = {}
-        """Running jobs that may have more or fewer workers, in order of start."""
-        gpus = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}
-        self._free_milli = 1000 * sum(gpus[node.machine] for node in scenario.cluster.nodes)
-        self._number = {name: number for number, name in enumerate(self._arrivals)}
-        self._fixed = {held.job for held in scenario.running if not held.preemptible}
-        for held in scenario.running:
-            self._jobs[held.job] = self._arrivals[held.job].job
-            self._asked[held.job] = self._belief.of_running(self._arrivals[held.job].job)
-            self._occupy(Placement(job=held.job, option=held.option, assignments=held.assignments))
-
-    @property
-    def num_waiting(self) -> int:
-        """See ``Scheduler``."""
-        return self._queue.number
 
     @property
     def wants_round(self) -> bool:
@@ -249,15 +200,9 @@ class JobByJob(Scheduler):
                     self._give_back(placement_before)
         return None
 
-    def _by_arrival(self, job: str) -> tuple[int, int]:
-        return self._jobs[job].arrival_ms, self._number[job]
-
     def _may_give(self, job: str) -> bool:
         """Whether a running job may be changed now: not one that was touched in this round."""
         return job not in self._before and self._may_change(job)
-
-    def _may_change(self, job: str) -> bool:
-        return self._arrivals[job].may_change and job not in self._fixed
 
     def _candidate(self, job: str) -> Candidate:
         placement, option = self._running[job], self._option(self._running[job])
@@ -271,38 +216,6 @@ class JobByJob(Scheduler):
             self._stop(job)
             return True
         return self._resize(left)
-
-    def _give_back(self, placement: Placement) -> None:
-        """Put a job back where it was before it gave."""
-        job = placement.job
-        if job in self._running:
-            self._engine.release(job)
-            self._vacate(job)
-        self._engine.update(add_jobs=[self._sized(placement)])
-        self._put((placement,))
-        self._occupy(placement)
-
-    def _stop(self, job: str) -> None:
-        self._touch(job)
-        self._engine.release(job)
-        self._vacate(job)
-
-    def _resize(self, placement: Placement) -> bool:
-        """Give a running job another number of workers; false, and all as it was, if the referee refuses."""
-        job = placement.job
-        before = self._running[job]
-        self._touch(job)
-        self._engine.release(job)
-        self._vacate(job)
-        self._engine.update(add_jobs=[self._sized(placement)])
-        try:
-            self._put((placement,))
-        except BadInput:
-            self._engine.update(remove_jobs=[job], add_jobs=[self._sized(before)])
-            self._put((before,))
-            placement = before
-        self._occupy(placement)
-        return placement is not before
 
     def _grow(self) -> None:
         """Give elastic jobs the workers that they lack (pods), or that nobody else asks for (load)."""
@@ -331,20 +244,6 @@ class JobByJob(Scheduler):
                 found.append(job)
         return found
 
-    # -- bookkeeping
-
-    def _begin(self, scene: Scene) -> None:
-        self._now = scene.now_ms
-        self._catch_up(scene.now_ms, {})
-        self._before.clear()
-        self._begun.clear()
-
-    def _touch(self, job: str) -> None:
-        self._before.setdefault(job, self._running.get(job))
-
-    def _stopped(self) -> list[str]:
-        return [job for job, before in self._before.items() if before is not None and job not in self._running]
-
     def _wait_again(self, jobs: Iterable[str], scene: Scene, *, at_the_end: bool = False) -> None:
         """Let jobs that were stopped wait, with what is left of them."""
         for job in jobs:
@@ -353,92 +252,6 @@ class JobByJob(Scheduler):
         if self._coming:
             self._engine.update(add_jobs=self._coming.values())
             self._coming.clear()
-
-    def _start(self, placement: Placement) -> None:
-        """Note that a waiting job starts."""
-        job = placement.job
-        self._touch(job)
-        self._begun.add(job)
-        self._queue.take(job, self._shape.pop(job))
-        self._occupy(placement)
-
-    def _occupy(self, placement: Placement) -> None:
-        job = placement.job
-        record = self._jobs[job]
-        option = self._option(placement)
-        self._running[job] = placement
-        self._queue.holds(record, placement, 1)
-        self._service.start(job, granted(placement), self._now)
-        self._free_milli -= granted(placement)
-        if self._room is not None:
-            self._room.take(placement, option.demand)
-        if option.workers_min is not None and self._scheduling.elastic != "asked":
-            self._elastic[job] = None
-        if self._watcher is not None:
-            self._watcher.occupy(placement)
-
-    def _vacate(self, job: str) -> None:
-        placement, record = self._running.pop(job), self._jobs[job]
-        self._queue.holds(record, placement, -1)
-        self._service.stop(job, self._now)
-        self._free_milli += granted(placement)
-        if self._room is not None:
-            self._room.take(placement, self._option(placement).demand, -1)
-        self._elastic.pop(job, None)
-        if self._watcher is not None:
-            self._watcher.vacate(placement)
-
-    def _decision(self, scene: Scene) -> Decision:
-        """Return what is different since the round began."""
-        start: list[Placement] = []
-        stop: list[str] = []
-        resize: list[Placement] = []
-        for job, before in self._before.items():
-            now = self._running.get(job)
-            if now is None or before is None or job in self._begun:
-                stop += [] if before is None else [job]
-                start += [] if now is None else [now]
-            elif now != before:
-                resize.append(now)
-        if self._watcher is not None:
-            for placement in start:
-                self._watcher.start(placement, set(self._before), scene.now_ms, scene.slowdown)
-        return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
-
-    # -- what the engine is told
-
-    def _told(self, job: str, sizes: Mapping[str, int] | None = None) -> Job:
-        """Return a job as the engine has it while it waits; ``sizes``: unusual numbers of workers, by option."""
-        record = self._asked[job]
-        for option in record.options:
-            if option.workers_min is not None:
-                pods = self._scheduling.elastic == "pods"
-                usual = option.workers_min if pods else self._arrivals[job].asked(option)
-                record = with_workers(record, option.id, (sizes or {}).get(option.id, usual))
-        return record
-
-    def _option(self, placement: Placement) -> Option:
-        """Return the option of a placement, with what the engine was asked for."""
-        return next(option for option in self._asked[placement.job].options if option.id == placement.option)
-
-    def _sized(self, placement: Placement) -> Job:
-        """Return a job as the engine is to have it in a placement."""
-        return self._told(placement.job, {placement.option: workers_of(placement)})
-
-    def _make_queue(self, scenario: Scenario) -> Queue:
-        """Return the queue that the policy asks for."""
-        scheduling = self._scheduling
-        if scheduling.order == "drf":
-            return Turns(scenario.cluster)
-        if self._division is not None:
-            return ArrayTurns(scenario.cluster, self._division)
-        if scheduling.order == "clusters":
-            return Clusters(scheduling.clusters or 1, scheduling.batch or 1)
-        if scheduling.order == "las":
-            return Waiting(lambda job: (self._service.level(job.id, self._now), job.arrival_ms))
-        if scheduling.order == "priority" and scheduling.aging_ms is not None:
-            return Waiting(by_aged_priority(scheduling.aging_ms))
-        return Waiting(scheduling.order or "fcfs")
 
     def _make_giving(self) -> Giving | None:
         """Return the rule by which running jobs give room; None if they do not."""

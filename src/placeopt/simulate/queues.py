@@ -1,0 +1,31 @@
+"""The queue that a policy asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.simulate.arrays import ArrayTurns, Division
+from placeopt.simulate.clusters import Clusters
+from placeopt.simulate.turns import Turns
+from placeopt.simulate.waiting import Queue, Waiting, by_aged_priority
+
+
+def make_queue(
+    scheduling: Scheduling, scenario: Scenario, division: Division | None, level: Callable[[str], int]
+) -> Queue:
+    """Return the queue of rounds that place job by job; ``level``: of attained service, by job."""
+    match scheduling.order:
+        case "drf":
+            return Turns(scenario.cluster)
+        case "clusters":
+            return Clusters(scheduling.clusters or 1, scheduling.batch or 1)
+        case "las":
+            return Waiting(lambda job: (level(job.id), job.arrival_ms))
+        case "priority" if scheduling.aging_ms is not None:
+            return Waiting(by_aged_priority(scheduling.aging_ms))
+        case _ if division is not None:
+            return ArrayTurns(scenario.cluster, division)
+        case _:
+            return Waiting(scheduling.order or "fcfs")
