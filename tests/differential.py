@@ -17,6 +17,7 @@ from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.encode import encode
 from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
 from placeopt.formulations.patterns import Pricing, crowds_of, kinds_of, proven_bound, states_of
+from placeopt.formulations.roster import make_roster
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
@@ -126,6 +127,7 @@ def examine(
     rows, values = everything.rows()
     _examine_fillings(report, everything, rows, int(values.max()))
     _examine_patterns(report, problem, int(values.max()), rng)
+    _examine_roster(report, problem, int(values.max()))
     chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
     _examine_scores(report, everything, chosen)
     for row in chosen[:pinned]:
@@ -276,6 +278,18 @@ def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generato
         report.expect("patterns: rounding up pays no more", bool((fewer <= pays).all()), True)
         paid = [sum(int(price[k]) * n for k, n in filling.items()) for filling in fillings]
         report.expect("patterns: fillings pay what is said", paid, fewer.tolist())
+
+
+def _examine_roster(report: Report, problem: Problem, best: int) -> None:
+    """Counting room bounds the net value."""
+    if problem.changeable or not problem.shares_bind:
+        return
+    state = State(problem)
+    solution = load("highs")(make_roster(state).model(), SolveOptions(time_limit_s=TIME_LIMIT_S))
+    report.solves += 1
+    held = value(problem, state.allocation())
+    if solution.bound is None or held + solution.bound < best:
+        report.mismatches.append(f"roster: bound {held} + {solution.bound} below the best value {best}")
 
 
 def gpu_milli(problem: Problem, placement: Placement) -> int:

@@ -6,7 +6,9 @@ import time
 
 from placeopt.heuristics.search import Guide, Search
 from placeopt.model.plan import StageOutcome
+from placeopt.problem import IntArray
 from placeopt.stages.flows import prices, run_flows
+from placeopt.stages.roster import choose_jobs, run_roster
 from placeopt.stages.round import LevelName, Round
 from placeopt.stages.sizes import SIZES, product
 from placeopt.stages.solving import Solve
@@ -30,12 +32,16 @@ def is_beyond_exact(round_: Round) -> bool:
 
 def run_search(round_: Round, solve: Solve) -> None:
     """
-    Bound the cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
+    Bound value and cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
 
-    The search begins with a plan made anew, as the prices of the bound have it; where that is worth less than the best
-    plan it catches up, or gives way to the best plan: at once where it lags by much, else after half of the time.
+    The search begins with a plan made anew, of the jobs of a roster and as the prices of the bound have it; where that
+    is worth less than the best plan it catches up, or gives way to the best plan: at once where it lags by much, else
+    after half of the time.
     """
     if round_.best is None or round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
+        return
+    counted = run_roster(round_, solve)
+    if round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
         return
     bounding = time.monotonic()
     bounded = run_flows(round_, solve)
@@ -46,7 +52,8 @@ def run_search(round_: Round, solve: Solve) -> None:
     guide = None if bounded is None else bounded.guide
     if guide is not None and not round_.value_proven:  # prices of the best value that there may be are better ones
         guide = prices(round_, solve, round_.value_bound) or guide
-    run = _Run(round_, guide, bounding)
+    chosen = None if guide is None or counted is None else choose_jobs(round_, solve, counted, guide.surplus)
+    run = _Run(round_, guide, chosen, bounding)
     refused = run.run()
     level: LevelName = "cost" if round_.value_proven else "value"
     if refused:
@@ -61,9 +68,9 @@ def run_search(round_: Round, solve: Solve) -> None:
 class _Run:
     """The steps of one search, and what of them is offered."""
 
-    def __init__(self, round_: Round, guide: Guide | None, bounding: float) -> None:
+    def __init__(self, round_: Round, guide: Guide | None, chosen: IntArray | None, bounding: float) -> None:
         self._round, self._bounding = round_, bounding
-        self._guide = guide
+        self._guide, self._chosen = guide, chosen
         self._steps = self._better = self._seed = 0
         limits = round_.limits
         self._most = int(STEPS_PER_SECOND * limits.time_limit_s) if limits.deterministic else 10**9
@@ -114,7 +121,7 @@ class _Run:
             stop=self._late,
         )
         if fresh:
-            search.rebuild()
+            search.rebuild(self._chosen)
         return search
 
     def _lags(self, search: Search) -> bool:

@@ -12,9 +12,6 @@ from placeopt.heuristics.search.guide import Guide
 from placeopt.heuristics.search.spots import Spots
 from placeopt.problem import BoolArray, IntArray
 
-TIGHT = 0.5
-"""A job is tight if it needs more than this part of a domain of the cluster at once."""
-
 
 class Recreate:
     """
@@ -63,15 +60,21 @@ class Recreate:
         self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
         parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
         self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
-        inside = problem.topology.node_domain[problem.gpu_node]
-        largest = int(np.bincount(inside[inside >= 0]).max(initial=0))
-        self._tight = self._together > TIGHT * 1000 * largest
 
-    def fill(self, jobs: IntArray, rng: np.random.Generator, *, noise: float = 0.0, first: int | None = None) -> None:
+    def fill(
+        self,
+        jobs: IntArray,
+        rng: np.random.Generator,
+        *,
+        noise: float = 0.0,
+        first: int | None = None,
+        chosen: IntArray | None = None,
+    ) -> None:
         """
         Place as many of ``jobs``, which are able and nowhere, as find room; ``first`` before all others.
 
-        ``noise`` is how far the order among jobs of equal worth is shaken, in parts of what they cost.
+        ``noise`` is how far the order among jobs of equal worth is shaken, in parts of what they cost. ``chosen`` are
+        those of them to be placed before the rest, instead of those that the knapsack chooses.
         """
         dear = self._dear[jobs]
         if noise:
@@ -82,13 +85,16 @@ class Recreate:
         free = int(np.maximum(self._board.state.gpu_free_milli, 0).sum())
         left = free - (0 if first is None else int(self._milli[first]))
         milli = self._milli[ranked]
-        taken = choose(milli, self._worth[ranked], dear[order] * milli, max(left, 0))
-        chosen, rest = ranked[taken].tolist(), ranked[~taken].tolist()
-        self._place([*([] if first is None else [first]), *self._hardest_first(chosen), *rest], free)
+        if chosen is None:
+            taken = choose(milli, self._worth[ranked], dear[order] * milli, max(left, 0))
+        else:
+            taken = np.isin(ranked, chosen)
+        hardest, rest = self._hardest_first(ranked[taken]), ranked[~taken].tolist()
+        self._place([*([] if first is None else [first]), *hardest, *rest], free)
 
-    def _hardest_first(self, jobs: list[int]) -> list[int]:
-        at = np.array(jobs, dtype=np.int64)
-        keys = (at, -self._milli[at], -self._talk[at], -self._bundle[at], ~self._tight[at], -self.density[at])
+    def _hardest_first(self, at: IntArray) -> list[int]:
+        hard = np.maximum(self._bundle[at], self._together[at])
+        keys = (at, -self._milli[at], -self._talk[at], -self._bundle[at], -hard)
         ordered: list[int] = at[np.lexsort(keys)].tolist()
         return ordered
 

@@ -66,11 +66,15 @@ class Search:
         """The plan."""
         return self._board.state.allocation()
 
-    def rebuild(self) -> bool:
-        """Take all jobs away but the running ones and put them back; tells whether the plan is better for it."""
+    def rebuild(self, chosen: IntArray | None = None) -> bool:
+        """
+        Take all jobs away but the running ones and put them back; tells whether the plan is better for it.
+
+        ``chosen`` are jobs to be put back before all others; None: those that a knapsack chooses.
+        """
         mark = self._board.mark()
         self._ruin.everybody()
-        self._recreate.fill(self._waiting(), self._rng)
+        self._recreate.fill(self._waiting(), self._rng, chosen=chosen)
         return self._judge(mark)
 
     def step(self) -> bool:

@@ -1,0 +1,163 @@
+"""Who is to run: a small model of a whole round that counts room instead of nodes, and so bounds the value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
+from placeopt.model import Split
+from placeopt.problem import BoolArray, IntArray, Problem, State
+
+MOST_SIZES = 24
+"""Sizes of bundles that get a row of their own, the largest first."""
+RELAXES = (
+    "which nodes and GPUs jobs have: only how many bundles of each size there is room for, in all and in domains",
+    "node resources but for their sums, and GPU memory, queues and uplinks",
+)
+"""What a bound on value by a roster leaves out."""
+FINE = 10**6
+"""Units that the largest of the second level's prices is cut into."""
+
+
+@dataclass(frozen=True)
+class Roster:
+    """
+    How many waiting jobs of each class run, and in which option.
+
+    Attributes
+    ----------
+    option, jobs
+        Shape (Y,): the options that waiting jobs have, and how many jobs of its class wait: one column for each.
+    """
+
+    problem: Problem
+    option: IntArray
+    jobs: IntArray
+    _state: State
+
+    def model(
+        self, dear: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
+    ) -> LinearModel:
+        """
+        Ask for the most valuable roster, or, with ``dear``, for the cheapest that is worth ``least_value``.
+
+        A node with k idle GPUs has room for ``floor(k / s)`` bundles of ``s`` GPUs, and a bundle of b takes the room of
+        ``floor(b / s)`` of them, since floors of parts never exceed the floor of their sum. The sum over all nodes
+        is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
+        keeps these rows, so the most valuable roster bounds the value of what can be placed.
+
+        Parameters
+        ----------
+        dear
+            Shape (O,): what a job in the option costs; may be negative. Rounded to a millionth of the largest.
+
+        Raises
+        ------
+        OutOfTime
+            If the deadline passed meanwhile.
+        """
+        options = self.problem.options
+        builder = ModelBuilder(deadline)
+        columns = builder.add_variables(np.zeros(len(self.option), dtype=np.int64), self.jobs)
+        classes, row = np.unique(options.job_class[self.option], return_inverse=True)
+        size = np.zeros(len(classes), dtype=np.int64)
+        size[row] = self.jobs
+        _limit(builder, row.reshape(-1), columns, np.ones(len(columns), dtype=np.int64), size)
+        self._add_nodes(builder, columns)
+        self._add_bundles(builder, columns)
+        self._add_parts(builder, columns)
+        value = options.value[self.option]
+        if dear is None:
+            builder.set_objective(columns, value, "max")
+            return builder.build()
+        builder.add_row(columns, value, least_value, int((value * self.jobs).clip(0).sum()))
+        price = dear[self.option]
+        scaled = np.rint(price * (FINE / max(float(np.abs(price).max(initial=0.0)), 1e-9))).astype(np.int64)
+        builder.set_objective(columns, scaled, "min")
+        return builder.build()
+
+    def _add_nodes(self, builder: ModelBuilder, columns: IntArray) -> None:
+        """CPU and memory of all nodes together."""
+        options, asked = self.problem.options, self.option
+        demand = options.demand[asked] * options.workers[asked][:, None]
+        for r in range(demand.shape[1]):
+            if demand[:, r].any():
+                room = int(np.maximum(self._state.node_free[:, r], 0).sum())
+                _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, demand[:, r], np.array([room]))
+
+    def _add_bundles(self, builder: ModelBuilder, columns: IntArray) -> None:
+        """Room for bundles of every size on nodes, and for shares on GPUs."""
+        gpus, milli = self._sizes()
+        bundles = self.problem.options.bundles[self.option]
+        shares = np.maximum(self._state.gpu_free_milli, 0)
+        for share in _largest(milli[(milli < 1000) & (gpus > 0)]):
+            taken = bundles * gpus * (milli // share)
+            _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, taken, np.array([(shares // share).sum()]))
+        idle, whole = self._idle(), np.where(milli == 1000, gpus, 0)
+        for count in _largest(whole[whole > 0]):
+            room = np.array([int((idle // count).sum())])
+            _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, bundles * (whole // count), room)
+
+    def _add_parts(self, builder: ModelBuilder, columns: IntArray) -> None:
+        """Room in domains for the parts of jobs that a split keeps together, of bundles of some size and larger."""
+        gpus, milli = self._sizes()
+        whole, idle = np.where(milli == 1000, gpus, 0), self._idle()
+        total = whole * self.problem.options.bundles[self.option]
+        splits = [self.problem.options.splits[o] for o in self.option.tolist()]
+        for level in sorted({split.level for own in splits for split in own}):
+            domain = self.problem.split_domain[level]
+            inside = domain >= 0
+            parts, even = _parts(splits, level)
+            each = np.where(parts > 0, total // np.maximum(parts, 1), 0)
+            for count in _largest(whole[each > 0]):
+                larger = (whole >= count) & (each > 0)
+                usable = (
+                    idle // count * count if not (whole[larger] % count).any() else np.where(idle >= count, idle, 0)
+                )
+                room = np.bincount(domain[inside], usable[inside]).astype(np.int64)
+                for part in _largest(each[larger]):
+                    # parts that need not be even lose at most one unit each but the last by rounding
+                    taken = np.where(even, parts * (each // part), np.maximum(total // part - (parts - 1), 0))
+                    limit = np.array([int((room // part).sum())])
+                    _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, taken * larger, limit)
+
+    def _sizes(self) -> tuple[IntArray, IntArray]:
+        """GPUs of a bundle, and thousandths of each."""
+        options = self.problem.options
+        gpus = options.gpus[self.option] * options.bundle_workers[self.option]
+        milli = np.where(self.problem.jobs_per_gpu == 1, 1000, options.milli[self.option])
+        return gpus, milli
+
+    def _idle(self) -> IntArray:
+        """Shape (N,): GPUs that nobody holds."""
+        free = self._state.gpu_free_milli == 1000
+        return np.bincount(self.problem.gpu_node[free], minlength=self.problem.num_nodes)
+
+
+def make_roster(state: State) -> Roster:
+    """Return a roster of all jobs that are nowhere in ``state``."""
+    problem, options = state.problem, state.problem.options
+    nowhere = np.array([placement is None for placement in state.placements], dtype=bool)
+    waiting = np.bincount(problem.job_class[nowhere], minlength=len(problem.class_communication))
+    asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
+    return Roster(problem, asked, waiting[options.job_class[asked]], state)
+
+
+def _parts(splits: list[tuple[Split, ...]], level: str) -> tuple[IntArray, BoolArray]:
+    """Return for each option in how many domains of the level it lies, 0 if that is open, and whether evenly."""
+    stated = [next((split for split in own if split.level == level), None) for own in splits]
+    parts = np.array([0 if split is None else split.domains for split in stated], dtype=np.int64)
+    even = np.array([split is not None and (split.domains == 1 or split.workers is not None) for split in stated])
+    return parts, even
+
+
+def _largest(sizes: IntArray) -> list[int]:
+    found: list[int] = np.unique(sizes)[::-1][:MOST_SIZES].tolist()
+    return found
+
+
+def _limit(builder: ModelBuilder, row: IntArray, columns: IntArray, taken: IntArray, room: IntArray) -> None:
+    """Add rows ``sum taken x column <= room``."""
+    builder.add_rows(row, columns, taken, np.full(len(room), NO_LOWER, dtype=np.int64), room)
