@@ -31,6 +31,7 @@ FLOORS = (
     ("engine",),
     ("explain", "partition"),
     ("benchmark", "simulate", "whatif"),
+    ("replay",),
     ("page", "report"),
     ("cli",),
 )

@@ -146,3 +146,41 @@ def test_nodes_are_emptied(cli: Cli, round_: Path) -> None:
     assert "cannot be, proven" in text.out
     said(cli("whatif", "defrag", MINSKY, "--exempt", "nobody", "--quiet"), 3, "no job 'nobody' runs")
     said(cli("whatif", "defrag", MINSKY, "--moves", "-1", "--quiet"), 2, "--moves")
+
+
+SC17 = INSTANCES / "papers" / "sc17-workloads-5.json"
+
+
+def test_traces_are_played(cli: Cli, tmp_path: Path) -> None:
+    """A goal until it is met, a sweep; rows are kept; the answer can be drawn."""
+    rows = tmp_path / "rows.jsonl"
+    asked = ("whatif", "add", SC17, "--node-type", "minsky", "--policy", "fcfs", "--rows", rows, "--quiet")
+    text = cli(*asked, "--until", "max_wait<=1m", "--jobs", "2")
+    assert text.code == 0, text
+    assert "by replay, not proven" in text.out
+    found = json.loads(cli(*asked, "--until", "max_wait<=1m", "--json").out)
+    assert found["kept"] >= len(found["spots"])
+    assert cli(*asked, "--until", "max_completion<=1s").code == 1
+    sweep = ("whatif", "sweep", SC17, "--vary", "policy=fcfs,srtf", "--quiet", "--csv", tmp_path / "s.csv")
+    answer = cli(*sweep, "--measure", "mean_wait", "--json")
+    (tmp_path / "curve.json").write_text(answer.out)
+    assert [spot["setting"] for spot in json.loads(answer.out)["spots"]] == ["fcfs", "srtf"]
+    assert (tmp_path / "s.csv").read_text().startswith("setting,nodes,mean")
+    drawn = cli("report", tmp_path / "curve.json", "--out", tmp_path / "page.html")
+    assert drawn.code == 0, drawn
+    assert "Replay: policy" in (tmp_path / "page.html").read_text()
+
+
+def test_what_is_wrong_with_a_replay_is_named(cli: Cli, tmp_path: Path, round_: Path) -> None:
+    """Options that go with scenarios only, goals, rows of something else."""
+    add = ("whatif", "add", SC17, "--node-type", "minsky", "--quiet")
+    said(cli(*add, "--until", "soon"), 3, "goal 'soon'", "p95_wait")
+    said(cli(*add, "--until", "max_wait<=1s", "--policy", "none"), 2, "--policy", "fcfs")
+    said(cli(*add, "--until", "max_wait<=1s", "--draws", "x"), 2, "--seeds")
+    said(cli(*add, "--until", "max_wait<=1s", "--draws", "3"), 3, "draws")
+    said(cli(*add, "--until", "max_wait<=1s", "--plan", round_ / "plan.json"), 2, "--plan")
+    (tmp_path / "rows.jsonl").write_text('{"no": 1}\n')
+    said(cli(*add, "--until", "max_wait<=1s", "--rows", tmp_path / "rows.jsonl"), 3, "rows.jsonl:1")
+    said(cli("whatif", "add", round_ / "round.json", "--node-type", "uniform-4gpu", "--policy", "fcfs"), 2, "--policy")
+    said(cli("whatif", "sweep", SC17, "--vary", "load=1", "--quiet"), 3, "'load=1'")
+    said(cli("whatif", "sweep", round_ / "round.json", "--vary", "demand=80", "--draws", "0-1"), 2, "--draws")

@@ -11,6 +11,7 @@ from builders import instance, job, machine, node, plan_for, running
 from placeopt import BadInput
 from placeopt.model import Domain
 from placeopt.page import FORMATS, Fact, answer_figures, gpu_map, occupancy, page, read_log, render, simulation_figures
+from placeopt.replay.records import Curve, Spot
 from placeopt.whatif.records import Defrag, Failure, Failures, Freed, Outcome, Point, Sweep
 
 pytest.importorskip("matplotlib")
@@ -125,6 +126,22 @@ class TestAnswers:
         (figure,) = answer_figures(Sweep(varied="nodes", points=points, left=0, seconds=0.0), 0)
         assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
         assert render(figure, "svg")
+
+    def test_replay(self) -> None:
+        """A band where arrivals were drawn; a setting without end has a row and no mark."""
+        spots = (
+            Spot(
+                setting="0", nodes=1, values=(None, 9.0), mean=None, low=None, high=None, stranded=1, met=False, cut=0
+            ),
+            Spot(setting="2", nodes=3, values=(4.0, 6.0), mean=5.0, low=1.0, high=9.0, stranded=0, met=True, cut=0),
+        )
+        words = {"question": "add", "replayed": "nodes:box", "scenario": "s", "policy": "fcfs", "measure": "p95_wait"}
+        answer = Curve.model_validate({**words, "unit": "s", "draws": (0, 1), "spots": spots, "seconds": 0.0})
+        (figure,) = answer_figures(answer, 0)
+        assert [row[2:5] for row in figure.rows] == [(None, None, None), (5.0, 1.0, 9.0)]
+        drawn = render(figure, "svg").decode()
+        assert "95 % of the mean" in drawn
+        assert drawn.count("<title>") == 1
 
     def test_front(self) -> None:
         """Points say which domains they empty."""

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from pydantic import ValidationError
-
 from placeopt.benchmark.records import Line, Row, Run
 from placeopt.errors import BadInput
-from placeopt.formats.files import read_bytes
+from placeopt.formats.rows import RowFile, read_rows
 
 NAME = "results.jsonl"
 SOLUTIONS = "solutions"
+EXPECTED = "a run or a row"
 
 
 class Journal:
@@ -31,23 +29,12 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / NAME
         try:
             (folder / SOLUTIONS).mkdir(parents=True, exist_ok=True)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._file)
-            raise BadInput(f"{folder}: another run writes there; wait for it or name another folder") from None
-        try:
-            self.runs, self.rows = read_journal(folder)
-            self._cut_tail()
-        except BaseException:
-            os.close(self._file)
-            raise
+        self._file = RowFile(folder / NAME, Line, EXPECTED)
+        self.runs, self.rows = _sorted(self._file.found)
 
     def __enter__(self) -> Self:
         return self
@@ -55,29 +42,15 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self._file)
+        self._file.__exit__(kind, error, trace)
 
     def append(self, record: Run | Row) -> None:
         """Write one line, whole, and have it on the disk before returning."""
-        line = Line(run=record) if isinstance(record, Run) else Line(row=record)
-        data = (line.model_dump_json(exclude_defaults=True) + "\n").encode()
-        try:
-            written = os.write(self._file, data)
-            if written < len(data):
-                os.write(self._file, data[written:])
-            os.fsync(self._file)
-        except OSError as error:
-            raise BadInput(f"{self._path}: cannot be written: {error.strerror or error}") from None
+        self._file.append(Line(run=record) if isinstance(record, Run) else Line(row=record))
         if isinstance(record, Run):
             self.runs.append(record)
         else:
             self.rows[record.case.key] = record
-
-    def _cut_tail(self) -> None:
-        size = os.fstat(self._file).st_size
-        whole = 0 if size == 0 else os.pread(self._file, size, 0).rfind(b"\n") + 1
-        if whole < size:
-            os.ftruncate(self._file, whole)
 
 
 def read_journal(folder: Path) -> tuple[list[Run], dict[str, Row]]:
@@ -92,18 +65,9 @@ def read_journal(folder: Path) -> tuple[list[Run], dict[str, Row]]:
     path = folder / NAME
     if not path.is_file():
         raise BadInput(f"{path}: no such file; expected a folder that 'bench run --out' has made")
-    *lines, _ = read_bytes(path).split(b"\n")  # what follows the last line's end was cut off
-    runs: list[Run] = []
-    rows: dict[str, Row] = {}
-    for number, text in enumerate(lines, 1):
-        try:
-            line = Line.model_validate_json(text)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise BadInput(f"{path}:{number}: {where or 'line'}: {first['msg']}; expected a run or a row") from None
-        if line.run is not None:
-            runs.append(line.run)
-        if line.row is not None:
-            rows[line.row.case.key] = line.row
-    return runs, rows
+    return _sorted(read_rows(path, Line, EXPECTED))
+
+
+def _sorted(lines: Sequence[Line]) -> tuple[list[Run], dict[str, Row]]:
+    runs = [line.run for line in lines if line.run is not None]
+    return runs, {line.row.case.key: line.row for line in lines if line.row is not None}

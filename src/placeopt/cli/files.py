@@ -15,6 +15,7 @@ from placeopt.report.text import plain
 
 if TYPE_CHECKING:
     from placeopt.model import Policy
+    from placeopt.model.scheduling import Scheduling
 
 STREAM = "-"
 
@@ -88,6 +89,29 @@ def read_policy(text: str | None) -> Policy | None:
     if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
         raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
     return loads(Policy, read_bytes(text), source=label(text))
+
+
+def read_scheduling(text: str) -> Scheduling:
+    """
+    Return the scheduling policy of that name, or the one in that file.
+
+    Raises
+    ------
+    UsageError
+        If it is neither; lists the names.
+    BadInput
+        If the file is no such policy.
+    """
+    from placeopt.formats.documents import loads
+    from placeopt.formats.files import label, read_bytes
+    from placeopt.model.scheduling import Scheduling
+    from placeopt.simulate import named_policy, policy_names
+
+    if text in policy_names():
+        return named_policy(text)
+    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
+        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(policy_names())}")
+    return loads(Scheduling, read_bytes(text), source=label(text))
 
 
 def say(text: str, out: str) -> None:

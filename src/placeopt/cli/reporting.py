@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
     from placeopt.page import Fact, Figure, Log
+    from placeopt.replay.records import Curve
     from placeopt.whatif.records import Defrag, Failures, Sweep
 
 LOG = ".jsonl"
@@ -79,7 +80,7 @@ class _Found:
         self.plans: list[tuple[str, Plan]] = []
         self.scenarios: list[Scenario] = []
         self.logs: list[Log] = []
-        self.answers: list[Sweep | Defrag | Failures] = []
+        self.answers: list[Sweep | Curve | Defrag | Failures] = []
 
     def read(self, path: str) -> None:
         """Read a file, or the logs of a folder."""
@@ -100,6 +101,7 @@ class _Found:
         from placeopt.formats.files import label, read_bytes
         from placeopt.model import Instance, Plan
         from placeopt.model.scenario import Scenario
+        from placeopt.replay.records import Curve
         from placeopt.whatif.records import Defrag, Failures, Sweep
 
         data, source = read_bytes(path), label(path)
@@ -110,6 +112,8 @@ class _Found:
             self.instances.append(loads(Instance, data, source=source))
         elif "placements" in keys:
             self.plans.append((source, loads(Plan, data, source=source)))
+        elif "replayed" in keys:
+            self.answers.append(loads(Curve, data, source=source))
         elif "varied" in keys:
             self.answers.append(loads(Sweep, data, source=source))
         elif "front" in keys:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from placeopt.model import Instance
     from placeopt.model.base import Record
     from placeopt.whatif.capacity import Limits
+    from placeopt.whatif.steps import Patch
 
 InstanceFile = Annotated[
     str, typer.Argument(metavar="INSTANCE", help="The cluster and what runs: .json, .json.gz or -.")
@@ -44,13 +45,12 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     """Read the instance that the question is about."""
     named = {"INSTANCE": instance, "--plan": plan, **{f"--patch {n}": p for n, p in enumerate(patches or [], 1)}}
     check_sources(named)
-    from placeopt.formats.documents import loads, read_instance, read_plan
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.formats.documents import read_instance, read_plan
+    from placeopt.formats.files import label
     from placeopt.whatif.after import after_plan
     from placeopt.whatif.patch import apply_patch
-    from placeopt.whatif.steps import Patch
 
-    read = [loads(Patch, read_bytes(path), source=label(path)) for path in patches or []]
+    read = [read_patch(path) for path in patches or []]
     base = read_instance(instance)
     if plan is not None:
         carried_out = read_plan(plan)
@@ -61,6 +61,15 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     if ticker is not None:
         ticker.doing("working")
     return apply_patch(base, *read).instance
+
+
+def read_patch(path: str) -> Patch:
+    """Read a scenario's steps from a file."""
+    from placeopt.formats.documents import loads
+    from placeopt.formats.files import label, read_bytes
+    from placeopt.whatif.steps import Patch
+
+    return loads(Patch, read_bytes(path), source=label(path))
 
 
 def limits_of(time_limit: float, threads: int | None, seed: int) -> Limits:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import STREAM, check_sources, write_document
+from placeopt.cli.files import STREAM, check_sources, read_scheduling, write_document
 from placeopt.cli.output import show
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
@@ -66,7 +65,7 @@ def simulate(
     from placeopt.simulate import summarise
 
     with Ticker(started, quiet=quiet) as ticker:
-        policies = [_policy(name) for name in policy.split(",")]
+        policies = [read_scheduling(name) for name in policy.split(",")]
         _refuse_twins(policies)
         world = _read(scenario, rule)
         folder = _folder(out)
@@ -103,20 +102,6 @@ def simulate(
 def log_name(scenario: str, policy: str, seed: int) -> str:
     """Name the log of a simulation; what file systems may not take becomes a dash."""
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', f'{scenario}.{policy}.s{seed}')}.jsonl"
-
-
-def _policy(text: str) -> Scheduling:
-    """Return the policy of that name, or the one in that file."""
-    from placeopt.formats.documents import loads
-    from placeopt.formats.files import label, read_bytes
-    from placeopt.model.scheduling import Scheduling
-    from placeopt.simulate import named_policy, policy_names
-
-    if text in policy_names():
-        return named_policy(text)
-    if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
-        raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(policy_names())}")
-    return loads(Scheduling, read_bytes(text), source=label(text))
 
 
 def _refuse_twins(policies: list[Scheduling]) -> None:

@@ -26,9 +26,12 @@ from placeopt.cli.scenario import (
     read_base,
 )
 from placeopt.cli.signals import Interruption
+from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, add_by_replay
 
 if TYPE_CHECKING:
     from placeopt.whatif.records import Tried
+
+PLACED = "placed=all"
 
 
 def fit(
@@ -152,25 +155,38 @@ def add(
         str, typer.Option(metavar="TYPE|NODE", help="Machine type, or node to copy; several by commas.")
     ],
     until: Annotated[
-        str, typer.Option(metavar="GOAL", help="placed=all: every job of the round is placed.")
-    ] = "placed=all",
+        str,
+        typer.Option(metavar="GOAL", help="placed=all: every job of the round; of a scenario such as p95_wait<=30m."),
+    ] = PLACED,
+    most: Annotated[int | None, typer.Option(metavar="N", help="Of a scenario: nodes to try at most.")] = None,
+    policy: ReplayPolicy = None,
+    draws: Draws = None,
+    rows: RowsFile = None,
     plan: PlanFile = None,
     patch: PatchFiles = None,
-    time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for the whole search.")] = 60.0,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Seconds for the whole search; of a scenario, for a round.")
+    ] = 60.0,
     threads: Threads = None,
     seed: Seed = 0,
+    jobs: Jobs = 1,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
     """
     The fewest nodes of a type with which all jobs are placed: proven from below, found from above.
 
+    A goal such as "p95_wait<=30m" is met by playing a scenario with more and more nodes; the curve is printed.
+
     What runs stays where it is. Of several types, each by itself, the one with the least price an hour is named. Exit
     code 1 says that no number of such nodes will do.
     """
     limits = limits_of(time_limit, threads, seed)
-    if until != "placed=all":
-        raise UsageError(f"--until: {until!r}, expected placed=all")
+    asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, as_json, quiet)
+    if until != PLACED:
+        return add_by_replay(asked, node_type, until, most)
+    if refused := asked.refused() or ("--most" if most is not None else None):
+        raise UsageError(f"{refused}: goes with a scenario, and a goal such as --until 'p95_wait<=30m'")
     started = time.monotonic()
     from placeopt.report.whatif import added_page, cheapest_page
     from placeopt.whatif.add import add as ask

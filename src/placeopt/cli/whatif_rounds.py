@@ -26,6 +26,7 @@ from placeopt.cli.scenario import (
     read_base,
 )
 from placeopt.cli.signals import Interruption
+from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, is_scenario, sweep_by_replay
 
 RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds a round.")]
 
@@ -33,8 +34,19 @@ RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Se
 def sweep(
     instance: InstanceFile,
     vary: Annotated[
-        str, typer.Option(metavar="WHAT", help="nodes:TYPE=0-10, demand=80-130:10 (percent), quota:QUEUE=8,16 (GPUs).")
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="nodes:TYPE=0-10, demand=80-130:10 (percent), quota:QUEUE=8,16 (GPUs). Of a scenario nodes, "
+            "arrivals=80-130:10 (percent), policy=A,B, patch=F,G.",
+        ),
     ],
+    measure: Annotated[
+        str | None, typer.Option(metavar="NAME|GOAL", help="Of a scenario: p95_wait, or p95_wait<=30m, and the like.")
+    ] = None,
+    policy: ReplayPolicy = None,
+    draws: Draws = None,
+    rows: RowsFile = None,
     csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write the points as CSV.")] = None,
     plan: PlanFile = None,
     patch: PatchFiles = None,
@@ -45,10 +57,19 @@ def sweep(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
-    """Solve the round under one setting after the other: what is placed, and what the most is, by setting."""
+    """
+    Solve the round under one setting after the other: what is placed, and what the most is, by setting.
+
+    A scenario is played under each of them, and what is measured printed.
+    """
     limits = limits_of(time_limit, threads, seed)
     check_jobs(jobs)
     check_target(csv, (instance, plan, *(patch or ())))
+    asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, as_json, quiet)
+    if is_scenario(instance):
+        return sweep_by_replay(asked, vary, measure, csv)
+    if refused := asked.refused() or ("--measure" if measure is not None else None):
+        raise UsageError(f"{refused}: goes with a scenario; {instance} is none")
     started = time.monotonic()
     from placeopt.report.whatif_rounds import sweep_csv, sweep_page
     from placeopt.whatif.sweep import parse_variation

@@ -6,6 +6,8 @@ import math
 from typing import TYPE_CHECKING
 
 from placeopt.page.figure import COLOURS, Figure, Tips
+from placeopt.replay.goals import parse_goal
+from placeopt.replay.records import Curve
 from placeopt.whatif.records import Defrag, Failure, Failures, Sweep
 
 if TYPE_CHECKING:
@@ -14,10 +16,12 @@ if TYPE_CHECKING:
 SURVIVES, LOSES, OPEN = "#009E73", "#D55E00", "#F0E442"
 
 
-def answer_figures(answer: Sweep | Defrag | Failures, number: int) -> list[Figure]:
+def answer_figures(answer: Sweep | Curve | Defrag | Failures, number: int) -> list[Figure]:
     """Draw the figures of one answer; ``number`` tells it from others of its kind."""
     if isinstance(answer, Sweep):
         return [_sweep(answer, f"sweep-{number}")]
+    if isinstance(answer, Curve):
+        return [_curve(answer, f"replay-{number}")]
     if isinstance(answer, Defrag):
         return [_front(answer, f"front-{number}")]
     return [_failures(answer, f"failures-{number}")]
@@ -54,6 +58,47 @@ def _sweep(answer: Sweep, name: str) -> Figure:
         (7.0, 3.6),
         draw,
         ("setting", "gpus_placed", "gpus_bound", "jobs_waiting"),
+        rows,
+    )
+
+
+def _curve(answer: Curve, name: str) -> Figure:
+    """What was measured at every setting of a trace; where arrivals were drawn, with its confidence band."""
+    rows = [(s.setting, s.nodes, s.mean, s.low, s.high, s.stranded, s.met) for s in answer.spots]
+    known = [(i, s) for i, s in enumerate(answer.spots) if s.mean is not None]
+    number = all(s.setting.isdecimal() for s in answer.spots)
+
+    def draw(axes: Axes) -> Tips:
+        at = {i: float(s.setting) if number else float(i) for i, s in enumerate(answer.spots)}
+        places = [at[i] for i, _ in known]
+        low, high = ([value or 0.0 for _, s in known for value in [getattr(s, end)]] for end in ("low", "high"))
+        if answer.draws:
+            axes.fill_between(places, low, high, color=COLOURS[5], alpha=0.4, label="95 % of the mean")
+        axes.plot(places, [s.mean or 0.0 for _, s in known], color=COLOURS[0], linewidth=1 if number else 0)
+        tips = {}
+        for i, s in known:
+            axes.plot([at[i]], [s.mean or 0.0], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
+            tips[f"{name}-{i}"] = f"{s.setting}: {s.mean:,.4g} {answer.unit}, {s.nodes} nodes"
+        if answer.goal is not None:
+            limit = parse_goal(answer.goal).limit
+            axes.axhline(limit, color=COLOURS[6], linestyle=":", label=answer.goal)
+        if not number:
+            axes.set_xticks(range(len(answer.spots)), [s.setting for s in answer.spots])
+        axes.set_xlabel(answer.replayed)
+        axes.set_ylabel(f"{answer.measure} ({answer.unit})" if answer.unit else answer.measure)
+        axes.set_ylim(bottom=0)
+        if answer.draws or answer.goal is not None:
+            axes.legend(frameon=False)
+        return tips
+
+    drawn = f" Mean over {len(answer.draws)} draws of arrivals." if answer.draws else ""
+    return Figure(
+        name,
+        f"Replay: {answer.replayed} on {answer.scenario} under {answer.policy}",
+        f"Measured by simulation, not proven.{drawn}",
+        (7.0, 3.6),
+        draw,
+        ("setting", "nodes", answer.measure, "low", "high", "stranded", "met"),
         rows,
     )
 

@@ -15,6 +15,7 @@ from placeopt.errors import BadInput
 from placeopt.model import Instance, Node
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.capacity import Limits, Trial, attempt, weigh
+from placeopt.whatif.levels import free_prefix
 from placeopt.whatif.patch import asked_milli, with_nodes
 from placeopt.whatif.records import Added, Tried
 
@@ -211,10 +212,7 @@ class _Search:
 
     def _with(self, nodes: int) -> Instance:
         there = self._instance.cluster.nodes
-        taken = {node.id for node in there}
-        prefix = "added"
-        while any(name.startswith(f"{prefix}-") for name in taken):
-            prefix += "'"
+        prefix = free_prefix(node.id for node in there)
         more = (self._model.model_copy(update={"id": f"{prefix}-{i}"}) for i in range(nodes))
         return with_nodes(self._instance, (*there, *more))
 

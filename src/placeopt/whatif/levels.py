@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from placeopt.errors import BadInput
 from placeopt.model import Instance
 
@@ -38,3 +40,12 @@ def nodes_under(instance: Instance, level: str) -> dict[str, tuple[str, ...]]:
         if node.domain in of_level:
             found.setdefault(of_level[node.domain], []).append(node.id)
     return {name: tuple(under) for name, under in found.items()}
+
+
+def free_prefix(names: Iterable[str]) -> str:
+    """Return ``added``, or that with primes, such that no node is called after it."""
+    taken = {name.rpartition("-")[0] for name in names}
+    prefix = "added"
+    while prefix in taken:
+        prefix += "'"
+    return prefix

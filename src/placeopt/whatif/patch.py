@@ -26,6 +26,7 @@ from placeopt.whatif.steps import (
     RemoveJobs,
     RemoveNodes,
     ReplaceNodes,
+    ScaleArrivals,
     ScaleDemand,
     SetPolicy,
     SetQuota,
@@ -90,6 +91,7 @@ def apply_step(patched: Patched, step: Step) -> Patched:
         AddJobs: _add_jobs,
         RemoveJobs: _remove_jobs,
         ScaleDemand: _scale_demand,
+        ScaleArrivals: _scale_arrivals,
     }
     return actions[type(step)](patched, step)
 
@@ -305,3 +307,20 @@ def _merge(old: Any, new: Any) -> Any:
 def _some(names: Iterable[str], most: int = 8) -> str:
     shown = list(names)
     return ", ".join(shown[:most]) + (f" and {len(shown) - most:,} more" if len(shown) > most else "") or "none"
+
+
+def _scale_arrivals(before: Patched, step: ScaleArrivals) -> Patched:
+    jobs = tuple(moved(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
+    return replace(before, instance=remade(before.instance, jobs=jobs))
+
+
+def moved(job: Job, arrival_ms: int) -> Job:
+    """Return a job that arrives at another time; what it is due by moves with it."""
+    by = arrival_ms - job.arrival_ms
+    due = {
+        name: max(0, value + by)
+        for name in ("deadline_ms", "expected_completion_ms")
+        for value in [getattr(job, name)]
+        if value is not None
+    }
+    return job.model_copy(update={"arrival_ms": arrival_ms, **due}) if by else job

@@ -115,6 +115,17 @@ class ScaleDemand(Record):
     seed: Annotated[int, Field(ge=0)] = 0
 
 
+class ScaleArrivals(Record):
+    """
+    Let jobs arrive at ``percent`` of the rate: all times of arrival are divided by it.
+
+    What a job is due by keeps its distance from the arrival. On a trace; in a round nothing arrives any more.
+    """
+
+    do: Literal["scale_arrivals"]
+    percent: Annotated[int, Field(ge=1, le=1000)]
+
+
 Step = Annotated[
     AddMachines
     | AddNodes
@@ -126,7 +137,8 @@ Step = Annotated[
     | ChangeJob
     | AddJobs
     | RemoveJobs
-    | ScaleDemand,
+    | ScaleDemand
+    | ScaleArrivals,
     Field(discriminator="do"),
 ]
 

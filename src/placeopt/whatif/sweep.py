@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from placeopt.fanout import fan_out
 from placeopt.model import Instance
 from placeopt.model.policy import Quota
 from placeopt.whatif.capacity import Limits
+from placeopt.whatif.levels import free_prefix
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.patch import Patched, apply_step
 from placeopt.whatif.records import Point, Sweep
@@ -45,8 +46,20 @@ def parse_variation(text: str) -> Variation:
     found = FORM.fullmatch(text)
     if found is None or (found["what"] == "demand") == bool(found["name"]):
         raise BadInput(f"{text!r}: expected nodes:TYPE=0-10, demand=80-130:10 or quota:QUEUE=8,16,32")
+    return Variation(found["what"], found["name"] or "", parse_range(text, found["settings"]))
+
+
+def parse_range(text: str, words: str) -> tuple[int, ...]:
+    """
+    Return the numbers of ``0-10``, ``80-130:10`` or ``8,16,32``, each once; ``text`` is what messages name.
+
+    Raises
+    ------
+    BadInput
+        If it is none of these, or they are more than 1,000.
+    """
     settings: dict[int, None] = {}
-    for part in found["settings"].split(","):
+    for part in words.split(","):
         numbers = RANGE.fullmatch(part)
         if numbers is None:
             raise BadInput(f"{text!r}: {part!r} is no number and no range such as 0-10 or 80-130:10")
@@ -55,7 +68,7 @@ def parse_variation(text: str) -> Variation:
         if not steps or len(settings) + len(steps) > MOST_POINTS:
             raise BadInput(f"{text!r}: {part!r} has {len(steps):,} settings, expected 1 to {MOST_POINTS:,} in all")
         settings.update(dict.fromkeys(steps))
-    return Variation(found["what"], found["name"] or "", tuple(settings))
+    return tuple(settings)
 
 
 def sweep(
@@ -117,7 +130,7 @@ def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Ins
         count=max(1, setting),
         like=variation.name if is_node else None,
         machine=None if is_node else variation.name,
-        prefix=_free_prefix(node.id for node in base.cluster.nodes),
+        prefix=free_prefix(node.id for node in base.cluster.nodes),
     )
     added = apply_step(Patched(base), step).instance
     return added if setting else base
@@ -135,11 +148,3 @@ def _percent(setting: int) -> int:
     if setting > MOST_POINTS:
         raise BadInput(f"demand: {setting} percent, at most {MOST_POINTS}")
     return setting
-
-
-def _free_prefix(names: Iterable[str]) -> str:
-    taken = set(names)
-    prefix = "added"
-    while f"{prefix}-0" in taken:
-        prefix += "'"
-    return prefix

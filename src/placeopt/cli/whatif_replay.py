@@ -1,0 +1,146 @@
+"""``placeopt whatif add --until GOAL`` and ``sweep`` on a scenario: answered by playing it again and again."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.bench import parse_seeds
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import STREAM, check_sources, read_scheduling, write_document
+from placeopt.cli.progress import Ticker
+from placeopt.cli.scenario import KEEPS, check_jobs, deliver, limits_of, read_patch
+from placeopt.cli.signals import Interruption
+
+if TYPE_CHECKING:
+    from placeopt.model.scenario import Scenario
+    from placeopt.model.scheduling import Scheduling
+    from placeopt.replay import Played
+
+ReplayPolicy = Annotated[
+    str | None, typer.Option("--policy", metavar="NAME|FILE", help="Of a scenario: played under this policy.")
+]
+Draws = Annotated[
+    str | None,
+    typer.Option("--draws", metavar="N-M,...", help="Of a scenario: arrivals drawn anew by each of these seeds."),
+]
+RowsFile = Annotated[
+    str | None,
+    typer.Option("--rows", metavar="FILE", help="Of a scenario: append every run; what stands there is not run again."),
+]
+DEFAULT_POLICY = "placeopt"
+DEFAULT_MEASURE = "p95_wait"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What the options about scenarios say."""
+
+    scenario: str
+    policy: str | None
+    draws: str | None
+    rows: str | None
+    patch: list[str] | None
+    plan: str | None
+    time_limit: float
+    seed: int
+    jobs: int
+    as_json: bool
+    quiet: bool
+
+    def refused(self) -> str | None:
+        """Name an option that is about scenarios and was given all the same."""
+        given = {"--policy": self.policy, "--draws": self.draws, "--rows": self.rows}
+        return next((name for name, value in given.items() if value is not None), None)
+
+
+def is_scenario(path: str) -> bool | None:
+    """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
+    if path == STREAM:
+        return None
+    from placeopt.formats.files import read_bytes
+
+    try:
+        top = json.loads(read_bytes(path))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(top, dict) or "cluster" not in top:
+        return None
+    return bool(top.keys() & {"arrivals", "physics"})
+
+
+def add_by_replay(asked: Replay, node_type: str, until: str, most: int | None) -> int:
+    """Answer ``add --until GOAL``; exit code 1 if no number that was tried meets it."""
+    from placeopt.replay import add, parse_goal
+    from placeopt.report.replay import curve_page
+
+    goal = parse_goal(until)
+    if is_scenario(asked.scenario) is False:
+        raise UsageError(f"--until: {until!r} is about a scenario, jobs that arrive over time; of a round placed=all")
+    if "," in node_type:
+        raise UsageError("--node-type: one type at a time where a goal is met by replay")
+    with _asking(asked) as (world, scheduling, shared, interruption):
+        found = add(world, scheduling, node_type, goal, most=most, **shared)
+    deliver(found, lambda: curve_page(found), asked.as_json)
+    return interruption.code or (ExitCode.NO if found.found is None else ExitCode.DONE)
+
+
+def sweep_by_replay(asked: Replay, vary: str, measure: str | None, csv: str | None) -> int:
+    """Answer ``sweep`` on a scenario."""
+    from placeopt.replay import parse_goal, parse_settings, sweep
+    from placeopt.report.replay import curve_csv, curve_page
+
+    wanted = measure or DEFAULT_MEASURE
+    goal = parse_goal(wanted) if "=" in wanted else None
+    with _asking(asked) as (world, scheduling, shared, interruption):
+        varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
+        found = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
+        if csv is not None:
+            write_document(csv, curve_csv(found).encode())
+    deliver(found, lambda: curve_page(found), asked.as_json)
+    return interruption.code or ExitCode.DONE
+
+
+@contextmanager
+def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any], Interruption]]:
+    """Read what is asked about, and give what all questions share."""
+    limits = limits_of(asked.time_limit, None, asked.seed)
+    check_jobs(asked.jobs)
+    draws = () if asked.draws is None else parse_seeds(asked.draws)
+    if asked.plan is not None:
+        raise UsageError("--plan: a plan is of a round; a scenario begins with what runs in it")
+    check_sources({"SCENARIO": asked.scenario})
+    started = time.monotonic()
+    from placeopt.formats.documents import read_scenario
+    from placeopt.replay.patching import patched
+    from placeopt.replay.playing import Limits
+
+    done = 0
+    with Ticker(started, quiet=asked.quiet) as ticker, Interruption(KEEPS) as interruption:
+        scheduling = read_scheduling(asked.policy or DEFAULT_POLICY)
+        patches = [read_patch(path) for path in asked.patch or ()]
+        world, scheduling = patched(read_scenario(asked.scenario), scheduling, *patches)
+        ticker.doing("playing")
+
+        def news(row: Played) -> None:
+            nonlocal done
+            done += 1
+            drawn = "" if row.draw is None else f", draw {row.draw}"
+            ticker.doing(f"{done:,} runs; the last with {row.nodes:,} nodes under {row.policy}{drawn}")
+
+        shared = {
+            "draws": draws,
+            "limits": Limits(seed=limits.seed, time_limit_s=limits.time_limit_s),
+            "rows": None if asked.rows is None else Path(asked.rows),
+            "jobs": asked.jobs,
+            "cancel": interruption.event,
+            "on_news": news,
+        }
+        yield world, scheduling, shared, interruption

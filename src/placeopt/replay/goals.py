@@ -1,0 +1,70 @@
+"""Goals of capacity questions about traces: ``p95_wait<=30m``, ``in_time>=95%``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from placeopt.errors import BadInput
+
+TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+STATISTICS = ("mean", "median", "p90", "p95", "p99", "max")
+OVER_JOBS = {"wait": "s", "completion": "s", "slowdown": ""}
+"""What is measured of each job, and its unit; ``slowdown`` is (end - arrival) / run time alone."""
+OF_ALL = {"makespan": "s", "in_time": "%", "at_once": "%", "slowed": ""}
+"""
+What is measured of a whole run: from the first arrival to the last end; part of the jobs with a deadline that met it;
+part that did not wait; how many were slowed beyond the scenario's limit.
+"""
+FORM = re.compile(r"\s*([a-z0-9_]+)\s*(<=|>=)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(s|m|h|d|%)?\s*")
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A measure, and the side of a limit on which it must be."""
+
+    measure: str
+    sign: Literal["<=", ">="]
+    limit: float
+    """Seconds, percent, or a plain number, by the measure."""
+    text: str
+
+    def meets(self, value: float | None) -> bool:
+        """Tell whether a value is on the right side; None, a time without end, never is."""
+        if value is None:
+            return False
+        return value <= self.limit if self.sign == "<=" else value >= self.limit
+
+
+def measures() -> tuple[str, ...]:
+    """Return the names of all measures."""
+    return (*(f"{statistic}_{name}" for name in OVER_JOBS for statistic in STATISTICS), *OF_ALL)
+
+
+def unit_of(measure: str) -> str:
+    """Return ``s``, ``%`` or nothing."""
+    return OF_ALL[measure] if measure in OF_ALL else OVER_JOBS[measure.partition("_")[2]]
+
+
+def parse_goal(text: str) -> Goal:
+    """
+    Read a goal: a measure, ``<=`` or ``>=``, a number with its unit (s, m, h, d; %).
+
+    Raises
+    ------
+    BadInput
+        If it is no goal, or asks for more of what should be little.
+    """
+    found = FORM.fullmatch(text)
+    if found is None or found[1] not in measures():
+        raise BadInput(f"goal {text!r}: expected such as p95_wait<=30m; measures: {', '.join(measures())}")
+    measure, sign, number, unit = found[1], found[2], float(found[3]), found[4] or ""
+    wanted = unit_of(measure)
+    if (wanted == "s") != (unit in TIMES) or (wanted != "s" and unit not in ("", wanted)):
+        units = "a unit of s, m, h or d" if wanted == "s" else f"a number{' in %' if wanted else ''}"
+        raise BadInput(f"goal {text!r}: {measure} is measured with {units}")
+    more = wanted == "%"
+    if (sign == ">=") != more:
+        raise BadInput(f"goal {text!r}: expected {measure} {'>=' if more else '<='} a limit")
+    return Goal(measure, ">=" if more else "<=", number * TIMES.get(unit, 1.0), text.replace(" ", ""))

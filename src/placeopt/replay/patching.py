@@ -1,0 +1,55 @@
+"""Patches on scenarios: the steps of what-if, on a cluster and the jobs that will arrive."""
+
+from __future__ import annotations
+
+from placeopt.errors import BadInput
+from placeopt.model import Job
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.whatif.patch import Patched, apply_step, remade
+from placeopt.whatif.steps import Patch, ScaleDemand, Step
+
+
+def patched(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
+    """
+    Carry out the steps of patches on a scenario and the policy that it is played under.
+
+    Nodes, jobs, the policy of rounds and quotas change as on an instance; ``scale_arrivals`` changes when jobs come.
+    What ran at the beginning on nodes that go waits from the beginning.
+
+    Raises
+    ------
+    BadInput
+        If a step cannot be carried out, or is about a round alone (``scale_demand``); names patch and step.
+    """
+    for patch in patches:
+        for number, step in enumerate(patch.steps):
+            try:
+                scenario, scheduling = stepped(scenario, scheduling, step)
+            except BadInput as error:
+                raise BadInput(f"{patch.name}: steps[{number}] ({step.do}): {error}") from None
+    return scenario, scheduling
+
+
+def stepped(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Scenario, Scheduling]:
+    """Carry out one step; raises `BadInput` where it cannot be."""
+    if isinstance(step, ScaleDemand):
+        raise BadInput("draws waiting jobs of a round; use scale_arrivals for jobs that arrive")
+    round_ = remade(scenario.instance(), policy=scheduling.policy)
+    after = apply_step(Patched(round_), step).instance
+    if after.jobs == round_.jobs:
+        arrivals = scenario.arrivals
+    else:
+        before = {arrival.job.id: arrival for arrival in scenario.arrivals}
+        arrivals = tuple(
+            before[job.id].model_copy(update={"job": job}) if job.id in before else _arrival(job) for job in after.jobs
+        )
+    changed = scenario.model_copy(update={"cluster": after.cluster, "running": after.running, "arrivals": arrivals})
+    return changed, scheduling.model_copy(update={"policy": after.policy})
+
+
+def _arrival(job: Job) -> Arrival:
+    try:
+        return Arrival(job=job)
+    except ValueError:
+        raise BadInput("a job that arrives must say how long it runs: options[0].run_time_ms") from None

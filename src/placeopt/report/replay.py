@@ -1,0 +1,95 @@
+"""What replays of a trace come to, as text and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from placeopt.report.palette import BAD, GOOD, SO_SO
+from placeopt.report.tables import Rows, heading
+from placeopt.report.text import number, plain, plural, seconds
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.replay.records import Curve, Spot
+
+MET = {True: "yes", False: "no", None: "not told"}
+
+
+def curve_page(found: Curve) -> list[RenderableType]:
+    """Return the answer, and a row for every setting that was played."""
+    parts: list[RenderableType] = []
+    if found.question == "add":
+        parts += [_answer(found), Text("")]
+    columns = [f">{_what(found)}", ">nodes", f">{plain(found.measure)}"]
+    if found.draws:
+        columns += [">from", ">to"]
+    columns += [">stranded"]
+    if found.goal is not None:
+        columns.append("met")
+    rows = [_row(found, spot) for spot in found.spots]
+    draws = f", mean of {len(found.draws)} draws and its 95 % interval" if found.draws else ""
+    parts.append(heading(f"{plain(found.scenario)} under {plain(found.policy)}", f"by replay{draws}"))
+    parts.append(Rows(columns, rows))
+    if found.monotone is False:
+        parts.append(Text("  more nodes made it worse somewhere: fewer than were found may do", style=SO_SO))
+    if any(spot.cut for spot in found.spots):
+        cut = sum(spot.cut for spot in found.spots)
+        parts.append(Text(f"  {plural(cut, 'round')} cut by the time limit: another run may differ", style=SO_SO))
+    if found.kept:
+        parts.append(Text(f"  {plural(found.kept, 'run')} stood in the file of rows", style="dim"))
+    if found.left:
+        parts.append(Text("  stopped before its end", style=SO_SO))
+    return [*parts, Text(f"\n{seconds(found.seconds)}", style="dim")]
+
+
+def curve_csv(found: Curve) -> str:
+    """Return the settings as CSV, a column for every draw."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    draws = [f"draw_{draw}" for draw in found.draws] or ["value"]
+    writer.writerow(["setting", "nodes", "mean", "low", "high", "stranded", "met", *draws])
+    for spot in found.spots:
+        told = [spot.setting, spot.nodes, spot.mean, spot.low, spot.high, spot.stranded, spot.met, *spot.values]
+        writer.writerow(["" if value is None else value for value in told])
+    return out.getvalue()
+
+
+def _answer(found: Curve) -> Text:
+    kind = plain(found.replayed.partition(":")[2])
+    goal = plain(found.goal or "")
+    if found.found is None:
+        most = max((int(spot.setting) for spot in found.spots), default=0)
+        return Text(f"{goal} not met with up to {number(most)} more of {kind}", style=BAD)
+    title = Text(f"{number(found.found)} more of {kind}: {goal}", style=GOOD)
+    told = "with none" if found.missed is None else f"not with {number(found.missed)}"
+    if found.found == 0:
+        told = "met as it is"
+    price = (found.price_milli_per_hour or 0) * found.found / 1000
+    title.append(f"  {told}; {price:,.3g} an hour; by replay, not proven", style="not bold dim")
+    return title
+
+
+def _row(found: Curve, spot: Spot) -> list[str]:
+    cells = [spot.setting, number(spot.nodes), _value(spot.mean, found.unit)]
+    if found.draws:
+        cells += [_value(spot.low, found.unit), _value(spot.high, found.unit)]
+    cells.append(number(spot.stranded))
+    if found.goal is not None:
+        cells.append(MET[spot.met])
+    return cells
+
+
+def _what(found: Curve) -> str:
+    kind = found.replayed.partition(":")[0]
+    return {"nodes": "more", "arrivals": "% arrivals"}.get(kind, kind)
+
+
+def _value(value: float | None, unit: str) -> str:
+    if value is None:
+        return "no end"
+    return f"{value:,.1f} {unit}" if unit else f"{value:,.3g}"
