@@ -1,9 +1,9 @@
 """
-Writes the files of ``instances/`` again: ``python bench/make_instances.py --openb DIR``.
+Writes the files of ``instances/`` again: ``python bench/make_instances.py --openb DIR [--sc17 FILE]``.
 
-DIR holds the CSV files of cluster-trace-gpu-v2023; without it only hand-made and generated instances are written, and
-``openb_classes.csv`` of the generators stays as it is. The same input gives the same bytes. ``best.solu`` and the
-READMEs are not touched.
+DIR holds the CSV files of cluster-trace-gpu-v2023, FILE is ``prof_from_experiments.json`` of SC'17's artifact; without
+them only hand-made and generated instances are written, and ``openb_classes.csv`` and ``sc17_times.csv`` of the
+generators stay as they are. The same input gives the same bytes. ``best.solu`` and the READMEs are not touched.
 """
 
 import argparse
@@ -14,6 +14,7 @@ from pathlib import Path
 from hand_instances import hand_instances
 from placeopt.formats.documents import write_instance
 from placeopt.formats.openb import read_openb
+from placeopt.formats.sc17 import read_sc17_times
 from placeopt.generators import generate
 from placeopt.model import Instance
 
@@ -33,6 +34,13 @@ GENERATED = (  # spec, jobs, nodes, gpus
 )
 SEEDS = (0, 1, 2)
 TINY_JOBS = 20
+TIMES = ROOT / "src" / "placeopt" / "generators" / "sc17_times.csv"
+TIMES_HEAD = """\
+# Measured times of SC'17's artifact: bench/make_instances.py, from profiles/prof_from_experiments.json.
+# Source: HiEST/gpu-topo-aware, commit 8125c2875ad9. Licence: Apache-2.0.
+# A line without 'beside': run time in a socket in ms, excess across sockets. With it: excess beside that kind.
+kind,beside,run_time_ms,excess_thousandths
+"""
 CLASSES = ROOT / "src" / "placeopt" / "generators" / "openb_classes.csv"
 CLASSES_HEAD = """\
 # GPU pods of Alibaba's cluster-trace-gpu-v2023 by class: bench/make_instances.py, from openb_pod_list_default.csv.
@@ -46,7 +54,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--openb", type=Path, help="folder with the openb_*.csv files")
     parser.add_argument("--out", type=Path, default=ROOT / "instances", help="folder to write to (default: instances/)")
+    parser.add_argument("--sc17", type=Path, help="profile file of the artifact of SC'17")
     arguments = parser.parse_args()
+    if arguments.sc17 is not None:
+        write_times(arguments.sc17)
     hand = [write(instance, arguments.out, f"hand/{instance.name}.json") for instance in hand_instances()]
     made = [
         write(instance, arguments.out, f"generated/{instance.name}.json.gz")
@@ -86,6 +97,14 @@ def write_classes(folder: Path) -> None:
         pods = Counter(tuple(int(row[column]) for column in columns) for row in csv.DictReader(file))
     rows = (f"{','.join(map(str, shape))},{count}\n" for shape, count in sorted(pods.items()) if shape[0])
     CLASSES.write_text(CLASSES_HEAD + "".join(rows))
+
+
+def write_times(profile: Path) -> None:
+    """Write the measured times of SC'17's artifact for the generators."""
+    solo, spread, beside = read_sc17_times(profile)
+    rows = [f"{kind},,{ms},{spread.get(kind, 0)}\n" for kind, ms in sorted(solo.items())]
+    rows += [f"{one.profile},{one.beside},,{one.socket_thousandths}\n" for one in beside]
+    TIMES.write_text(TIMES_HEAD + "".join(rows))
 
 
 def write(instance: Instance, folder: Path, name: str) -> str:

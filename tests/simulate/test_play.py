@@ -9,7 +9,7 @@ from builders import running
 from placeopt import BadInput, violations
 from placeopt.model import Instance, Placement, Policy, Running, Slowdown
 from placeopt.model.plan import InstanceRef, Level, Plan, PolicyRef, Unplaced
-from placeopt.model.policy import Changes, Postpone
+from placeopt.model.policy import Changes, Interference, Postpone, Weights
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulate import simulate, summarise
@@ -250,3 +250,17 @@ def test_rounds_that_the_time_limit_cut_are_counted() -> None:
     assert short.rounds.cut > 0
     assert summarise(short).rounds_cut == short.rounds.cut
     assert simulate(world, POLICIES[3]).rounds.cut == 0
+
+
+def test_overcommitted_gpus_take_jobs_beyond_their_number() -> None:
+    """Two a GPU on four GPUs: eight of nine start at once (regression: it ended one above the number of GPUs)."""
+    shared = Policy(
+        share_mode="overcommit",
+        jobs_per_gpu_max=2,
+        weights=Weights(communication=0, interference=0, fragmentation=0, horus=1000),
+        interference=Interference(model="curve"),
+        order="fcfs",
+    )
+    jobs = [timed(f"j{i}", 0, 10_000, gpu_utilisation_percent=40) for i in range(9)]
+    history = simulate(scenario(jobs, physics={"interference": "curve"}), policy("horus", policy=shared))
+    assert sum(job.start_ms == 0 for job in history.jobs) == 8

@@ -19,6 +19,7 @@ from placeopt.cli.export import export
 from placeopt.cli.generate import generate
 from placeopt.cli.importing import kubernetes, openb, philly, sc17, slurm, topo
 from placeopt.cli.output import write_out
+from placeopt.cli.papers import papers
 from placeopt.cli.reporting import report
 from placeopt.cli.show import show
 from placeopt.cli.simulate import simulate
@@ -117,6 +118,7 @@ _add(benchmarks, bench.run, "placeopt bench run --set tiny --solvers auto,fgd --
 _add(benchmarks, bench.report, "placeopt bench report results --baseline highs")
 _add(benchmarks, bench.check, "placeopt bench check results --update")
 _add(benchmarks, bench.list, "placeopt bench list")
+_add(benchmarks, papers, "placeopt bench papers --only sc17 --seeds 0-4 --out papers")
 app.add_typer(benchmarks)
 _add(questions, whatif.fit, "placeopt whatif fit round.json --plan plan.json --job 4x8xH100 --together rack")
 _add(questions, whatif.slots, "placeopt whatif slots round.json --sizes 8,64")

@@ -85,6 +85,28 @@ def read_sc17(
     )
 
 
+def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], list[Slowdown]]:
+    """
+    Read what the artifact's profile file says of its kinds of jobs, ``<network>-<batch>-<GPUs>``.
+
+    Returns
+    -------
+    tuple of dict, dict and list
+        Run times in a socket in ms; excess across sockets in thousandths, where it was measured; excess beside others.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read or is not of that form.
+    """
+    times = _json(str(path))
+    try:
+        solo, spread = _solo(times)
+        return solo, spread, _slowdowns(times, solo)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{path}: no profile of SC'17's artifact: {type(error).__name__}: {error}") from None
+
+
 def _json(path: str) -> dict[str, Any]:
     try:
         found = json.loads(read_bytes(path))

@@ -30,6 +30,7 @@ class JobByJob(Holdings):
         self._giving = self._make_giving()
         self._least: dict[Hashable, int] = {}
         self._hopeless: set[Hashable] = set()
+        self._overcommitted = self.policy.share_mode == "overcommit"  # more may be granted than there is
 
     @property
     def wants_round(self) -> bool:
@@ -60,8 +61,7 @@ class JobByJob(Holdings):
         if self._giving is not None:
             shape = shape, self._giving.key(job, self._now)
         if shape not in self._least:
-            overcommitted = self.policy.share_mode == "overcommit"
-            self._least[shape] = 0 if overcommitted else min(least_milli(option) for option in told.options)
+            self._least[shape] = min(least_milli(option) for option in told.options)
         self._shape[job.id] = shape
         self._queue.add(job, shape)
 
@@ -145,7 +145,8 @@ class JobByJob(Holdings):
                     break
 
     def _place(self, job: str, shape: Hashable) -> Placement | None:
-        if shape in self._hopeless or self._least[shape] > self._free_milli:
+        full = not self._overcommitted and self._least[shape] > self._free_milli
+        if shape in self._hopeless or full:
             return self._place_smaller(job)
         return self._try(job) or self._place_smaller(job)
 

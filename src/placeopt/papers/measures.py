@@ -1,0 +1,140 @@
+"""What is measured in a simulation, by the names that figures and tables use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from placeopt.metrics import Spread
+from placeopt.simulate import History, JobHistory, Summary
+
+PERCENTILES = 101
+STRIPS = 100
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure: how it is called, its unit, whether more of it is better, and what it is of a simulation."""
+
+    title: str
+    unit: str
+    more: bool
+    of: Callable[[Summary, History], float | None]
+
+
+def _run_s(history: History) -> float | None:
+    """Mean time from start to end."""
+    return _mean(
+        [(job.end_ms - job.start_ms) / 1000 for job in history.jobs if job.start_ms is not None and job.end_ms]
+    )
+
+
+def _normalised(history: History) -> float | None:
+    """
+    Mean of (end - arrival) / run time alone in the first option.
+
+    GENIE eq. 15 and 16, where it is the wall time of a task; with its waiting, for the text speaks of long waits.
+    """
+    first = {arrival.job.id: arrival.actual_ms(arrival.job.options[0].id) for arrival in history.scenario.arrivals}
+    return _mean([(job.end_ms - job.arrival_ms) / first[job.job] for job in history.jobs if job.end_ms is not None])
+
+
+def _first_slowdown(history: History) -> float | None:
+    """Slowdown of the scenario's first job."""
+    job = history.jobs[0] if history.jobs else None
+    if job is None or job.start_ms is None or job.end_ms is None:
+        return None
+    return (job.end_ms - job.start_ms) / job.alone_ms
+
+
+def _mean_of(spread: Spread | None) -> float | None:
+    return None if spread is None else spread.mean
+
+
+def _mean(values: list[float]) -> float | None:
+    return fmean(values) if values else None
+
+
+def _percent(part: float | None) -> float | None:
+    return None if part is None else 100 * part
+
+
+MEASURES: dict[str, Measure] = {
+    "last_end_s": Measure("last end", "s", False, lambda s, _: s.last_end_s),
+    "makespan_min": Measure("makespan", "min", False, lambda s, _: None if s.makespan_s is None else s.makespan_s / 60),
+    "makespan_h": Measure("makespan", "h", False, lambda s, _: None if s.makespan_s is None else s.makespan_s / 3600),
+    "completion_s": Measure("completion", "s", False, lambda s, _: _mean_of(s.completion_s)),
+    "run_s": Measure("run time", "s", False, lambda _, h: _run_s(h)),
+    "wait_s": Measure("wait", "s", False, lambda s, _: _mean_of(s.wait_s)),
+    "wait_min": Measure("wait", "min", False, lambda s, _: None if s.wait_s is None else s.wait_s.mean / 60),
+    "wait_median_min": Measure(
+        "median wait", "min", False, lambda s, _: None if s.wait_s is None else s.wait_s.median / 60
+    ),
+    "slowdown": Measure("slowdown", "", False, lambda s, _: _mean_of(s.slowdown)),
+    "slowdown_with_wait": Measure("slowdown with wait", "", False, lambda s, _: _mean_of(s.slowdown_with_wait)),
+    "first_slowdown": Measure("slowdown of the first job", "", False, lambda _, h: _first_slowdown(h)),
+    "slowed": Measure("jobs slowed > 10 %", "", False, lambda s, _: float(s.slowed)),
+    "in_time_percent": Measure("in time", "%", True, lambda s, _: _percent(s.in_time)),
+    "normalised": Measure("latency / that on 1 GPU", "", False, lambda _, h: _normalised(h)),
+    "utilisation_percent": Measure("GPU utilisation", "%", True, lambda s, _: 100 * s.occupancy.utilisation),
+    "active_percent": Measure("GPUs active", "%", True, lambda s, _: 100 * s.occupancy.active_rate),
+    "at_once_percent": Measure("start at once", "%", True, lambda s, _: _percent(s.started_at_once)),
+    "decision_s": Measure(
+        "a decision", "s", False, lambda s, _: None if s.decision_ms is None else s.decision_ms.mean / 1000
+    ),
+}
+
+
+def measured(summary: Summary, history: History) -> dict[str, float | None]:
+    """Return all measures of a simulation."""
+    return {name: measure.of(summary, history) for name, measure in MEASURES.items()}
+
+
+def percentiles(values: list[float]) -> tuple[float, ...]:
+    """Return percentiles 0 to 100, rounded to four digits that count; nothing of nothing."""
+    if not values:
+        return ()
+    found = np.percentile(np.asarray(values), np.linspace(0, 100, PERCENTILES))
+    return tuple(float(f"{value:.4g}") for value in found)
+
+
+def waits_s(history: History) -> list[float]:
+    """Return the waiting time of every job that started."""
+    return [(job.start_ms - job.arrival_ms) / 1000 for job in history.jobs if job.start_ms is not None]
+
+
+def slowdowns(history: History) -> list[float]:
+    """Return (end - arrival) / run time alone of every job that ended."""
+    return [(job.end_ms - job.arrival_ms) / max(1, job.alone_ms) for job in history.jobs if job.end_ms is not None]
+
+
+def held_over_time(history: History, gpus: int) -> tuple[tuple[float, float], ...]:
+    """
+    Return the part of the GPUs' time that was granted in each of ``STRIPS`` strips from first arrival to last end.
+
+    Above 1 where jobs share GPUs.
+    """
+    done = [job for job in history.jobs if job.start_ms is not None and job.end_ms is not None]
+    if not done or not gpus:
+        return ()
+    first, last = min(job.arrival_ms for job in history.jobs), max(_end(job) for job in done)
+    edges = np.linspace(first, last, STRIPS + 1)
+    width = (last - first) / STRIPS
+    if width <= 0:
+        return ()
+    granted = np.zeros(STRIPS)
+    for job in done:
+        inside = np.minimum(edges[1:], _end(job)) - np.maximum(edges[:-1], job.start_ms or 0)
+        granted += np.maximum(inside, 0.0) * job.gpu_milli / 1000
+    parts = granted / (width * gpus)
+    return tuple(
+        (float(f"{(edge - first) / 3_600_000:.5g}"), float(f"{part:.4g}"))
+        for edge, part in zip(edges[1:].tolist(), parts.tolist(), strict=True)
+    )
+
+
+def _end(job: JobHistory) -> int:
+    return job.end_ms or 0

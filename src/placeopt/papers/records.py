@@ -1,0 +1,166 @@
+"""What is compared: settings to simulate, figures that a paper reports, orders of policies; and the rows of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, Protocol
+
+from pydantic import Field
+
+from placeopt.model.base import Name, Record
+from placeopt.model.scenario import Scenario
+
+OWN = "placeopt"
+"""The policy that is compared with all others in every setting."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """
+    A scenario by seed, and the policies that are played on it.
+
+    Attributes
+    ----------
+    name, title
+        For files and for people.
+    make
+        By the seed, the folder of stored scenarios, and whether it is wanted in full size.
+    policies
+        Names; those that do not exist yet are left out and told of.
+    measures
+        Keys of ``measures.MEASURES`` in which ``OWN`` is compared with the others.
+    seeded
+        False: one scenario, whatever the seed.
+    reduced
+        What is smaller than in the paper unless full size is asked for; empty: nothing.
+    """
+
+    name: str
+    title: str
+    make: Callable[[int, Path, bool], Scenario]
+    policies: tuple[str, ...]
+    measures: tuple[str, ...]
+    seeded: bool = True
+    reduced: str = ""
+
+
+class Results(Protocol):
+    """Figures of runs, seed by seed."""
+
+    def values(self, setting: str, policy: str, measure: str) -> list[float] | None:
+        """Return one value a seed, in the order of seeds; None where a run is missing or has no such figure."""
+
+
+class Way(Protocol):
+    """How one of our figures comes out of runs."""
+
+    @property
+    def needs(self) -> tuple[tuple[str, str], ...]:
+        """(setting, policy) of the runs it is made of."""
+
+    def of(self, results: Results) -> list[float] | None:
+        """Return the figure, one value a seed; None where a run is missing."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """
+    A figure that a paper reports.
+
+    Attributes
+    ----------
+    name
+        Of its row.
+    paper, place
+        Key of ``catalogue.PAPERS``; section, table or figure.
+    what, unit
+        For people.
+    reported
+        The paper's value.
+    way
+        How ours is made; None where nothing here can make it yet.
+    reason
+        Why ours differs, where it does: data that are missing, physics, a reading.
+    timing
+        A measured time: not shown unless asked for, since it depends on the machine and its load.
+    """
+
+    name: str
+    paper: str
+    place: str
+    what: str
+    unit: str
+    reported: float
+    way: Way | None
+    reason: str = ""
+    timing: bool = False
+
+
+@dataclass(frozen=True)
+class Ordering:
+    """
+    The order in which a paper ranks policies by a measure, best first.
+
+    ``ranks``: groups of policies that the paper calls alike. ``more``: more is better.
+    """
+
+    paper: str
+    place: str
+    setting: str
+    measure: str
+    ranks: tuple[tuple[str, ...], ...]
+    more: bool = False
+    reason: str = ""
+    """Why it does not hold, where it does not."""
+
+
+class Case(Record):
+    """One simulation."""
+
+    setting: Name
+    policy: Name
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)]
+    whole: bool = False
+    """In the paper's full size, where the setting is reduced otherwise."""
+
+
+class Row(Record):
+    """What came of it."""
+
+    case: Case
+    scenario: str
+    """Digest of the scenario."""
+    scheduling: str
+    """Digest of the policy."""
+    version: str
+    figures: dict[str, float | None]
+    """Key of ``measures.MEASURES`` -> value."""
+    waits_s: tuple[float, ...] = ()
+    """Percentiles 0 to 100 of waiting times."""
+    slowdowns: tuple[float, ...] = ()
+    """Percentiles 0 to 100 of slowdowns with waiting."""
+    held: tuple[tuple[float, float], ...] = ()
+    """Hours since the first arrival, part of the GPUs' time granted in the strip up to then."""
+    cpu_s: float
+    """Of the simulation, this process alone; the machine may have been loaded."""
+
+
+class Start(Record):
+    """One start of the command."""
+
+    began: str
+    command: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+
+
+class Line(Record):
+    """A line of the results: one of the two."""
+
+    start: Start | None = None
+    row: Row | None = None
+
+
+Verdict = Literal["holds", "tie", "reversed", "missing"]

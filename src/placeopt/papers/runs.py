@@ -1,0 +1,147 @@
+"""Runs the simulations that figures are made of; what has been run already is not run again."""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+
+from placeopt import __version__
+from placeopt.fanout import fan_out
+from placeopt.model.scenario import Scenario
+from placeopt.papers.catalogue import SETTINGS
+from placeopt.papers.journal import Journal
+from placeopt.papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
+from placeopt.papers.records import Case, Row, Setting, Start
+from placeopt.simulate import History, named_policy, policy_names, simulate, summarise
+from placeopt.workplace import usable_cores, versions
+
+
+@dataclass(frozen=True)
+class News:
+    """How far the runs are."""
+
+    done: int
+    kept: int
+    """Of an earlier command."""
+    total: int
+    row: Row | None = None
+
+
+def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool) -> list[Case]:
+    """Return the runs that are wanted; settings without a seed are run once, policies that do not exist not at all."""
+    there = set(policy_names())
+    return [
+        Case(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced))
+        for setting in settings
+        for seed in (seeds if setting.seeded else (0,))
+        for policy in setting.policies
+        if policy in there
+    ]
+
+
+def run(
+    cases: Sequence[Case],
+    out: Path,
+    *,
+    instances: Path,
+    jobs: int = 1,
+    command: str = "",
+    cancel: threading.Event | None = None,
+    on_news: Callable[[News], None] | None = None,
+) -> list[Row]:
+    """
+    Run what is missing or was run on another scenario or policy, and return all rows that there are of ``cases``.
+
+    Parameters
+    ----------
+    out
+        Its ``results.jsonl`` is appended to.
+    instances
+        Folder of the stored scenarios.
+    jobs
+        Simulations side by side, in processes.
+    cancel
+        Ends it between two simulations; with one job the simulation that runs is given up too.
+
+    Raises
+    ------
+    BadInput
+        If a stored scenario is missing, or the folder cannot be written.
+    """
+    with Journal(out) as journal:
+        to_do = [case for case in cases if not _is_done(case, journal.rows.get(case), instances)]
+        kept = len(cases) - len(to_do)
+        if on_news is not None:
+            on_news(News(0, kept, len(cases)))
+        if to_do:
+            journal.append(start_record(command))
+        task = partial(play, instances=instances, cancel=cancel if jobs == 1 else None)
+        stopped = None if cancel is None else cancel.is_set
+        for done, row in enumerate(fan_out(task, to_do, jobs, prefer="processes", cancelled=stopped), 1):
+            if row is None:
+                break
+            journal.append(row)
+            if on_news is not None:
+                on_news(News(done, kept, len(cases), row))
+        return [journal.rows[case] for case in cases if case in journal.rows]
+
+
+def play(case: Case, *, instances: Path, cancel: threading.Event | None = None) -> Row | None:
+    """Run one simulation; None if it was stopped."""
+    scenario, scheduling = _scenario(case, instances), named_policy(case.policy)
+    started = time.process_time()
+    history = simulate(scenario, scheduling, cancel=cancel)
+    cpu_s = time.process_time() - started
+    return row_of(case, history, cpu_s) if history.finished else None
+
+
+def row_of(case: Case, history: History, cpu_s: float) -> Row:
+    """Measure a simulation that is over."""
+    summary = summarise(history)
+    return Row(
+        case=case,
+        scenario=history.scenario.digest,
+        scheduling=history.scheduling.digest,
+        version=__version__,
+        figures=measured(summary, history),
+        waits_s=percentiles(waits_s(history)),
+        slowdowns=percentiles(slowdowns(history)),
+        held=held_over_time(history, summary.occupancy.gpus),
+        cpu_s=round(cpu_s, 2),
+    )
+
+
+def start_record(command: str) -> Start:
+    """Note the machine, the versions and the command."""
+    return Start(
+        began=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=command,
+        machine={"system": f"{platform.system()} {platform.machine()}", "cores": str(usable_cores())},
+        versions={**versions(), "python": platform.python_version()},
+    )
+
+
+def _is_done(case: Case, row: Row | None, instances: Path) -> bool:
+    """Whether there is a row of the scenario and the policy as they are now."""
+    if row is None:
+        return False
+    return (
+        row.scheduling == named_policy(case.policy).digest
+        and row.scenario == _digest(case.setting, case.seed, case.whole, instances)
+        and row.version == __version__
+    )
+
+
+def _scenario(case: Case, instances: Path) -> Scenario:
+    return SETTINGS[case.setting].make(case.seed, instances, case.whole)
+
+
+@cache
+def _digest(setting: str, seed: int, whole: bool, instances: Path) -> str:
+    return SETTINGS[setting].make(seed, instances, whole).digest

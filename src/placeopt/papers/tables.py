@@ -1,0 +1,184 @@
+"""The tables of ``bench papers``: figures beside the papers', orders of policies, and our policy beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from placeopt.benchmark.tables import Cell, Table
+from placeopt.metrics import Interval, paired_interval, t_interval
+from placeopt.papers.catalogue import PAPERS
+from placeopt.papers.measures import MEASURES
+from placeopt.papers.records import OWN, Figure, Ordering, Row, Setting, Verdict
+from placeopt.simulate import policy_names
+
+NEAR = 0.02
+"""A figure that is so near to the paper's needs no reason."""
+
+
+class Runs:
+    """Rows by setting and policy, one a seed; in full size where there are such rows."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows: dict[tuple[str, str], dict[int, Row]] = {}
+        for row in rows:
+            self._rows.setdefault((row.case.setting, row.case.policy), {})[row.case.seed] = row
+
+    def rows(self, setting: str, policy: str) -> list[Row]:
+        """Return the rows in the order of seeds."""
+        found = self._rows.get((setting, policy), {})
+        return [found[seed] for seed in sorted(found)]
+
+    def values(self, setting: str, policy: str, measure: str) -> list[float] | None:
+        """See ``Results``: of all seeds that every policy of the setting has that was run."""
+        seeds = self.seeds(setting)
+        found = [self._rows.get((setting, policy), {}).get(seed) for seed in seeds]
+        values = [None if row is None else row.figures.get(measure) for row in found]
+        return None if not values or None in values else [value for value in values if value is not None]
+
+    def seeds(self, setting: str) -> list[int]:
+        """Return the seeds that all policies have that were run on a setting."""
+        sets = [set(rows) for (name, _), rows in self._rows.items() if name == setting]
+        return sorted(set.intersection(*sets)) if sets else []
+
+
+def figure_table(papers: Iterable[str], runs: Runs, *, timings: bool = False) -> tuple[Table, list[str]]:
+    """Return one row a figure, and the reasons that its last column counts."""
+    notes: dict[str, int] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for key in papers:
+        for figure in PAPERS[key].figures:
+            values = None if figure.way is None or (figure.timing and not timings) else figure.way.of(runs)
+            ours = None if values is None else fmean(values)
+            ratio = None if ours is None or not figure.reported else ours / figure.reported
+            reason = _reason(figure, ours, ratio, runs, timings=timings)
+            note = notes.setdefault(reason, len(notes) + 1) if reason else None
+            rows.append(
+                (
+                    key,
+                    figure.place,
+                    figure.what,
+                    figure.unit,
+                    figure.reported,
+                    _with_half(values),
+                    None if ratio is None else f"{ratio:.2f}",
+                    note,
+                )
+            )
+    columns = ("paper", "where", "what", "unit", "paper's", "ours", "ratio", "why")
+    return Table("figures", "Every figure, the papers' beside ours", columns, tuple(rows)), list(notes)
+
+
+def _reason(figure: Figure, ours: float | None, ratio: float | None, runs: Runs, *, timings: bool) -> str:
+    if figure.way is None:
+        return figure.reason
+    if figure.timing and not timings:
+        return "A measured time; --timings shows it, on a machine without other load."
+    if ours is None:
+        return _lacking(policy for setting, policy in figure.way.needs if not runs.rows(setting, policy))
+    if ratio is None:
+        return "" if ours == figure.reported else figure.reason
+    return "" if abs(ratio - 1) <= NEAR else figure.reason
+
+
+def _lacking(policies: Iterable[str]) -> str:
+    unbuilt = sorted(set(policies) - set(policy_names()))
+    return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
+
+
+def _with_half(values: list[float] | None) -> Cell:
+    """Return the mean, with the half width of its interval of 95 % where there are several seeds."""
+    if values is None:
+        return None
+    interval = t_interval(values)
+    mean = fmean(values)
+    if interval is None:
+        return _short(mean)
+    return f"{_short(mean)} ± {_short(interval.high - mean)}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def ordering_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
+    """Return one row for each pair of neighbours in a paper's order, and the reasons that the last column counts."""
+    notes: dict[str, int] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for key in papers:
+        for ordering in PAPERS[key].orderings:
+            for better, worse in neighbours(ordering):
+                verdict, told = judged(ordering, better, worse, runs)
+                reason = ordering.reason if verdict in ("tie", "reversed") else ""
+                note = notes.setdefault(reason, len(notes) + 1) if reason else None
+                measure = MEASURES[ordering.measure].title
+                rows.append(
+                    (ordering.setting, ordering.place, measure, f"{better} before {worse}", told, verdict, note)
+                )
+    columns = ("setting", "where", "by", "the paper's order", "ours", "verdict", "why")
+    return Table("orderings", "The papers' orders of policies", columns, tuple(rows)), list(notes)
+
+
+def neighbours(ordering: Ordering) -> list[tuple[str, str]]:
+    """Return (better, worse) for all policies of one rank and of the next."""
+    ranks = ordering.ranks
+    return [(a, b) for i, rank in enumerate(ranks[:-1]) for a in rank for b in ranks[i + 1]]
+
+
+def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Verdict, str]:
+    """
+    Tell whether the order of two policies holds here, and by how much the first is better.
+
+    Over seeds: where the interval of the paired differences holds 0 it is a tie. One scenario: equal is a tie.
+    """
+    one = runs.values(ordering.setting, better, ordering.measure)
+    other = runs.values(ordering.setting, worse, ordering.measure)
+    if one is None or other is None:
+        lacking = [name for name, values in ((better, one), (worse, other)) if values is None]
+        return "missing", _lacking(lacking)
+    told = f"{_short(fmean(one))} to {_short(fmean(other))}"
+    interval = paired_interval(one, other)
+    if interval is None:
+        interval = Interval(one[0] - other[0], one[0] - other[0], one[0] - other[0])
+    elif not interval.excludes_zero:
+        return "tie", told
+    if interval.mean == 0:
+        return "tie", told
+    return ("holds" if (interval.mean > 0) == ordering.more else "reversed"), told
+
+
+def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
+    """Return, for every setting and policy, its measures and how far they are from our policy's, seed by seed."""
+    rows: list[tuple[Cell, ...]] = []
+    for setting in settings:
+        for measure in setting.measures:
+            mine = runs.values(setting.name, OWN, measure)
+            if mine is None:
+                continue
+            for policy in setting.policies:
+                values = runs.values(setting.name, policy, measure)
+                if policy == OWN or values is None:
+                    continue
+                told, verdict = compared(mine, values, more=MEASURES[measure].more)
+                name = f"{MEASURES[measure].title}, {MEASURES[measure].unit}".rstrip(", ")
+                rows.append((setting.name, name, _with_half(mine), policy, _with_half(values), told, verdict))
+    columns = ("setting", "measure", OWN, "policy", "its", f"{OWN} - it", "so")
+    return Table("own", f"{OWN} beside the others", columns, tuple(rows))
+
+
+def compared(mine: list[float], values: list[float], *, more: bool) -> tuple[str, str]:
+    """Return the paired difference with its interval, and whether ours is better, worse or tied."""
+    interval = paired_interval(mine, values)
+    if interval is None:
+        difference = mine[0] - values[0]
+        return f"{_signed(difference)}", "tie" if difference == 0 else _side(difference, more)
+    told = f"{_signed(interval.mean)} ± {_short(interval.high - interval.mean)}"
+    return told, _side(interval.mean, more) if interval.excludes_zero else "tie"
+
+
+def _side(difference: float, more: bool) -> str:
+    return "better" if (difference > 0) == more else "worse"
+
+
+def _signed(value: float) -> str:
+    return f"{'+' if value > 0 else '-' if value < 0 else ''}{_short(abs(value))}"

@@ -1,0 +1,31 @@
+"""``placeopt bench papers`` as people call it."""
+
+from pathlib import Path
+
+from conftest import INSTANCES, Cli
+
+PAIRS = ("bench", "papers", "--only", "sc17-alexnet-1-spread,sc17-alexnet-64-spread", "--instances", INSTANCES)
+
+
+def test_page_and_tables_are_written_and_runs_kept(cli: Cli, tmp_path: Path) -> None:
+    """The page is printed too; the second time nothing is left to run."""
+    first = cli(*PAIRS, "--out", tmp_path / "out", "--no-plots")
+    assert first.code == 0, first
+    assert "AlexNet batch 64: spread / pack" in first.out
+    assert "Not run." in first.out
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"results.jsonl", "papers.md", "figures.csv", "orderings.csv", "own.csv"}
+    lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    assert len(lines) == 3
+    assert cli(*PAIRS, "--out", tmp_path / "out", "--no-plots", "--quiet").out == ""
+    assert (tmp_path / "out" / "results.jsonl").read_text().splitlines() == lines
+
+
+def test_reports_without_running_and_names(cli: Cli, tmp_path: Path) -> None:
+    """A folder without results is named; so are papers and settings."""
+    missing = cli(*PAIRS, "--out", tmp_path, "--no-run")
+    assert (missing.code, "results.jsonl" in missing.err) == (3, True)
+    assert "horus-trace" in cli("bench", "papers", "--only", "list", "--out", tmp_path).out
+    unknown = cli("bench", "papers", "--only", "nothing", "--out", tmp_path)
+    assert (unknown.code, "neither a paper" in unknown.err) == (3, True)
+    assert cli(*PAIRS, "--out", tmp_path, "--jobs", "0").code == 2

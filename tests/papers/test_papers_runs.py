@@ -1,0 +1,101 @@
+"""Runs: what is measured, what is kept, what is run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from placeopt import BadInput
+from placeopt.papers import runs
+from placeopt.papers.catalogue import SETTINGS
+from placeopt.papers.journal import NAME, Journal, read_results
+from placeopt.papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
+from placeopt.papers.records import Case
+from placeopt.simulate import simulate, summarise
+from scenarios import policy, scenario, timed
+
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+PAIR = "sc17-alexnet-1-spread-beside-1"
+
+
+def test_measures_of_three_jobs_on_one_machine() -> None:
+    """Two of 2 GPUs run at once for 10 and 20 s; the third, of 4 GPUs, waits 20 s and takes 10."""
+    jobs = [timed("a", 0, 10_000, gpus=2), timed("b", 0, 20_000, gpus=2), timed("c", 0, 10_000, gpus=4)]
+    history = simulate(scenario(jobs), policy(strict=True))
+    found = measured(summarise(history), history)
+    assert found["last_end_s"] == 30.0
+    assert found["makespan_min"] == 0.5
+    assert found["run_s"] == pytest.approx(40 / 3)
+    assert found["wait_s"] == pytest.approx(20 / 3)
+    assert found["normalised"] == pytest.approx((1 + 1 + 3) / 3)
+    assert found["first_slowdown"] == 1.0
+    assert found["active_percent"] == pytest.approx(100 * (20 + 40 + 40) / 120)
+    assert found["in_time_percent"] is None
+    assert waits_s(history) == [0.0, 0.0, 20.0]
+    assert slowdowns(history) == [1.0, 1.0, 3.0]
+    strips = held_over_time(history, 4)
+    assert len(strips) == 100
+    assert strips[0][1] == 1.0
+    assert strips[50][1] == 0.5
+    assert strips[-1] == (pytest.approx(30 / 3600, rel=1e-4), 1.0)
+    assert sum(part for _, part in strips) / 100 == pytest.approx(100 / 120, abs=1e-3)
+
+
+def test_percentiles() -> None:
+    """From the least to the most; nothing of nothing."""
+    assert percentiles([3.0, 1.0])[:1] + percentiles([3.0, 1.0])[50::50] == (1.0, 2.0, 3.0)
+    assert percentiles([]) == ()
+
+
+def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
+    """Also after a line was cut off; but a row of another scenario or policy does not count."""
+    case = Case(setting=PAIR, policy="fcfs", seed=0)
+    (first,) = runs.run([case], tmp_path, instances=INSTANCES)
+    assert first.figures["first_slowdown"] == pytest.approx(1.318, abs=1e-3)
+    before = (tmp_path / NAME).read_bytes()
+    (tmp_path / NAME).write_bytes(before + b'{"row": {"case"')
+    assert runs.run([case], tmp_path, instances=INSTANCES) == [first]
+    assert (tmp_path / NAME).read_bytes() == before
+    stale = first.model_copy(update={"scheduling": "another"})
+    with Journal(tmp_path) as journal:
+        journal.append(stale)
+    (again,) = runs.run([case], tmp_path, instances=INSTANCES)
+    assert again.scheduling == first.scheduling
+    starts, rows = read_results(tmp_path)
+    assert len(starts) == 2
+    assert rows == {case: again}
+
+
+def test_only_one_command_writes(tmp_path: Path) -> None:
+    """Two would mix their lines."""
+    with Journal(tmp_path), pytest.raises(BadInput, match="another run"):
+        Journal(tmp_path)
+
+
+def test_broken_lines_are_named(tmp_path: Path) -> None:
+    """With file and line."""
+    (tmp_path / NAME).write_text('{"row": 3}\n')
+    with pytest.raises(BadInput, match=r"results\.jsonl:1: row"):
+        read_results(tmp_path)
+    with pytest.raises(BadInput, match=r"results\.jsonl"):
+        read_results(tmp_path / "nowhere")
+
+
+def test_plans_leave_out_what_does_not_exist() -> None:
+    """A setting without seeds is run once; one that is reduced is another case in full size."""
+    plain = runs.plan([SETTINGS["sc17-table-1"]], [3, 4], whole=True)
+    assert {case.seed for case in plain} == {0}
+    assert not any(case.whole for case in plain)
+    assert all(case.whole for case in runs.plan([SETTINGS["sc17-10kx1k"]], [3], whole=True))
+    assert "no-such-policy" not in {case.policy for case in plain}
+
+
+@pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if not setting.reduced])
+def test_settings_make_scenarios(name: str) -> None:
+    """The same seed makes the same one; another seed another where it is drawn."""
+    setting = SETTINGS[name]
+    first = setting.make(1, INSTANCES, False)
+    assert first.digest == setting.make(1, INSTANCES, False).digest
+    assert (first.digest != setting.make(2, INSTANCES, False).digest) == setting.seeded
+    assert first.note

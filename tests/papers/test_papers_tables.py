@@ -1,0 +1,166 @@
+"""Figures, orders and comparisons on rows made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from placeopt.papers import tables
+from placeopt.papers.catalogue import PAPERS, SETTINGS, chosen
+from placeopt.papers.records import Case, Figure, Ordering, Row
+from placeopt.papers.report import aligned, make_report
+from placeopt.papers.tables import Runs, compared, figure_table, judged, neighbours, own_table
+from placeopt.papers.ways import Change, Ratio, Value
+
+
+def row(setting: str, policy: str, seed: int, **figures: float | None) -> Row:
+    """Make a row with these measures."""
+    case = Case(setting=setting, policy=policy, seed=seed)
+    return Row(case=case, scenario="", scheduling="", version="", figures=dict(figures), cpu_s=1.0)
+
+
+def rows(setting: str, measure: str, **policies: tuple[float, ...]) -> list[Row]:
+    """Make rows of one measure, policy -> its values seed by seed; an underscore stands for a dash."""
+    return [
+        row(setting, policy.replace("_", "-"), seed, **{measure: value})
+        for policy, values in policies.items()
+        for seed, value in enumerate(values)
+    ]
+
+
+def test_values_are_of_the_seeds_that_all_policies_have() -> None:
+    """Otherwise pairs would be of different scenarios."""
+    runs = Runs(rows("s", "wait_s", a=(1.0, 2.0, 3.0), b=(4.0, 5.0)))
+    assert runs.seeds("s") == [0, 1]
+    assert runs.values("s", "a", "wait_s") == [1.0, 2.0]
+    assert runs.values("s", "c", "wait_s") is None
+    assert runs.values("s", "a", "slowdown") is None
+
+
+def test_ways() -> None:
+    """A value, a ratio seed by seed, and the largest change over the best rival of each setting."""
+    runs = Runs(
+        [
+            *rows("one", "in_time_percent", mine=(60.0, 80.0), a=(50.0, 50.0), b=(20.0, 90.0)),
+            *rows("two", "in_time_percent", mine=(30.0, 30.0), a=(20.0, 10.0), b=(5.0, 5.0)),
+        ]
+    )
+    assert Value("one", "mine", "in_time_percent").of(runs) == [60.0, 80.0]
+    assert Ratio("one", "mine", "a", "in_time_percent").of(runs) == [1.2, 1.6]
+    up = Change(("one", "two"), "mine", ("a", "b"), "in_time_percent", more=True)
+    assert up.of(runs) == pytest.approx([50.0, 200.0])  # setting two over a; in one the best is b, by its sum
+    assert Change(("one",), "mine", ("c",), "in_time_percent", more=True).of(runs) is None
+    assert Ratio("one", "mine", "a", "wait_s").of(Runs(rows("one", "wait_s", mine=(1.0,), a=(0.0,)))) is None
+
+
+def test_less_is_better_for_a_change_of_makespan() -> None:
+    """The best rival is the shortest, and "up to" the deepest cut."""
+    runs = Runs(
+        [
+            *rows("one", "makespan_h", mine=(8.0,), a=(10.0,), b=(20.0,)),
+            *rows("two", "makespan_h", mine=(9.0,), a=(10.0,)),
+        ]
+    )
+    assert Change(("one", "two"), "mine", ("a", "b"), "makespan_h", more=False).of(runs) == pytest.approx([-20.0])
+
+
+ORDER = Ordering("p", "here", "s", "wait_s", (("a",), ("b", "c"), ("d",)))
+
+
+def test_neighbours_of_an_order_with_equals() -> None:
+    """Equals are not compared with each other."""
+    assert neighbours(ORDER) == [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        ((1.0, 2.0, 3.0), (2.0, 3.1, 4.0), "holds"),
+        ((2.0, 3.1, 4.0), (1.0, 2.0, 3.0), "reversed"),
+        ((1.0, 2.0, 3.0), (2.0, 1.0, 3.0), "tie"),
+        ((1.0,), (1.0,), "tie"),
+        ((1.0,), (2.0,), "holds"),
+        ((1.0,), (), "missing"),
+    ],
+)
+def test_orders_are_judged_by_pairs(first: tuple[float, ...], second: tuple[float, ...], verdict: str) -> None:
+    """Waits, so less is better; one scenario has no interval."""
+    assert judged(ORDER, "a", "b", Runs(rows("s", "wait_s", a=first, b=second)))[0] == verdict
+
+
+def test_own_policy_beside_others() -> None:
+    """By the direction of the measure; what cannot be told apart is a tie."""
+    assert compared([1.0, 2.0], [3.0, 4.1], more=False)[1] == "better"
+    assert compared([1.0, 2.0], [3.0, 4.1], more=True)[1] == "worse"
+    assert compared([1.0, 5.0], [3.0, 4.1], more=True)[1] == "tie"
+    setting = SETTINGS["horus-w-large"]
+    table = own_table([setting], Runs(rows(setting.name, "makespan_min", placeopt=(1.0, 2.0), horus=(2.0, 3.5))))
+    assert [(one[3], one[6]) for one in table.rows] == [("horus", "tie")]
+
+
+def test_figures_tell_why_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reason stands with what is far off or missing, not with what agrees."""
+    figures = (
+        Figure("near", "horus", "t", "near", "s", 100.0, Value("s", "fcfs", "wait_s"), "unused"),
+        Figure("far", "horus", "t", "far", "s", 50.0, Value("s", "fcfs", "wait_s"), "lists differ"),
+        Figure("none", "horus", "t", "none", "s", 50.0, None, "no inference yet"),
+        Figure("lacking", "horus", "t", "lacking", "s", 50.0, Value("s", "no-such-policy", "wait_s"), "unused"),
+        Figure("zero", "horus", "t", "zero", "jobs", 0.0, Value("s", "fcfs", "slowed"), "unused"),
+        Figure("time", "horus", "t", "time", "s", 3.0, Value("s", "fcfs", "wait_s"), "", timing=True),
+    )
+    paper = PAPERS["horus"]
+    monkeypatch.setitem(tables.PAPERS, "horus", type(paper)(paper.title, paper.settings, figures))
+    runs = Runs([row("s", "fcfs", 0, wait_s=101.0, slowed=0.0)])
+    table, reasons = figure_table(["horus"], runs)
+    shown = [(one[2], one[5], one[6], None if one[7] is None else reasons[int(one[7]) - 1]) for one in table.rows]
+    assert shown == [
+        ("near", "101.0", "1.01", None),
+        ("far", "101.0", "2.02", "lists differ"),
+        ("none", None, None, "no inference yet"),
+        ("lacking", None, None, "Not built yet: no-such-policy."),
+        ("zero", "0", None, None),
+        ("time", None, None, "A measured time; --timings shows it, on a machine without other load."),
+    ]
+
+
+def test_the_catalogue_is_consistent() -> None:
+    """Names are unique, figures and orders are of settings and policies that are played."""
+    names = [figure.name for paper in PAPERS.values() for figure in paper.figures]
+    assert len(names) == len(set(names))
+    for paper in PAPERS.values():
+        for figure in paper.figures:
+            for setting, policy in () if figure.way is None else figure.way.needs:
+                assert policy in SETTINGS[setting].policies, figure.name
+        for ordering in paper.orderings:
+            for rank in ordering.ranks:
+                assert set(rank) <= set(SETTINGS[ordering.setting].policies)
+
+
+def test_papers_and_settings_are_chosen_by_name() -> None:
+    """A setting brings its paper with it."""
+    papers, settings = chosen(["horus-trace"])
+    assert papers == ["horus"]
+    assert [setting.name for setting in settings] == ["horus-trace"]
+    with pytest.raises(Exception, match="neither a paper"):
+        chosen(["horas"])
+
+
+def test_the_page_is_no_wider_than_100_columns() -> None:
+    """It is read as plain text too; with every figure there, at the widths that means with intervals have."""
+    played = [
+        row(setting.name, policy, seed, **dict.fromkeys(tables.MEASURES, 123.4 + seed * len(policy)))
+        for setting in SETTINGS.values()
+        for policy in setting.policies
+        for seed in ((0, 1) if setting.seeded else (0,))
+    ]
+    page = make_report(list(PAPERS), list(SETTINGS.values()), played, [], timings=True).page
+    assert [line for line in page.splitlines() if len(line) > 100] == []
+
+
+def test_aligned_tables_are_markdown() -> None:
+    """Every line has the same bars."""
+    assert aligned(("a", "bb"), [(1, "x|y"), (None, "z")], right=("a",)) == [
+        "| a | bb   |",
+        "| : | ---- |",
+        "| 1 | x\\|y |",
+        "|   | z    |",
+    ]
