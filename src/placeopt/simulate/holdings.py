@@ -12,6 +12,7 @@ from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.arrays import Division
 from placeopt.simulate.decision import Decision, Scene
 from placeopt.simulate.elastic import with_workers
+from placeopt.simulate.openings import Openings
 from placeopt.simulate.queues import make_queue
 from placeopt.simulate.room import Room, workers_of
 from placeopt.simulate.scheduler import Scheduler, granted
@@ -56,6 +57,7 @@ class Holdings(Scheduler):
         """Jobs that start in this round."""
         self._watcher = None if scheduling.watch is None else Watcher(scheduling.watch)
         self._room = Room(scenario.cluster, policy) if scheduling.changes_jobs else None
+        self._openings = Openings(scenario.cluster, policy, by_amounts=not scheduling.changes_jobs)
         self._elastic: dict[str, None] = {}
         """Running jobs that may have more or fewer workers, in order of start."""
         gpus = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}
@@ -153,6 +155,7 @@ class Holdings(Scheduler):
         self._queue.holds(record, placement, 1)
         self._service.start(job, granted(placement), self._now)
         self._free_milli -= granted(placement)
+        self._openings.take(placement)
         if self._room is not None:
             self._room.take(placement, option.demand)
         if option.workers_min is not None and self._scheduling.elastic != "asked":
@@ -165,6 +168,7 @@ class Holdings(Scheduler):
         self._queue.holds(record, placement, -1)
         self._service.stop(job, self._now)
         self._free_milli += granted(placement)
+        self._openings.take(placement, -1)
         if self._room is not None:
             self._room.take(placement, self._option(placement).demand, -1)
         self._elastic.pop(job, None)

@@ -29,7 +29,6 @@ class JobByJob(Holdings):
         super().__init__(engine, scenario, scheduling)
         self._giving = self._make_giving()
         self._least: dict[Hashable, int] = {}
-        self._hopeless: set[Hashable] = set()
         self._overcommitted = self.policy.share_mode == "overcommit"  # more may be granted than there is
 
     @property
@@ -62,6 +61,7 @@ class JobByJob(Holdings):
             shape = shape, self._giving.key(job, self._now)
         if shape not in self._least:
             self._least[shape] = min(least_milli(option) for option in told.options)
+        self._openings.learn(shape, told)
         self._shape[job.id] = shape
         self._queue.add(job, shape)
 
@@ -77,14 +77,14 @@ class JobByJob(Holdings):
         self._now = now_ms
         self._vacate(placement.job)
         self._service.forget(placement.job)
-        self._hopeless.clear()
+        self._openings.ended(placement)
 
     def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
         """See ``Scheduler``. A kind of job that found no room is asked again when something has ended."""
         del limits
         self._begin(scene)
         if self.policy.postpone.rule != "none" or self._giving is not None:  # a place may become good enough, ...
-            self._hopeless.clear()  # ... or somebody may give
+            self._openings.open_all()  # ... or somebody may give
         disturbers = self._disturbers(scene)
         for job in disturbers:
             self._stop(job)
@@ -93,7 +93,7 @@ class JobByJob(Holdings):
         stopped = [job for job in self._stopped() if job not in disturbers]
         self._wait_again(stopped, scene)
         if stopped:  # they may find room elsewhere
-            self._hopeless.clear()
+            self._openings.open_all()
             self._pass(scene, None, gifts=False)
         self._wait_again(disturbers, scene, at_the_end=True)
         self._grow()
@@ -129,7 +129,7 @@ class JobByJob(Holdings):
     def _pass(self, scene: Scene, cancel: threading.Event | None, *, gifts: bool) -> None:
         """Go through the queue; with ``gifts`` running jobs may give room."""
         strict = self._scheduling.strict
-        for job, shape in self._queue.in_order(set() if strict else self._hopeless, scene.now_ms):
+        for job, shape in self._queue.in_order(set() if strict else self._openings.closed, scene.now_ms):
             if cancel is not None and cancel.is_set() and not self._before:
                 raise Stopped
             placement = self._place(job, shape)
@@ -140,13 +140,13 @@ class JobByJob(Holdings):
                 if self._scheduling.elastic == "pods":
                     self._grow()
             else:
-                self._hopeless.add(shape)
+                self._openings.closed.add(shape)
                 if strict:
                     break
 
     def _place(self, job: str, shape: Hashable) -> Placement | None:
         full = not self._overcommitted and self._least[shape] > self._free_milli
-        if shape in self._hopeless or full:
+        if shape in self._openings.closed or full:
             return self._place_smaller(job)
         return self._try(job) or self._place_smaller(job)
 

@@ -1,0 +1,56 @@
+"""A scenario drawn anew: more jobs of the same kinds, on more nodes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.model import Cluster
+from placeopt.model.scenario import Scenario
+
+
+def drawn_anew(scenario: Scenario, *, jobs: int, nodes: int, per_minute: float, seed: int = 0) -> Scenario:
+    """
+    Draw jobs of a scenario with replacement, arriving by a Poisson process, on so many nodes of its first machine.
+
+    Parameters
+    ----------
+    scenario
+        Whose jobs are drawn, each as likely; nothing runs in it from the beginning, and no job names nodes.
+    jobs, nodes
+        How many there are to be.
+    per_minute
+        Arrivals; SC'17 5.5 has 10.
+    seed
+        Of everything that is drawn.
+
+    Raises
+    ------
+    BadInput
+        If the scenario cannot be drawn from, or a number is out of range.
+    """
+    if scenario.running or not scenario.arrivals or any(one.job.nodes_allowed for one in scenario.arrivals):
+        raise BadInput("scenario: expected jobs, none that runs from the beginning, and none that names nodes")
+    if not 1 <= jobs <= 1_000_000 or not 1 <= nodes <= 200_000 or not 0 < per_minute <= 1e6:
+        raise BadInput("jobs, nodes, per_minute: expected 1 to 1,000,000, 1 to 200,000, and above 0 up to 1,000,000")
+    rng = np.random.default_rng(seed)
+    kinds = rng.integers(len(scenario.arrivals), size=jobs).tolist()
+    moments = np.floor(np.cumsum(rng.exponential(60_000 / per_minute, size=jobs))).astype(np.int64).tolist()
+    arrivals = []
+    for i, (kind, moment) in enumerate(zip(kinds, moments, strict=True)):
+        told = scenario.arrivals[kind]
+        job = told.job.model_copy(update={"id": str(i), "arrival_ms": moment})
+        arrivals.append(told.model_copy(update={"job": job}))
+    first = scenario.cluster.nodes[0]
+    width = len(str(nodes - 1))
+    cluster = Cluster(
+        machines=scenario.cluster.machines,
+        nodes=tuple(first.model_copy(update={"id": f"node-{i:0{width}}", "domain": None}) for i in range(nodes)),
+    )
+    update = {
+        "name": f"{scenario.name}-{jobs}x{nodes}-s{seed}",
+        "note": f"{jobs} jobs drawn from {scenario.name}, {per_minute:g} a minute, seed {seed}. {scenario.note}",
+        "cluster": cluster,
+        "arrivals": tuple(arrivals),
+    }
+    return scenario.model_copy(update=update)

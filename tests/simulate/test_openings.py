@@ -1,0 +1,85 @@
+"""Kinds of jobs that wait are asked for again when there may be room, and only then."""
+
+from pathlib import Path
+
+import pytest
+
+from builders import job, node, placement
+from placeopt.model import Cluster, Placement, Policy
+from placeopt.model.policy import Queue
+from placeopt.simulate import simulate
+from placeopt.simulate.openings import Openings
+from scenarios import PLAIN, policy, random_scenario, scenario, timed, two_sockets
+
+CLUSTER = Cluster(machines=(two_sockets(),), nodes=(node("n0"), node("n1")))
+
+
+def closed(kinds: dict[str, object], rules: Policy = PLAIN) -> Openings:
+    """Return the openings of a full cluster, on which every kind was asked for in vain."""
+    openings = Openings(CLUSTER, rules)
+    for name in ("n0", "n1"):
+        for gpu in range(4):
+            openings.take(placement(job("x", cpu_millicores=8000), [(name, (gpu,))]))
+    for kind, one in kinds.items():
+        openings.learn(kind, one)
+        openings.closed.add(kind)
+    return openings
+
+
+def ended(openings: Openings, gone: Placement) -> None:
+    """Let a placement end."""
+    openings.take(gone, -1)
+    openings.ended(gone)
+
+
+def test_a_kind_opens_where_a_worker_of_it_has_room() -> None:
+    """One GPU and eight cores come free on a node; two GPUs, and more cores, only with a second job's."""
+    openings = closed({"one": job("a"), "cores": job("b", cpu_millicores=8001), "two": job("c", gpus=2)})
+    ended(openings, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
+    assert openings.closed == {"cores", "two"}
+    ended(openings, placement(job("x", cpu_millicores=8000), [("n1", (0,))]))
+    assert openings.closed == {"cores", "two"}
+    ended(openings, placement(job("x", cpu_millicores=1), [("n1", (1,))]))
+    assert openings.closed == set()
+
+
+def test_a_gang_opens_when_all_its_workers_have_room_on_any_nodes() -> None:
+    """The second worker's GPU comes free elsewhere."""
+    openings = closed({"gang": job("g", workers=2)})
+    ended(openings, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
+    assert openings.closed == {"gang"}
+    ended(openings, placement(job("x", cpu_millicores=8000), [("n1", (3,))]))
+    assert openings.closed == set()
+
+
+def test_where_room_is_not_all_that_counts_every_end_opens_all() -> None:
+    """A queue's limit is no matter of nodes."""
+    openings = closed({"two": job("c", gpus=2)}, PLAIN.model_copy(update={"queues": (Queue(id="q"),)}))
+    ended(openings, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
+    assert openings.closed == set()
+
+
+@pytest.mark.parametrize("share_mode", ["fraction", "overcommit"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_is_decided_as_when_all_are_always_asked(
+    seed: int, share_mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Byte for byte; and fewer are asked."""
+    shared = {"share_mode": share_mode, "jobs_per_gpu_max": 2}
+    rules = policy("best-fit", policy=PLAIN.model_copy(update=shared))
+    world = random_scenario(seed, jobs=80, nodes=2)
+    opened = []
+    real = Openings._open
+    monkeypatch.setattr(Openings, "_open", lambda self, nodes: (real(self, nodes), opened.append(len(self.closed))))
+    simulate(world, rules, log=tmp_path / "some")
+    monkeypatch.setattr(Openings, "_open", lambda self, nodes: self.open_all())
+    simulate(world, rules, log=tmp_path / "all")
+    assert (tmp_path / "some").read_bytes() == (tmp_path / "all").read_bytes()
+    assert sum(opened) > 0
+
+
+def test_gpus_that_are_shared_take_as_many_as_they_may() -> None:
+    """Two jobs on each of four GPUs, though the third pair asks for more than all there is."""
+    rules = policy("best-fit", policy=PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 2}))
+    jobs = [timed(str(i), 0, 1000) for i in range(9)]
+    assert [one.start_ms for one in simulate(scenario(jobs), rules).jobs] == [0] * 8 + [1000]
