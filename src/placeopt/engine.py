@@ -21,6 +21,7 @@ from placeopt.model.plan import Cost, Level, Seconds
 from placeopt.problem import Problem, State, change_of, compile_problem
 from placeopt.problem.changes import change_limits
 from placeopt.resident import Residence
+from placeopt.solvers.beside import Beside
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.race import RACE, RACERS, race, share_out
@@ -28,7 +29,7 @@ from placeopt.solvers.registry import check_extra
 from placeopt.solvers.result import Progress as SolverProgress
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.arrange import run_arrange
-from placeopt.stages.bound import run_bound
+from placeopt.stages.bound import ask_bound, run_bound
 from placeopt.stages.exact import run_exact
 from placeopt.stages.fillings import run_fillings, suits
 from placeopt.stages.heuristic import run_heuristic
@@ -242,7 +243,14 @@ class Engine(Residence):
                 round_.mishap = found.message or f"ended by {found.limit}"
             return found
 
+        def begin(solver: str, model: LinearModel, options: SolveOptions) -> Beside:
+            # it costs the stages no time, so it may go on until the plan is due
+            ends = round_.limits.started + round_.limits.time_limit_s
+            return Beside(self._runners[0], solver, model, options, deadline=ends, cancel=round_.cancelled)
+
         with collection_paused():
+            apart = isinstance(self._runners[0], Worker)
+            asked = ask_bound(round_, begin) if method.bound and apart else None
             run_heuristic(
                 round_,
                 score,
@@ -263,8 +271,8 @@ class Engine(Residence):
         if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
             self._runners[1].start()  # it loads while the bound is found
         relaxed = None
-        if method.bound and not round_.stopped():
-            relaxed = run_bound(round_, solve)
+        if method.bound and (asked is not None or not round_.stopped()):
+            relaxed = run_bound(round_, solve, asked)
             if not method.fillings or not suits(round_.problem):
                 relaxed = None
             run_fillings(round_, solve, relaxed, score, order, followed=bool(exact))

@@ -3,16 +3,19 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from builders import instance, job, running
+from placeopt import engine, generate, solve
 from placeopt.errors import InternalFault, OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Policy, Slowdown
 from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Placement, compile_problem
+from placeopt.solvers.beside import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.stages.bound import run_bound
 from placeopt.stages.exact import run_exact
@@ -196,3 +199,23 @@ class TestTime:
         assert round_.best is not None
         assert round_.best.value == 5
         assert (round_.not_reached, round_.limit) == (frozenset({1}), "time")
+
+
+def test_the_relaxation_of_a_large_round_is_solved_beside_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It proves what it proves when solved afterwards, and a small round does without the thread."""
+    round_ = generate("varied", jobs=60, nodes=12, gpus=4, seed=3)
+    begun: list[str] = []
+
+    class Noted(Beside):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            begun.append(arguments[1])
+            super().__init__(*arguments, **named)
+
+    monkeypatch.setattr(engine, "Beside", Noted)
+    bounds = []
+    for least in (10**12, 1):
+        monkeypatch.setattr("placeopt.stages.bound.BESIDE_PRODUCT", least)
+        plan = solve(round_, method="stranding", threads=2, time_limit_s=60)
+        bounds.append((plan.levels[0].bound, plan.facts))
+    assert begun == ["highs"]
+    assert bounds[0] == bounds[1]

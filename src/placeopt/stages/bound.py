@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,52 +12,95 @@ from placeopt.formulations.cuts import with_cuts
 from placeopt.formulations.fillings import Fillings, build_fillings, gpu_milli_objective
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import State, open_state
+from placeopt.solvers.beside import Beside
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Limit, Solution, SolveOptions
 from placeopt.stages.round import Round
-from placeopt.stages.solving import Solve
+from placeopt.stages.sizes import product
+from placeopt.stages.solving import Begin, Solve
 
 SIMPLEX_WORK = 60.0
+BESIDE_PRODUCT = 1_000_000
+"""Waiting jobs x GPUs from which the relaxation is solved beside greedy, which takes long enough there."""
+BUILD_SHARE = 0.5
+"""Part of the time left that its model may take then."""
 MOST_CUTS, CUT_SHARE, CUT_GRACE_S = 10, 0.05, 0.05
 """Times that rows of single nodes are added, part of the time left that they may take, what the last may be late."""
 NO_PRESOLVE = (("presolve", "off"),)
 """Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
 
 
-def run_bound(round_: Round, solve: Solve) -> Fillings | None:
+@dataclass(frozen=True)
+class Asked:
+    """A relaxation that is being solved while other stages work."""
+
+    state: State
+    fillings: Fillings
+    beside: Beside
+
+
+def ask_bound(round_: Round, begin: Begin) -> Asked | None:
+    """
+    Let the relaxation of a large round be solved beside the stages that need no solver.
+
+    None where that is of no use: a small round, one thread only, or a model not built in a part of the time.
+    """
+    started, limits = time.monotonic(), round_.limits
+    if limits.threads == 1 or limits.deterministic or product(round_) < BESIDE_PRODUCT:
+        return None
+    try:
+        state = open_state(round_.whole)
+        fillings = build_fillings(state, started + BUILD_SHARE * limits.left_s)
+    except PlaceoptError:
+        return None
+    return Asked(state, fillings, begin("highs", fillings.model, _options(round_, limits.time_limit_s)))
+
+
+def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillings | None:
     """
     Solve the relaxation, if it is built in time, and take the bounds on value and GPU share that its duals prove.
 
     It is one of the whole round, also where look-ahead has narrowed it: what holds for all plans holds for some.
-    Returns the relaxation, unsolved, for stages that make plans of it; None if they should not: the value is proven,
-    time was short, or the round is narrowed.
+    ``asked`` is one that is being solved already; what is not there in time is dropped. Returns the relaxation,
+    unsolved, for stages that make plans of it; None if they should not: the value is proven, time was short, or the
+    round is narrowed.
     """
     started = time.monotonic()
+    solution = None
+    if asked is not None:
+        solution = asked.beside.wait(round_.limits.left_s)
+        asked.beside.drop()
     if round_.best is not None and round_.best.value == round_.whole_bound:
         round_.record("bound", "skipped", started, "the value is proven already")
         return None
     try:
-        state = open_state(round_.whole)
-        fillings = build_fillings(state, round_.limits.deadline)
+        state = open_state(round_.whole) if asked is None else asked.state
+        fillings = build_fillings(state, round_.limits.deadline) if asked is None else asked.fillings
     except PlaceoptError as error:
         round_.stopped()
         round_.record("bound", "skipped", started, str(error))
         return None
     until = started + CUT_SHARE * round_.limits.left_s
-    values, failed = _attempt(round_, solve, fillings, "bound", started)
+    if solution is None:
+        if round_.stopped():
+            round_.record("bound", "skipped", started, "no time left to wait for the relaxation")
+            return None
+        solution = _solve(round_, solve, fillings, round_.limits.left_s)
+    values, failed = _take(round_, fillings, solution, "bound", started)
     if failed is not None and not round_.stopped():
-        values, failed = _attempt(round_, solve, fillings, "bound-again", time.monotonic())
+        started = time.monotonic()
+        solution = _solve(round_, solve, fillings, round_.limits.left_s)
+        values, failed = _take(round_, fillings, solution, "bound-again", started)
     round_.cut(failed or "none")
     if values is not None:
         fillings = _tighten(round_, solve, fillings, state, values, until)
     return fillings if round_.problem is round_.whole else None
 
 
-def _attempt(
-    round_: Round, solve: Solve, fillings: Fillings, name: str, started: float
+def _take(
+    round_: Round, fillings: Fillings, solution: Solution, name: str, started: float
 ) -> tuple[np.ndarray | None, Limit | None]:
-    """Solve once and take in what is proven. Returns the values, and what ended the solver if it failed."""
-    solution = _solve(round_, solve, fillings, round_.limits.left_s)
+    """Take in what is proven. Returns the values, and what ended the solver if it failed."""
     if not solution.failed:
         round_.cut(solution.limit)
     before = round_.whole_bound
@@ -95,8 +139,14 @@ def _tighten(
 
 def _solve(round_: Round, solve: Solve, fillings: Fillings, seconds: float) -> Solution:
     limits = round_.limits
-    options = SolveOptions(
-        time_limit_s=limits.left_s if limits.deterministic else min(seconds, limits.left_s),
+    seconds = limits.left_s if limits.deterministic else min(seconds, limits.left_s)
+    return solve("highs", fillings.model, _options(round_, seconds))
+
+
+def _options(round_: Round, seconds: float) -> SolveOptions:
+    limits = round_.limits
+    return SolveOptions(
+        time_limit_s=seconds,
         seed=limits.seed,
         deterministic=limits.deterministic,
         work_limit=SIMPLEX_WORK if limits.deterministic else None,
@@ -104,7 +154,6 @@ def _solve(round_: Round, solve: Solve, fillings: Fillings, seconds: float) -> S
         relax=True,
         extra=NO_PRESOLVE,
     )
-    return solve("highs", fillings.model, options)
 
 
 def _prove(round_: Round, fillings: Fillings, solution: Solution) -> None:

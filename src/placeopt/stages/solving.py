@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from placeopt.linear import LinearModel
+from placeopt.solvers.beside import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 
 
@@ -20,4 +21,12 @@ class Solve(Protocol):
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Solution:
         """Return what the solver found; never raises for what a solver does."""
+        ...
+
+
+class Begin(Protocol):
+    """Begin to solve ``model`` by the named solver while stages go on that need none."""
+
+    def __call__(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
+        """Return the solve, which whoever began it waits for or drops."""
         ...
