@@ -17,7 +17,7 @@ from placeopt import generate
 from placeopt.engine import Engine
 from placeopt.whatif import Limits, price
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.patch import with_nodes
+from placeopt.whatif.remade import with_nodes
 from placeopt.whatif.swap import gain
 
 SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")

@@ -9,11 +9,13 @@ import pytest
 from builders import instance, job, machine, node, running
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
-from placeopt.model import Domain, Gpu, Instance, Policy
+from placeopt.model import Domain, Gpu, Instance, Part, Policy
 from placeopt.model.policy import Postpone, Queue, Quota
 from placeopt.whatif import Limits, add, cheapest, fail, fit, parse_job, slots
 from placeopt.whatif.capacity import attempt, weigh
-from placeopt.whatif.patch import with_nodes
+from placeopt.whatif.patch import apply_patch
+from placeopt.whatif.remade import with_nodes
+from placeopt.whatif.steps import Patch
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
 
@@ -168,6 +170,52 @@ def test_a_failing_rack_by_hand() -> None:
     [one] = loses.scenarios
     assert (one.displaced, one.lost, one.lost_at_least, one.lost_jobs) == (2, 1, 1, ("run-0",))
     assert (one.displaced_gpu_milli, one.lost_gpu_milli) == (6000, 4000)
+
+
+def _switches(*held: tuple[int, ...]) -> Instance:
+    """Return nodes of four GPUs on two switches; on node i a job on each of these GPUs together."""
+    parts = (Part(id="sw0", level="switch"), Part(id="sw1", level="switch"))
+    box = machine(gpus=[Gpu(model="V100", part=f"sw{i // 2}") for i in range(4)], parts=parts)
+    jobs = [job(f"j{i}", gpus=len(gpus)) for i, gpus in enumerate(held) if gpus]
+    where = [running(one, [(f"n{one.id[1:]}", held[int(one.id[1:])])]) for one in jobs]
+    return instance([node(f"n{i}") for i in range(len(held))], jobs, machines=(box,), running=where)
+
+
+def test_a_failing_switch_by_hand() -> None:
+    """Two GPUs of n0 hold a job, three of n1: n0's first switch costs nobody his place, one of n1's does."""
+    base = _switches((0, 1), (1, 2, 3))
+    found = fail(base, "switch", limits=SHORT)
+    told = {one.domains[0]: (one.displaced, one.lost, one.nodes, one.gpus) for one in found.scenarios}
+    assert told == {"n0/sw0": (1, 0, 0, 2), "n0/sw1": (0, 0, 0, 2), "n1/sw0": (1, 1, 0, 2), "n1/sw1": (1, 1, 0, 2)}
+    assert found.answer == "no"
+    gpus = fail(base, "gpu", limits=SHORT)
+    assert {one.domains[0]: one.lost for one in gpus.scenarios if one.displaced} == {
+        "n0/gpu0": 0,
+        "n0/gpu1": 0,
+        "n1/gpu1": 0,  # GPUs 0, 2 and 3 take it
+        "n1/gpu2": 0,
+        "n1/gpu3": 0,
+    }
+    pairs = fail(base, "switch", k=2, domains=["n0/sw0", "n0/sw1"], limits=SHORT)
+    assert [(one.displaced, one.lost, one.gpus) for one in pairs.scenarios] == [(1, 1, 4)]
+    with pytest.raises(BadInput, match="no numa"):
+        fail(base, "numa")
+    with pytest.raises(BadInput, match="n9/sw0"):
+        fail(base, "switch", domains=["n9/sw0"])
+
+
+def test_what_stays_beside_a_failed_switch_is_counted_anew() -> None:
+    """GPUs 2 and 3 become 0 and 1, and the job on them keeps its place; links and distances go with them."""
+    base = _switches((2, 3))
+    step = {"do": "fail", "level": "switch", "domains": ("n0/sw0",)}
+    after = apply_patch(base, Patch.model_validate({"steps": (step,)}))
+    assert after.displaced == ()
+    [assignment] = after.instance.running[0].assignments
+    assert (dict(assignment.gpus), assignment.workers[0].gpus) == ({"0": 1000, "1": 1000}, (0, 1))
+    box = next(m for m in after.instance.cluster.machines if m.id == after.instance.cluster.nodes[0].machine)
+    assert [gpu.part for gpu in box.gpus] == ["sw1", "sw1"]
+    with pytest.raises(BadInput, match="n0/sw7"):
+        apply_patch(base, Patch.model_validate({"steps": ({**step, "domains": ("n0/sw7",)},)}))
 
 
 def test_all_may_fail() -> None:

@@ -101,7 +101,9 @@ def slots(
 
 def fail(
     instance: InstanceFile,
-    level: Annotated[str, typer.Option(metavar="LEVEL", help="node, or a level of the cluster's network.")],
+    level: Annotated[
+        str, typer.Option(metavar="LEVEL", help="node, a level of the network, or gpu, switch, numa, socket.")
+    ],
     k: Annotated[int, typer.Option("--k", metavar="K", help="How many fail at once.")] = 1,
     everything: Annotated[bool, typer.Option("--all", help="Try every one of them, or every K.")] = False,
     domains: Annotated[

@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.model.scenario import Arrival, Scenario
-from placeopt.whatif.patch import moved
+from placeopt.whatif.remade import moved
 
 
 def drawn(scenario: Scenario, seed: int) -> Scenario:

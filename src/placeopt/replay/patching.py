@@ -6,7 +6,8 @@ from placeopt.errors import BadInput
 from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.whatif.patch import Patched, apply_step, remade
+from placeopt.whatif.patch import apply_step
+from placeopt.whatif.remade import Patched, remade
 from placeopt.whatif.steps import Patch, ScaleDemand, Step
 
 

@@ -73,6 +73,7 @@ def failures_page(found: Failures) -> list[RenderableType]:
             [
                 ", ".join(one.domains),
                 number(one.nodes),
+                number(one.gpus),
                 number(one.displaced),
                 gpus(one.displaced_gpu_milli),
                 _span(one.lost_at_least, one.lost),
@@ -80,7 +81,7 @@ def failures_page(found: Failures) -> list[RenderableType]:
             ]
             for one in worst[:SHOWN]
         ]
-        columns = ["fails", ">nodes", ">displaced", ">GPUs", ">lost", ">lost GPUs"]
+        columns = ["fails", ">nodes", ">of GPUs", ">displaced", ">GPUs", ">lost", ">lost GPUs"]
         parts.append(Rows(columns, rows, wrap="fails"))
         if len(worst) > SHOWN:
             parts.append(Text(f"  ... and {len(worst) - SHOWN:,} more"))

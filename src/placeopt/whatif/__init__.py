@@ -15,8 +15,9 @@ from placeopt.whatif.cheapest import cheapest
 from placeopt.whatif.defrag import defrag
 from placeopt.whatif.fail import fail
 from placeopt.whatif.fit import fit
-from placeopt.whatif.patch import Patched, apply_patch
+from placeopt.whatif.patch import apply_patch
 from placeopt.whatif.price import price
+from placeopt.whatif.remade import Patched
 from placeopt.whatif.review import Placements, plan_of, review
 from placeopt.whatif.slots import slots
 from placeopt.whatif.steps import Patch

@@ -16,8 +16,8 @@ from placeopt.model import Instance, Node
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.capacity import Limits, Trial, attempt, weigh
 from placeopt.whatif.levels import free_prefix
-from placeopt.whatif.patch import asked_milli, with_nodes
 from placeopt.whatif.records import Added, Tried
+from placeopt.whatif.remade import asked_milli, with_nodes
 
 QUICK = "stranding"
 """Greedy and a bound: what refutes most numbers of nodes at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Running
-from placeopt.whatif.patch import remade
+from placeopt.whatif.remade import remade
 
 
 def after_plan(instance: Instance, plan: Plan) -> Instance:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from placeopt.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
-from placeopt.whatif.patch import asked_milli, remade
+from placeopt.whatif.remade import asked_milli, remade
 
 FREE = Weights(communication=0, interference=0, fragmentation=0)
 

@@ -23,8 +23,8 @@ from placeopt.terms.rules import fits
 from placeopt.whatif.after import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
 from placeopt.whatif.levels import nodes_under
-from placeopt.whatif.patch import Patched, asked_milli, remade, without_nodes
 from placeopt.whatif.records import Defrag, Freed, Relocation
+from placeopt.whatif.remade import Patched, asked_milli, remade, without_nodes
 from placeopt.whatif.review import plan_of
 
 ROUND_S = 5.0

@@ -1,4 +1,4 @@
-"""What if a node, a rack or a switch fails: who loses his place, and does everybody find another?"""
+"""What if a node, a rack, a switch or a GPU fails: who loses his place, and does everybody find another?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 from placeopt.engine import Engine
@@ -15,9 +16,10 @@ from placeopt.fanout import fan_out
 from placeopt.model import Instance
 from placeopt.whatif.after import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
+from placeopt.whatif.inside import INSIDE, gpus_under, without_gpus
 from placeopt.whatif.levels import nodes_under
-from placeopt.whatif.patch import Patched, asked_milli, without_nodes
 from placeopt.whatif.records import Failure, Failures
+from placeopt.whatif.remade import Patched, asked_milli, without_nodes
 
 TOGETHER = 8
 """Scenarios that share a solver process."""
@@ -45,7 +47,9 @@ def fail(
     instance
         The cluster and what runs on it.
     level
-        ``node``, or a level of the cluster's network: all nodes under a domain fail together.
+        ``node``, or a level of the cluster's network: all nodes under a domain fail together. ``gpu``, ``switch``,
+        ``numa`` or ``socket``: the GPUs under such a part of a machine fail together, by ``node/part``; the rest of the
+        node goes on.
     k
         Domains that fail at once. 1 asks for N+1, 2 for N+2.
     domains
@@ -73,11 +77,11 @@ def fail(
         If there is no such level or domain, or there are more than 100,000 scenarios.
     """
     began = time.monotonic()
-    under = nodes_under(instance, level)
+    under = _losses(instance, level)
     chosen = list(dict.fromkeys(under if domains is None else domains))
     for name in chosen:
         if name not in under:
-            raise BadInput(f"domains: no {level} {name!r} with nodes in the cluster")
+            raise BadInput(f"domains: no {level} {name!r} with nodes or GPUs in the cluster")
     if not 1 <= k <= len(chosen):
         raise BadInput(f"k: {k}, expected 1 to {len(chosen)}, the number of domains that may fail")
     if math.comb(len(chosen), k) > MOST_SCENARIOS:
@@ -97,11 +101,29 @@ def fail(
     return _summary(level, k, [found[s] for s in scenarios if s in found], len(scenarios), time.monotonic() - began)
 
 
+@dataclass(frozen=True)
+class Loss:
+    """What fails with a domain: whole nodes, or GPUs inside a node that stays."""
+
+    nodes: tuple[str, ...] = ()
+    gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def _losses(instance: Instance, level: str) -> dict[str, Loss]:
+    """Return what fails with each domain of a level; raises `BadInput` where there is no such level."""
+    if level not in INSIDE:
+        return {name: Loss(nodes) for name, nodes in nodes_under(instance, level).items()}
+    found = {name: Loss(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
+    if not found:
+        raise BadInput(f"level: no {level} with GPUs in any machine type of the cluster")
+    return found
+
+
 def _batch(
     scenarios: Iterable[tuple[str, ...]],
     *,
     base: Instance,
-    under: dict[str, tuple[str, ...]],
+    under: Mapping[str, Loss],
     changes: bool,
     limits: Limits,
     cancel: threading.Event | None,
@@ -111,8 +133,7 @@ def _batch(
         for domains in scenarios:
             if cancel is not None and cancel.is_set():
                 break
-            gone = [node for name in domains for node in under[name]]
-            out.append(_one(engine, base, domains, gone, changes, limits, cancel))
+            out.append(_one(engine, base, domains, [under[name] for name in domains], changes, limits, cancel))
     return out
 
 
@@ -120,17 +141,25 @@ def _one(
     engine: Engine,
     base: Instance,
     domains: tuple[str, ...],
-    gone: list[str],
+    losses: Sequence[Loss],
     changes: bool,
     limits: Limits,
     cancel: threading.Event | None,
 ) -> Failure:
+    gone = [node for loss in losses for node in loss.nodes]
+    inside: dict[str, set[int]] = {}
+    for loss in losses:
+        for node, gpus in loss.gpus.items():
+            inside.setdefault(node, set()).update(gpus)
+    sizes = {machine.id: len(machine.gpus) for machine in base.cluster.machines}
+    out = set(gone)
+    whole = sum(sizes[node.machine] for node in base.cluster.nodes if node.id in out)
     if len(gone) == len(base.cluster.nodes):
         displaced = tuple(held.job for held in base.running)
         lost = displaced
         least = len(displaced)
     else:
-        patched = without_nodes(Patched(base), gone)
+        patched = without_nodes(Patched(base), gone) if gone else without_gpus(Patched(base), inside)
         displaced = patched.displaced
         lost, least = (), 0
         if displaced:
@@ -146,6 +175,7 @@ def _one(
         lost_at_least=min(least, len(lost)),
         lost_gpu_milli=sum(milli[name] for name in lost),
         lost_jobs=lost[:NAMED],
+        gpus=whole + sum(map(len, inside.values())),
     )
 
 

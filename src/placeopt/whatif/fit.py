@@ -19,8 +19,8 @@ from placeopt.problem import State, compile_problem
 from placeopt.whatif.after import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
 from placeopt.whatif.levels import levels_of
-from placeopt.whatif.patch import remade
 from placeopt.whatif.records import Binding, Fit, Gang
+from placeopt.whatif.remade import remade
 
 MOST_COPIES = 20_000
 """Copies that are tried; where more may fit, only what arithmetic says bounds them."""

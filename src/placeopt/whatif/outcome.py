@@ -7,8 +7,8 @@ import threading
 from placeopt.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.capacity import FREE, Limits
-from placeopt.whatif.patch import remade
 from placeopt.whatif.records import Outcome
+from placeopt.whatif.remade import remade
 
 
 def valued(instance: Instance) -> Instance:

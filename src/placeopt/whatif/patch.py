@@ -5,17 +5,25 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
-
-from pydantic import ValidationError
 
 from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
-from placeopt.formats.faults import validation_fault
-from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Running
+from placeopt.model import Instance, Node
 from placeopt.model.base import Record
+from placeopt.whatif.inside import INSIDE, gpus_under, without_gpus
 from placeopt.whatif.levels import nodes_under
+from placeopt.whatif.remade import (
+    Patched,
+    asked_milli,
+    cluster_of,
+    moved,
+    remade,
+    with_nodes,
+    without_nodes,
+    without_running,
+)
 from placeopt.whatif.steps import (
     AddJobs,
     AddMachines,
@@ -34,28 +42,6 @@ from placeopt.whatif.steps import (
 )
 
 R = TypeVar("R", bound=Record)
-MADE = "the instance that it makes"
-"""What messages call an instance that a step leads to."""
-
-
-@dataclass(frozen=True)
-class Patched:
-    """
-    An instance after a scenario.
-
-    Attributes
-    ----------
-    instance
-        A new one; the base is as it was.
-    displaced
-        Jobs that ran and wait now, since their nodes or they themselves were changed.
-    added
-        Ids of the nodes that were added.
-    """
-
-    instance: Instance
-    displaced: tuple[str, ...] = ()
-    added: tuple[str, ...] = ()
 
 
 def apply_patch(instance: Instance, *patches: Patch) -> Patched:
@@ -96,62 +82,9 @@ def apply_step(patched: Patched, step: Step) -> Patched:
     return actions[type(step)](patched, step)
 
 
-def remade(instance: Instance, **changed: object) -> Instance:
-    """Return the instance with some fields changed, its references checked anew; `BadInput` where one leads nowhere."""
-    try:
-        return Instance(**{**{name: getattr(instance, name) for name in type(instance).model_fields}, **changed})
-    except ValidationError as error:
-        raise validation_fault(Instance, error, MADE) from None
-
-
-def with_nodes(instance: Instance, nodes: Iterable[Node], **changed: object) -> Instance:
-    """Return the instance with other nodes."""
-    before = instance.cluster
-    return remade(instance, cluster=_cluster(before.machines, before.domains, tuple(nodes)), **changed)
-
-
-def _cluster(machines: tuple[Machine, ...], domains: tuple[Domain, ...], nodes: tuple[Node, ...]) -> Cluster:
-    try:
-        return Cluster(machines=machines, domains=domains, nodes=nodes)
-    except ValidationError as error:
-        raise validation_fault(Cluster, error, MADE) from None
-
-
-def without_nodes(before: Patched, gone: Iterable[str]) -> Patched:
-    """Return the instance without nodes; their jobs wait."""
-    instance = before.instance
-    leaving = dict.fromkeys(gone)
-    there = {node.id for node in instance.cluster.nodes}
-    for name in leaving:
-        if name not in there:
-            raise BadInput(f"no node {name!r}")
-    if len(leaving) == len(there):
-        raise BadInput("no node would be left")
-    stay = [node for node in instance.cluster.nodes if node.id not in leaving]
-    displaced = [held.job for held in instance.running if any(a.node in leaving for a in held.assignments)]
-    jobs = tuple(
-        job
-        if job.nodes_allowed is None or leaving.keys().isdisjoint(job.nodes_allowed)
-        else job.model_copy(update={"nodes_allowed": tuple(n for n in job.nodes_allowed if n not in leaving)})
-        for job in instance.jobs
-    )
-    running = without_running(instance, displaced)
-    return replace(
-        before,
-        instance=with_nodes(instance, stay, jobs=jobs, running=running),
-        displaced=(*before.displaced, *displaced),
-    )
-
-
-def without_running(instance: Instance, jobs: Iterable[str]) -> tuple[Running, ...]:
-    """Return the running placements of other jobs than these."""
-    gone = set(jobs)
-    return tuple(held for held in instance.running if held.job not in gone)
-
-
 def _add_machines(before: Patched, step: AddMachines) -> Patched:
     cluster = before.instance.cluster
-    more = _cluster((*cluster.machines, *step.machines), cluster.domains, cluster.nodes)
+    more = cluster_of((*cluster.machines, *step.machines), cluster.domains, cluster.nodes)
     return replace(before, instance=remade(before.instance, cluster=more))
 
 
@@ -181,11 +114,24 @@ def _add_nodes(before: Patched, step: AddNodes) -> Patched:
 
 
 def _fail(before: Patched, step: Fail) -> Patched:
+    if step.level in INSIDE:
+        return _fail_inside(before, step)
     under = nodes_under(before.instance, step.level)
     for name in step.domains:
         if name not in under:
             raise BadInput(f"domains: no {step.level} {name!r} with nodes; there are: {_some(under)}")
     return without_nodes(before, [node for name in step.domains for node in under[name]])
+
+
+def _fail_inside(before: Patched, step: Fail) -> Patched:
+    under = gpus_under(before.instance, step.level)
+    gone: dict[str, set[int]] = {}
+    for name in step.domains:
+        if name not in under:
+            raise BadInput(f"domains: no {step.level} {name!r} with GPUs; there are: {_some(under)}")
+        node, gpus = under[name]
+        gone.setdefault(node, set()).update(gpus)
+    return without_gpus(before, gone)
 
 
 def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
@@ -288,11 +234,6 @@ def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
     return replace(before, instance=remade(instance, jobs=tuple(jobs)))
 
 
-def asked_milli(job: Job) -> int:
-    """Return the GPU-milli that a job asks for, in the option that asks for most."""
-    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
-
-
 def merged(record: R, fields: dict[str, Any], where: str) -> R:
     """Return a record with fields changed, records inside it merged; raises `BadInput` as reading a file would."""
     return loads(type(record), json.dumps(_merge(record.model_dump(mode="json", by_alias=True), fields)), source=where)
@@ -312,15 +253,3 @@ def _some(names: Iterable[str], most: int = 8) -> str:
 def _scale_arrivals(before: Patched, step: ScaleArrivals) -> Patched:
     jobs = tuple(moved(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
     return replace(before, instance=remade(before.instance, jobs=jobs))
-
-
-def moved(job: Job, arrival_ms: int) -> Job:
-    """Return a job that arrives at another time; what it is due by moves with it."""
-    by = arrival_ms - job.arrival_ms
-    due = {
-        name: max(0, value + by)
-        for name in ("deadline_ms", "expected_completion_ms")
-        for value in [getattr(job, name)]
-        if value is not None
-    }
-    return job.model_copy(update={"arrival_ms": arrival_ms, **due}) if by else job

@@ -24,8 +24,8 @@ from placeopt.solvers.result import SolveOptions
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.levels import levels_of, nodes_under
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.patch import remade, with_nodes
 from placeopt.whatif.records import Outcome, Price, Prices
+from placeopt.whatif.remade import remade, with_nodes
 from placeopt.whatif.swap import gain
 
 Kind = Literal["node", "domain", "quota"]

@@ -72,6 +72,8 @@ class Failure(Record):
     lost_gpu_milli: int
     lost_jobs: tuple[Id, ...] = ()
     """The first hundred of them."""
+    gpus: int = 0
+    """That fail, of whole nodes or inside nodes that stay."""
 
     @property
     def survives(self) -> bool | None:

@@ -47,7 +47,11 @@ class RemoveNodes(Record):
 
 
 class Fail(Record):
-    """Take out all nodes under domains of a level: ``node``, ``rack``, or whatever levels the cluster has."""
+    """
+    Take out all nodes under domains of a level: ``node``, ``rack``, or whatever levels the cluster has.
+
+    Of the levels inside machines (``gpu``, ``switch``, ``numa``, ``socket``) the GPUs go; the rest of the node stays.
+    """
 
     do: Literal["fail"]
     level: Id

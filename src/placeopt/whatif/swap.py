@@ -10,8 +10,9 @@ from placeopt.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.patch import Patched, apply_step
+from placeopt.whatif.patch import apply_step
 from placeopt.whatif.records import Outcome, Swap
+from placeopt.whatif.remade import Patched
 from placeopt.whatif.steps import ReplaceNodes
 
 

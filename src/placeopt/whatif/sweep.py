@@ -17,8 +17,9 @@ from placeopt.model.policy import Quota
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.levels import free_prefix
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.patch import Patched, apply_step
+from placeopt.whatif.patch import apply_step
 from placeopt.whatif.records import Point, Sweep
+from placeopt.whatif.remade import Patched
 from placeopt.whatif.steps import AddNodes, ScaleDemand, SetQuota
 
 MOST_POINTS = 1000
