@@ -8,6 +8,7 @@ from statistics import fmean
 import pytest
 
 from placeopt import BadInput
+from placeopt.generators.genie_scenarios import BATCHES, genie_models, genie_tasks, task_options
 from placeopt.generators.horus_scenarios import horus_testbed, horus_trace
 from placeopt.generators.sc17_scenarios import mixed_jobs, pair, small_jobs, table_1
 from placeopt.generators.sc17_times import sc17_times
@@ -74,3 +75,36 @@ def test_drawn_jobs_of_horus() -> None:
     assert fmean(gpus) == pytest.approx(4.7, rel=0.1)
     with pytest.raises(BadInput, match="small or large"):
         horus_testbed(0, "medium")
+
+
+def test_tasks_of_genie() -> None:
+    """Arrivals by density, half of them training, classes and completion times of eq. 9, six models alike."""
+    made = genie_tasks(3, per_hour=100)
+    jobs = [arrival.job for arrival in made.arrivals]
+    assert 2_200 < len(jobs) < 2_600
+    assert 0.46 < sum(job.kind == "training" for job in jobs) / len(jobs) < 0.54
+    assert 0.03 < sum(job.priority == 2 for job in jobs) / len(jobs) < 0.07
+    assert 0.56 < sum(job.priority == 0 for job in jobs) / len(jobs) < 0.64
+    assert {job.user for job in jobs} == set(BATCHES)
+    for job in jobs[:50]:
+        alone = job.options[0]
+        assert (alone.id, alone.value) == ("1x1", 1000)
+        due = (job.expected_completion_ms or 0) - job.arrival_ms
+        assert due == pytest.approx((2 - job.priority) * (alone.run_time_ms or 0), abs=2)
+        for option in job.options:
+            assert (option.run_time_ms or 0) * option.value == pytest.approx(1000 * (alone.run_time_ms or 0), rel=0.01)
+    with pytest.raises(BadInput, match="per_hour"):
+        genie_tasks(0, classes=(50, 50, 1))
+
+
+def test_rates_of_genie_fit_what_was_measured() -> None:
+    """Within 6 % on average; and inference scales with GPUs, training does not."""
+    assert all(model.errors.mean < 0.06 for model in genie_models().values())
+    lstm = genie_models()["lstm"]
+    trains = {option.id: option.value for option in task_options(lstm, 40, 3600, 4, trains=True)}
+    infers = {option.id: option.value for option in task_options(lstm, 40, 3600, 4, trains=False)}
+    assert infers["4x4"] == 16_000
+    assert trains["1x2"] > trains["2x1"]
+    assert trains["4x4"] < trains["1x2"]
+    assert set(infers) == {f"{n}x{g}" for n in (1, 2, 4) for g in (1, 2, 4)}
+    assert "4x1" not in {option.id for option in task_options(lstm, 40, 3600, 2, trains=False)}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.papers import horus, sc17
+from placeopt.papers import dynamoml, genie, horus, sc17, soda
 from placeopt.papers.records import Figure, Ordering, Setting
 
 
@@ -22,7 +22,10 @@ class Paper:
 
 PAPERS: dict[str, Paper] = {
     sc17.KEY: Paper("SC'17, topology-aware scheduling", sc17.SETTINGS, sc17.FIGURES, sc17.ORDERINGS),
+    genie.KEY: Paper("GENIE", genie.SETTINGS, genie.FIGURES, genie.ORDERINGS),
     horus.KEY: Paper("Horus", horus.SETTINGS, horus.FIGURES, horus.ORDERINGS),
+    dynamoml.KEY: Paper("DynamoML", dynamoml.SETTINGS, dynamoml.FIGURES),
+    soda.KEY: Paper("SODA", soda.SETTINGS, soda.FIGURES),
 }
 SETTINGS: dict[str, Setting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
 
