@@ -29,7 +29,7 @@ from placeopt.solvers.registry import check_extra
 from placeopt.solvers.result import Progress as SolverProgress
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.arrange import run_arrange
-from placeopt.stages.bound import ask_bound, run_bound
+from placeopt.stages.bound import Asked, ask_bound, run_bound
 from placeopt.stages.exact import run_exact
 from placeopt.stages.fillings import run_fillings, suits
 from placeopt.stages.heuristic import run_heuristic
@@ -248,9 +248,14 @@ class Engine(Residence):
             ends = round_.limits.started + round_.limits.time_limit_s
             return Beside(self._runners[0], solver, model, options, deadline=ends, cancel=round_.cancelled)
 
+        asked: Asked | None = None
+
+        def ask() -> None:
+            nonlocal asked
+            if method.bound and isinstance(self._runners[0], Worker):
+                asked = ask_bound(round_, begin)
+
         with collection_paused():
-            apart = isinstance(self._runners[0], Worker)
-            asked = ask_bound(round_, begin) if method.bound and apart else None
             run_heuristic(
                 round_,
                 score,
@@ -258,6 +263,7 @@ class Engine(Residence):
                 strict=method.strict,
                 chooser=method.chooser,
                 shape=method.shape,
+                before_offer=ask,
             )
         round_.keep_back(RESERVE_S + RESERVE_PER_OFFER * round_.offer_s)
         if previous is not None and not method.strict and not round_.stopped():

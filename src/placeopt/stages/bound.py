@@ -21,9 +21,7 @@ from placeopt.stages.solving import Begin, Solve
 
 SIMPLEX_WORK = 60.0
 BESIDE_PRODUCT = 1_000_000
-"""Waiting jobs x GPUs from which the relaxation is solved beside greedy, which takes long enough there."""
-BUILD_SHARE = 0.5
-"""Part of the time left that its model may take then."""
+"""Waiting jobs x GPUs from which the relaxation is solved while the referee reads greedy's plan."""
 MOST_CUTS, CUT_SHARE, CUT_GRACE_S = 10, 0.05, 0.05
 """Times that rows of single nodes are added, part of the time left that they may take, what the last may be late."""
 NO_PRESOLVE = (("presolve", "off"),)
@@ -41,16 +39,16 @@ class Asked:
 
 def ask_bound(round_: Round, begin: Begin) -> Asked | None:
     """
-    Let the relaxation of a large round be solved beside the stages that need no solver.
+    Let the relaxation of a large round be solved beside what needs no solver.
 
-    None where that is of no use: a small round, one thread only, or a model not built in a part of the time.
+    None where that is of no use: a small round, one thread only, or a model that is not built in time.
     """
-    started, limits = time.monotonic(), round_.limits
+    limits = round_.limits
     if limits.threads == 1 or limits.deterministic or product(round_) < BESIDE_PRODUCT:
         return None
     try:
         state = open_state(round_.whole)
-        fillings = build_fillings(state, started + BUILD_SHARE * limits.left_s)
+        fillings = build_fillings(state, limits.deadline)
     except PlaceoptError:
         return None
     return Asked(state, fillings, begin("highs", fillings.model, _options(round_, limits.time_limit_s)))
