@@ -5,11 +5,12 @@ from __future__ import annotations
 import threading
 
 from placeopt.engine import Engine
-from placeopt.model import Job, Placement, Plan
+from placeopt.model import Assignment, Job, Placement, Plan
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.decision import Decision, Scene
+from placeopt.simulate.room import workers_of
 from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted
 
 
@@ -63,12 +64,15 @@ class WholeRounds(Scheduler):
         if cancel is not None and cancel.is_set():
             raise Stopped
         self.cut += plan.limit == "time"
-        moved, shrunk = {one.job for one in plan.moved}, {one.job for one in plan.shrunk}
+        held = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
+        moved = {one.job for one in plan.moved}
+        resized = {one.job for one in plan.shrunk} - moved
+        resized |= {one.job for one in plan.placements if one.job in moved and grew(held[one.job], one)}
         decision = Decision(
             start=tuple(placement for placement in plan.placements if placement.job in self._waiting),
             stop=tuple(one.job for one in plan.preempted),
-            move=tuple(placement for placement in plan.placements if placement.job in moved),
-            resize=tuple(placement for placement in plan.placements if placement.job in shrunk - moved),
+            move=tuple(placement for placement in plan.placements if placement.job in moved - resized),
+            resize=tuple(placement for placement in plan.placements if placement.job in resized),
         )
         self._commit(plan, decision, scene)
         return decision
@@ -109,6 +113,8 @@ class WholeRounds(Scheduler):
             if one.job not in anew and one.job not in decision.stop
         )
         placed = {one.job: one for one in (*stay, *anew.values())}
+        shrunk = [one for one in decision.resize if workers_of(one) < workers_of(held[one.job])]
+        moved = [*decision.move, *(one for one in decision.resize if one not in shrunk)]
         return Plan(
             instance=InstanceRef(name=snapshot.name, digest=snapshot.digest, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
@@ -124,16 +130,34 @@ class WholeRounds(Scheduler):
             ),
             moved=tuple(
                 Moved.model_validate({"job": one.job, "from": _nodes(held[one.job]), "to": _nodes(one)})
-                for one in decision.move
+                for one in moved
             ),
-            shrunk=tuple(Shrunk(job=one.job, workers=_workers(one)) for one in decision.resize),
+            shrunk=tuple(Shrunk(job=one.job, workers=workers_of(one)) for one in shrunk),
             preempted=tuple(Preempted(job=job, freed_gpu_milli=granted(held[job])) for job in decision.stop),
         )
 
 
+def grew(before: Placement, after: Placement) -> bool:
+    """
+    Tell whether a job goes on where it is, with more workers beside.
+
+    To the engine that is a move; workers that came to one that goes on cost what a resize costs.
+    """
+    return (
+        before.option == after.option
+        and all(
+            any(worker_gpus in _workers(one) for one in after.assignments if one.node == held.node)
+            for held in before.assignments
+            for worker_gpus in _workers(held)
+        )
+        and workers_of(after) > workers_of(before)
+    )
+
+
+def _workers(assignment: Assignment) -> list[tuple[tuple[int, int], ...]]:
+    """Return the GPUs of each worker with their shares."""
+    return [tuple((gpu, assignment.gpus[str(gpu)]) for gpu in sorted(one.gpus)) for one in assignment.workers]
+
+
 def _nodes(placement: Placement) -> tuple[str, ...]:
     return tuple(one.node for one in placement.assignments)
-
-
-def _workers(placement: Placement) -> int:
-    return sum(len(one.workers) for one in placement.assignments)
