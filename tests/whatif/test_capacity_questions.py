@@ -367,4 +367,30 @@ def test_the_cheapest_type_by_hand() -> None:
     ]
     assert (found.best, found.price_milli_per_hour, found.at_least_milli_per_hour) == ("m", 4000, 4000)
     assert found.proven
+    assert found.mixture == (0, 4, 0)
     assert cheapest(base, ["less"], limits=SHORT).best is None
+
+
+def test_the_cheapest_mixture_by_hand() -> None:
+    """
+    Five jobs of four GPUs: five small nodes cost 5, three big ones 5.4, two big ones and a small one 4.6.
+
+    Jobs that go with one model each need both types, and neither does alone.
+    """
+    machines = (machine(), machine("big", gpus=8))
+    kinds = [node("n0", drained=True), node("big0", "big", price_milli_per_hour=1800, drained=True)]
+    base = instance(kinds, [job(f"w{i}", gpus=4) for i in range(5)], machines=machines)
+    found = cheapest(base, ["m", "big"], limits=Limits(20.0, threads=1))
+    assert [one.found for one in found.choices] == [5, 3]
+    assert (found.mixture, found.price_milli_per_hour, found.best) == ((1, 2), 4600, "m")
+    assert found.proven
+    other = machine("other", gpus=[Gpu(model="K80")])
+    jobs = [job("a", gpus=1, gpu_models=("K80",)), job("b", gpus=4)]
+    both = instance([node("n0", drained=True)], jobs, machines=(machine(), other))
+    needed = cheapest(both, ["m", "other"], limits=Limits(10.0, threads=1))
+    assert (needed.best, needed.mixture, needed.proven) == (None, (1, 1), True)
+    with pytest.raises(BadInput, match="each once"):
+        cheapest(base, ["m", "m"])
+    free = instance([node("n0", price_milli_per_hour=0)], [job("a", gpus=8)], machines=machines)
+    with pytest.raises(BadInput, match="price"):
+        cheapest(free, ["m", "big"], limits=SHORT)

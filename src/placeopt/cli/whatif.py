@@ -29,7 +29,7 @@ from placeopt.cli.signals import Interruption
 from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, add_by_replay
 
 if TYPE_CHECKING:
-    from placeopt.whatif.records import Tried
+    from placeopt.whatif.records import MixTried, Tried
 
 PLACED = "placed=all"
 
@@ -180,8 +180,8 @@ def add(
 
     A goal such as "p95_wait<=30m" is met by playing a scenario with more and more nodes; the curve is printed.
 
-    What runs stays where it is. Of several types, each by itself, the one with the least price an hour is named. Exit
-    code 1 says that no number of such nodes will do.
+    What runs stays where it is. Of several types the mixture with the least price an hour is sought. Exit code 1 says
+    that no number of such nodes will do, or none was found.
     """
     limits = limits_of(time_limit, threads, seed)
     asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, as_json, quiet)
@@ -201,11 +201,14 @@ def add(
         def news(tried: Tried) -> None:
             ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
 
+        def mixed(tried: MixTried) -> None:
+            ticker.doing(f"{'+'.join(map(str, tried.nodes))} nodes: {tried.waiting:,} jobs wait")
+
         kinds = [kind.strip() for kind in node_type.split(",")]
         if len(kinds) > 1:
-            choice = cheapest(base, kinds, limits=limits, cancel=interruption.event, on_news=news)
+            choice = cheapest(base, kinds, limits=limits, cancel=interruption.event, on_news=news, on_mixture=mixed)
             deliver(choice, lambda: cheapest_page(choice), as_json)
-            return interruption.code or (ExitCode.NO if choice.at_least_milli_per_hour is None else ExitCode.DONE)
+            return interruption.code or (ExitCode.NO if choice.mixture is None else ExitCode.DONE)
         found = ask(base, node_type, limits=limits, cancel=interruption.event, on_news=news)
     deliver(found, lambda: added_page(found), as_json)
     return interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)

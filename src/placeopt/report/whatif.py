@@ -109,7 +109,7 @@ def added_page(found: Added) -> list[RenderableType]:
 
 
 def cheapest_page(found: Cheapest) -> list[RenderableType]:
-    """Return the cheapest type, and the interval and price of each."""
+    """Return the cheapest mixture, and the interval and price of each type alone."""
     rows = []
     for one in found.choices:
         span = "none will do" if one.impossible else f"at least {number(one.at_least)}"
@@ -117,14 +117,24 @@ def cheapest_page(found: Cheapest) -> list[RenderableType]:
             span = _span(one.at_least, one.found)
         price = "-" if one.found is None else f"{one.found * one.price_milli_per_hour / 1000:,.6g}"
         rows.append([one.node_type, span, price])
-    if found.best is None or found.price_milli_per_hour is None:
-        title = Text("with none of these types all jobs were placed", style="bold")
+    if found.mixture is None or found.price_milli_per_hour is None:
+        title = Text("with none of these types, nor with a mixture, all jobs were placed", style="bold")
     else:
-        title = Text(
-            f"{plain(found.best)} is the cheapest: {found.price_milli_per_hour / 1000:,.6g} an hour", style="bold"
-        )
-        title.append(f"  {_proof(found.proven)}", style="not bold dim")
-    return [title, Rows(["type", ">nodes", ">an hour"], rows, wrap="type"), _took(found.seconds)]
+        words = [
+            f"{number(count)} {plain(one.node_type)}"
+            for count, one in zip(found.mixture, found.choices, strict=True)
+            if count
+        ]
+        price = f"{found.price_milli_per_hour / 1000:,.6g} an hour"
+        title = Text(f"{' + '.join(words) or 'no more nodes'}: {price}", style="bold")
+        least = found.at_least_milli_per_hour
+        told = "" if least is None or found.proven else f"; at least {least / 1000:,.6g}, proven"
+        title.append(f"  {_proof(found.proven)}{told}", style="not bold dim")
+    parts: list[RenderableType] = [title, Text(""), heading("Each type alone")]
+    parts.append(Rows(["type", ">nodes", ">an hour"], rows, wrap="type"))
+    if found.tried:
+        parts.append(Text(f"  {plural(len(found.tried), 'mixture')} tried", style="dim"))
+    return [*parts, _took(found.seconds)]
 
 
 def _tried(tried: Sequence[Tried]) -> Rows:

@@ -67,7 +67,7 @@ def add(
     More nodes never place less, so one number that is proven not to do refutes all below it, and a plan found with one
     number holds for all above. The next number is where the share of GPUs that is short says, then by halving.
     """
-    search = _Search(instance, _model_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
+    search = _Search(instance, model_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
     with Engine() as engine:
         return search.run(engine, node_type)
 
@@ -225,7 +225,7 @@ class _Search:
         return (self._cancel is not None and self._cancel.is_set()) or self._left_s <= self._quick_s
 
 
-def _model_node(instance: Instance, node_type: str) -> Node:
+def model_node(instance: Instance, node_type: str) -> Node:
     """Return the node to be copied: one of that id, or one of that machine type."""
     nodes = instance.cluster.nodes
     named = next((node for node in nodes if node.id == node_type), None)

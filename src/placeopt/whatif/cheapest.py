@@ -1,4 +1,4 @@
-"""Which of several node types places all jobs at the least price, each type by itself?"""
+"""With which of several node types, alone or mixed, are all jobs placed at the least price?"""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.model import Instance
-from placeopt.whatif.add import add
+from placeopt.whatif.add import add, model_node
 from placeopt.whatif.capacity import Limits
-from placeopt.whatif.records import Added, Cheapest, Tried
+from placeopt.whatif.mixture import Mixtures
+from placeopt.whatif.records import Added, Cheapest, MixTried, Tried
+
+MIXED = 0.5
+"""Part of the time that is kept for mixtures."""
 
 
 def cheapest(
@@ -21,37 +26,52 @@ def cheapest(
     limits: Limits | None = None,
     cancel: threading.Event | None = None,
     on_news: Callable[[Tried], None] | None = None,
+    on_mixture: Callable[[MixTried], None] | None = None,
 ) -> Cheapest:
     """
-    Search as `placeopt.whatif.add` does for each of the types, and compare prices; no mixtures of types.
+    Search as `placeopt.whatif.add` does for each of the types, then among the mixtures that would be cheaper.
 
     Parameters
     ----------
     node_types
         Machine types, or nodes to be copied.
     limits
-        ``time_limit_s`` is of all searches together; each gets an equal part of what is left.
+        ``time_limit_s`` is of all searches together; each type gets an equal part of half of it, mixtures the rest.
 
     Raises
     ------
     BadInput
-        If there is none, or one is not known.
+        If there is none, one is not known or stands twice, or a price is 0.
     """
     began, limits = time.monotonic(), limits or Limits(60.0)
     if not node_types:
         raise BadInput("node types: expected at least one")
+    if len(set(node_types)) < len(node_types):
+        raise BadInput(f"node types: {', '.join(node_types)}: expected each once")
     choices: list[Added] = []
     for number, kind in enumerate(node_types):
         left = limits.time_limit_s - (time.monotonic() - began)
-        part = replace(limits, time_limit_s=max(0.5, left / (len(node_types) - number)))
+        alone = left - MIXED * limits.time_limit_s if len(node_types) > 1 else left
+        part = replace(limits, time_limit_s=max(0.5, alone / (len(node_types) - number)))
         choices.append(add(instance, kind, limits=part, cancel=cancel, on_news=on_news))
     prices = {one.node_type: one.found * one.price_milli_per_hour for one in choices if one.found is not None}
-    least = [one.at_least * one.price_milli_per_hour for one in choices if one.at_least is not None]
-    best = min(prices, key=lambda kind: (prices[kind], kind), default=None)
+    left = limits.time_limit_s - (time.monotonic() - began)
+    mixtures = Mixtures(
+        instance,
+        [model_node(instance, kind) for kind in node_types],
+        choices,
+        replace(limits, time_limit_s=max(0.5, left)),
+        cancel,
+        on_mixture,
+    )
+    with Engine() as engine:
+        mixtures.run(engine)
     return Cheapest(
         choices=tuple(choices),
-        best=best,
-        price_milli_per_hour=None if best is None else prices[best],
-        at_least_milli_per_hour=min(least, default=None),
+        best=min(prices, key=lambda kind: (prices[kind], kind), default=None),
+        mixture=mixtures.found,
+        price_milli_per_hour=mixtures.price,
+        at_least_milli_per_hour=mixtures.at_least,
+        tried=tuple(mixtures.tried),
         seconds=time.monotonic() - began,
     )

@@ -304,21 +304,32 @@ class Defrag(Record):
     seconds: float
 
 
+class MixTried(Record):
+    """A mixture that was tried: nodes of each type; whether all jobs fit, proven either way, or None."""
+
+    nodes: tuple[int, ...]
+    fits: bool | None
+    waiting: int
+
+
 class Cheapest(Record):
     """
-    Several node types, each by itself: the one with which all jobs are placed at the least price an hour.
+    Several node types, each by itself and mixed: with what all jobs are placed at the least price an hour.
 
-    ``price_milli_per_hour`` is what ``best`` takes; with nodes of one of the types it cannot be done for less than
-    ``at_least_milli_per_hour``, proven. None where no type is found to do, or none can.
+    ``best`` is the cheapest type alone, None where none is found to do. ``mixture`` says how many nodes of each of the
+    ``choices`` are the cheapest together that were found, for ``price_milli_per_hour``; for less than
+    ``at_least_milli_per_hour`` no mixture of them does, proven; None where that was not sought.
     """
 
     choices: tuple[Added, ...]
     best: Id | None
+    mixture: tuple[int, ...] | None = None
     price_milli_per_hour: int | None
     at_least_milli_per_hour: int | None
+    tried: tuple[MixTried, ...] = ()
     seconds: float
 
     @property
     def proven(self) -> bool:
         """Whether the two meet."""
-        return self.best is not None and self.price_milli_per_hour == self.at_least_milli_per_hour
+        return self.mixture is not None and self.price_milli_per_hour == self.at_least_milli_per_hour
