@@ -17,8 +17,7 @@ from pathlib import Path
 
 from placeopt import Engine, Instance, Plan, read_instance, violations
 from placeopt.auditing import audit
-from placeopt.engine import versions
-from placeopt.workplace import usable_cores
+from placeopt.workplace import usable_cores, versions
 
 OPENB = Path(__file__).resolve().parent.parent / "instances" / "openb"
 CASES = (

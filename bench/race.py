@@ -20,7 +20,7 @@ from pathlib import Path
 
 from placeopt import Engine, Instance, Plan, generate, read_instance, violations
 from placeopt.auditing import audit
-from placeopt.engine import versions
+from placeopt.workplace import versions
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 STORED = (

@@ -4,58 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 
-from placeopt.auditing import audit
-from placeopt.check import violations
-from placeopt.errors import BadInput, InternalFault
+from placeopt.errors import BadInput
 from placeopt.formats.collection import collection_paused
-from placeopt.linear import LinearModel
-from placeopt.methods import Method, method_of
+from placeopt.methods import method_of
 from placeopt.model import Instance, Plan, Policy
-from placeopt.model.plan import Cost, Level, Seconds
-from placeopt.problem import Problem, State, change_of, compile_problem
-from placeopt.problem.changes import change_limits
+from placeopt.problem import Problem, compile_problem
 from placeopt.resident import Residence
-from placeopt.solvers.beside import Beside
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
-from placeopt.solvers.race import RACE, RACERS, race, share_out
 from placeopt.solvers.registry import check_extra
-from placeopt.solvers.result import Progress as SolverProgress
-from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.stages.arrange import run_arrange
-from placeopt.stages.bound import Asked, ask_bound, run_bound
-from placeopt.stages.exact import run_exact
-from placeopt.stages.fillings import run_fillings, suits
-from placeopt.stages.heuristic import run_heuristic
-from placeopt.stages.lookahead import run_lookahead
-from placeopt.stages.patterns import is_large, run_patterns
-from placeopt.stages.previous import run_previous
-from placeopt.stages.ranks import run_ranks
-from placeopt.stages.reasons import reasons
-from placeopt.stages.round import Limits, Progress, Round, relative_gap
-from placeopt.stages.search import is_beyond_exact, run_search
-from placeopt.terms.free_gpus import slots_left
-from placeopt.terms.objective import most_milli
-from placeopt.terms.rules import relaxed
-from placeopt.workplace import usable_cores, versions
-
-RESERVE_S = 0.02
-RESERVE_PER_JOB_S = 30e-6
-"""Time kept back for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 3.5, 2.0
-"""
-The same as a multiple of what compiling has taken in this round and, once a plan was offered, of what that took: so it
-holds where the machine is busy with other work. The end took 0.9 to 3.4 times as long as an offer, most where many
-gangs wait whose reasons are to be found; for those there is a time limit of its own.
-"""
-ARRANGE_SHARE = 0.6
-"""Part of the time that is left for arrangements where exact stages come after them."""
+from placeopt.stages.crew import Crew
+from placeopt.stages.finish import finish
+from placeopt.stages.recipe import exact_solvers, first_reserve_s, run_stages
+from placeopt.stages.round import Limits, Progress, Round
+from placeopt.workplace import usable_cores
 
 
 class Engine(Residence):
@@ -184,7 +151,7 @@ class Engine(Residence):
             problem = compiled()
         compile_s = time.monotonic() - compiling
         ends = started + time_limit_s
-        reserve = max(RESERVE_S + RESERVE_PER_JOB_S * problem.num_jobs, RESERVE_PER_COMPILE * compile_s)
+        reserve = first_reserve_s(problem.num_jobs, compile_s)
         reserve = min(reserve, max(ends - time.monotonic(), 0.0) / 2)  # a plan comes first, however little is left
         cores = usable_cores()
         limits = Limits(
@@ -209,135 +176,15 @@ class Engine(Residence):
                 f"{problem.policy.name!r}"
             )
         try:
-            self._run(round_, chosen, previous)
+            run_stages(round_, chosen, Crew(round_, self._runners), previous)
         except KeyboardInterrupt:
             round_.cut("user")
         solve_s = time.monotonic() - solving - round_.check_s
         with collection_paused():
-            plan = self._finish(round_, read_s, compile_s, solve_s, started)
+            plan = finish(round_, read_s, compile_s, solve_s, started)
         if round_.limit == "user" and round_.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
             raise Interrupted(plan)
         return plan
-
-    def _run(self, round_: Round, method: Method, previous: Plan | None) -> None:
-        order = method.order or round_.problem.policy.order
-        score = method.score if method.score != "auto" else "share_prices" if suits(round_.problem) else "stranding"
-        with collection_paused():
-            run_lookahead(round_, score, order, strict=method.strict)
-
-        def solve(
-            solver: str,
-            model: LinearModel,
-            options: SolveOptions,
-            on_progress: Callable[[SolverProgress], None] | None = None,
-        ) -> Solution:
-            # in deterministic mode work ends the stage; the clock is only a guard
-            deadline, cancel = round_.limits.deadline, round_.cancelled
-            if solver == RACE:
-                contestants = share_out(self._runners, options.threads)
-                found = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
-            else:
-                runner = self._runners[0]
-                found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
-            if found.failed:
-                round_.mishap = found.message or f"ended by {found.limit}"
-            return found
-
-        def begin(solver: str, model: LinearModel, options: SolveOptions) -> Beside:
-            # it costs the stages no time, so it may go on until the plan is due
-            ends = round_.limits.started + round_.limits.time_limit_s
-            return Beside(self._runners[0], solver, model, options, deadline=ends, cancel=round_.cancelled)
-
-        asked: Asked | None = None
-
-        def ask() -> None:
-            nonlocal asked
-            if method.bound and isinstance(self._runners[0], Worker):
-                asked = ask_bound(round_, begin)
-
-        with collection_paused():
-            run_heuristic(
-                round_,
-                score,
-                order,
-                strict=method.strict,
-                chooser=method.chooser,
-                shape=method.shape,
-                before_offer=ask,
-            )
-        round_.keep_back(RESERVE_S + RESERVE_PER_OFFER * round_.offer_s)
-        if previous is not None and not method.strict and not round_.stopped():
-            run_previous(round_, previous, score, order)
-        if not round_.stopped():
-            run_ranks(round_)
-
-        limits = round_.limits
-        alone = limits.threads == 1 or bool(limits.solver_options)
-        exact = _exact(method, deterministic=limits.deterministic, alone=alone)
-        if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
-            self._runners[1].start()  # it loads while the bound is found
-        relaxed = None
-        if method.bound and (asked is not None or not round_.stopped()):
-            relaxed = run_bound(round_, solve, asked)
-            if not method.fillings or not suits(round_.problem):
-                relaxed = None
-            run_fillings(round_, solve, relaxed, score, order, followed=bool(exact))
-        if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
-            run_patterns(round_, solve, score, order)
-        if method.arrange and not round_.stopped():
-            run_arrange(round_, solve, ARRANGE_SHARE if exact else 1.0)
-        if method.search and not round_.stopped() and (not exact or is_beyond_exact(round_)):
-            run_search(round_, solve)
-        for formulation, solver in exact:
-            if round_.proven or round_.within_gap or round_.stopped():
-                break
-            before = round_.best
-            run_exact(round_, solve, formulation, solver)
-            if round_.best is not before and not round_.stopped():
-                run_ranks(round_)
-        if exact and not round_.stopped():  # it was too large for exact stages
-            run_fillings(round_, solve, relaxed, score, order)
-
-    def _finish(self, round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float) -> Plan:
-        best = round_.best
-        if best is None:
-            raise InternalFault("the running jobs alone were refused by the referee after they had been accepted")
-        levels = [Level(name="value", sense="max", objective=best.value, bound=round_.whole_bound)]
-        if round_.weighted:
-            # it holds at the proven value only, and among plans that keep to look-ahead
-            bound = round_.cost_bound if round_.value_proven and not round_.narrowed else None
-            levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
-        open_levels = [level for level in levels if level.bound != level.objective]
-        checking = time.monotonic()
-        plan = best.draft.model_copy(
-            update={
-                "unplaced": tuple(reasons(round_).values()),
-                "status": "feasible" if open_levels else "optimal",
-                "limit": round_.limit if open_levels else "none",
-                "levels": tuple(levels),
-                "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
-                "bound_relaxes": _relaxes(round_, open_levels),
-                "costs": {
-                    w.cost.name: Cost(raw=raw, weight=w.weight, worst=w.worst, unit=w.cost.unit)
-                    for w, raw in zip(round_.weighted, best.raw, strict=True)
-                },
-                "facts": _facts(round_),
-                "stages": tuple(round_.stages),
-                "seed": round_.limits.seed,
-                "versions": versions(),
-            }
-        )
-        found = [str(v.message) for v in violations(round_.instance, plan, since=best.draft)] + audit(
-            round_.instance, plan, round_.whole
-        )
-        if found:
-            raise InternalFault(f"the final plan was refused: {found[0]}")
-        if round_.limits.deterministic:
-            return plan
-        now = time.monotonic()
-        check_s = now - checking + round_.check_s
-        seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=check_s, total=now - started)
-        return plan.model_copy(update={"seconds": seconds})
 
 
 class Interrupted(KeyboardInterrupt):
@@ -421,12 +268,6 @@ def solve(
         )
 
 
-def _exact(method: Method, *, deterministic: bool, alone: bool) -> tuple[tuple[str, str], ...]:
-    """The formulations and solvers of a method; ``alone`` if two solvers cannot race."""
-    exact = method.repeatable if deterministic and method.repeatable is not None else method.exact
-    return tuple((formulation, RACERS[0] if solver == RACE and alone else solver) for formulation, solver in exact)
-
-
 def _check_arguments(time_limit_s: float, gap: float, threads: int | None) -> None:
     if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
         raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
@@ -439,7 +280,7 @@ def _check_arguments(time_limit_s: float, gap: float, threads: int | None) -> No
 def _check_solver_options(method: str, options: dict[str, str], *, deterministic: bool) -> None:
     if not options:
         return
-    exact = _exact(method_of(method), deterministic=deterministic, alone=True)
+    exact = exact_solvers(method_of(method), deterministic=deterministic, alone=True)
     if not exact:
         raise BadInput(f"solver_options: method {method!r} runs no exact solver; use another method")
     for solver in dict.fromkeys(solver for _, solver in exact):
@@ -447,54 +288,3 @@ def _check_solver_options(method: str, options: dict[str, str], *, deterministic
 
 
 MAX_TIME_LIMIT_S = 7 * 86_400
-
-
-def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
-    """Say what the bound of the first level that is not proven leaves out."""
-    if not open_levels:
-        return ()
-    ahead: tuple[str, ...] = ()
-    if round_.ahead is not None:
-        waits, places = len(round_.ahead.waits), len(round_.ahead.scheduled)
-        counted = ((waits, "had better wait may start now"), (places, "have their place may stand elsewhere"))
-        ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
-    if open_levels[0].name == "value":
-        return (*round_.relaxes, *ahead)
-    bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
-    if round_.narrowed:
-        return ("everything: what is proven of the cost is about plans that keep to look-ahead", *ahead)
-    lower = (f"{name} enters by a lower bound" for name in bounded)
-    return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
-
-
-def _facts(round_: Round) -> dict[str, int]:
-    """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
-    problem, options = round_.problem, round_.problem.options
-    placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
-    total = options.total_milli.tolist()
-    return {
-        "gpu_milli_placed": sum(sum(p.shares) if p.shares else total[p.option] for p in placed),
-        "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
-        "gpu_milli_bound": round_.gpu_milli_bound,
-        "gpu_milli_capacity": 1000 * problem.num_gpus,
-        "jobs_placed": len(placed),
-        "jobs_waiting": problem.num_jobs - len(placed),
-        "jobs_running": len(problem.running),
-        **_changed(round_),
-        **_slots(round_),
-    }
-
-
-def _changed(round_: Round) -> dict[str, int]:
-    """Count the running jobs that the plan changes, by kind; nothing where none may be changed."""
-    problem = round_.problem
-    if round_.best is None or not problem.changeable:
-        return {}
-    held = round_.best.allocation
-    count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)
-    return {f"jobs_{change}": count[change] for change in change_limits(problem)}
-
-
-def _slots(round_: Round) -> dict[str, int]:
-    """Slots of N free GPUs that are left, by level."""
-    return slots_left(State(round_.problem, None if round_.best is None else round_.best.allocation))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from builders import instance, job, running
-from placeopt import engine, generate, solve
+from placeopt import generate, solve
 from placeopt.errors import InternalFault, OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Policy, Slowdown
@@ -211,7 +211,7 @@ def test_the_relaxation_of_a_large_round_is_solved_beside_the_referee(monkeypatc
             begun.append(arguments[1])
             super().__init__(*arguments, **named)
 
-    monkeypatch.setattr(engine, "Beside", Noted)
+    monkeypatch.setattr("placeopt.stages.crew.Beside", Noted)
     bounds = []
     for least in (10**12, 1):
         monkeypatch.setattr("placeopt.stages.bound.BESIDE_PRODUCT", least)

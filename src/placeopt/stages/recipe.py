@@ -1,0 +1,105 @@
+"""A method carried out: which stages run, in which order, and what each hands to the next."""
+
+from __future__ import annotations
+
+from placeopt.formats.collection import collection_paused
+from placeopt.methods import Method
+from placeopt.model import Plan
+from placeopt.solvers.race import RACE, RACERS
+from placeopt.stages.arrange import run_arrange
+from placeopt.stages.bound import Asked, ask_bound, run_bound
+from placeopt.stages.crew import Crew
+from placeopt.stages.exact import run_exact
+from placeopt.stages.fillings import run_fillings, suits
+from placeopt.stages.heuristic import run_heuristic
+from placeopt.stages.lookahead import run_lookahead
+from placeopt.stages.patterns import is_large, run_patterns
+from placeopt.stages.previous import run_previous
+from placeopt.stages.ranks import run_ranks
+from placeopt.stages.round import Round
+from placeopt.stages.search import is_beyond_exact, run_search
+
+RESERVE_S = 0.02
+RESERVE_PER_JOB_S = 30e-6
+"""Time kept back for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
+RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 3.5, 2.0
+"""
+The same as a multiple of what compiling has taken in this round and, once a plan was offered, of what that took: so it
+holds where the machine is busy with other work. The end took 0.9 to 3.4 times as long as an offer, most where many
+gangs wait whose reasons are to be found; for those there is a time limit of its own.
+"""
+ARRANGE_SHARE = 0.6
+"""Part of the time that is left for arrangements where exact stages come after them."""
+
+
+def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None) -> None:
+    """
+    Run the stages of ``method`` until the round is proven, close enough, or out of time.
+
+    ``previous`` is a plan of an earlier round, if there is any.
+    """
+    order = method.order or round_.problem.policy.order
+    score = method.score if method.score != "auto" else "share_prices" if suits(round_.problem) else "stranding"
+    with collection_paused():
+        run_lookahead(round_, score, order, strict=method.strict)
+
+    asked: Asked | None = None
+
+    def ask() -> None:
+        nonlocal asked
+        if method.bound and crew.is_apart:
+            asked = ask_bound(round_, crew.begin)
+
+    with collection_paused():
+        run_heuristic(
+            round_,
+            score,
+            order,
+            strict=method.strict,
+            chooser=method.chooser,
+            shape=method.shape,
+            before_offer=ask,
+        )
+    round_.keep_back(RESERVE_S + RESERVE_PER_OFFER * round_.offer_s)
+    if previous is not None and not method.strict and not round_.stopped():
+        run_previous(round_, previous, score, order)
+    if not round_.stopped():
+        run_ranks(round_)
+
+    limits = round_.limits
+    alone = limits.threads == 1 or bool(limits.solver_options)
+    exact = exact_solvers(method, deterministic=limits.deterministic, alone=alone)
+    if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
+        crew.warm_up()  # it loads while the bound is found
+    relaxed = None
+    if method.bound and (asked is not None or not round_.stopped()):
+        relaxed = run_bound(round_, crew.solve, asked)
+        if not method.fillings or not suits(round_.problem):
+            relaxed = None
+        run_fillings(round_, crew.solve, relaxed, score, order, followed=bool(exact))
+    if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
+        run_patterns(round_, crew.solve, score, order)
+    if method.arrange and not round_.stopped():
+        run_arrange(round_, crew.solve, ARRANGE_SHARE if exact else 1.0)
+    if method.search and not round_.stopped() and (not exact or is_beyond_exact(round_)):
+        run_search(round_, crew.solve)
+    for formulation, solver in exact:
+        if round_.proven or round_.within_gap or round_.stopped():
+            break
+        before = round_.best
+        run_exact(round_, crew.solve, formulation, solver)
+        if round_.best is not before and not round_.stopped():
+            run_ranks(round_)
+    if exact and not round_.stopped():  # it was too large for exact stages
+        run_fillings(round_, crew.solve, relaxed, score, order)
+
+
+def first_reserve_s(num_jobs: int, compile_s: float) -> float:
+    """Return the seconds to keep back from stages before anything was offered."""
+    return max(RESERVE_S + RESERVE_PER_JOB_S * num_jobs, RESERVE_PER_COMPILE * compile_s)
+
+
+def exact_solvers(method: Method, *, deterministic: bool, alone: bool) -> tuple[tuple[str, str], ...]:
+    """Return the formulations and solvers of a method; ``alone`` if two solvers cannot race."""
+    exact = method.repeatable if deterministic and method.repeatable is not None else method.exact
+    return tuple((formulation, RACERS[0] if solver == RACE and alone else solver) for formulation, solver in exact)
