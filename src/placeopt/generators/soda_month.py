@@ -8,7 +8,8 @@ two cores, a GPU, are asked for by 76.1 % (III-B, VI-D), more than ten by 15.3 %
 bandwidth (VI-G); CPU jobs come by day more than by night, in a burst on Wednesday (figure 2).
 
 Not published, and ours: everything else, each with its figure below. Above all the core curves, which stand in the
-conference's version of the paper, the GPUs that jobs ask for, and how long CPU jobs run on how many cores.
+conference's version of the paper, the GPUs that jobs ask for, how long CPU jobs run on how many cores, and the load of
+the twelve services, whose replicas are the other 5,000 GPU jobs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.model import Cluster, Communication, Demand, Gpu, Job, Machine, Node, Option
+from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.problem import IntArray
@@ -45,6 +47,24 @@ CPU_LOG_MINUTES_MEAN, CPU_LOG_MINUTES_DEVIATION = 3.0, 1.48
 HUNGRY_SHARE = 0.005
 HUNGRY_MBPS, MODEST_MBPS = 45_000, 500
 """Memory bandwidth of a hungry CPU job, and of a core of any other; ours."""
+SERVICES = 12
+"""Published (III-B); each serves the next model of table I."""
+CPU_BATCH = {"alexnet": 16, "resnet50": 4, "inception3": 2, "vgg16": 1, "bi-att-flow": 1, "transformer": 8}
+CPU_MBPS = {
+    "alexnet": 25_700,
+    "resnet50": 26_900,
+    "inception3": 27_000,
+    "vgg16": 40_300,
+    "bi-att-flow": 29_500,
+    "transformer": 26_300,
+}
+"""Largest batch in time on 16 cores, and the bandwidth that it uses (tables III and IV); other models have none."""
+BATCH_MS, TARGET_MS = 100, 200
+"""Computation of a batch, and the target (VI-E)."""
+GPU_BATCHES = 4
+"""Batch of a GPU, in batches of 16 cores; models that cores cannot serve as if those served one. Ours."""
+PEAK_GPUS = (1.5, 5.0)
+"""Load of a service at its peak in GPUs, all as likely; a tenth of it at night. Ours: some 5,000 replicas a month."""
 HOST_PART = 0.3
 """Part of an iteration that is the CPU's at the best number of cores: a curve by Amdahl's law up to there. Ours."""
 
@@ -124,6 +144,7 @@ def soda_month(*, seed: int = 0, nodes: int = NODES, days: int = DAYS) -> Scenar
         physics=Physics(memory_bandwidth_percent=75),
         core_curves=tuple(core_curve(name) for name in KINDS),
         arrivals=tuple(arrivals),
+        endpoints=tuple(_endpoint(rng, i, days) for i in range(max(1, round(SERVICES * nodes / NODES)))),
     )
 
 
@@ -137,6 +158,34 @@ def core_curve(name: str) -> CoreCurve:
             "category": kind.category,
             "speed_thousandths": tuple(round(1000 / time) for time in times),
         }
+    )
+
+
+def _endpoint(rng: np.random.Generator, number: int, days: int) -> Endpoint:
+    """Make a service whose load follows the day, with some noise, hour by hour."""
+    model = list(KINDS)[number % len(KINDS)]
+    per_batch = 1_000_000 // BATCH_MS  # thousandths of requests a second
+    gpu_rate = GPU_BATCHES * CPU_BATCH.get(model, 1) * per_batch
+    hour = np.arange(24 * days)
+    shape = (0.55 + 0.45 * np.cos(2 * np.pi * (hour % 24 - 15) / 24)) * np.exp(rng.normal(0.0, 0.15, size=len(hour)))
+    rates = rng.uniform(*PEAK_GPUS) * gpu_rate * shape
+    cpu = None
+    if model in CPU_BATCH:
+        demand = Demand(gpus=0, cpu_millicores=16_000, memory_bandwidth_mbps=CPU_MBPS[model])
+        cpu = Replica(demand=demand, rate_milli=CPU_BATCH[model] * per_batch, latency_ms=BATCH_MS)
+    return Endpoint(
+        id=f"service-{number}",
+        gpu=Replica(
+            demand=Demand(gpus=1, gpu_utilisation_percent=GPU_PERCENT, cpu_millicores=2000),
+            rate_milli=gpu_rate,
+            latency_ms=BATCH_MS,
+        ),
+        cpu=cpu,
+        latency_target_ms=TARGET_MS,
+        load=tuple(
+            LoadStep(from_ms=int(h) * 3_600_000, rate_milli=int(rate)) for h, rate in zip(hour, rates, strict=True)
+        ),
+        until_ms=days * 86_400_000,
     )
 
 

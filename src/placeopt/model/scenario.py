@@ -20,6 +20,7 @@ from placeopt.model.base import (
     Thousandths,
 )
 from placeopt.model.cluster import Cluster
+from placeopt.model.endpoint import Endpoint
 from placeopt.model.host import CoreCurve
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job, Option
@@ -109,7 +110,7 @@ class Arrival(Record):
     A job without an end of its own, such as a notebook: it leaves at ``leaves_ms``, or with the last job that is none.
     """
     leaves_ms: Milliseconds | None = None
-    """When a service leaves, whether it runs or waits."""
+    """When a service leaves, whether it runs or waits, and whoever else is there; None: with the last other job."""
     actual_gpu_memory_mib: Mib | None = None
     """What it really needs of each of its GPUs; None: what its options ask for."""
 
@@ -195,6 +196,8 @@ class Scenario(Record):
     slowed_thousandths: Thousandths = 1100
     """A job that ran so much longer than alone and well placed, or more, counts as slowed (SLO violated)."""
     arrivals: Annotated[tuple[Arrival, ...], Field(max_length=MAX_JOBS)] = ()
+    endpoints: Annotated[tuple[Endpoint, ...], Field(max_length=10_000)] = ()
+    """Services that answer requests; their replicas come and leave as the policy lets them follow the load."""
     running: Annotated[tuple[Running, ...], Field(max_length=MAX_JOBS)] = ()
     """What runs when the scenario begins, at time 0; each is one of the ``arrivals``, with ``arrival_ms`` 0."""
 
@@ -205,6 +208,10 @@ class Scenario(Record):
         except ValidationError as error:
             told = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
             raise ValueError(re.sub(r"^jobs(\[\d+\])", r"arrivals\1.job", told)) from None
+        ids = [endpoint.id for endpoint in self.endpoints]
+        for i, name in enumerate(ids):
+            if name in ids[:i]:
+                raise ValueError(f"endpoints[{i}].id: {name!r} stands twice; ids are unique")
         profiles = [curve.profile for curve in self.core_curves]
         for i, name in enumerate(profiles):
             if name in profiles[:i]:

@@ -100,8 +100,14 @@ class Scheduling(Record):
     bandwidth: Literal["reserve", "ignore", "throttle"] = "reserve"
     """
     Memory bandwidth: jobs start only where what they say they use is left (``policy.usable``); or nobody looks at it;
-    or nobody does before, but where a node's jobs use more than it has, those of kind ``cpu`` are held back (SODA V-E).
+    or only for inference, and where a node's jobs use more than it has, those of kind ``cpu`` are held back (SODA V-E).
     """
+    replicas: Literal["follow", "peak"] = "follow"
+    """Of endpoints: as many as the load of the moment wants, or always as many as its peak does."""
+    replica_load_percent: Annotated[int, Field(ge=1, le=100)] = 80
+    """So many are wanted, at least one, that none serves more than this part of what it can (SODA V-D 1)."""
+    cpu_replicas: bool = False
+    """Whether CPU cores alone serve endpoints where they can, and one replica with GPUs would do (SODA V-D)."""
     clusters: Annotated[int, Field(ge=1, le=100)] | None = None
     """With the order ``clusters``: so many (Horus: k)."""
     batch: Annotated[int, Field(ge=1, le=100_000)] | None = None

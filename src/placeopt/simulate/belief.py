@@ -20,39 +20,44 @@ class Belief:
     def __init__(self, scenario: Scenario, scheduling: Scheduling) -> None:
         self._curves = {curve.profile: curve for curve in scenario.core_curves}
         self._best_fit = scheduling.cores == "best_fit" and bool(self._curves)
-        self._blind = scheduling.bandwidth != "reserve"
+        self._bandwidth = scheduling.bandwidth
         machines = {machine.id: machine for machine in scenario.cluster.machines}
         self._node_cores = max(machines[node.machine].cpu_millicores // 1000 for node in scenario.cluster.nodes)
         self._before: dict[tuple[str | None, str], int] = {}
-        self._known: dict[tuple[tuple[Option, ...], str | None, int], tuple[Option, ...]] = {}
+        self._known: dict[tuple[tuple[Option, ...], int, bool], tuple[Option, ...]] = {}
         self.steps: list[int] = []
         """Measurements that each search took."""
 
     def of(self, job: Job) -> Job:
         """Return the job as it is asked about; the same object where nothing changes."""
-        if not self._best_fit and not self._blind:
+        blind = self._blind_to(job)
+        if not self._best_fit and not blind:
             return job
         curve = self._curves.get(job.profile or "") if self._best_fit else None
         cores = self._cores(job, curve) if curve is not None and any(one.demand.gpus for one in job.options) else 0
-        key = (job.options, job.profile, cores)
+        key = (job.options, cores, blind)
         options = self._known.get(key)
         if options is None:
-            options = tuple(self._option(option, cores) for option in job.options)
+            options = tuple(self._option(option, cores, blind) for option in job.options)
             self._known[key] = options = job.options if options == job.options else options
         return job if options is job.options else job.model_copy(update={"options": options})
 
     def of_running(self, job: Job) -> Job:
         """Return a job that runs when the scenario begins, with the cores that it has."""
-        if not self._blind:
+        if not self._blind_to(job):
             return job
-        return job.model_copy(update={"options": tuple(self._option(option, 0) for option in job.options)})
+        return job.model_copy(update={"options": tuple(self._option(option, 0, True) for option in job.options)})
 
-    def _option(self, option: Option, cores: int) -> Option:
+    def _blind_to(self, job: Job) -> bool:
+        """Tell whether nobody looks at the bandwidth that a job would use."""
+        return self._bandwidth == "ignore" or (self._bandwidth == "throttle" and job.kind != "inference")
+
+    def _option(self, option: Option, cores: int, blind: bool) -> Option:
         demand = option.demand
         update: dict[str, int] = {}
         if cores and demand.gpus:
             update["cpu_millicores"] = 1000 * min(cores * demand.gpus, self._node_cores)
-        if self._blind:
+        if blind:
             update["memory_bandwidth_mbps"] = 0
         return option.model_copy(update={"demand": demand.model_copy(update=update)})
 

@@ -21,6 +21,7 @@ from placeopt.simulate.job_by_job import JobByJob
 from placeopt.simulate.journal import Journal
 from placeopt.simulate.memory import Memory
 from placeopt.simulate.progress import ByRate, LongestSeen, Rule
+from placeopt.simulate.replicas import with_replicas
 from placeopt.simulate.room import workers_of
 from placeopt.simulate.scheduler import Limits, Scheduler, Stopped
 from placeopt.simulate.story import NEVER_MS, Story
@@ -76,6 +77,7 @@ def simulate(
     BadInput
         If the policy cannot decide on the scenario's jobs, or the log to go on with is of something else.
     """
+    scenario = with_replicas(scenario, scheduling)
     with Journal(log, resume=resume) as journal, Engine() as engine:
         game = _Game(scenario, scheduling, engine, journal, Limits(seed, time_limit_s, deterministic), cancel)
         finished = game.play(on_progress)
@@ -215,10 +217,11 @@ class _Game:
         self._agenda.round_after("end", self.now)
 
     def _dismiss(self) -> None:
-        """Let all services leave: nothing else will happen."""
+        """Let the services leave that have no time for it: nothing else will happen."""
         for job in list(self._services):
-            if self._stories[job].came:
-                self._dismissed(self._stories[job])
+            story = self._stories[job]
+            if story.came and story.arrival.leaves_ms is None:
+                self._dismissed(story)
 
     def _dismissed(self, story: Story) -> None:
         """Let a service leave."""

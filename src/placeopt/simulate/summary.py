@@ -7,6 +7,8 @@ from statistics import fmean
 
 from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
 from placeopt.simulate.history import History, JobHistory, Span
+from placeopt.simulate.replicas import replicas
+from placeopt.simulate.serving import Serving, serving
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Summary:
     fairness: float | None
     """Jain's index over users of their jobs' mean slowdown with waiting; None without users."""
     occupancy: Occupancy
+    serving: Serving | None
+    """How endpoints were served; None where no requests came."""
     rounds: int
     rounds_cut: int
     """Rounds that the time limit cut short: another run may decide otherwise."""
@@ -105,11 +109,28 @@ def summarise(history: History) -> Summary:
         in_time=sum(end <= by for end, by in due) / len(due) if due else None,
         fairness=_fairness(done, with_wait),
         occupancy=occupancy(_stays(history, until), _gpus_of(history), first, until),
+        serving=_serving(history, until),
         rounds=history.rounds.held,
         rounds_cut=history.rounds.cut,
         decision_ms=spread_of([1000 * s for s in history.rounds.wall_s]),
         decision_cpu_s=sum(history.rounds.cpu_s),
     )
+
+
+def _serving(history: History, until: int) -> Serving | None:
+    if not history.scenario.endpoints:
+        return None
+    spans = {job.job: job.spans for job in history.jobs if job.service}
+    ran = []
+    for endpoint in history.scenario.endpoints:
+        stays = [
+            (replica, span.start_ms, until if span.end_ms is None else span.end_ms)
+            for arrival in replicas(endpoint, history.scheduling)
+            for replica in (endpoint.gpu if arrival.job.options[0].demand.gpus else endpoint.cpu or endpoint.gpu,)
+            for span in spans.get(arrival.job.id, ())
+        ]
+        ran.append((endpoint, stays))
+    return serving(ran, until)
 
 
 def _start(job: JobHistory) -> int:

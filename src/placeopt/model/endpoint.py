@@ -1,0 +1,68 @@
+"""Inference that answers requests: how many come over time, what a replica serves, and how long an answer may take."""
+
+from itertools import pairwise
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from placeopt.model.base import Id, Milliseconds, Name, PositiveCount, Record
+from placeopt.model.job import Demand
+
+RateMilli = Annotated[int, Field(ge=0, le=10**12)]
+"""Thousandths of requests a second."""
+
+
+class LoadStep(Record):
+    """So many requests a second from a moment on."""
+
+    from_ms: Milliseconds
+    rate_milli: RateMilli
+
+
+class Replica(Record):
+    """One way to run a replica: what it needs and what it serves."""
+
+    demand: Demand
+    rate_milli: Annotated[RateMilli, Field(ge=1)]
+    """The most requests that it serves a second, in thousandths."""
+    latency_ms: Annotated[Milliseconds, Field(ge=1)]
+    """How long an answer takes where nobody waits."""
+
+
+class Endpoint(Record):
+    """
+    A service that answers requests with replicas of a model, whose number a policy lets follow the load.
+
+    Every replica is a job of kind ``inference``, without an end of its own: it comes when it is wanted, and leaves when
+    it is wanted no more.
+    """
+
+    id: Id
+    user: Name | None = None
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    gpu: Replica
+    cpu: Replica | None = None
+    """On CPU cores alone, where so it meets the target (SODA V-D)."""
+    latency_target_ms: Annotated[Milliseconds, Field(ge=1)]
+    """An answer that takes longer is late: the service level is violated."""
+    replicas_max: PositiveCount = 1000
+    load: Annotated[tuple[LoadStep, ...], Field(min_length=1, max_length=1_000_000)]
+    until_ms: Milliseconds
+    """When the last step ends."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for i, (step, following) in enumerate(pairwise(self.load)):
+            if step.from_ms >= following.from_ms:
+                raise ValueError(f"load[{i + 1}].from_ms: {following.from_ms}, expected after {step.from_ms}")
+        if self.until_ms <= self.load[-1].from_ms:
+            raise ValueError(f"until_ms: {self.until_ms}, expected after the last step, {self.load[-1].from_ms}")
+        if not self.gpu.demand.gpus or (self.cpu is not None and self.cpu.demand.gpus):
+            raise ValueError("gpu, cpu: a replica of the first has GPUs, one of the second none")
+        for name, replica in (("gpu", self.gpu), ("cpu", self.cpu)):
+            if replica is not None and replica.latency_ms > self.latency_target_ms:
+                raise ValueError(
+                    f"{name}.latency_ms: {replica.latency_ms} is above latency_target_ms = {self.latency_target_ms}; "
+                    "such replicas are always late: leave them out"
+                )
+        return self

@@ -1,0 +1,128 @@
+"""Replicas of endpoints as jobs that come and leave: how a policy lets them follow the load."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+
+from placeopt.errors import BadInput
+from placeopt.model import Job, Option
+from placeopt.model.endpoint import Endpoint, Replica
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Scheduling
+
+Wanted = tuple[int, int]
+"""Replicas with GPUs, and on CPU cores alone."""
+
+
+def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
+    """
+    Return the scenario with the replicas that the policy wants for its endpoints; the same if there are none.
+
+    Raises
+    ------
+    BadInput
+        If a job has the name of a replica.
+    """
+    if not scenario.endpoints:
+        return scenario
+    coming = [one for endpoint in scenario.endpoints for one in replicas(endpoint, scheduling)]
+    taken = {arrival.job.id for arrival in scenario.arrivals}
+    for one in coming:
+        if one.job.id in taken:
+            raise BadInput(f"arrivals: job {one.job.id!r} has the name of a replica of an endpoint; rename one of them")
+        taken.add(one.job.id)
+    return scenario.model_copy(update={"arrivals": (*scenario.arrivals, *coming)})
+
+
+def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
+    """
+    Yield an arrival for every stay of a replica, those of the first replica first.
+
+    The last to come is the first to leave: replica r is there while r or more are wanted. Its GPUs are used by the part
+    of what it can serve that it is wanted to, on the mean of its stay, to the next ten percent so that few kinds of
+    jobs arise.
+    """
+    steps = _wanted_over_time(endpoint, scheduling)
+    for kind, replica in enumerate((endpoint.gpu, endpoint.cpu)):
+        if replica is None:
+            continue
+        name = ("gpu", "cpu")[kind]
+        for number in range(max(wanted[kind] for _, wanted in steps)):
+            stays = _stays([(at, wanted[kind] > number) for at, wanted in steps], endpoint.until_ms)
+            for i, (begin, end) in enumerate(stays):
+                used = _used(endpoint, replica, [(at, wanted[kind]) for at, wanted in steps], begin, end)
+                yield _arrival(endpoint, replica, f"{endpoint.id}.{name}{number}.{i}", begin, end, used)
+
+
+def wanted(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
+    """
+    Return the replicas that a policy wants under a load.
+
+    So many, at least one, that none serves more than ``replica_load_percent`` of what it can. With ``cpu_replicas``
+    those are on CPU cores as long as one with a GPU would do (SODA V-D 2).
+    """
+    percent = scheduling.replica_load_percent
+    with_gpus = _number(endpoint.gpu, rate_milli, percent)
+    if scheduling.cpu_replicas and endpoint.cpu is not None and with_gpus == 1:
+        return 0, min(endpoint.replicas_max, _number(endpoint.cpu, rate_milli, percent))
+    return min(endpoint.replicas_max, with_gpus), 0
+
+
+def _wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[int, Wanted]]:
+    steps = [(step.from_ms, wanted(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
+    if scheduling.replicas == "follow":
+        return steps
+    return [(steps[0][0], max(number for _, number in steps))]
+
+
+def _number(replica: Replica, rate_milli: int, percent: int) -> int:
+    return max(1, -(-rate_milli * 100 // (replica.rate_milli * percent)))
+
+
+def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]]:
+    """Return the spans in which something is there, joined where they touch."""
+    out: list[tuple[int, int]] = []
+    since: int | None = None
+    for at, now in there:
+        if now and since is None:
+            since = at
+        elif not now and since is not None:
+            out.append((since, at))
+            since = None
+    if since is not None:
+        out.append((since, until_ms))
+    return out
+
+
+def _used(endpoint: Endpoint, replica: Replica, numbers: list[tuple[int, int]], begin: int, end: int) -> int:
+    """Return by how many percent a replica is used from ``begin`` to ``end``; ``numbers``: how many share the load."""
+    served = 0.0
+    moments = sorted({begin, end, *(at for at, _ in numbers), *(step.from_ms for step in endpoint.load)})
+    rate, number = 0, 1
+    rates, sizes = {step.from_ms: step.rate_milli for step in endpoint.load}, dict(numbers)
+    for at, following in pairwise(moments):
+        rate, number = rates.get(at, rate), sizes.get(at, number)
+        if begin <= at < end:
+            served += (following - at) * min(1.0, rate / (max(1, number) * replica.rate_milli))
+    return min(100, 10 * math.ceil(10 * served / (end - begin) - 1e-9))
+
+
+def _arrival(endpoint: Endpoint, replica: Replica, name: str, begin: int, end: int, used_percent: int) -> Arrival:
+    demand = replica.demand
+    percent = demand.gpu_utilisation_percent * used_percent // 100
+    job = Job(
+        id=name,
+        kind="inference",
+        user=endpoint.user or endpoint.id,
+        priority=endpoint.priority,
+        arrival_ms=begin,
+        options=(
+            Option(
+                demand=demand.model_copy(update={"gpu_utilisation_percent": percent}), value=1000 * max(1, demand.gpus)
+            ),
+        ),
+        profile=endpoint.id,
+    )
+    return Arrival(job=job, service=True, leaves_ms=end)
