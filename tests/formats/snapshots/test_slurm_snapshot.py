@@ -82,8 +82,39 @@ def test_a_job_that_does_not_run_as_it_asked(tmp_path: Path) -> None:
     }
     found = read(tmp_path, split)
     option = found.jobs[0].options[0]
-    assert (option.workers, option.demand.gpus, option.demand.cpu_millicores) == (3, 2, 4000)
+    assert (option.workers, option.demand.gpus, option.demand.cpu_millicores) == (3, 2, 3000)  # 6 of 12 on each node
     assert [len(part.workers) for part in found.running[0].assignments] == [2, 1]
+
+
+def test_what_slurm_tells_node_by_node(tmp_path: Path) -> None:
+    """CPU of tasks that lie 44, 64 and 20 to a node: 32 workers of 4. With GPUs, the least that any worker has."""
+
+    def held(name: str, cpus: int, memory: int) -> dict[str, Any]:
+        return {"name": name, "cpus": {"count": cpus, "used": 0}, "memory": {"allocated": memory}}
+
+    allocation = [held("gpu01", 44, 22528), held("gpu02", 64, 32768), held("gpu03", 20, 10240)]
+    tasks = {"nodes": "gpu[01-03]", "tres_alloc_str": "cpu=128,mem=64G,node=3", "node_count": 3, "gres_detail": []}
+    found = read(tmp_path, RUNNING | tasks | {"job_resources": {"nodes": {"allocation": allocation}}})
+    option = found.jobs[0].options[0]
+    assert (option.workers, option.demand.cpu_millicores, option.demand.memory_mib) == (32, 4000, 2048)
+    assert [len(part.workers) for part in found.running[0].assignments] == [11, 16, 5]
+    gpus = {**tasks, "gres_detail": ["gpu:a100:1(IDX:3)"] * 3, "tres_per_node": "gres/gpu:1"}
+    found = read(tmp_path, RUNNING | gpus | {"job_resources": {"nodes": {"allocation": allocation}}})
+    option = found.jobs[0].options[0]
+    assert (option.workers, option.demand.gpus, option.demand.cpu_millicores) == (3, 1, 20_000)
+
+
+def test_sites_that_do_not_account_for_gpus(tmp_path: Path) -> None:
+    """What is held stands in the details alone; what is asked for in its own fields; of several models any mix."""
+    running = RUNNING | {"gres_detail": ["gpu:h100:1(IDX:0),gpu:h200:1(IDX:2)"], "tres_alloc_str": "cpu=1,mem=512M"}
+    running["tres_per_node"] = "gres/gpu:h100:1,gres/gpu:h200:1"
+    waiting = PENDING | {"tres_per_job": "gres/gpu:6", "tres_req_str": "cpu=1,mem=512M,node=1"}
+    found = read(tmp_path, running, waiting)
+    assert list(found.running[0].assignments[0].gpus) == ["0", "2"]
+    assert found.jobs[0].options[0].demand.gpu_models == ("h100", "h200")
+    assert "any mix" in found.note
+    option = found.jobs[1].options[0]
+    assert (option.workers, option.demand.gpus, option.demand.cpu_millicores) == (6, 1, 167)
 
 
 @pytest.mark.parametrize(
@@ -167,8 +198,9 @@ def test_words() -> None:
     """The small languages, as Slurm's pages write them."""
     assert parse_tres("cpu=8,mem=1.5G,node=2,billing=9,gres/gpu:a100=4,gres/gpumem=4G").gpus == 4
     assert [parse_memory(text) for text in ("512", "1G", "1.5G", "2048K", "500Mn")] == [512, 1024, 1536, 2, 500]
-    assert parse_gpus("gres:gpu:a100:2") == (2, "a100")
-    assert parse_gpus("gres/gpu=4,gres/shard=2") == (4, None)
+    assert parse_gpus("gres:gpu:a100:2") == (2, ("a100",))
+    assert parse_gpus("gres/gpu=4,gres/shard=2") == (4, ())
+    assert parse_gpus("gres/gpu:a:1,gres/gpu:b:1") == (2, ("a", "b"))
     assert parse_held("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == (2, (0, 3), "a100")
     assert parse_tasks("1-9:4,12%2") == [1, 5, 9, 12]
     assert parse_tasks("3,5-6,...") == [3, 5, 6]

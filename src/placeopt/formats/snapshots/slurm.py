@@ -7,8 +7,9 @@ from pathlib import Path
 from placeopt.errors import BadInput
 from placeopt.formats.snapshots.entries import Entry, read_json
 from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
-from placeopt.formats.snapshots.slurm_jobs import Jobs, number
+from placeopt.formats.snapshots.slurm_jobs import Jobs
 from placeopt.formats.snapshots.slurm_nodes import read_nodes
+from placeopt.formats.snapshots.slurm_shapes import number
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
 
@@ -22,10 +23,9 @@ def read_slurm(
     Parameters
     ----------
     nodes
-        ``scontrol show nodes --json`` (``sinfo`` has another form), slurmrestd's reply of ``.../nodes``, or what
-        ``scontrol show nodes`` prints.
+        ``scontrol show nodes --json`` (``sinfo`` has another form), or slurmrestd's reply of ``.../nodes``.
     jobs
-        ``squeue --json``, slurmrestd's reply of ``.../jobs``, or what ``scontrol --details show jobs`` prints.
+        ``squeue --json``, or slurmrestd's reply of ``.../jobs``.
     topology
         ``topology.conf``: switches or blocks become domains.
     name
@@ -42,8 +42,9 @@ def read_slurm(
 
         A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's. ``--gres`` and
         ``--gpus-per-node`` make one worker a node, on nodes of their own, ``--gpus-per-task`` one a task, ``--gpus``
-        alone one a GPU, anywhere. CPU and memory of a running job are divided among its workers, rounded down;
-        if it does not run in the shape it asked for, its workers are the largest of one size that do.
+        alone one a GPU, anywhere. CPU and memory of each worker of a running job are the least that any of them has,
+        node by node where Slurm tells it. If a job does not run in the shape it asked for, its workers are the largest
+        of one size that do.
 
     Raises
     ------

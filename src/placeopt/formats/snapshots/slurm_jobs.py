@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import gcd
 
 from placeopt.errors import BadInput
 from placeopt.formats.snapshots.entries import Entry
 from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
 from placeopt.formats.snapshots.slurm_nodes import RESERVED, Words
+from placeopt.formats.snapshots.slurm_shapes import Shape, asked_shape, number
 from placeopt.formats.snapshots.slurm_words import (
     Tres,
     parse_constraint,
-    parse_gpus,
     parse_held,
     parse_tasks,
     parse_tres,
@@ -34,43 +33,6 @@ HELD_BACK = frozenset(
     }
 )
 """Reasons for which a job would not start however much were free."""
-NO_NUMBER = 0xFFFFFFFE
-"""What Slurm writes for 'none' where a number must stand."""
-
-
-def number(entry: Entry, key: str) -> int | None:
-    """Return a number as Slurm writes it: plain, or ``{"set": ..., "infinite": ..., "number": ...}``; None if unset."""
-    value = entry.raw(key)
-    if isinstance(value, dict):
-        inner = entry.entry(key)
-        if not inner.flag("set") or inner.flag("infinite"):
-            return None
-        return inner.integer("number", 0, 2**53)
-    if value is None:
-        return None
-    number = entry.integer(key, 0, 2**64)
-    return None if number >= NO_NUMBER else number
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """What was asked for: so many workers of so many GPUs, on nodes of their own or anywhere."""
-
-    workers: int
-    gpus: int
-    model: str | None
-    alone: bool
-
-    def fits(self, held: Sequence[int]) -> bool:
-        """Tell whether GPUs held, node by node, are this shape."""
-        if not self.gpus:
-            return not any(held) and len(held) == self.workers
-        counts = [count // self.gpus for count in held]
-        return (
-            all(count % self.gpus == 0 for count in held)
-            and sum(counts) == self.workers
-            and all(count == 1 or not self.alone for count in counts)
-        )
 
 
 class Jobs:
@@ -111,7 +73,7 @@ class Jobs:
 
     def _waiting(self, entry: Entry, names: list[str]) -> list[Seen]:
         asked = self._tres(entry, "tres_req_str")
-        shape = self._asked(entry, asked)
+        shape = asked_shape(entry, asked, self._notes)
         where = self._where(entry, shape)
         if where is None:
             for name in names:
@@ -121,7 +83,7 @@ class Jobs:
             Demand,
             entry.where,
             gpus=shape.gpus,
-            gpu_models=(shape.model,) if shape.model else (),
+            gpu_models=shape.models,
             cpu_millicores=-(-1000 * asked.cpus // shape.workers),
             memory_mib=-(-asked.memory_mib // shape.workers),
         )
@@ -138,24 +100,31 @@ class Jobs:
         if not nodes:
             raise entry.bad("nodes", "the nodes of a job that runs")
         parts = self._parts(entry, nodes, held)
-        shape = self._asked(entry, self._tres(entry, "tres_req_str") if "tres_req_str" in entry else held)
-        counts = [len(part) if part is not None else count for count, part in parts]
-        if not shape.fits(counts):
-            size = gcd(*counts)
-            whole = not size and len(nodes) > 1
-            shape = _Shape(sum(counts) // size if size else len(nodes), size, shape.model, alone=whole)
-        shares = shape.workers + sum(not count for count in counts) * bool(shape.gpus)
+        shape = asked_shape(entry, self._tres(entry, "tres_req_str") if "tres_req_str" in entry else held, self._notes)
+        cpus, memory = self._shares(entry, nodes, held)
+        counts = [count for count, _ in parts]
+        if not any(counts) and len(set(cpus)) > 1:  # tasks without GPUs, more on one node than on another
+            size = gcd(*cpus)
+            shape = Shape(sum(cpus) // size, 0, (), alone=False)
+            of_node = [count // size for count in cpus]
+        else:
+            if not shape.fits(counts):
+                size = gcd(*counts)
+                whole = not size and len(nodes) > 1
+                shape = Shape(sum(counts) // size if size else len(nodes), size, shape.models, alone=whole)
+            of_node = [count // shape.gpus if shape.gpus else 1 for count in counts]
+        with_workers = [(c, m, w) for c, m, w in zip(cpus, memory, of_node, strict=True) if w]
         demand = made(
             Demand,
             entry.where,
             gpus=shape.gpus,
-            gpu_models=(shape.model,) if shape.model else (),
-            cpu_millicores=1000 * held.cpus // shares,
-            memory_mib=held.memory_mib // shares,
+            gpu_models=shape.models,
+            cpu_millicores=min(1000 * c // w for c, _, w in with_workers),
+            memory_mib=min(m // w for _, m, w in with_workers),
         )
         workers: list[Worker] = []
-        for node, (count, part) in zip(nodes, parts, strict=True):
-            for i in range(count // shape.gpus if shape.gpus else 1):
+        for node, (_, part), count in zip(nodes, parts, of_node, strict=True):
+            for i in range(count):
                 mine = None if part is None else part[i * shape.gpus : (i + 1) * shape.gpus]
                 workers.append(Worker(node, mine if shape.gpus else ()))
         where = self._where(entry, shape)
@@ -170,6 +139,18 @@ class Jobs:
             where=entry.where,
         )
 
+    def _shares(self, entry: Entry, nodes: Sequence[str], held: Tres) -> tuple[list[int], list[int]]:
+        """Return CPUs and MiB held on each node; divided evenly, rounded down, where Slurm does not tell."""
+        told = {}
+        resources = entry.entry("job_resources")
+        if isinstance(resources.raw("nodes"), dict):  # of data parser v0.0.42 on; before, a list of names
+            for one in resources.entry("nodes").entries("allocation"):
+                cpus = one.entry("cpus").integer("count", 0, 10**6, 0)
+                told[one.text("name")] = (cpus, one.entry("memory").integer("allocated", 0, 10**9, 0))
+        if all(node in told and any(told[node]) for node in nodes):
+            return [told[node][0] for node in nodes], [told[node][1] for node in nodes]
+        return [held.cpus // len(nodes)] * len(nodes), [held.memory_mib // len(nodes)] * len(nodes)
+
     def _parts(self, entry: Entry, nodes: Sequence[str], held: Tres) -> list[tuple[int, tuple[int, ...] | None]]:
         """Return count and, where told, indices of the GPUs held on each node."""
         details = entry.words("gres_detail")
@@ -179,7 +160,7 @@ class Jobs:
             parts = [parse_held(detail)[:2] for detail in details]
         except ValueError as error:
             raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
-        if parts and sum(count for count, _ in parts) == held.gpus:
+        if parts and (any(count for count, _ in parts) or not held.gpus):  # sites need not account for GPUs
             return parts
         if held.gpus % len(nodes):
             raise BadInput(
@@ -189,21 +170,6 @@ class Jobs:
         if held.gpus:
             self._notes.assume("Which GPUs some jobs hold is not told: the lowest free ones were taken.")
         return [(held.gpus // len(nodes), None)] * len(nodes)
-
-    def _asked(self, entry: Entry, asked: Tres) -> _Shape:
-        """Return the shape of the request."""
-        nodes = max(1, number(entry, "node_count") or asked.nodes)
-        tasks = max(1, number(entry, "tasks") or 1)
-        for key, workers, alone in (("tres_per_node", nodes, True), ("tres_per_task", tasks, False)):
-            try:
-                gpus, model = parse_gpus(entry.text(key, ""))
-            except ValueError as error:
-                raise BadInput(f"{entry.path(key)}: {error}") from None
-            if gpus:
-                return _Shape(workers, gpus, model or asked.model, alone and workers > 1)
-        if asked.gpus:
-            return _Shape(asked.gpus, 1, asked.model, alone=False)
-        return _Shape(nodes, 0, None, nodes > 1)
 
     def _tres(self, entry: Entry, key: str) -> Tres:
         try:
@@ -218,7 +184,7 @@ class Jobs:
         except ValueError as error:
             raise BadInput(f"{entry.path(key)}: {error}") from None
 
-    def _where(self, entry: Entry, shape: _Shape) -> dict[str, object] | None:
+    def _where(self, entry: Entry, shape: Shape) -> dict[str, object] | None:
         """Return the fields of a job that say where it may run; None where that is about several nodes together."""
         partitions = tuple(filter(None, entry.text("partition", "").split(",")))
         text = entry.text("features", "")
@@ -241,7 +207,7 @@ class Jobs:
             )
         return {"nodes_allowed": self._allowed[key]}
 
-    def _job(self, entry: Entry, name: str, shape: _Shape, demand: Demand, where: Mapping[str, object]) -> Job:
+    def _job(self, entry: Entry, name: str, shape: Shape, demand: Demand, where: Mapping[str, object]) -> Job:
         minutes = number(entry, "time_limit")
         option = made(
             Option,

@@ -74,14 +74,16 @@ def parse_memory(text: str) -> int:
     return digits // int(10 ** len(fraction)) // 1024
 
 
-def parse_gpus(text: str) -> tuple[int, str | None]:
+def parse_gpus(text: str) -> tuple[int, tuple[str, ...]]:
     """
-    Return count and model of a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``; other resources count 0.
+    Return count and models of a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``; other resources count 0.
+
+    Of several models in one request the counts are added.
 
     Raises
     ------
     ValueError
-        If several models are asked for, or a GPU request cannot be read.
+        If a GPU request cannot be read.
     """
     found: list[tuple[int, str | None]] = []
     for item in filter(None, text.split(",")):
@@ -91,9 +93,8 @@ def parse_gpus(text: str) -> tuple[int, str | None]:
         if match is None:
             raise ValueError(f"{item[:60]!r}, expected such as gres/gpu:a100:2")
         found.append((int(match[2] or 1), match[1]))
-    if len(found) > 1:
-        raise ValueError(f"{text[:60]!r}: several models of GPUs in one job")
-    return found[0] if found else (0, None)
+    models = tuple(model for _, model in found if model)
+    return sum(count for count, _ in found), models if len(models) == len(found) else ()
 
 
 def parse_held(text: str) -> tuple[int, tuple[int, ...] | None, str | None]:
