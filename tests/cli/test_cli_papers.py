@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from conftest import INSTANCES, Cli
 
 PAIRS = ("bench", "papers", "--only", "sc17-alexnet-1-spread,sc17-alexnet-64-spread", "--instances", INSTANCES)
@@ -21,6 +22,17 @@ def test_page_and_tables_are_written_and_runs_kept(cli: Cli, tmp_path: Path) -> 
     assert (tmp_path / "out" / "results.jsonl").read_text().splitlines() == lines
 
 
+def test_pictures_are_drawn(cli: Cli, tmp_path: Path) -> None:
+    """Bars with the paper's beside ours; bars by GPU where a setting asks for them; with the points of each."""
+    pytest.importorskip("matplotlib")
+    made = cli(*PAIRS, "--out", tmp_path / "out", "--plots", "--quiet")
+    assert made.code == 0, made
+    points = (tmp_path / "out" / "pictures" / "sc17-3-2-figure-4-x.csv").read_text().splitlines()
+    assert points[:2] == ["what,unit,paper,here", "AlexNet batch 1: spread / pack,x,1.3,1.2490052191657184"]
+    assert b"<svg" in (tmp_path / "out" / "pictures" / "sc17-3-2-figure-4-x.svg").read_bytes()
+    assert (tmp_path / "out" / "pictures" / "sc17-3-2-figure-4-x.png").read_bytes().startswith(b"\x89PNG")
+
+
 def test_reports_without_running_and_names(cli: Cli, tmp_path: Path) -> None:
     """A folder without results is named; so are papers and settings."""
     missing = cli(*PAIRS, "--out", tmp_path, "--no-run")
@@ -29,3 +41,14 @@ def test_reports_without_running_and_names(cli: Cli, tmp_path: Path) -> None:
     unknown = cli("bench", "papers", "--only", "nothing", "--out", tmp_path)
     assert (unknown.code, "neither a paper" in unknown.err) == (3, True)
     assert cli(*PAIRS, "--out", tmp_path, "--jobs", "0").code == 2
+
+
+def test_scenarios_of_settings_are_written(cli: Cli, tmp_path: Path) -> None:
+    """The same seed, the same file; and one that is read again."""
+    out = tmp_path / "small.json"
+    made = cli("generate", "--scenario", "horus-w-small", "--seed", "3", "--out", out)
+    assert made.code == 0
+    assert "horus-w-small-s3: 100 jobs on 3 nodes" in made.out
+    assert cli("simulate", out, "--policy", "fcfs", "--quiet").code == 0
+    unknown = cli("generate", "--scenario", "nothing", "--out", out)
+    assert (unknown.code, "horus-w-small" in unknown.err) == (2, True)

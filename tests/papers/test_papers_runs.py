@@ -32,6 +32,7 @@ def test_measures_of_three_jobs_on_one_machine() -> None:
     assert found["first_slowdown"] == 1.0
     assert found["active_percent"] == pytest.approx(100 * (20 + 40 + 40) / 120)
     assert found["in_time_percent"] is None
+    assert found["gpu_at_once_percent"] == pytest.approx(200 / 3)
     assert waits_s(history) == [0.0, 0.0, 20.0]
     assert slowdowns(history) == [1.0, 1.0, 3.0]
     strips = held_over_time(history, 4)

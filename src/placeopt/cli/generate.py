@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
 from placeopt.errors import BadInput
+from placeopt.report.text import plural
 
 
 def generate(
@@ -19,10 +21,19 @@ def generate(
     jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; some running ones come on top.")] = 50,
     nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
     gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh takes 8 only.")] = 8,
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same round.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same file.")] = 0,
+    scenario: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Instead of a round a setting of 'bench papers', to simulate, in full size."),
+    ] = None,
+    instances: Annotated[
+        str, typer.Option(metavar="DIR", help="Folder that holds papers/, for the settings that are stored.")
+    ] = "instances",
 ) -> int:
-    """Make up a round to try things on: the same arguments always give the same file."""
+    """Make up a round, or a scenario, to try things on: the same arguments always give the same file."""
     check_target(out)
+    if scenario is not None:
+        return _scenario(scenario, seed, instances, out)
     from placeopt.formats.documents import dumps
     from placeopt.generators import generate as make
     from placeopt.report.contents import contents_facts, summary_line
@@ -33,4 +44,16 @@ def generate(
         raise UsageError(f"--{error}") from None
     write_document(out, dumps(round_))
     say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+    return ExitCode.DONE
+
+
+def _scenario(name: str, seed: int, instances: str, out: str) -> int:
+    from placeopt.formats.documents import dumps
+    from placeopt.papers.catalogue import SETTINGS
+
+    if name not in SETTINGS:
+        raise UsageError(f"--scenario: no setting {name!r}; known settings: {', '.join(SETTINGS)}")
+    made = SETTINGS[name].make(seed, Path(instances), True)
+    write_document(out, dumps(made))
+    say(f"{made.name}: {plural(len(made.arrivals), 'job')} on {plural(len(made.cluster.nodes), 'node')}", out)
     return ExitCode.DONE

@@ -5,16 +5,22 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placeopt.cli.bench import INSTANCES, parse_seeds
 from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import write_document
 from placeopt.cli.output import write_out
 from placeopt.cli.progress import Ticker
 from placeopt.cli.signals import Interruption
+
+if TYPE_CHECKING:
+    from placeopt.papers.records import Row, Setting
 
 
 def papers(
@@ -80,8 +86,43 @@ def papers(
     found = [rows[case] for case in cases if case in rows]
     report = make_report(names, settings, found, starts, timings=timings)
     written = write_report(report, folder)
-    del plots
+    number = len(written)
+    if not code:
+        number += _draw(names, settings, found, folder, Path(instances), wanted=plots)
     if not quiet:
         write_out(report.page)
-        write_out(f"\n{len(written)} files in {out}; begin with papers.md\n")
+        write_out(f"\n{number} files in {out}; begin with papers.md\n")
     return code
+
+
+def _draw(
+    names: Sequence[str],
+    settings: Sequence[Setting],
+    rows: Sequence[Row],
+    folder: Path,
+    instances: Path,
+    *,
+    wanted: bool | None,
+) -> int:
+    """Write pictures into ``DIR/pictures`` and return how many files; none without matplotlib, unless asked for."""
+    from placeopt.page import can_draw, files_of, gantt, paper_figures, read_log, setting_figures
+    from placeopt.papers.catalogue import PAPERS
+    from placeopt.papers.runs import write_log
+    from placeopt.papers.tables import Runs
+
+    if wanted is False or (wanted is None and not can_draw()):
+        return 0
+    runs = Runs(rows)
+    figures = [figure for key in names for figure in paper_figures(key, PAPERS[key].title, PAPERS[key].figures, runs)]
+    for setting in settings:
+        figures += setting_figures(setting, runs)
+    target = folder / "pictures"
+    target.mkdir(exist_ok=True)
+    for row in rows:
+        if any(setting.name == row.case.setting and setting.timeline for setting in settings):
+            log = target / f"{row.case.setting}-{row.case.policy}.jsonl"
+            write_log(row.case, log, instances=instances)
+            figures.append(replace(gantt(read_log(log), 0), name=log.stem))
+    for name, data in files_of(figures).items():
+        write_document(str(target / name), data)
+    return 3 * len(figures)

@@ -4,7 +4,8 @@ from placeopt.page.answers import answer_figures
 from placeopt.page.figure import FORMATS, Figure, can_draw, render
 from placeopt.page.html import Fact, page
 from placeopt.page.occupancy import gpu_map
-from placeopt.page.simulated import Log, read_log, simulation_figures
+from placeopt.page.papers import files_of, paper_figures, setting_figures
+from placeopt.page.simulated import Log, gantt, read_log, simulation_figures
 
 __all__ = [
     "FORMATS",
@@ -13,9 +14,13 @@ __all__ = [
     "Log",
     "answer_figures",
     "can_draw",
+    "files_of",
+    "gantt",
     "gpu_map",
     "page",
+    "paper_figures",
     "read_log",
     "render",
+    "setting_figures",
     "simulation_figures",
 ]

@@ -85,10 +85,10 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
 
     With the scenario also the idle GPUs of nodes partly in use, for which the cluster must be known.
     """
-    figures = [_gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
+    figures = [gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
     held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
     figures.append(
-        _curves(
+        curves(
             "held",
             "GPUs held over time",
             "Sum of the shares that jobs hold.",
@@ -99,7 +99,7 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
     if scenario is not None:
         pieces = {log.name: _fragments(log, scenario) for log in logs}
         figures.append(
-            _curves(
+            curves(
                 "fragments",
                 "Idle GPUs on nodes partly in use, over time",
                 "GPUs that nobody holds any part of, on nodes of which others are held.",
@@ -109,7 +109,7 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
         )
     waits = {log.name: sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts) for log in logs}
     figures.append(
-        _curves(
+        curves(
             "waits",
             "Waiting",
             "Part of the jobs that started which waited at most so long; jobs that never started are not in it.",
@@ -124,7 +124,7 @@ def _is_small(log: Log) -> bool:
     return 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
 
 
-def _gantt(log: Log, number: int) -> Figure:
+def gantt(log: Log, number: int) -> Figure:
     """Bars by GPU, as SC'17 figure 8."""
     name = f"bars-{number}"
     gpus = sorted(log.held)
@@ -205,7 +205,7 @@ def _fragments(log: Log, scenario: Scenario) -> list[tuple[int, int]]:
     return out
 
 
-def _curves(
+def curves(
     name: str, title: str, caption: str, curves: dict[str, list[tuple[float, float]]], labels: tuple[str, str]
 ) -> Figure:
     """Step curves, one a log."""

@@ -25,7 +25,7 @@ PAPERS: dict[str, Paper] = {
     genie.KEY: Paper("GENIE", genie.SETTINGS, genie.FIGURES, genie.ORDERINGS),
     horus.KEY: Paper("Horus", horus.SETTINGS, horus.FIGURES, horus.ORDERINGS),
     dynamoml.KEY: Paper("DynamoML", dynamoml.SETTINGS, dynamoml.FIGURES),
-    soda.KEY: Paper("SODA", soda.SETTINGS, soda.FIGURES),
+    soda.KEY: Paper("SODA", soda.SETTINGS, soda.FIGURES, soda.ORDERINGS),
 }
 SETTINGS: dict[str, Setting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
 

@@ -42,6 +42,13 @@ def _normalised(history: History) -> float | None:
     return _mean([(job.end_ms - job.arrival_ms) / first[job.job] for job in history.jobs if job.end_ms is not None])
 
 
+def _gpu_at_once(history: History) -> float | None:
+    """Percent of the jobs with GPUs that started when they came, or in the first step after."""
+    step = history.scenario.physics.step_ms or 0
+    waits = [job.start_ms - job.arrival_ms for job in history.jobs if job.gpu_milli and job.start_ms is not None]
+    return 100 * sum(wait <= step for wait in waits) / len(waits) if waits else None
+
+
 def _first_slowdown(history: History) -> float | None:
     """Slowdown of the scenario's first job."""
     job = history.jobs[0] if history.jobs else None
@@ -80,8 +87,12 @@ MEASURES: dict[str, Measure] = {
     "in_time_percent": Measure("in time", "%", True, lambda s, _: _percent(s.in_time)),
     "normalised": Measure("latency / that on 1 GPU", "", False, lambda _, h: _normalised(h)),
     "utilisation_percent": Measure("GPU utilisation", "%", True, lambda s, _: 100 * s.occupancy.utilisation),
+    "utilisation_of_active_percent": Measure(
+        "utilisation of active GPUs", "%", True, lambda s, _: 100 * s.occupancy.utilisation_of_active
+    ),
     "active_percent": Measure("GPUs active", "%", True, lambda s, _: 100 * s.occupancy.active_rate),
     "at_once_percent": Measure("start at once", "%", True, lambda s, _: _percent(s.started_at_once)),
+    "gpu_at_once_percent": Measure("GPU jobs at once", "%", True, lambda _, h: _gpu_at_once(h)),
     "decision_s": Measure(
         "a decision", "s", False, lambda s, _: None if s.decision_ms is None else s.decision_ms.mean / 1000
     ),

@@ -35,6 +35,8 @@ class Setting:
         False: one scenario, whatever the seed.
     reduced
         What is smaller than in the paper unless full size is asked for; empty: nothing.
+    timeline
+        Whether bars by GPU are drawn for every policy.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Setting:
     measures: tuple[str, ...]
     seeded: bool = True
     reduced: str = ""
+    timeline: bool = False
 
 
 class Results(Protocol):

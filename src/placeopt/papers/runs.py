@@ -101,6 +101,11 @@ def play(case: Case, *, instances: Path, cancel: threading.Event | None = None) 
     return row_of(case, history, cpu_s) if history.finished else None
 
 
+def write_log(case: Case, path: Path, *, instances: Path) -> None:
+    """Play a case once more and write its log: what bars by GPU are drawn from."""
+    simulate(_scenario(case, instances), named_policy(case.policy), log=path)
+
+
 def row_of(case: Case, history: History, cpu_s: float) -> Row:
     """Measure a simulation that is over."""
     summary = summarise(history)

@@ -58,7 +58,9 @@ def _pair_name(batch: str, beside: str | None) -> str:
 
 TENTH = "1,000 jobs on 100 machines, a tenth of the paper's, at the same load"
 SETTINGS = (
-    Setting("sc17-table-1", "SC'17 table 1 as printed, one Minsky", _table_1, PLAYED, MEASURES, seeded=False),
+    Setting(
+        "sc17-table-1", "SC'17 table 1 as printed, one Minsky", _table_1, PLAYED, MEASURES, seeded=False, timeline=True
+    ),
     Setting(
         "sc17-workloads-5",
         "SC'17 table 1 as the artifact has it, one Minsky",
@@ -66,6 +68,7 @@ SETTINGS = (
         PLAYED,
         MEASURES,
         seeded=False,
+        timeline=True,
     ),
     Setting(
         "sc17-artifact-5",
