@@ -50,12 +50,12 @@ SETTINGS = (
     ),
 )
 LISTS = (
-    "The job lists are not published; the part of short jobs is chosen so that FIFO comes near. Sharing follows the "
-    "paper's own quadratic, by which two jobs gain only up to 131 % together; its testbed lost 8 to 30 % only."
+    "The job lists are not published: the part of short jobs is chosen so that FIFO comes near, memory so that sharing "
+    "slows as little as on the testbed. By the paper's own quadratic two jobs gain only up to 131 % together."
 )
 MISSING_MIX = (
-    "The list is not published: sizes and the moment of submission are chosen here, so minutes are no steps; compare "
-    "the part of FIFO's wait."
+    "The list is not published: sizes and the moment of submission are chosen here, and minutes are no steps; compare "
+    "the part of FIFO's wait, whose queue nobody overtakes."
 )
 
 
