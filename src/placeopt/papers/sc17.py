@@ -258,8 +258,8 @@ ORDERINGS = (
         "wait_s",
         (("topo-aware-p",), ("topo-aware",), ("best-fit", "fcfs")),
         reason=(
-            "Here BF overtakes too, and TOPO-AWARE finds nearly every pair a socket: half a percent of slowdown is left "
-            "for -P to gain, and waiting costs it more."
+            "Here BF overtakes too, and TOPO-AWARE finds nearly every pair a socket: half a percent of slowdown is "
+            "left for -P to gain, and waiting costs it more."
         ),
     ),
     Ordering(
