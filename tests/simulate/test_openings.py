@@ -78,6 +78,29 @@ def test_the_same_is_decided_as_when_all_are_always_asked(
     assert sum(opened) > 0
 
 
+def test_where_inference_may_stop_others_only_inference_is_asked_again_at_every_round() -> None:
+    """
+    A full node; every arrival holds a round, and inference stops the CPU job that came in between.
+
+    The training job waits for an end: nobody would stop for it.
+    """
+    jobs = [
+        timed("held", 0, 9000, gpus=4, cpu_millicores=24_000, kind="inference"),
+        timed("training", 1, 1000, cpu_millicores=8000),
+        timed("answers", 2, 1000, gpus=0, cpu_millicores=16_000, kind="inference"),
+        timed("cores", 3, 1000, gpus=0, cpu_millicores=8000, kind="cpu"),
+        timed("more", 4, 1000, gpus=0, cpu_millicores=8000, kind="inference"),
+    ]
+    history = simulate(scenario(jobs), policy("best-fit", order="inference_first", preempts="inference"))
+    assert {one.job: (one.start_ms, one.stops) for one in history.jobs} == {
+        "held": (0, 0),
+        "training": (9000, 0),
+        "answers": (9000, 0),
+        "cores": (3, 1),
+        "more": (4, 0),
+    }
+
+
 def test_gpus_that_are_shared_take_as_many_as_they_may() -> None:
     """Two jobs on each of four GPUs, though the third pair asks for more than all there is."""
     rules = policy("best-fit", policy=PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 2}))

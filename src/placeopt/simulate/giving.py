@@ -73,6 +73,10 @@ class Giving:
             case _:
                 return None
 
+    def takes(self, key: Hashable) -> bool:
+        """Tell whether a job of this key might be given room by anybody."""
+        return self._workers or self._rule != "inference" or key == "inference"
+
     def choose(
         self,
         job: Job,

@@ -57,7 +57,9 @@ class Holdings(Scheduler):
         """Jobs that start in this round."""
         self._watcher = None if scheduling.watch is None else Watcher(scheduling.watch)
         self._room = Room(scenario.cluster, policy) if scheduling.changes_jobs else None
-        self._openings = Openings(scenario.cluster, policy, by_amounts=not scheduling.changes_jobs)
+        self._openings = Openings(
+            scenario.cluster, policy, by_amounts=scheduling.elastic == "asked" and scheduling.watch is None
+        )
         self._elastic: dict[str, None] = {}
         """Running jobs that may have more or fewer workers, in order of start."""
         gpus = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}

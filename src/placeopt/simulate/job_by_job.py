@@ -83,8 +83,10 @@ class JobByJob(Holdings):
         """See ``Scheduler``. A kind of job that found no room is asked again when something has ended."""
         del limits
         self._begin(scene)
-        if self.policy.postpone.rule != "none" or self._giving is not None:  # a place may become good enough, ...
-            self._openings.open_all()  # ... or somebody may give
+        if self.policy.postpone.rule != "none":  # a place may become good enough
+            self._openings.open_all()
+        elif self._giving is not None:  # somebody may give
+            self._openings.open_where(self._takes)
         disturbers = self._disturbers(scene)
         for job in disturbers:
             self._stop(job)
@@ -133,7 +135,7 @@ class JobByJob(Holdings):
             if cancel is not None and cancel.is_set() and not self._before:
                 raise Stopped
             placement = self._place(job, shape)
-            if placement is None and gifts and self._giving is not None:
+            if placement is None and gifts and self._giving is not None and self._takes(shape):
                 placement = self._place_with_gifts(job, self._giving, scene)
             if placement is not None:
                 self._start(placement)
@@ -200,6 +202,10 @@ class JobByJob(Holdings):
                 if gave:
                     self._give_back(placement_before)
         return None
+
+    def _takes(self, shape: Hashable) -> bool:
+        """Tell whether others might give room to a kind of job."""
+        return self._giving is not None and isinstance(shape, tuple) and self._giving.takes(shape[1])
 
     def _may_give(self, job: str) -> bool:
         """Whether a running job may be changed now: not one that was touched in this round."""

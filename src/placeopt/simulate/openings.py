@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from placeopt.model import Cluster, Job, Option, Placement, Policy
@@ -24,7 +24,7 @@ class Openings:
 
     Compares amounts left on nodes only, so it may let a kind be asked for in vain, but keeps none back that has room.
     That needs rules by which a job's room depends on nothing but what is free: where jobs wait for a better place,
-    queues have limits, or running jobs change (not ``by_amounts``), every end lets all be asked for again.
+    queues have limits, or jobs run with fewer workers (not ``by_amounts``), every end lets all be asked for again.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, *, by_amounts: bool = True) -> None:
@@ -67,6 +67,10 @@ class Openings:
         """Let kinds be asked for again that may have room where a placement has gone (after ``take``)."""
         if self.closed:
             self._open(tuple(one.node for one in placement.assignments))
+
+    def open_where(self, wanted: Callable[[Hashable], bool]) -> None:
+        """Let some kinds be asked for again."""
+        self.closed = {kind for kind in self.closed if not wanted(kind)}
 
     def open_all(self) -> None:
         """Let all kinds be asked for again."""
