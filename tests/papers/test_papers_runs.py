@@ -85,14 +85,17 @@ def test_broken_lines_are_named(tmp_path: Path) -> None:
 
 def test_plans_leave_out_what_does_not_exist() -> None:
     """A setting without seeds is run once; one that is reduced is another case in full size."""
-    plain = runs.plan([SETTINGS["sc17-table-1"]], [3, 4], whole=True)
+    plain = runs.plan([SETTINGS["sc17-table-1"]], [3, 4], whole=True, instances=INSTANCES)
     assert {case.seed for case in plain} == {0}
     assert not any(case.whole for case in plain)
-    assert all(case.whole for case in runs.plan([SETTINGS["sc17-10kx1k"]], [3], whole=True))
+    assert all(case.whole for case in runs.plan([SETTINGS["sc17-10kx1k"]], [3], whole=True, instances=INSTANCES))
     assert "no-such-policy" not in {case.policy for case in plain}
+    assert runs.plan([SETTINGS["sia-philly"]], [0], whole=False, instances=INSTANCES / "nowhere") == []
 
 
-@pytest.mark.parametrize("name", [name for name, setting in SETTINGS.items() if not setting.reduced])
+@pytest.mark.parametrize(
+    "name", [name for name, setting in SETTINGS.items() if not setting.reduced and not setting.needs]
+)
 def test_settings_make_scenarios(name: str) -> None:
     """The same seed makes the same one; another seed another where it is drawn."""
     setting = SETTINGS[name]

@@ -17,7 +17,7 @@ from placeopt.cli.exits import ExitCode
 from placeopt.cli.explain import explain
 from placeopt.cli.export import export
 from placeopt.cli.generate import generate
-from placeopt.cli.importing import kubernetes, openb, philly, sc17, slurm, topo
+from placeopt.cli.importing import kubernetes, openb, philly, sc17, sia, slurm, topo
 from placeopt.cli.output import write_out
 from placeopt.cli.papers import papers
 from placeopt.cli.reporting import report
@@ -112,6 +112,7 @@ _add(
     kubernetes,
     "kubectl get nodes,pods,podgroups -A -o json > k.json; placeopt import kubernetes k.json --out now.json",
 )
+_add(imports, sia, "placeopt import sia --workload workload-1.csv --out sia.json.gz")
 _add(imports, topo, "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")
 app.add_typer(imports)
 _add(benchmarks, bench.run, "placeopt bench run --set tiny --solvers auto,fgd --time-limit 5 --seeds 0-4 --out results")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -128,6 +129,26 @@ def kubernetes(
 
     chosen = None if levels is None else [key for key in levels.split(",") if key]
     _write_round(read_kubernetes(files, resource=resource, levels=chosen, name=name), out)
+    return ExitCode.DONE
+
+
+def sia(
+    workload: Annotated[
+        str, typer.Option(metavar="CSV", help="A sample: name, time, application, num_replicas, batch_size.")
+    ],
+    out: Annotated[str, typer.Option(metavar="SCENARIO", help="Write the scenario: .json, .json.gz or -.")],
+    nodes: Annotated[int, typer.Option(metavar="N", min=1, max=10_000, help="Nodes of 4 GPUs.")] = 16,
+) -> int:
+    """Read a sample workload of Sia's simulator as a scenario; what an application computes is a table of ours."""
+    check_target(out, (workload,))
+    from placeopt.formats.documents import dumps
+    from placeopt.formats.sia import read_sia
+    from placeopt.generators.sia_scenario import sia_scenario
+
+    name = f"sia-{PurePath(workload).name.removesuffix('.csv')}"
+    scenario = sia_scenario(read_sia(workload), name=name, nodes=nodes)
+    write_document(out, dumps(scenario))
+    say(f"{scenario.name}: {plural(len(scenario.arrivals), 'job')} on {plural(nodes, 'node')}", out)
     return ExitCode.DONE
 
 

@@ -62,7 +62,7 @@ def papers(
         write_out(listing() + "\n")
         return ExitCode.DONE
     names, settings = catalogue.chosen([] if only is None else [name.strip() for name in only.split(",")])
-    cases = runs.plan(settings, numbers, whole=full)
+    cases = runs.plan(settings, numbers, whole=full, instances=Path(instances))
     folder = Path(out)
     code: int = ExitCode.DONE
     if run:

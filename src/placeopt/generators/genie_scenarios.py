@@ -106,7 +106,7 @@ def genie_tasks(
                     id=f"task-{len(arrivals):04}",
                     kind="training" if trains else "inference",
                     user=model,
-                    queue=model,
+                    profile=model,
                     priority=priority,
                     arrival_ms=arrival_ms,
                     expected_completion_ms=arrival_ms + (2 - priority) * round(1000 * alone_s),  # eq. 9

@@ -37,6 +37,8 @@ class Setting:
         What is smaller than in the paper unless full size is asked for; empty: nothing.
     timeline
         Whether bars by GPU are drawn for every policy.
+    needs
+        A file or folder of somebody else's below the folder of scenarios, without which it is left out.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Setting:
     seeded: bool = True
     reduced: str = ""
     timeline: bool = False
+    needs: str = ""
 
 
 class Results(Protocol):

@@ -172,6 +172,7 @@ def _setting(setting: Setting, runs: Runs) -> list[str]:
     if setting.reduced and not any(row.case.whole for p in setting.policies for row in runs.rows(setting.name, p)):
         told += f" Reduced: {setting.reduced}; `--full` plays it whole."
     told += f" Seeds {', '.join(map(str, seeds)) or 'none'}." if setting.seeded else ""
+    told += f" Made from {setting.needs}, which is not part of this repository." if setting.needs else ""
     lacking = [policy for policy in setting.policies if policy not in there]
     told += f" Not built yet: {', '.join(lacking)}." if lacking else ""
     return _wrapped(told, indent="  ")

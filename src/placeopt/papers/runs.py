@@ -33,12 +33,17 @@ class News:
     row: Row | None = None
 
 
-def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool) -> list[Case]:
-    """Return the runs that are wanted; settings without a seed are run once, policies that do not exist not at all."""
+def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, instances: Path) -> list[Case]:
+    """
+    Return the runs that are wanted.
+
+    Settings without a seed are run once; policies that do not exist not at all, nor settings whose trace is not there.
+    """
     there = set(policy_names())
     return [
         Case(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced))
         for setting in settings
+        if not setting.needs or (instances / setting.needs).exists()
         for seed in (seeds if setting.seeded else (0,))
         for policy in setting.policies
         if policy in there

@@ -1,0 +1,123 @@
+"""The sample workloads of Sia's simulator as scenarios: gangs of single GPUs on nodes of four."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placeopt.errors import BadInput
+from placeopt.formats.sia import SiaJob
+from placeopt.model import Cluster, Communication, Demand, Job, Node, Option
+from placeopt.model.scenario import Arrival, Physics, Scenario
+from placeopt.topology.builders import pcie_box
+
+VALUE_PER_GPU = 1000
+NODE_GPUS = 4
+
+
+@dataclass(frozen=True)
+class Application:
+    """
+    What an application of the workloads trains: our table, since the files do not tell.
+
+    Attributes
+    ----------
+    samples, epochs
+        Of its data set, and how often it goes through them.
+    step
+        Seconds of a step on T4 (aws), by placement: coefficients of ``placeopt.predict.StepModel``, fitted to
+        ``sia-simulator/traces/<application>/placements-aws.csv`` of siasosp23/artifacts, 10 to 16 % off on average.
+    """
+
+    samples: int
+    epochs: int
+    step: tuple[float, float, float, float, float, float]
+
+    def seconds(self, gpus: int, batch: int, *, packed: bool) -> float:
+        """Return what a job takes, its GPUs on as few nodes as can be or each on its own."""
+        c0, c1, i0, i1, a0, a1 = self.step
+        step = c0 + c1 * batch / gpus
+        if gpus > 1:
+            inside = packed and gpus <= NODE_GPUS
+            step += (i0 + i1 * (gpus - 2)) if inside else (a0 + a1 * (gpus - 2))
+        return step * self.samples * self.epochs / batch
+
+
+APPLICATIONS = {
+    "cifar10": Application(50_000, 100, (0.02252, 0.00062, 0.0077, 0.00198, 0.05323, 0.00297)),
+    "bert": Application(88_000, 2, (0.3182, 0.04401, 0.01571, 0.02222, 0.72868, 0.03287)),
+    "deepspeech2": Application(15_500, 80, (0.23169, 0.02331, 0.05818, 0.0535, 0.22112, 0.02564)),
+    "yolov3": Application(16_551, 50, (0.19674, 0.02361, 0.03625, 0.07461, 0.48338, 0.0383)),
+    "imagenet": Application(1_281_167, 90, (0.09646, 0.00367, 0.00217, 0.00595, 0.09921, 0.00853)),
+}
+"""
+CIFAR-10 for 100 epochs, SQuAD for 2, CMU-Arctic for 80, PASCAL VOC for 50, ImageNet for 90: some 1, 3, 12, 11 and 150
+GPU hours, about what Pollux (OSDI'21, table 1) calls small, medium, medium, large and extra large.
+"""
+
+
+def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scenario:
+    """
+    Make a scenario of a workload, every job with the GPUs and the batch that it states.
+
+    Parameters
+    ----------
+    name
+        Of the scenario.
+    nodes
+        Nodes of 4 GPUs; 16 in Sia's simulator.
+
+    Raises
+    ------
+    BadInput
+        If an application is unknown, or a job asks for more GPUs than there are.
+    """
+    unknown = sorted({job.application for job in jobs} - APPLICATIONS.keys())
+    if unknown or not jobs:
+        known = ", ".join(APPLICATIONS)
+        raise BadInput(f"jobs: {f'no application {unknown[0]!r}; known: {known}' if unknown else 'none'}")
+    if max(job.gpus for job in jobs) > nodes * NODE_GPUS:
+        raise BadInput(f"nodes: {nodes} x {NODE_GPUS} GPUs; a job asks for {max(job.gpus for job in jobs)}")
+    machine = pcie_box(NODE_GPUS, gpu_model="T4")
+    arrivals = []
+    for job in jobs:
+        application = APPLICATIONS[job.application]
+        packed = application.seconds(job.gpus, job.batch, packed=True)
+        apart = application.seconds(job.gpus, job.batch, packed=False)
+        arrivals.append(
+            Arrival(
+                job=Job(
+                    id=job.name,
+                    user=job.application,
+                    arrival_ms=job.arrival_ms,
+                    options=(
+                        Option(
+                            workers=job.gpus,
+                            demand=Demand(gpus=1),
+                            value=VALUE_PER_GPU * job.gpus,
+                            run_time_ms=max(1, round(1000 * packed)),
+                        ),
+                    ),
+                    communication=Communication(
+                        weight=1 if job.gpus > 1 else 0,
+                        spread_slowdown_thousandths=max(0, round(1000 * apart / packed) - 1000)
+                        if job.gpus > 1
+                        else None,
+                    ),
+                    profile=job.application,
+                )
+            )
+        )
+    return Scenario(
+        name=name,
+        note=(
+            "A sample workload of Sia's simulator (siasosp23/artifacts) with the GPUs and batches that it states, "
+            "rigid. Work by application, a table of ours: epochs x samples, at steps fitted to that repository's "
+            "profiles of T4 (placeopt.generators.sia_scenario). Jobs do not disturb each other."
+        ),
+        cluster=Cluster(
+            machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
+        ),
+        physics=Physics(rule="rate", interference="worst"),
+        arrivals=tuple(arrivals),
+    )
