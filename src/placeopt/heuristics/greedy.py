@@ -151,26 +151,42 @@ def places(candidates: Candidates, option: int) -> Iterator[Placement]:
     socket; what may lie on several nodes, one place.
     """
     if candidates.problem.options.bundles[option] == 1:
-        yield from _on_one_node(candidates, option)
+        scores = candidates.scores(option)
+        for node in _in_order(scores) if len(scores) else ():
+            yield from places_on_node(candidates, option, node)
         return
-    spread = _on_several_nodes(candidates, option)
+    nodes = nodes_for_bundles(candidates, option)
+    spread = None if nodes is None else place_on_nodes(candidates, option, nodes)
     if spread is not None:
         yield spread
 
 
-def _on_one_node(candidates: Candidates, option: int) -> Iterator[Placement]:
+def places_on_node(candidates: Candidates, option: int, node: int) -> Iterator[Placement]:
+    """Yield places on a node that takes the whole job: its closest GPUs, then those of each socket."""
     problem, workers = candidates.problem, int(candidates.problem.options.bundle_workers[option])
     need = int(problem.options.gpus[option]) * workers
-    scores = candidates.scores(option)
-    for node in _in_order(scores) if len(scores) else ():
-        chosen = candidates.choose_gpus(option, node)
-        yield Placement(option, (node,) * workers, chosen)
-        here = np.arange(problem.node_gpu_start[node], problem.node_gpu_start[node + 1]) if need else np.zeros(0, int)
-        for socket in dict.fromkeys(problem.gpu_socket[here].tolist()):
-            outside = here[problem.gpu_socket[here] != socket]
-            inside = candidates.choose_gpus(option, node, frozenset(outside.tolist()))
-            if len(inside) == need and inside != chosen:
-                yield Placement(option, (node,) * workers, inside)
+    chosen = candidates.choose_gpus(option, node)
+    yield Placement(option, (node,) * workers, chosen)
+    here = np.arange(problem.node_gpu_start[node], problem.node_gpu_start[node + 1]) if need else np.zeros(0, int)
+    for socket in dict.fromkeys(problem.gpu_socket[here].tolist()):
+        outside = here[problem.gpu_socket[here] != socket]
+        inside = candidates.choose_gpus(option, node, frozenset(outside.tolist()))
+        if len(inside) == need and inside != chosen:
+            yield Placement(option, (node,) * workers, inside)
+
+
+def place_on_nodes(candidates: Candidates, option: int, nodes: Sequence[int]) -> Placement | None:
+    """Return the closest GPUs for bundles of one worker on these nodes, one bundle for each time a node is named."""
+    held: list[int] = []
+    held_on: dict[int, tuple[int, ...]] = {}
+    for node in nodes:
+        before = held_on.get(node, ())
+        taken = candidates.choose_gpus(option, node, frozenset(before))
+        if len(taken) < candidates.problem.options.gpus[option]:
+            return None
+        held_on[node] = before + taken
+        held.extend(taken)
+    return Placement(option, tuple(nodes), tuple(held))
 
 
 def _in_order(scores: np.ndarray) -> Iterator[int]:
@@ -180,20 +196,3 @@ def _in_order(scores: np.ndarray) -> Iterator[int]:
         yield best
         order = np.argsort(scores, kind="stable")[1:TRIES]
         yield from order[np.isfinite(scores[order])].tolist()
-
-
-def _on_several_nodes(candidates: Candidates, option: int) -> Placement | None:
-    options = candidates.problem.options
-    nodes = nodes_for_bundles(candidates, option)
-    if nodes is None:
-        return None
-    held: list[int] = []
-    held_on: dict[int, tuple[int, ...]] = {}
-    for node in nodes:
-        before = held_on.get(node, ())
-        taken = candidates.choose_gpus(option, node, frozenset(before))
-        if len(taken) < options.gpus[option]:
-            return None
-        held_on[node] = before + taken
-        held.extend(taken)
-    return Placement(option, tuple(nodes), tuple(held))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from placeopt.heuristics.greedy import places
+from placeopt.heuristics.greedy import place_on_nodes, places
 from placeopt.heuristics.search.board import Board
 from placeopt.heuristics.search.guide import Guide
 from placeopt.heuristics.search.near import Near
@@ -40,20 +40,6 @@ class Spots:
             yield from (p for p in places(board.candidates, option) if fits_beyond_room(board.state, job, p))
             return
         nodes = self._near.nodes(option)
-        placement = None if nodes is None else self._on(option, nodes)
+        placement = None if nodes is None else place_on_nodes(board.candidates, option, nodes)
         if placement is not None and fits_beyond_room(board.state, job, placement):
             yield placement
-
-    def _on(self, option: int, nodes: list[int]) -> Placement | None:
-        """GPUs for bundles on these nodes, one worker each."""
-        need, candidates = int(self._board.problem.options.gpus[option]), self._board.candidates
-        held: list[int] = []
-        on_node: dict[int, tuple[int, ...]] = {}
-        for node in nodes:
-            before = on_node.get(node, ())
-            taken = candidates.choose_gpus(option, node, frozenset(before))
-            if len(taken) < need:
-                return None
-            on_node[node] = before + taken
-            held.extend(taken)
-        return Placement(option, tuple(nodes), tuple(held))
