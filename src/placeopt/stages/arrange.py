@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ from placeopt.linear import NO_LOWER, NO_UPPER
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
-from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solvers.result import Solution
 from placeopt.stages.round import Round
 from placeopt.stages.solving import Solve
 
@@ -276,14 +276,11 @@ class _Tree:
         self._check()
         limits = self._round.limits
         work = RELAXED_WORK if relax else WORK_PER_SECOND * limits.time_limit_s
-        options = SolveOptions(
+        options = replace(
+            limits.options(work),
             time_limit_s=self._left_s if seconds is None or limits.deterministic else seconds,
             threads=1 if relax else limits.threads,
-            seed=limits.seed,
             gap=gap,
-            deterministic=limits.deterministic,
-            work_limit=work if limits.deterministic else None,
-            memory_limit_mib=limits.memory_limit_mib,
             relax=relax,
         )
         solution = self._solve("highs", layout.model, options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -51,7 +51,9 @@ def ask_bound(round_: Round, begin: Begin) -> Asked | None:
         fillings = build_fillings(state, limits.deadline)
     except PlaceoptError:
         return None
-    return Asked(state, fillings, begin("highs", fillings.model, _options(round_, limits.time_limit_s)))
+    # it goes on until the plan is due, which is later than other stages may take
+    options = replace(_options(round_, limits.left_s), time_limit_s=limits.time_limit_s)
+    return Asked(state, fillings, begin("highs", fillings.model, options))
 
 
 def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillings | None:
@@ -136,22 +138,11 @@ def _tighten(
 
 
 def _solve(round_: Round, solve: Solve, fillings: Fillings, seconds: float) -> Solution:
-    limits = round_.limits
-    seconds = limits.left_s if limits.deterministic else min(seconds, limits.left_s)
     return solve("highs", fillings.model, _options(round_, seconds))
 
 
 def _options(round_: Round, seconds: float) -> SolveOptions:
-    limits = round_.limits
-    return SolveOptions(
-        time_limit_s=seconds,
-        seed=limits.seed,
-        deterministic=limits.deterministic,
-        work_limit=SIMPLEX_WORK if limits.deterministic else None,
-        memory_limit_mib=limits.memory_limit_mib,
-        relax=True,
-        extra=NO_PRESOLVE,
-    )
+    return replace(round_.limits.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
 
 
 def _prove(round_: Round, fillings: Fillings, solution: Solution) -> None:

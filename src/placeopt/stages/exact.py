@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from placeopt.errors import PlaceoptError, Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.solvers.race import stand_in
-from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions
+from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.stages.round import LevelName, Round
 from placeopt.stages.sizes import SIZES, product, waiting
 from placeopt.stages.solving import Solve
@@ -88,15 +88,11 @@ def _attempt(
     """Solve once and take in what is found. Returns what ended the solver if it failed, else None."""
     level, model, limits = task.level, task.model, round_.limits
     hint = None if round_.best is None else encode(task.variables, round_.best.allocation, task.builder)
-    options = SolveOptions(
-        time_limit_s=limits.left_s,
+    options = replace(
+        limits.options(WORK_PER_SECOND * limits.time_limit_s),
         threads=limits.threads,
-        seed=limits.seed,
         gap=limits.gap,
-        deterministic=limits.deterministic,
-        work_limit=WORK_PER_SECOND * limits.time_limit_s if limits.deterministic else None,
         hint=hint if hint is not None and model.is_feasible(hint) else None,
-        memory_limit_mib=limits.memory_limit_mib,
         extra=extra,
     )
 

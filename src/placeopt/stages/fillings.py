@@ -9,6 +9,7 @@ no room, until the deadline.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from placeopt.heuristics.bundles import Quota, realise
 from placeopt.linear import IntArray, LinearModel
 from placeopt.problem import Allocation, Move, Problem, State
 from placeopt.queueing import order_jobs
-from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solvers.result import Solution
 from placeopt.stages.bound import NO_PRESOLVE, SIMPLEX_WORK
 from placeopt.stages.dive import WHOLE, dive
 from placeopt.stages.round import Round
@@ -199,15 +200,8 @@ class _Maker:
 
     def _relax(self, model: LinearModel) -> Solution:
         limits = self._round.limits
-        options = SolveOptions(
-            time_limit_s=max(limits.left_s - self._longest, 0.0),
-            seed=limits.seed,
-            deterministic=limits.deterministic,
-            work_limit=SIMPLEX_WORK if limits.deterministic else None,
-            memory_limit_mib=limits.memory_limit_mib,
-            relax=True,
-            extra=NO_PRESOLVE,
-        )
+        seconds = max(limits.left_s - self._longest, 0.0)
+        options = replace(limits.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
         return self._solve("highs", model, options)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,15 +104,7 @@ def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
 
 
 def _options(round_: Round) -> SolveOptions:
-    limits = round_.limits
-    return SolveOptions(
-        time_limit_s=limits.left_s * (1.0 if limits.deterministic else PART),
-        seed=limits.seed,
-        deterministic=limits.deterministic,
-        work_limit=SIMPLEX_WORK if limits.deterministic else None,
-        memory_limit_mib=limits.memory_limit_mib,
-        relax=True,
-    )
+    return replace(round_.limits.options(SIMPLEX_WORK, PART * round_.limits.left_s), relax=True)
 
 
 def _guide(round_: Round, flows: Flows, whole: Whole) -> Guide:

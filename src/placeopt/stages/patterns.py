@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from placeopt.heuristics import greedy, settle
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
 from placeopt.queueing import order_jobs
-from placeopt.solvers.result import Basis, SolveOptions
+from placeopt.solvers.result import Basis
 from placeopt.stages.round import Round
 from placeopt.stages.sizes import SIZES, product
 from placeopt.stages.solving import Solve
@@ -179,16 +179,7 @@ class _Search:
         """Solve the linear program over the fillings known; tells whether there is a new mix."""
         limits = self.round_.limits
         model = self.master.model(self.fixed, limits.deadline)
-        options = SolveOptions(
-            time_limit_s=limits.left_s,
-            seed=limits.seed,
-            deterministic=limits.deterministic,
-            work_limit=SIMPLEX_WORK if limits.deterministic else None,
-            memory_limit_mib=limits.memory_limit_mib,
-            relax=True,
-            start=self._basis,
-            keep_basis=True,
-        )
+        options = replace(limits.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
         solution = self.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
             self.round_.cut(solution.limit)

@@ -10,7 +10,6 @@ import numpy as np
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.roster import RELAXES, Roster, make_roster
 from placeopt.problem import IntArray
-from placeopt.solvers.result import SolveOptions
 from placeopt.stages.round import Round
 from placeopt.stages.solving import Solve
 from placeopt.terms.objective import value
@@ -38,7 +37,7 @@ def run_roster(round_: Round, solve: Solve) -> Counted | None:
     roster = make_roster(round_.open)
     try:
         model = roster.model(deadline=round_.limits.deadline)
-        solution = solve(_solver(round_), model, _options(round_))
+        solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))
     except PlaceoptError as error:
         round_.stopped()
         round_.record("roster", "skipped", started, str(error))
@@ -63,7 +62,7 @@ def choose_jobs(round_: Round, solve: Solve, counted: Counted, dear: np.ndarray)
     problem, roster, numbers = round_.problem, counted.roster, counted.jobs
     try:
         model = roster.model(dear, counted.value, round_.limits.deadline)
-        solution = solve(_solver(round_), model, _options(round_))
+        solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))
         numbers = counted.jobs if solution.values is None else solution.values
     except PlaceoptError:
         round_.stopped()  # the most valuable roster does as well
@@ -80,14 +79,3 @@ def choose_jobs(round_: Round, solve: Solve, counted: Counted, dear: np.ndarray)
 def _solver(round_: Round) -> str:
     """CP-SAT's deterministic time keeps pace with the clock, HiGHS's work stands still at the root."""
     return "cpsat" if round_.limits.deterministic else "highs"
-
-
-def _options(round_: Round) -> SolveOptions:
-    limits = round_.limits
-    return SolveOptions(
-        time_limit_s=limits.left_s * (1.0 if limits.deterministic else PART),
-        seed=limits.seed,
-        deterministic=limits.deterministic,
-        work_limit=WORK if limits.deterministic else None,
-        memory_limit_mib=limits.memory_limit_mib,
-    )

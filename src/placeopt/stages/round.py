@@ -16,6 +16,7 @@ from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
 from placeopt.queueing import order_jobs
+from placeopt.solvers.result import SolveOptions
 from placeopt.stages.draft import draft_plan
 from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
@@ -64,6 +65,21 @@ class Limits:
     def left_s(self) -> float:
         """Seconds until the deadline, at least 0."""
         return max(0.0, self.deadline - time.monotonic())
+
+    def options(self, work: float, seconds: float | None = None) -> SolveOptions:
+        """
+        What a solve on one thread is told: to take at most ``seconds`` of what is left, by default all of it.
+
+        In deterministic mode ``work`` ends it, and the clock is only a guard.
+        """
+        most = self.left_s if seconds is None or self.deterministic else min(seconds, self.left_s)
+        return SolveOptions(
+            time_limit_s=most,
+            seed=self.seed,
+            deterministic=self.deterministic,
+            work_limit=work if self.deterministic else None,
+            memory_limit_mib=self.memory_limit_mib,
+        )
 
 
 @dataclass(frozen=True)
