@@ -55,8 +55,8 @@ def dynamoml_scenario(*, jobs: int = 12, seed: int = 0) -> Scenario:
 
     Notes
     -----
-    Each training job asks for 2 workers, and runs with 1 to 4; a worker has a GPU. The time to resize, 10 s, to restart,
-    30 s, and how long an answer takes, 10 ms of 128 ms allowed, are ours.
+    Each training job asks for 2 workers, and runs with 1 to 4; a worker has a GPU. The time to resize, 10 s, to
+    restart, 30 s, and how long an answer takes, 10 ms of 128 ms allowed, are ours.
     """
     if jobs not in (12, 16):
         raise BadInput(f"jobs: {jobs}, expected 12, or 16 with a fourth group")
@@ -75,9 +75,7 @@ def dynamoml_scenario(*, jobs: int = 12, seed: int = 0) -> Scenario:
             f"paper's; run times, speeds apart, costs of changes and requests are ours, with seed {seed}: see "
             "placeopt.generators.dynamoml for the basis of each."
         ),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"node-{i}", machine=machine.id) for i in range(2))
-        ),
+        cluster=Cluster(machines=(machine,), nodes=tuple(Node(id=f"node-{i}", machine=machine.id) for i in range(2))),
         physics=Physics(resize_ms=10_000, restart_ms=30_000),
         arrivals=tuple(arrivals),
         endpoints=(_inference(rng),),
@@ -141,9 +139,7 @@ def _inference(rng: np.random.Generator) -> Endpoint:
     return Endpoint(
         id="tf-serving",
         priority=1,
-        gpu=Replica(
-            demand=Demand(cpu_millicores=2000, memory_mib=4096), rate_milli=REPLICA_RATE_MILLI, latency_ms=10
-        ),
+        gpu=Replica(demand=Demand(cpu_millicores=2000, memory_mib=4096), rate_milli=REPLICA_RATE_MILLI, latency_ms=10),
         latency_target_ms=128,
         replicas_max=12,
         load=tuple(load),

@@ -102,8 +102,8 @@ class Scheduling(Record):
     Memory bandwidth: jobs start only where what they say they use is left (``policy.usable``); or nobody looks at it;
     or only for inference, and where a node's jobs use more than it has, those of kind ``cpu`` are held back (SODA V-E).
     """
-    replicas: Literal["follow", "peak"] = "follow"
-    """Of endpoints: as many as the load of the moment wants, or always as many as its peak does."""
+    replicas: Literal["follow", "peak", "first"] = "follow"
+    """Of endpoints: as many as the load of the moment wants, or always as many as its peak, or its first step, does."""
     replica_load_percent: Annotated[int, Field(ge=1, le=100)] = 80
     """So many are wanted, at least one, that none serves more than this part of what it can (SODA V-D 1)."""
     cpu_replicas: bool = False

@@ -74,6 +74,8 @@ def _wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[
     steps = [(step.from_ms, wanted(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
     if scheduling.replicas == "follow":
         return steps
+    if scheduling.replicas == "first":
+        return steps[:1]
     return [(steps[0][0], max(number for _, number in steps))]
 
 
