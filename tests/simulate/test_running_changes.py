@@ -39,6 +39,7 @@ POLICIES = [
     policy("best-fit", name="load", order="inference_first", elastic="load", policy=SHARED),
     policy("best-fit", name="both", order="inference_first", elastic="load", preempts="inference", policy=SHARED),
     policy("fcfs", name="pods", elastic="pods", policy=SHARED),
+    policy("obp", name="watch", watch=Watch(after_ms=2000, one_by_one=True), policy=SHARED),
 ]
 each_policy = pytest.mark.parametrize("scheduling", POLICIES, ids=lambda one: one.name)
 
@@ -277,6 +278,14 @@ def test_a_newcomer_that_halves_a_speed_is_queued_again() -> None:
         )
         assert story(world, watch)["new"][0][1] == expected[0][1]
         assert len(story(world, watch)["new"]) == len(expected)
+
+
+def test_nobody_starts_while_a_newcomer_is_to_be_looked_at() -> None:
+    """Four GPUs are free for the first; the second shares one of them, and the third waits until it was looked at."""
+    shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})
+    watch = policy("fcfs", watch=Watch(after_ms=1000, one_by_one=True), policy=shared)
+    world = world_of(*(plainly(name, at, 9000, gpus=4) for at, name in enumerate("abc")))
+    assert [spans[0][0] for spans in story(world, watch).values()] == [0, 1, 1001]
 
 
 def test_changes_are_refused_where_they_mean_nothing() -> None:

@@ -68,6 +68,8 @@ class Watch(Record):
     after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000
     slower_percent: Annotated[int, Field(ge=1, le=99)] = 50
     """Speed lost."""
+    one_by_one: bool = False
+    """Whether nobody starts while a newcomer is to be looked at."""
 
 
 class Scheduling(Record):

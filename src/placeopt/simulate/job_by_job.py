@@ -134,6 +134,8 @@ class JobByJob(Holdings):
         for job, shape in self._queue.in_order(set() if strict else self._openings.closed, scene.now_ms):
             if cancel is not None and cancel.is_set() and not self._before:
                 raise Stopped
+            if self._watcher is not None and self._watcher.holds_back(self._running[new] for new in self._begun):
+                break
             placement = self._place(job, shape)
             if placement is None and gifts and self._giving is not None and self._takes(shape):
                 placement = self._place_with_gifts(job, self._giving, scene)

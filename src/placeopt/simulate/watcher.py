@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from placeopt.model import Placement
 from placeopt.model.scheduling import Watch
@@ -29,10 +29,17 @@ class Watcher:
 
     def start(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
         """Note that a job has started beside others, but for ``new`` ones, whose slowdown is asked for as it was."""
-        beside = {other for gpu in _gpus(placement) for other in self._on_gpu[gpu]} - new
+        beside = self._beside(placement) - new
         if beside:
             before = {other: slowdown(other) for other in sorted(beside)}
             self._due[placement.job] = now_ms + self._watch.after_ms, before
+
+    def holds_back(self, new: Iterable[Placement]) -> bool:
+        """Tell whether nobody else may start, for one of ``new`` or from before that is to be looked at."""
+        return self._watch.one_by_one and (bool(self._due) or any(self._beside(one) for one in new))
+
+    def _beside(self, placement: Placement) -> set[str]:
+        return {other for gpu in _gpus(placement) for other in self._on_gpu[gpu]} - {placement.job}
 
     @property
     def next_ms(self) -> int | None:
