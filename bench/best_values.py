@@ -10,9 +10,11 @@ A value is called optimal only where the bound meets the value of a plan that th
 from __future__ import annotations
 
 import argparse
+from datetime import date
 from pathlib import Path
 
 from placeopt import read_instance
+from placeopt.benchmark.sets import read_sets
 from placeopt.engine import Engine
 from placeopt.errors import PlaceoptError
 from placeopt.formats.solu import Known, read_solu, write_solu
@@ -40,13 +42,15 @@ def main() -> None:
                     print(f"{instance.name:32} {method:14} {error}")
                     continue
                 level = plan.levels[0]
-                known[instance.name] = before.improved(level.objective, level.bound)
+                known[instance.name] = before.improved(
+                    level.objective, level.bound, by=f"{method}, {args.time_limit:g} s, {date.today()}"
+                )
                 print(f"{instance.name:32} {method:14} value {level.objective} bound {level.bound}", flush=True)
                 write_solu(args.solu, known)
 
 
 def _instances(file: Path) -> list[Path]:
-    return [file.parent / line for line in file.read_text(encoding="utf-8").split() if line]
+    return [item.there() for item in read_sets([str(file)], file.parent) if item.kind == "placement"]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,23 @@ from placeopt.errors import BadInput
 from placeopt.formats.solu import Known, read_solu, write_solu
 
 
+def test_who_found_it_stays_with_what_is_better(tmp_path: Path) -> None:
+    """A comment at the line's end; an equal value leaves the first who had it."""
+    first = Known(5, 9, "greedy", "cuts")
+    assert first.improved(5, 7, by="exact").bound_by == "exact"
+    assert first.improved(5, 7, by="exact").value_by == "greedy"
+    both = first.improved(7, 7, by="exact")
+    write_solu(tmp_path / "x.solu", {"a": both, "b": first, "c": Known(1, None)})
+    text = (tmp_path / "x.solu").read_text()
+    assert text == "=opt= a 7  # exact\n=best= b 5  # greedy\n=bound= b 9  # cuts\n=best= c 1\n"
+    again = read_solu(tmp_path / "x.solu")
+    assert [(one.value_by, one.bound_by) for one in again.values()] == [
+        ("exact", "exact"),
+        ("greedy", "cuts"),
+        ("", ""),
+    ]
+
+
 def test_values_and_bounds_only_improve() -> None:
     """A worse run must not overwrite what a better one has found."""
     known = Known(value=90, bound=100).improved(80, 105)

@@ -11,7 +11,7 @@ from placeopt.formats.files import read_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "instances"
-LISTS = ("tiny", "openb", "generated")
+LISTS = ("tiny", "openb", "generated", "hard", "real")
 
 
 def listed(name: str) -> list[str]:
@@ -29,7 +29,7 @@ def test_every_listed_instance_reads(path: str) -> None:
 
 
 def test_lists_name_all_stored_instances() -> None:
-    folders = ("hand", "openb", "generated")  # others hold machines, not rounds
+    folders = ("hand", "openb", "generated", "hard", "real")  # others hold machines, not rounds
     stored = {f"{folder}/{file.name}" for folder in folders for file in (STORED / folder).glob("*.json*")}
     assert {path for name in LISTS for path in listed(name)} == stored
 
@@ -50,8 +50,8 @@ def test_script_makes_the_same_files(tmp_path: Path) -> None:
         [sys.executable, ROOT / "bench" / "make_instances.py", "--out", tmp_path], check=True, capture_output=True
     )
     made = [file.relative_to(tmp_path) for file in tmp_path.rglob("*.json*")]
-    assert len(made) == 22
+    assert len(made) == 22 + 28
     for file in made:
         assert read_bytes(tmp_path / file) == read_bytes(STORED / file), file
-    for name in ("tiny", "generated"):
+    for name in ("tiny", "generated", "hard", "large", "all"):
         assert (tmp_path / f"{name}.test").read_text() == (STORED / f"{name}.test").read_text()

@@ -83,12 +83,18 @@ def improved(known: Mapping[str, Known], checked: list[Checked]) -> dict[str, Kn
             continue
         answer, name = row.answer, row.case.instance
         try:
-            new = out.get(name, Known()).improved(answer.objective, answer.bound, answer.sense)
+            new = out.get(name, Known()).improved(answer.objective, answer.bound, answer.sense, by=_who(row))
         except BadInput as error:
             raise BadInput(f"{name}: {error}") from None
         if new != Known():
             out[name] = new
     return out
+
+
+def _who(row: Row) -> str:
+    """Say who has found a row's value: solver, limit, seed, day."""
+    seed = f", seed {row.case.seed}" if row.case.seed else ""
+    return f"{row.case.solver}, {row.case.time_limit_s:g} s{seed}, {row.began[:10]}"
 
 
 def _check(row: Row, folder: Path, known: Mapping[str, Known]) -> Checked:

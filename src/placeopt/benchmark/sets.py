@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from placeopt.errors import BadInput
+from placeopt.formats.documents import write_instance
 from placeopt.formats.files import read_bytes
+from placeopt.generators import generate
 
 Kind = Literal["placement", "linear"]
 LIST_ENDING = ".test"
 ENDINGS: dict[str, Kind] = {".json": "placement", ".mps": "linear", ".gap": "linear"}
 """What a file is, by the ending of its name; each may be followed by ``.gz``."""
+GENERATED = "generate:"
+"""Begins the entry of a round that is made when it is needed: ``generate:planted-10000x500x8-s0``."""
+MADE = "made"
+"""Folder beside the lists in which such rounds are kept."""
+_FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
 
 
 @dataclass(frozen=True)
@@ -31,14 +39,31 @@ class Item:
         The file.
     kind
         ``placement``: a round as JSON. ``linear``: an integer model, as MPS or as a generalised assignment problem.
+    generated
+        Whether the file is made by a generator, by its name, where it is not there yet.
     """
 
     name: str
     path: Path
     kind: Kind
+    generated: bool = False
+
+    def there(self) -> Path:
+        """Return the file, which is made first if it is one of a generator's and not there yet."""
+        if self.generated and not self.path.is_file():
+            made = _FORM.fullmatch(self.name)
+            assert made is not None  # noqa: S101 - looked at when the list was read
+            jobs, nodes, gpus, seed = map(int, made.groups()[1:])
+            try:
+                self.path.parent.mkdir(exist_ok=True)
+            except OSError as error:
+                raise BadInput(f"{self.path.parent}: cannot be made: {error.strerror or error}") from None
+            write_instance(self.path, generate(made[1], jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))
+        return self.path
 
     def sha256(self) -> str:
         """Checksum of the content, decompressed: what says that two runs saw the same instance."""
+        self.there()
         return hashlib.sha256(read_bytes(self.path)).hexdigest()
 
 
@@ -49,7 +74,8 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[Item
     Parameters
     ----------
     names
-        Names of lists in ``folder`` (``tiny`` is ``tiny.test``), or paths of lists or of single instances.
+        Names of lists in ``folder`` (``tiny`` is ``tiny.test``), paths of lists or of single instances, or rounds to
+        be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there.
     folder
         Where named lists lie.
 
@@ -91,7 +117,17 @@ def item_of(path: Path) -> Item:
     raise BadInput(f"{path}: no instance by its name; expected an ending of {', '.join(ENDINGS)}, or one with .gz")
 
 
+def _generated(entry: str, folder: Path) -> Item:
+    """Return the round that an entry ``generate:...`` stands for; it is not made yet."""
+    name = entry.removeprefix(GENERATED)
+    if _FORM.fullmatch(name) is None:
+        raise BadInput(f"{entry!r}: expected such as {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
+    return Item(name, folder / MADE / f"{name}.json.gz", "placement", generated=True)
+
+
 def _items(name: str, folder: Path) -> list[Item]:
+    if name.startswith(GENERATED):
+        return [_generated(name, folder)]
     if name.endswith(LIST_ENDING):
         return _listed(Path(name))
     if any(name.removesuffix(".gz").endswith(ending) for ending in ENDINGS):
@@ -104,7 +140,7 @@ def _items(name: str, folder: Path) -> list[Item]:
 
 
 def _listed(path: Path) -> list[Item]:
-    """Read a list: a file a line, relative to the list; ``#`` begins a comment."""
+    """Read a list: a file a line, relative to the list, or a round to be generated; ``#`` begins a comment."""
     try:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
@@ -115,7 +151,8 @@ def _listed(path: Path) -> list[Item]:
         if not entry:
             continue
         try:
-            items.append(item_of(path.parent / entry))
+            generated = entry.startswith(GENERATED)
+            items.append(_generated(entry, path.parent) if generated else item_of(path.parent / entry))
         except (BadInput, ValueError) as error:  # ValueError: a NUL byte in the name
             raise BadInput(f"{path}:{number}: {error}") from None
     return items

@@ -119,6 +119,7 @@ _add(benchmarks, bench.run, "placeopt bench run --set tiny --solvers auto,fgd --
 _add(benchmarks, bench.report, "placeopt bench report results --baseline highs")
 _add(benchmarks, bench.check, "placeopt bench check results --update")
 _add(benchmarks, bench.list, "placeopt bench list")
+_add(benchmarks, bench.statistics, "placeopt bench statistics --out instances/STATISTICS.md")
 _add(benchmarks, papers, "placeopt bench papers --only sc17 --seeds 0-4 --out papers")
 app.add_typer(benchmarks)
 _add(questions, whatif.fit, "placeopt whatif fit round.json --plan plan.json --job 4x8xH100 --together rack")

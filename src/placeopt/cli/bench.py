@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import check_target, say, write_document
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
@@ -20,6 +21,8 @@ from placeopt.cli.signals import Interruption
 INSTANCES = "instances"
 SOLU = "best.solu"
 MAX_SEEDS = 10_000
+SELECTIONS = ("all", "tiny")
+"""Sets made of others' instances: they come last on the page of statistics."""
 
 InstancesFolder = Annotated[
     str, typer.Option("--instances", metavar="DIR", help="Folder of the named sets, and of best.solu.")
@@ -125,6 +128,40 @@ def list(  # noqa: A001 - the command's name
         write_out(sets_json(found, known) + "\n")
     else:
         show(*sets_page(found, known))
+    return ExitCode.DONE
+
+
+def statistics(
+    out: Annotated[str, typer.Option(metavar="FILE", help="Write the page: Markdown, or - for standard output.")],
+    sets: Annotated[
+        str | None, typer.Option("--set", metavar="S,...", help="Named sets or lists; left out, all named sets.")
+    ] = None,
+    instances: InstancesFolder = INSTANCES,
+    solu: SoluFile = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+) -> int:
+    """
+    Write what the instances of sets are like, and what is known of each, with checksums.
+
+    Rounds that generators make are made where they are not there yet.
+    """
+    check_target(out, ())
+    started = time.monotonic()
+    from placeopt.benchmark.sets import known_sets, read_sets
+    from placeopt.benchmark.statistics import statistics_page
+    from placeopt.formats.solu import read_solu
+
+    folder = Path(instances)
+    named = sorted(known_sets(folder), key=lambda name: (name in SELECTIONS, name))
+    names = tuple(named) if sets is None else _words(sets, "--set")
+    found = {name: read_sets([name], folder) for name in names}
+    if not found:
+        raise UsageError(f"--instances: no .test lists in {instances!r}; expected the folder that holds the sets")
+    with Ticker(started, quiet=quiet) as ticker:
+        page = statistics_page(found, read_solu(_solu(solu, instances)), ticker.doing)
+    write_document(out, page.encode())
+    count = len({item.name for items in found.values() for item in items})
+    say(f"{count} instances of {len(found)} sets", out)
     return ExitCode.DONE
 
 

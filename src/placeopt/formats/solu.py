@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from placeopt.errors import BadInput
 from placeopt.formats.files import read_bytes, write_bytes
@@ -19,15 +19,22 @@ class Known:
 
     value: int | None = None
     bound: int | None = None
+    value_by: str = field(default="", compare=False)
+    bound_by: str = field(default="", compare=False)
+    """Who found them; a comment at the line's end."""
 
     @property
     def optimal(self) -> bool:
         """Whether the two meet."""
         return self.value is not None and self.value == self.bound
 
-    def improved(self, value: int | None, bound: int | None, sense: Literal["max", "min"] = "max") -> Known:
+    def improved(
+        self, value: int | None, bound: int | None, sense: Literal["max", "min"] = "max", by: str = ""
+    ) -> Known:
         """
         Return the better of what is known and what is new; ``sense`` says whether larger or smaller values are.
+
+        ``by`` says who has found what is new; it stands beside what is better than before.
 
         Raises
         ------
@@ -37,7 +44,13 @@ class Known:
         best, least = (max, min) if sense == "max" else (min, max)
         values = [v for v in (self.value, value) if v is not None]
         bounds = [b for b in (self.bound, bound) if b is not None]
-        new = Known(best(values, default=None), least(bounds, default=None))
+        best_value, best_bound = best(values, default=None), least(bounds, default=None)
+        new = Known(
+            best_value,
+            best_bound,
+            self.value_by if best_value == self.value else by,
+            self.bound_by if best_bound == self.bound else by,
+        )
         if new.value is not None and new.bound is not None and best(new.value, new.bound) != new.bound:
             lies = "above" if sense == "max" else "below"
             raise BadInput(f"value {new.value} lies {lies} bound {new.bound}: one of them is wrong; find out which")
@@ -48,6 +61,8 @@ def read_solu(path: Path) -> dict[str, Known]:
     """
     Read ``=opt= name value``, ``=best= name value`` and ``=bound= name value`` lines; an absent file is empty.
 
+    What follows ``#`` says who has found it.
+
     Raises
     ------
     BadInput
@@ -57,6 +72,7 @@ def read_solu(path: Path) -> dict[str, Known]:
     if not path.exists():
         return out
     for number, line in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
+        line, _, by = line.partition("#")
         words = line.split()
         if not words:
             continue
@@ -67,7 +83,9 @@ def read_solu(path: Path) -> dict[str, Known]:
         twice = [field for field in FIELDS[tag] if getattr(known, field) is not None]
         if twice:
             raise BadInput(f"{path}:{number}: the {twice[0]} of {name!r} stands twice; keep one line of it")
-        out[name] = replace(known, **dict.fromkeys(FIELDS[tag], value))
+        told: dict[str, Any] = dict.fromkeys(FIELDS[tag], value)
+        told |= {f"{field_of}_by": by.strip() for field_of in FIELDS[tag]}
+        out[name] = replace(known, **told)
     return out
 
 
@@ -76,13 +94,18 @@ def write_solu(path: Path, known: dict[str, Known]) -> None:
     lines = []
     for name, entry in sorted(known.items()):
         if entry.optimal:
-            lines.append(f"=opt= {name} {entry.value}")
+            both = dict.fromkeys(filter(None, (entry.value_by, entry.bound_by)))
+            lines.append(f"=opt= {name} {entry.value}{_comment('; '.join(both))}")
             continue
         if entry.value is not None:
-            lines.append(f"=best= {name} {entry.value}")
+            lines.append(f"=best= {name} {entry.value}{_comment(entry.value_by)}")
         if entry.bound is not None:
-            lines.append(f"=bound= {name} {entry.bound}")
+            lines.append(f"=bound= {name} {entry.bound}{_comment(entry.bound_by)}")
     write_bytes(path, "".join(f"{line}\n" for line in lines).encode())
+
+
+def _comment(by: str) -> str:
+    return f"  # {by}" if by else ""
 
 
 def _is_integer(word: str) -> bool:

@@ -7,9 +7,14 @@ Made-up rounds with documented distributions: the same arguments always give the
 from collections.abc import Callable, Mapping
 
 from placeopt.errors import BadInput
+from placeopt.generators.changing import defrag, preempt
 from placeopt.generators.cubemesh import cubemesh
 from placeopt.generators.fractions import fractions
 from placeopt.generators.gangs import gangs
+from placeopt.generators.islands import islands
+from placeopt.generators.parity import parity
+from placeopt.generators.planted import planted
+from placeopt.generators.resources import resources
 from placeopt.generators.size import Size
 from placeopt.generators.uniform import uniform
 from placeopt.generators.varied import varied
@@ -21,6 +26,12 @@ SPECS: Mapping[str, Callable[[Size], Instance]] = {
     "gangs": gangs,
     "fractions": fractions,
     "cubemesh": cubemesh,
+    "planted": planted,
+    "resources": resources,
+    "parity": parity,
+    "islands": islands,
+    "preempt": preempt,
+    "defrag": defrag,
 }
 """Spec name -> its generator; the first line of the generator's docstring says what it is for."""
 
@@ -36,7 +47,7 @@ def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Insta
     jobs
         Number of waiting jobs, 0 to 500,000; the running ones stand in the instance too, before them.
     nodes, gpus
-        Number of nodes, 1 to 200,000, and of GPUs in each, 1 to 64 (``cubemesh``: 8 only).
+        Number of nodes, 1 to 200,000, and of GPUs in each, 1 to 64 (``cubemesh``, ``islands``: 8 only).
     seed
         Seed of NumPy's default generator, 0 to 2^63 - 1. The figures hold for one version of NumPy's streams, which
         NumPy keeps unless it must correct them.
@@ -56,4 +67,4 @@ def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Insta
     return SPECS[spec](Size(jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))
 
 
-__all__ = ["SPECS", "Size", "cubemesh", "fractions", "gangs", "generate", "uniform", "varied"]
+__all__ = ["SPECS", "Size", "generate", *SPECS]

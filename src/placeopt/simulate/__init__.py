@@ -2,6 +2,7 @@
 
 from placeopt.simulate.catalogue import named_policy, policy_names
 from placeopt.simulate.history import History, JobHistory, Rounds
+from placeopt.simulate.moment import longest_queue_ms, round_at
 from placeopt.simulate.play import Tick, simulate
 from placeopt.simulate.summary import Summary, summarise
 
@@ -11,8 +12,10 @@ __all__ = [
     "Rounds",
     "Summary",
     "Tick",
+    "longest_queue_ms",
     "named_policy",
     "policy_names",
+    "round_at",
     "simulate",
     "summarise",
 ]

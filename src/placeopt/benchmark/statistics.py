@@ -1,0 +1,162 @@
+"""What the instances of sets are like, and what is known of them: a page in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from placeopt.benchmark.linear_files import read_model
+from placeopt.benchmark.sets import Item
+from placeopt.formats.documents import read_instance
+from placeopt.formats.solu import Known
+from placeopt.model import Instance, Job
+
+DIGITS = 12
+"""Of a checksum on the page; the first of them tell instances apart."""
+HEAD = """\
+# Statistics of the instances
+
+Written by `placeopt bench statistics --out instances/STATISTICS.md`. Load: GPUs that waiting jobs ask for, in percent
+of those that are free. Shares: jobs of a part of a GPU. Gangs: jobs of several workers. Value: the best known, of a
+round its net value; `=` where a bound meets it; by whom it was found. SHA-256: the first digits, of the content
+decompressed. How rounds are made: [docs/generators.md](../docs/generators.md); where data come from:
+[README.md](README.md).
+"""
+
+
+class Figures(NamedTuple):
+    """A round in figures."""
+
+    waiting: int
+    running: int
+    nodes: int
+    gpus: int
+    load_percent: float | None
+    """None where no GPU is free."""
+    shares: int
+    gangs: int
+    features: tuple[str, ...]
+
+
+def figures(instance: Instance) -> Figures:
+    """Count what makes a round what it is."""
+    runs = {held.job for held in instance.running}
+    waiting = [job for job in instance.jobs if job.id not in runs]
+    sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
+    gpus = sum(sizes[node.machine] for node in instance.cluster.nodes)
+    held = sum(milli for one in instance.running for part in one.assignments for milli in part.gpus.values())
+    free = 1000 * gpus - held
+    asked = sum(_milli(job) for job in waiting)
+    return Figures(
+        waiting=len(waiting),
+        running=len(runs),
+        nodes=len(instance.cluster.nodes),
+        gpus=gpus,
+        load_percent=100 * asked / free if free else None,
+        shares=sum(job.options[0].demand.gpu_milli < 1000 for job in waiting),
+        gangs=sum(job.options[0].workers > 1 for job in waiting),
+        features=tuple(word for word, has in FEATURES.items() if has(instance)),
+    )
+
+
+def _milli(job: Job) -> int:
+    return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
+
+
+def _any(tell: Callable[[Job], object]) -> Callable[[Instance], bool]:
+    return lambda instance: any(map(tell, instance.jobs))
+
+
+FEATURES: Mapping[str, Callable[[Instance], bool]] = {
+    "shapes of nodes": lambda instance: len({node.machine for node in instance.cluster.nodes}) > 1,
+    "GPU models": _any(lambda job: job.options[0].demand.gpu_models),
+    "CPU jobs": _any(lambda job: job.kind == "cpu"),
+    "splits": _any(lambda job: job.options[0].splits),
+    "one worker a node": _any(lambda job: job.options[0].workers_per_node_max == 1),
+    "several options": _any(lambda job: len(job.options) > 1),
+    "communication": lambda instance: (
+        instance.policy.weights.communication > 0 and any(job.communication.weight for job in instance.jobs)
+    ),
+    "interference": lambda instance: instance.policy.weights.interference > 0 and bool(instance.slowdowns),
+    "fragmentation": lambda instance: instance.policy.weights.fragmentation > 0,
+    "moves": lambda instance: instance.policy.changes.moves_max > 0,
+    "preemption": lambda instance: instance.policy.changes.preemptions_max > 0,
+    "queues": lambda instance: bool(instance.policy.queues),
+    "minimal utility": lambda instance: instance.policy.postpone.rule == "utility",
+}
+"""What a round has beside jobs of GPUs, CPU and memory on nodes, by its name on the page."""
+
+
+def statistics_page(
+    sets: Mapping[str, Sequence[Item]],
+    known: Mapping[str, Known],
+    on_news: Callable[[str], None] | None = None,
+) -> str:
+    """
+    Return the page: a table a set; an instance of several sets stands in the first of them only.
+
+    Parameters
+    ----------
+    sets
+        By name; rounds of generators are made if they are not there yet.
+    known
+        Best values and bounds by instance.
+    on_news
+        Told of every instance.
+
+    Raises
+    ------
+    BadInput
+        If an instance cannot be read.
+    """
+    parts = [HEAD]
+    seen: set[str] = set()
+    for name, items in sets.items():
+        new = [item for item in items if item.name not in seen]
+        seen.update(item.name for item in new)
+        rounds = [item for item in new if item.kind == "placement"]
+        models = [item for item in new if item.kind == "linear"]
+        parts.append(f"\n## {name}\n")
+        if len(new) < len(items):
+            parts.append(f"\n{len(items)} instances, of which {len(items) - len(new)} stand above.\n")
+        rows = []
+        for item in rounds:
+            if on_news is not None:
+                on_news(item.name)
+            rows.append([item.name, *_round(read_instance(item.there())), *_known(item, known)])
+        if rows:
+            parts.append(_table([*ROUND, *KNOWN], rows))
+        rows = [[item.name, *_model(item), *_known(item, known)] for item in models]
+        if rows:
+            parts.append(_table([*MODEL, *KNOWN], rows))
+    return "".join(parts)
+
+
+ROUND = ("round", "waiting", "running", "nodes", "GPUs", "load %", "shares", "gangs", "has")
+MODEL = ("model", "columns", "rows")
+KNOWN = ("value", "bound", "found by", "SHA-256")
+
+
+def _round(instance: Instance) -> list[str]:
+    of = figures(instance)
+    load = "-" if of.load_percent is None else f"{of.load_percent:,.0f}"
+    counts = [f"{count:,}" for count in (of.waiting, of.running, of.nodes, of.gpus)]
+    return [*counts, load, f"{of.shares:,}", f"{of.gangs:,}", ", ".join(of.features)]
+
+
+def _model(item: Item) -> list[str]:
+    model = read_model(item.path)
+    return [f"{model.objective.size:,}", f"{model.row_lower.size:,}"]
+
+
+def _known(item: Item, known: Mapping[str, Known]) -> list[str]:
+    entry = known.get(item.name, Known())
+    value = "-" if entry.value is None else f"{'= ' if entry.optimal else ''}{entry.value:,}"
+    bound = "-" if entry.bound is None else f"{entry.bound:,}"
+    by = dict.fromkeys(filter(None, (entry.value_by, "" if entry.bound_by == entry.value_by else entry.bound_by)))
+    return [value, bound, "; ".join(by), item.sha256()[:DIGITS]]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)

@@ -1,0 +1,81 @@
+"""The specs ``preempt`` and ``defrag``: running jobs stand in the way, and may be stopped, or moved."""
+
+from typing import Any
+
+import numpy as np
+
+from placeopt.generators.assemble import assemble
+from placeopt.generators.busy import Columns
+from placeopt.generators.racks import racks, two_socket_machine
+from placeopt.generators.size import Size
+from placeopt.generators.uniform import (
+    JOB_CPU_MILLICORES_PER_GPU,
+    JOB_MEMORY_MIB_PER_GPU,
+    NODE_CPU_MILLICORES_PER_GPU,
+    NODE_MEMORY_MIB_PER_GPU,
+    NODES_PER_RACK,
+)
+from placeopt.generators.worth import PRIORITY_FACTORS, worth
+from placeopt.model import Instance, Policy
+from placeopt.model.policy import Changes, Weights
+
+BUSY_SHARE = {"preempt": 0.5, "defrag": 0.25}
+"""Part of the GPUs that are held, on three of five nodes; ours."""
+RUNNING_GPUS = {1: 0.7, 2: 0.3}
+"""Shares of running jobs by GPUs; ours."""
+PREEMPTION_PRICE, MOVE_PRICE = 500, 200
+"""In value, a GPU being worth 1000 and more; ours."""
+MOVES_PER_NODE = 0.5
+
+
+def preempt(size: Size) -> Instance:
+    """
+    Half of the GPUs run jobs of little worth that may be stopped at a price; those that wait want half or whole nodes.
+
+    Nodes as in ``uniform``. What runs has 1 or 2 GPUs, is of the lowest class and preemptible; a stop costs 500.
+    Waiting jobs are one worker of half of a node's GPUs or all of them, as likely, of any class. Nothing else counts.
+    """
+    changes = Changes(preemptions_max=1_000_000, preemption_price=PREEMPTION_PRICE)
+    return _changing("preempt", size, changes, preemptible=True)
+
+
+def defrag(size: Size) -> Instance:
+    """
+    A quarter of the GPUs runs scattered small jobs that may be moved; those that wait want half or whole nodes.
+
+    As ``preempt``, but running jobs may be moved instead, one for two nodes of the cluster at most, for 200 each.
+    """
+    changes = Changes(moves_max=max(1, int(MOVES_PER_NODE * size.nodes)), move_price=MOVE_PRICE)
+    return _changing("defrag", size, changes, movable=True)
+
+
+def _changing(spec: str, size: Size, changes: Changes, **flags: bool) -> Instance:
+    rng = size.random()
+    machine = two_socket_machine(spec, size.gpus, NODE_CPU_MILLICORES_PER_GPU, NODE_MEMORY_MIB_PER_GPU)
+    drawn = 0
+
+    def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
+        nonlocal drawn
+        drawn += 1
+        runs = drawn == 1  # assemble draws what runs first
+        if runs:
+            gpus = np.minimum(rng.choice(list(RUNNING_GPUS), num_jobs, p=list(RUNNING_GPUS.values())), size.gpus)
+        else:
+            gpus = rng.choice([max(1, size.gpus // 2), size.gpus], num_jobs)
+        columns: dict[str, list[Any]] = {
+            "workers": [1] * num_jobs,
+            "gpus": gpus.tolist(),
+            "gpu_milli": [1000] * num_jobs,
+            "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
+            "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
+        }
+        valued = worth(rng, 1000 * gpus)
+        if runs:
+            valued["priority"] = [0] * num_jobs
+            valued["value"] = (1000 * gpus * PRIORITY_FACTORS[0]).tolist()
+        return columns | valued
+
+    policy = Policy(name=spec, weights=Weights(communication=0, interference=0, fragmentation=0), changes=changes)
+    cluster = racks(machine, size.nodes, NODES_PER_RACK)
+    made = assemble(spec, size, rng, cluster, draw, profiles=False, policy=policy, busy_share=BUSY_SHARE[spec])
+    return made.model_copy(update={"running": tuple(held.model_copy(update=flags) for held in made.running)})

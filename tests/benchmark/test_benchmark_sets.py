@@ -1,0 +1,75 @@
+"""Sets with rounds that generators make, and the page about instances."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from placeopt import generate, write_instance
+from placeopt.benchmark.sets import read_sets
+from placeopt.benchmark.statistics import figures, statistics_page
+from placeopt.errors import BadInput
+from placeopt.formats.documents import read_instance
+from placeopt.formats.solu import Known
+
+INSTANCES = Path(__file__).resolve().parents[2] / "instances"
+
+
+def test_a_generated_round_is_made_when_it_is_needed(tmp_path: Path) -> None:
+    """Not by reading the list, and only once; it is what the generator gives."""
+    (tmp_path / "big.test").write_text("generate:uniform-5x2x4-s3  # small here\n")
+    [item] = read_sets(["big"], tmp_path)
+    assert (item.name, item.kind) == ("uniform-5x2x4-s3", "placement")
+    assert not item.path.exists()
+    first = item.sha256()
+    assert read_instance(item.there()) == generate("uniform", jobs=5, nodes=2, gpus=4, seed=3)
+    at = item.path.stat().st_mtime_ns
+    assert read_sets(["generate:uniform-5x2x4-s3"], tmp_path)[0].sha256() == first
+    assert item.path.stat().st_mtime_ns == at
+
+
+@pytest.mark.parametrize(
+    "entry", ["generate:", "generate:uniform", "generate:uniform-1x1-s0", "generate:../x-1x1x1-s0"]
+)
+def test_what_is_no_round_to_generate_is_named(tmp_path: Path, entry: str) -> None:
+    """In a list with its line; a spec that is not known, when it is made."""
+    (tmp_path / "x.test").write_text(f"{entry}\n")
+    with pytest.raises(BadInput, match=r"x\.test:1.*planted"):
+        read_sets(["x"], tmp_path)
+    [unknown] = read_sets(["generate:none-1x1x1-s0"], tmp_path)
+    with pytest.raises(BadInput, match="spec: 'none'"):
+        unknown.sha256()
+
+
+def test_figures_of_a_round() -> None:
+    """As the generator's page says: half shares or whole, some busy, gangs with splits."""
+    found = figures(generate("defrag", jobs=10, nodes=8, gpus=4, seed=0))
+    assert (found.waiting, found.nodes, found.gpus, found.shares, found.gangs) == (10, 8, 32, 0, 0)
+    assert found.running > 0
+    assert found.features == ("moves",)
+    assert "splits" in figures(generate("gangs", jobs=40, nodes=16, gpus=8, seed=0)).features
+
+
+def test_the_page(tmp_path: Path) -> None:
+    """An instance stands once; who found what; proven values are marked; models have their own table."""
+    write_instance(tmp_path / "a.json", generate("parity", jobs=4, nodes=6, gpus=4, seed=0))
+    (tmp_path / "one.test").write_text("a.json\n")
+    (tmp_path / "two.test").write_text(f"a.json\n{INSTANCES / 'gap' / 'gap1-0.gap'}\n")
+    sets = {name: read_sets([name], tmp_path) for name in ("one", "two")}
+    known = {"a": Known(5, 5, "auto, 10 s", "highs, 1 h"), "gap1-0": Known(300, 261, "greedy", "")}
+    page = statistics_page(sets, known)
+    assert page.count("| a |") == 1
+    assert re.search(r"\| a \| 4 \| 0 \| 6 \| 24 \|.*\| = 5 \| 5 \| auto, 10 s; highs, 1 h \|", page)
+    assert re.search(r"\| gap1-0 \| 75 \| 20 \| 300 \| 261 \| greedy \|", page)
+
+
+def test_the_stored_page_agrees_with_the_stored_instances() -> None:
+    """Of all that need not be made anew: checksums, and every set."""
+    page = (INSTANCES / "STATISTICS.md").read_text()
+    names = sorted(path.stem for path in INSTANCES.glob("*.test"))
+    assert sorted(re.findall(r"^## (.*)$", page, re.MULTILINE)) == names
+    for item in read_sets(names, INSTANCES):
+        row = re.search(rf"^\| {re.escape(item.name)} \|.*\| ([0-9a-f]{{12}}) \|$", page, re.MULTILINE)
+        assert row, item.name
+        if not item.generated:
+            assert item.sha256().startswith(row[1]), item.name

@@ -1,0 +1,28 @@
+"""A moment of a simulation as a round, by hand."""
+
+import pytest
+
+from placeopt.check import violations
+from placeopt.errors import BadInput
+from placeopt.simulate import longest_queue_ms, named_policy, round_at, simulate
+from placeopt.whatif.taken import taken_as_plan
+from scenarios import scenario, timed
+
+WORLD = scenario([timed("a", 0, 100_000, gpus=4), timed("b", 10_000, 50_000, gpus=4), timed("c", 20_000, 50_000)])
+"""One node of four GPUs: a to 100 s, b to 150 s, c to 200 s."""
+
+
+def test_a_moment() -> None:
+    """At 30 s a runs and two wait; at 120 s b runs; at 300 s all has ended."""
+    history = simulate(WORLD, named_policy("fcfs"))
+    early = round_at(history, 30_000)
+    assert [held.job for held in early.running] == ["a"]
+    assert [job.id for job in early.jobs] == ["a", "b", "c"]
+    assert (early.now_ms, early.running[0].expected_end_ms) == (30_000, 100_000)
+    assert violations(*taken_as_plan(early)) == []
+    later = round_at(history, 120_000)
+    assert [held.job for held in later.running] == ["b"]
+    assert [job.id for job in later.jobs] == ["b", "c"]
+    with pytest.raises(BadInput, match="nothing"):
+        round_at(history, 300_000)
+    assert longest_queue_ms(history) == 20_000
