@@ -9,7 +9,7 @@ from placeopt.papers.catalogue import PAPERS, SETTINGS, chosen
 from placeopt.papers.records import Case, Figure, Ordering, Row
 from placeopt.papers.report import aligned, make_report
 from placeopt.papers.tables import Runs, compared, figure_table, judged, neighbours, own_table
-from placeopt.papers.ways import Change, Ratio, Value
+from placeopt.papers.ways import Change, Gain, Ratio, Value
 
 
 def row(setting: str, policy: str, seed: int, **figures: float | None) -> Row:
@@ -34,6 +34,12 @@ def test_values_are_of_the_seeds_that_all_policies_have() -> None:
     assert runs.values("s", "a", "wait_s") == [1.0, 2.0]
     assert runs.values("s", "c", "wait_s") is None
     assert runs.values("s", "a", "slowdown") is None
+
+
+def test_gains_are_in_percent() -> None:
+    """Of the same seed."""
+    runs = Runs(rows("one", "run_s", mine=(3.0, 5.0), a=(10.0, 10.0)))
+    assert Gain("one", "mine", "a", "run_s").of(runs) == pytest.approx([-70.0, -50.0])
 
 
 def test_ways() -> None:
@@ -94,7 +100,10 @@ def test_own_policy_beside_others() -> None:
     assert compared([1.0, 5.0], [3.0, 4.1], more=True)[1] == "tie"
     setting = SETTINGS["horus-w-large"]
     table = own_table([setting], Runs(rows(setting.name, "makespan_min", placeopt=(1.0, 2.0), horus=(2.0, 3.5))))
-    assert [(one[3], one[6]) for one in table.rows] == [("horus", "tie")]
+    assert [(one[2], one[4], one[5]) for one in table.rows] == [
+        ("horus", "-1.25 ± 3.18 tie", ""),
+        ("placeopt", "", ""),
+    ]
 
 
 def test_figures_tell_why_they_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,6 +86,7 @@ Revision = Annotated[int, Field(ge=0, le=2**53)]
 
 Milliseconds = Annotated[int, Field(ge=0, le=10_000_000_000_000)]
 Weight = Annotated[int, Field(ge=0, le=1_000_000)]
-Value = Annotated[int, Field(ge=0, le=1_000_000_000)]
+MAX_VALUE = 1_000_000_000
+Value = Annotated[int, Field(ge=0, le=MAX_VALUE)]
 MAX_NODES = 200_000
 MAX_JOBS = 1_000_000

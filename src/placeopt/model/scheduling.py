@@ -110,6 +110,11 @@ class Scheduling(Record):
     """So many are wanted, at least one, that none serves more than this part of what it can (SODA V-D 1)."""
     cpu_replicas: bool = False
     """Whether CPU cores alone serve endpoints where they can, and one replica with GPUs would do (SODA V-D)."""
+    worth: Literal["stated", "rate"] = "stated"
+    """
+    What an option of a job is worth to a round: what the job states; or 10^11 / its predicted run time in ms, so that a
+    round starts what makes most jobs end per time. Options without a run time, and elastic ones, keep what they state.
+    """
     clusters: Annotated[int, Field(ge=1, le=100)] | None = None
     """With the order ``clusters``: so many (Horus: k)."""
     batch: Annotated[int, Field(ge=1, le=100_000)] | None = None

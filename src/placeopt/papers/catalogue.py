@@ -24,7 +24,7 @@ PAPERS: dict[str, Paper] = {
     sc17.KEY: Paper("SC'17, topology-aware scheduling", sc17.SETTINGS, sc17.FIGURES, sc17.ORDERINGS),
     genie.KEY: Paper("GENIE", genie.SETTINGS, genie.FIGURES, genie.ORDERINGS),
     horus.KEY: Paper("Horus", horus.SETTINGS, horus.FIGURES, horus.ORDERINGS),
-    dynamoml.KEY: Paper("DynamoML", dynamoml.SETTINGS, dynamoml.FIGURES),
+    dynamoml.KEY: Paper("DynamoML", dynamoml.SETTINGS, dynamoml.FIGURES, dynamoml.ORDERINGS),
     soda.KEY: Paper("SODA", soda.SETTINGS, soda.FIGURES, soda.ORDERINGS),
     traces.KEY: Paper("Real traces", traces.SETTINGS),
 }

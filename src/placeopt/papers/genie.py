@@ -13,7 +13,7 @@ from placeopt.papers.ways import Change
 KEY = "genie"
 OURS = "genie"
 BASELINES = ("fcfs", "capacity", "min-min", "weighted-fair", "tetris-perf", "tetris-cer")
-PLAYED = (*BASELINES, OURS, OWN)
+PLAYED = (*BASELINES, OURS, *OWN)
 MEASURES = ("in_time_percent", "makespan_h", "normalised")
 DENSITIES = (5, 10, 20)
 MORE_DENSITIES = (15, 25)

@@ -11,8 +11,8 @@ from placeopt.papers.records import OWN, Figure, Ordering, Setting
 from placeopt.papers.ways import Ratio, Value
 
 KEY = "horus"
-TESTBED = ("fcfs", "pab", "obp", "horus", OWN)
-TRACE = ("fcfs", "obp", "horus", "horus-f", OWN)
+TESTBED = ("fcfs", "pab", "obp", "horus", *OWN)
+TRACE = ("fcfs", "obp", "horus", "horus-f", *OWN)
 MAKESPANS = {
     "large": (("fcfs", 306.9), ("pab", 277.6), ("obp", 238.6), ("horus", 212.8)),
     "small": (("fcfs", 267.3), ("pab", 250.4), ("obp", 225.3), ("horus", 204.0)),

@@ -93,6 +93,9 @@ MEASURES: dict[str, Measure] = {
     "active_percent": Measure("GPUs active", "%", True, lambda s, _: 100 * s.occupancy.active_rate),
     "at_once_percent": Measure("start at once", "%", True, lambda s, _: _percent(s.started_at_once)),
     "gpu_at_once_percent": Measure("GPU jobs at once", "%", True, lambda _, h: _gpu_at_once(h)),
+    "late_percent": Measure(
+        "requests late", "%", False, lambda s, _: None if s.serving is None else 100 * s.serving.late_share
+    ),
     "decision_s": Measure(
         "a decision", "s", False, lambda s, _: None if s.decision_ms is None else s.decision_ms.mean / 1000
     ),

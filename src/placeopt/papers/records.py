@@ -12,8 +12,8 @@ from pydantic import Field
 from placeopt.model.base import Name, Record
 from placeopt.model.scenario import Scenario
 
-OWN = "placeopt"
-"""The policy that is compared with all others in every setting."""
+OWN = ("placeopt", "placeopt-jct")
+"""The policies that are compared with all others in every setting."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Setting:
     policies
         Names; those that do not exist yet are left out and told of.
     measures
-        Keys of ``measures.MEASURES`` in which ``OWN`` is compared with the others.
+        Keys of ``measures.MEASURES`` in which ``OWN`` are compared with the others.
     seeded
         False: one scenario, whatever the seed.
     reduced

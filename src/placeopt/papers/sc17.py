@@ -14,7 +14,7 @@ from placeopt.papers.ways import Ratio, Value
 KEY = "sc17"
 FOUR = ("fcfs", "best-fit", "topo-aware", "topo-aware-p")
 ARTIFACT = ("sc17-fcfs", "sc17-bf", "sc17-topo-aware", "sc17-topo-aware-p")
-PLAYED = (*FOUR, "srtf", OWN)
+PLAYED = (*FOUR, "srtf", *OWN)
 MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "last_end_s")
 PAIRS = (("1", None), ("4", None), ("64", None), ("128", None), ("1", "1"), ("1", "128"), ("4", "128"))
 
@@ -74,7 +74,7 @@ SETTINGS = (
         "sc17-artifact-5",
         "SC'17's artifact: workloads-5 by its rule and clock",
         partial(_stored, "sc17-workloads-5"),
-        (*ARTIFACT, OWN),
+        (*ARTIFACT, *OWN),
         MEASURES,
         seeded=False,
     ),
@@ -82,7 +82,7 @@ SETTINGS = (
         "sc17-artifact-100",
         "SC'17's artifact: workloads-100 on 5 machines by its rule and clock",
         partial(_stored, "sc17-workloads-100"),
-        (*ARTIFACT, OWN),
+        (*ARTIFACT, *OWN),
         MEASURES,
         seeded=False,
     ),

@@ -10,7 +10,7 @@ from placeopt.papers.records import OWN, Figure, Ordering, Setting
 from placeopt.papers.ways import Value
 
 KEY = "soda"
-PLAYED = ("kelp-fifo", "kelp-drf", "coda", "soda", OWN)
+PLAYED = ("kelp-fifo", "kelp-drf", "coda", "soda", *OWN)
 SMALL_NODES, SMALL_DAYS = 16, 4
 
 

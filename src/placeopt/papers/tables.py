@@ -148,22 +148,27 @@ def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Ver
 
 
 def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
-    """Return, for every setting and policy, its measures and how far they are from our policy's, seed by seed."""
+    """Return, for every setting and measure, all policies and how far our two are from each, seed by seed."""
     rows: list[tuple[Cell, ...]] = []
     for setting in settings:
         for measure in setting.measures:
-            mine = runs.values(setting.name, OWN, measure)
-            if mine is None:
+            mine = [runs.values(setting.name, own, measure) for own in OWN]
+            if not any(mine):
                 continue
+            name = f"{MEASURES[measure].title}, {MEASURES[measure].unit}".rstrip(", ")
             for policy in setting.policies:
                 values = runs.values(setting.name, policy, measure)
-                if policy == OWN or values is None:
-                    continue
-                told, verdict = compared(mine, values, more=MEASURES[measure].more)
-                name = f"{MEASURES[measure].title}, {MEASURES[measure].unit}".rstrip(", ")
-                rows.append((setting.name, name, _with_half(mine), policy, _with_half(values), told, verdict))
-    columns = ("setting", "measure", OWN, "policy", "its", f"{OWN} - it", "so")
-    return Table("own", f"{OWN} beside the others", columns, tuple(rows))
+                if values is not None:
+                    told = [_told(own, one, policy, values, measure) for own, one in zip(OWN, mine, strict=True)]
+                    rows.append((setting.name, name, policy, _with_half(values), *told))
+    columns = ("setting", "measure", "policy", "its", *(f"{own} - it" for own in OWN))
+    return Table("own", "placeopt's own policies beside the others", columns, tuple(rows))
+
+
+def _told(own: str, mine: list[float] | None, policy: str, values: list[float], measure: str) -> str:
+    if mine is None or own == policy:
+        return ""
+    return " ".join(compared(mine, values, more=MEASURES[measure].more))
 
 
 def compared(mine: list[float], values: list[float], *, more: bool) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.papers.records import OWN, Setting
 
 KEY = "traces"
-PLAYED = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", OWN)
+PLAYED = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", *OWN)
 MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "last_end_s")
 WORKLOADS = {"newtrace": 10, "philly": 8}
 """Files that there are of each kind; the seed says which."""

@@ -11,12 +11,16 @@ from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.methods import method_of
 from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
+from placeopt.model.base import MAX_VALUE
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.belief import Belief
 from placeopt.simulate.choice import Choice
 from placeopt.simulate.decision import Decision, Scene
+
+WORTH_OF_MS = 10**11
+"""What a job of one millisecond would be worth where jobs are worth their rate."""
 
 
 class Stopped(Exception):
@@ -149,6 +153,8 @@ class Scheduler(ABC):
         job = self._belief.of(job)
         if self._choice is not None and len(job.options) > 1:
             job = job.model_copy(update={"options": (self._choice.of(job.options),)})
+        if self._scheduling.worth == "rate":
+            job = job.model_copy(update={"options": tuple(by_rate(option) for option in job.options)})
         if self._timed:
             return job
         options = self._options.get(job.options)
@@ -167,6 +173,14 @@ class Scheduler(ABC):
 def granted(placement: Placement) -> int:
     """Thousandths of GPUs that a placement holds."""
     return sum(sum(one.gpus.values()) for one in placement.assignments)
+
+
+def by_rate(option: Option) -> Option:
+    """Return the option worth its rate: ``WORTH_OF_MS`` / its predicted run time, at least 1."""
+    if not option.run_time_ms or option.workers_min is not None:
+        return option
+    value = min(MAX_VALUE, max(1, WORTH_OF_MS // option.run_time_ms))
+    return option.model_copy(update={"value": value})
 
 
 def least_milli(option: Option) -> int:
