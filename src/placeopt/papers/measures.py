@@ -28,7 +28,7 @@ class Measure:
 def _run_s(history: History) -> float | None:
     """Mean time from start to end."""
     return _mean(
-        [(job.end_ms - job.start_ms) / 1000 for job in history.jobs if job.start_ms is not None and job.end_ms]
+        [(job.end_ms - job.start_ms) / 1000 for job in _jobs(history) if job.start_ms is not None and job.end_ms]
     )
 
 
@@ -39,7 +39,7 @@ def _normalised(history: History) -> float | None:
     GENIE eq. 15 and 16, where it is the wall time of a task; with its waiting, for the text speaks of long waits.
     """
     first = {arrival.job.id: arrival.actual_ms(arrival.job.options[0].id) for arrival in history.scenario.arrivals}
-    return _mean([(job.end_ms - job.arrival_ms) / first[job.job] for job in history.jobs if job.end_ms is not None])
+    return _mean([(job.end_ms - job.arrival_ms) / first[job.job] for job in _jobs(history) if job.end_ms is not None])
 
 
 def _gpu_at_once(history: History) -> float | None:
@@ -51,10 +51,15 @@ def _gpu_at_once(history: History) -> float | None:
 
 def _first_slowdown(history: History) -> float | None:
     """Slowdown of the scenario's first job."""
-    job = history.jobs[0] if history.jobs else None
+    job = next(iter(_jobs(history)), None)
     if job is None or job.start_ms is None or job.end_ms is None:
         return None
     return (job.end_ms - job.start_ms) / job.alone_ms
+
+
+def _jobs(history: History) -> list[JobHistory]:
+    """Return the jobs that have an end of their own."""
+    return [job for job in history.jobs if not job.service]
 
 
 def _mean_of(spread: Spread | None) -> float | None:
@@ -117,12 +122,12 @@ def percentiles(values: list[float]) -> tuple[float, ...]:
 
 def waits_s(history: History) -> list[float]:
     """Return the waiting time of every job that started."""
-    return [(job.start_ms - job.arrival_ms) / 1000 for job in history.jobs if job.start_ms is not None]
+    return [(job.start_ms - job.arrival_ms) / 1000 for job in _jobs(history) if job.start_ms is not None]
 
 
 def slowdowns(history: History) -> list[float]:
     """Return (end - arrival) / run time alone of every job that ended."""
-    return [(job.end_ms - job.arrival_ms) / max(1, job.alone_ms) for job in history.jobs if job.end_ms is not None]
+    return [(job.end_ms - job.arrival_ms) / max(1, job.alone_ms) for job in _jobs(history) if job.end_ms is not None]
 
 
 def held_over_time(history: History, gpus: int) -> tuple[tuple[float, float], ...]:
@@ -141,8 +146,11 @@ def held_over_time(history: History, gpus: int) -> tuple[tuple[float, float], ..
         return ()
     granted = np.zeros(STRIPS)
     for job in done:
-        inside = np.minimum(edges[1:], _end(job)) - np.maximum(edges[:-1], job.start_ms or 0)
-        granted += np.maximum(inside, 0.0) * job.gpu_milli / 1000
+        for span in job.spans:
+            end = _end(job) if span.end_ms is None else span.end_ms
+            inside = np.minimum(edges[1:], end) - np.maximum(edges[:-1], span.start_ms)
+            milli = sum(sum(one.gpus.values()) for one in span.placement.assignments)
+            granted += np.maximum(inside, 0.0) * milli / 1000
     parts = granted / (width * gpus)
     return tuple(
         (float(f"{(edge - first) / 3_600_000:.5g}"), float(f"{part:.4g}"))
