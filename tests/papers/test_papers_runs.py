@@ -31,6 +31,7 @@ def test_measures_of_three_jobs_on_one_machine() -> None:
     assert found["normalised"] == pytest.approx((1 + 1 + 3) / 3)
     assert found["first_slowdown"] == 1.0
     assert found["active_percent"] == pytest.approx(100 * (20 + 40 + 40) / 120)
+    assert found["training_min"] == pytest.approx(40 / 3 / 60)
     assert found["in_time_percent"] is None
     assert found["gpu_at_once_percent"] == pytest.approx(200 / 3)
     assert waits_s(history) == [0.0, 0.0, 20.0]
@@ -41,6 +42,19 @@ def test_measures_of_three_jobs_on_one_machine() -> None:
     assert strips[50][1] == 0.5
     assert strips[-1] == (pytest.approx(30 / 3600, rel=1e-4), 1.0)
     assert sum(part for _, part in strips) / 100 == pytest.approx(100 / 120, abs=1e-3)
+
+
+def test_services_are_left_out() -> None:
+    """They have no end of their own, and nothing to be slowed by (regression: divided by no run time)."""
+    (first, *_) = [
+        arrival for arrival in SETTINGS["dynamoml-12"].make(0, INSTANCES, False).arrivals if arrival.service
+    ][:1]
+    jobs = [timed("a", 0, 10_000), first.job.model_copy(update={"arrival_ms": 0})]
+    made = scenario([jobs[0]])
+    service = first.model_copy(update={"job": jobs[1], "leaves_ms": 5_000})
+    history = simulate(made.model_copy(update={"arrivals": (service, *made.arrivals)}), policy())
+    assert measured(summarise(history), history)["first_slowdown"] == 1.0
+    assert waits_s(history) == [0.0]
 
 
 def test_percentiles() -> None:

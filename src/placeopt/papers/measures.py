@@ -25,11 +25,23 @@ class Measure:
     of: Callable[[Summary, History], float | None]
 
 
+def ending(history: History) -> list[JobHistory]:
+    """Return the jobs that end by themselves: services aside."""
+    return [job for job in history.jobs if not job.service]
+
+
 def _run_s(history: History) -> float | None:
     """Mean time from start to end."""
     return _mean(
-        [(job.end_ms - job.start_ms) / 1000 for job in _jobs(history) if job.start_ms is not None and job.end_ms]
+        [(job.end_ms - job.start_ms) / 1000 for job in history.jobs if job.start_ms is not None and job.end_ms]
     )
+
+
+def _training_min(history: History) -> float | None:
+    """Mean time from start to end of training jobs, in minutes."""
+    trains = {arrival.job.id for arrival in history.scenario.arrivals if arrival.job.kind == "training"}
+    done = [job for job in ending(history) if job.job in trains and job.end_ms is not None]
+    return _mean([(_end(job) - (job.start_ms or 0)) / 60_000 for job in done])
 
 
 def _normalised(history: History) -> float | None:
@@ -38,28 +50,29 @@ def _normalised(history: History) -> float | None:
 
     GENIE eq. 15 and 16, where it is the wall time of a task; with its waiting, for the text speaks of long waits.
     """
-    first = {arrival.job.id: arrival.actual_ms(arrival.job.options[0].id) for arrival in history.scenario.arrivals}
-    return _mean([(job.end_ms - job.arrival_ms) / first[job.job] for job in _jobs(history) if job.end_ms is not None])
+    jobs = {job.job: job for job in ending(history) if job.end_ms is not None}
+    return _mean(
+        [
+            (_end(jobs[arrival.job.id]) - arrival.job.arrival_ms) / arrival.actual_ms(arrival.job.options[0].id)
+            for arrival in history.scenario.arrivals
+            if arrival.job.id in jobs
+        ]
+    )
 
 
 def _gpu_at_once(history: History) -> float | None:
     """Percent of the jobs with GPUs that started when they came, or in the first step after."""
     step = history.scenario.physics.step_ms or 0
-    waits = [job.start_ms - job.arrival_ms for job in history.jobs if job.gpu_milli and job.start_ms is not None]
+    waits = [job.start_ms - job.arrival_ms for job in ending(history) if job.gpu_milli and job.start_ms is not None]
     return 100 * sum(wait <= step for wait in waits) / len(waits) if waits else None
 
 
 def _first_slowdown(history: History) -> float | None:
     """Slowdown of the scenario's first job."""
-    job = next(iter(_jobs(history)), None)
+    job = next(iter(ending(history)), None)
     if job is None or job.start_ms is None or job.end_ms is None:
         return None
-    return (job.end_ms - job.start_ms) / job.alone_ms
-
-
-def _jobs(history: History) -> list[JobHistory]:
-    """Return the jobs that have an end of their own."""
-    return [job for job in history.jobs if not job.service]
+    return (job.end_ms - job.start_ms) / max(1, job.alone_ms)
 
 
 def _mean_of(spread: Spread | None) -> float | None:
@@ -80,6 +93,7 @@ MEASURES: dict[str, Measure] = {
     "makespan_h": Measure("makespan", "h", False, lambda s, _: None if s.makespan_s is None else s.makespan_s / 3600),
     "completion_s": Measure("completion", "s", False, lambda s, _: _mean_of(s.completion_s)),
     "run_s": Measure("run time", "s", False, lambda _, h: _run_s(h)),
+    "training_min": Measure("training", "min", False, lambda _, h: _training_min(h)),
     "wait_s": Measure("wait", "s", False, lambda s, _: _mean_of(s.wait_s)),
     "wait_min": Measure("wait", "min", False, lambda s, _: None if s.wait_s is None else s.wait_s.mean / 60),
     "wait_median_min": Measure(
@@ -122,12 +136,12 @@ def percentiles(values: list[float]) -> tuple[float, ...]:
 
 def waits_s(history: History) -> list[float]:
     """Return the waiting time of every job that started."""
-    return [(job.start_ms - job.arrival_ms) / 1000 for job in _jobs(history) if job.start_ms is not None]
+    return [(job.start_ms - job.arrival_ms) / 1000 for job in ending(history) if job.start_ms is not None]
 
 
 def slowdowns(history: History) -> list[float]:
     """Return (end - arrival) / run time alone of every job that ended."""
-    return [(job.end_ms - job.arrival_ms) / max(1, job.alone_ms) for job in _jobs(history) if job.end_ms is not None]
+    return [(job.end_ms - job.arrival_ms) / max(1, job.alone_ms) for job in ending(history) if job.end_ms is not None]
 
 
 def held_over_time(history: History, gpus: int) -> tuple[tuple[float, float], ...]:
