@@ -17,7 +17,7 @@ from placeopt.cli.exits import ExitCode
 from placeopt.cli.explain import explain
 from placeopt.cli.export import export
 from placeopt.cli.generate import generate
-from placeopt.cli.importing import kubernetes, openb, philly, sc17, sia, slurm, topo
+from placeopt.cli.importing import kubernetes, openb, openb_trace, philly, sc17, sia, slurm, topo
 from placeopt.cli.output import write_out
 from placeopt.cli.papers import papers
 from placeopt.cli.reporting import report
@@ -89,7 +89,7 @@ def _add(group: typer.Typer, command: Callable[..., int], example: str) -> None:
     """Register a command under its function's name; its docstring is its help, each paragraph wrapped anew."""
     paragraphs = (inspect.getdoc(command) or "").split("\n\n")
     words = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    group.command(name=command.__name__, help=words, epilog=f"Example: {example}")(command)
+    group.command(name=command.__name__.replace("_", "-"), help=words, epilog=f"Example: {example}")(command)
 
 
 _add(app, solve, "placeopt solve round.json --time-limit 30 --out plan.json")
@@ -102,6 +102,7 @@ _add(app, export, "placeopt export round.json --format mps --out round.mps")
 _add(app, simulate, "placeopt simulate instances/papers/sc17-workloads-5.json --policy fcfs,placeopt")
 _add(app, generate, "placeopt generate --spec gangs --jobs 40 --nodes 16 --gpus 8 --seed 1 --out round.json")
 _add(imports, openb, "placeopt import openb --nodes nodes.csv --pods pods.csv --limit 500 --out round.json")
+_add(imports, openb_trace, "placeopt import openb-trace --nodes nodes.csv --pods pods.csv --out openb-trace.json.gz")
 _add(imports, sc17, "placeopt import sc17 --workload w.json --infrastructure i.json --profile p.json --out s.json")
 _add(imports, philly, "placeopt import philly --trace philly.csv.gz --from-day 30 --days 3 --out philly.json.gz")
 _add(

@@ -37,6 +37,31 @@ def openb(
     return ExitCode.DONE
 
 
+def openb_trace(
+    nodes: Annotated[str, typer.Option(metavar="CSV", help="The trace's node list.")],
+    pods: Annotated[str, typer.Option(metavar="CSV", help="A pod list with times.")],
+    out: Annotated[str, typer.Option(metavar="SCENARIO", help="Write the scenario: .json, .json.gz or -.")],
+    part: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Take one of so many nodes, of every shape alike.")
+    ] = 20,
+    load: Annotated[
+        float, typer.Option(metavar="F", help="GPU time asked for / GPU time of the cluster; sets how fast pods come.")
+    ] = 0.9,
+) -> int:
+    """Read openb's pods with their run times as a scenario; they arrive so much faster that GPUs are short."""
+    check_target(out, (nodes, pods))
+    from placeopt.formats.documents import dumps
+    from placeopt.formats.openb import read_openb, read_openb_run_times
+    from placeopt.generators.openb_scenario import openb_scenario
+
+    round_ = read_openb(nodes, pods)
+    some = read_openb(nodes, pods, limit=max(1, len(round_.jobs) // part)).cluster
+    scenario = openb_scenario(round_, read_openb_run_times(pods), cluster=some, load=load)
+    write_document(out, dumps(scenario))
+    say(f"{scenario.name}: {plural(len(scenario.arrivals), 'job')} on {plural(len(some.nodes), 'node')}", out)
+    return ExitCode.DONE
+
+
 def sc17(
     workload: Annotated[str, typer.Option(metavar="JSON", help="Jobs: workloads-5.json and the like.")],
     infrastructure: Annotated[str, typer.Option(metavar="JSON", help="The machine: infra-1m.json.")],

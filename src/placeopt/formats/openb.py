@@ -113,6 +113,38 @@ def read_openb(
     )
 
 
+def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
+    """
+    Read how long each pod ran in the trace: from its scheduling (where that is missing, its creation) to its deletion.
+
+    Parameters
+    ----------
+    pods_csv
+        A list with all columns of ``read_openb``; ``multigpu20`` has no times.
+
+    Returns
+    -------
+    dict
+        Pod -> milliseconds, at least 1.
+
+    Raises
+    ------
+    BadInput
+        As ``read_openb``.
+    """
+    times = {}
+    for row in _rows(Path(pods_csv), "name", MAX_JOBS, [POD_COLUMNS]):
+        began = row.text("scheduled_time") or row.text("creation_time")
+        ended = row.text("deletion_time")
+        try:
+            times[row.text("name")] = max(1, round(1000 * (float(ended) - float(began))))
+        except (ValueError, OverflowError):
+            raise BadInput(
+                f"{pods_csv}: pod {row.text('name')!r}: times {began!r}, {ended!r}; expected seconds"
+            ) from None
+    return times
+
+
 @dataclass(frozen=True)
 class _Shape:
     model: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from placeopt.formats.documents import read_scenario
 from placeopt.formats.philly import read_philly
 from placeopt.formats.sia import read_sia
 from placeopt.generators.philly_scenario import philly_scenario
@@ -34,7 +35,20 @@ def _philly(seed: int, folder: Path, whole: bool) -> Scenario:
     )
 
 
+def _openb(seed: int, folder: Path, whole: bool) -> Scenario:
+    del seed, whole
+    return read_scenario(folder / "papers" / "openb-x77-load-90.json.gz")
+
+
 SETTINGS = (
+    Setting(
+        "openb",
+        "openb's 8,152 pods with their run times on a twentieth of its nodes, at 90 % load",
+        _openb,
+        ("fcfs", "best-fit", "srtf", *OWN),
+        MEASURES,
+        seeded=False,
+    ),
     *(
         Setting(
             f"sia-{kind}",

@@ -1,0 +1,82 @@
+"""openb's pods as a scenario: their shapes and run times, with arrivals so much closer together that GPUs are short."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.model import Cluster, Instance
+from placeopt.model.scenario import Arrival, Physics, Scenario
+
+STEPS = 200
+"""Halvings of the interval in which the factor is looked for."""
+
+
+def openb_scenario(
+    round_: Instance, run_time_ms: Mapping[str, int], *, cluster: Cluster | None = None, load: float = 0.9
+) -> Scenario:
+    """
+    Make a scenario of a round of openb, with arrivals divided by the factor that makes the load.
+
+    Parameters
+    ----------
+    round_
+        Nodes and pods, as ``read_openb`` gives them: arrivals are the pods' creation times.
+    cluster
+        Other nodes, fewer, say: all pods of the trace together ask for no more GPUs than it has, and most run for
+        minutes only, so on all its nodes no pace makes a load of more than a tenth. Left out, those of the round.
+    run_time_ms
+        Of every pod, as ``read_openb_run_times`` gives them.
+    load
+        GPU time that pods would hold between the first and the last arrival if nobody ever waited / GPU time of the
+        cluster in that time. In the trace itself it is a few thousandths.
+
+    Returns
+    -------
+    Scenario
+        Every pod with its shape and its true run time; the factor stands in the note.
+
+    Raises
+    ------
+    BadInput
+        If a number is out of range, or even all pods at once make no such load on so many nodes.
+    """
+    if not 0 < load <= 10 or len(round_.jobs) < 2:
+        raise BadInput("load: expected above 0 and up to 10; jobs: two or more")
+    first = min(job.arrival_ms for job in round_.jobs)
+    came = np.array([job.arrival_ms - first for job in round_.jobs], dtype=float)
+    runs = np.array([run_time_ms[job.id] for job in round_.jobs], dtype=float)
+    milli = np.array([job.options[0].demand.gpus * job.options[0].demand.gpu_milli for job in round_.jobs], dtype=float)
+    cluster = round_.cluster if cluster is None else cluster
+    machines = {machine.id: len(machine.gpus) for machine in cluster.machines}
+    gpus = sum(machines[node.machine] for node in cluster.nodes)
+    low, high = 1.0, max(1.0, float(came.max()))
+    if _load(came, runs, milli, high, gpus) < load:
+        raise BadInput(f"load: {load:g} is more than all {len(round_.jobs)} pods make at once on {gpus} GPUs")
+    for _ in range(STEPS):
+        middle = (low * high) ** 0.5
+        low, high = (middle, high) if _load(came, runs, milli, middle, gpus) < load else (low, middle)
+    arrivals = []
+    for job, at in zip(round_.jobs, (came / high).tolist(), strict=True):
+        option = job.options[0].model_copy(update={"run_time_ms": run_time_ms[job.id]})
+        arrivals.append(Arrival(job=job.model_copy(update={"arrival_ms": int(at), "options": (option,)})))
+    arrivals.sort(key=lambda arrival: (arrival.job.arrival_ms, arrival.job.id))
+    return Scenario(
+        name=f"{round_.name}-x{len(cluster.nodes)}-load-{100 * load:.0f}",
+        note=(
+            f"{round_.note} On {len(cluster.nodes)} of these nodes with {gpus} GPUs, arrivals divided by {high:,.1f} "
+            f"for a load of {load:g}; run times are the trace's."
+        ),
+        cluster=cluster,
+        physics=Physics(rule="rate", interference="worst"),
+        arrivals=tuple(arrivals),
+    )
+
+
+def _load(came: np.ndarray, runs: np.ndarray, milli: np.ndarray, factor: float, gpus: int) -> float:
+    """Part of the GPU time up to the last arrival that is held if nobody waits."""
+    at = came / factor
+    span = max(1.0, float(at.max()))
+    return float((milli * np.minimum(runs, span - at)).sum() / (1000 * gpus * span))
