@@ -10,21 +10,18 @@ from dataclasses import dataclass
 
 from placeopt import __version__
 from placeopt.engine import Engine
-from placeopt.model import Job, Placement, Running
+from placeopt.model import Placement, Running
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.agenda import Agenda, Kind
 from placeopt.simulate.decision import Decision, Scene, told_decision
-from placeopt.simulate.ground import Ground
 from placeopt.simulate.history import History, Rounds
 from placeopt.simulate.job_by_job import JobByJob
 from placeopt.simulate.journal import Journal
-from placeopt.simulate.memory import Memory
-from placeopt.simulate.progress import ByRate, LongestSeen, Rule
+from placeopt.simulate.places import Places
 from placeopt.simulate.replicas import with_replicas
-from placeopt.simulate.room import workers_of
 from placeopt.simulate.scheduler import Limits, Scheduler, Stopped
-from placeopt.simulate.story import NEVER_MS, Story
+from placeopt.simulate.story import Story
 from placeopt.simulate.whole_rounds import WholeRounds
 
 
@@ -100,17 +97,10 @@ class _Game:
         self.now = 0
         self._journal, self._limits, self._cancel = journal, limits, cancel
         self._stories = {arrival.job.id: Story(arrival, arrival.job) for arrival in scenario.arrivals}
-        self._ground = Ground(scenario, throttle=scheduling.bandwidth == "throttle")
-        physics = scenario.physics
-        self._rule: Rule = (
-            LongestSeen(self._ground) if physics.rule == "sc17" else ByRate(self._ground, physics.interference)
-        )
-        states_memory = any(arrival.actual_gpu_memory_mib is not None for arrival in scenario.arrivals)
-        self._memory = Memory(scenario) if states_memory else None
-        self._agenda = Agenda(physics.step_ms, scheduling.interval_ms)
+        self._agenda = Agenda(scenario.physics.step_ms, scheduling.interval_ms)
+        self._places = Places(scenario, scheduling, self._stories, self._agenda)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
         self._scheduler: Scheduler = decider(engine, scenario, scheduling)
-        self._running: dict[str, Story] = {}
         self._services = {name: None for name, story in self._stories.items() if story.arrival.service}
         self._left = len(self._stories) - len(self._services)
         self._rounds = Rounds()
@@ -133,7 +123,7 @@ class _Game:
             for held in scenario.running:
                 self._stories[held.job].came = True
             self._arrived = len(begin)
-            self._apply(Decision(start=tuple(_placement(held) for held in scenario.running)))
+            self._places.apply(Decision(start=tuple(_placement(held) for held in scenario.running)), self.now)
 
     def play(self, on_progress: Callable[[Tick], None] | None) -> bool:
         """Go on until nothing happens any more; false if it was stopped before."""
@@ -190,9 +180,7 @@ class _Game:
         self._journal.write(t=self.now, e=word, job=story.job.id)
         story.end_ms = self.now
         self._ended += 1
-        beside = self._vacate(story)
-        self._scheduler.end(self._where(story), self.now)
-        self._refresh(beside)
+        self._scheduler.end(self._places.end(story, self.now), self.now)
         self._agenda.round_after("end", self.now)
         if not story.arrival.service:
             self._left -= 1
@@ -200,21 +188,13 @@ class _Game:
                 self._dismiss()
 
     def _fail(self, story: Story) -> None:
-        """Let a job fail that finds less GPU memory than it needs, if that is still so."""
-        left = None if self._memory is None else self._memory.left_to(self._where(story))
-        if left is None or self._memory is None:
-            story.fails_at = None
-            return
-        before = story.done_ns, story.of_ms
-        beside = self._vacate(story)
-        story.done_ns, story.of_ms = before
-        story.failures += 1
-        story.job = self._memory.asks_more(story.job, left)
-        self._journal.write(t=self.now, e="failure", job=story.job.id, left_mib=left)
-        self._scheduler.end(self._where(story), self.now)
-        self._scheduler.arrive(story.job)
-        self._refresh(beside)
-        self._agenda.round_after("end", self.now)
+        failed = self._places.fail(story, self.now)
+        if failed is not None:
+            placement, left = failed
+            self._journal.write(t=self.now, e="failure", job=story.job.id, left_mib=left)
+            self._scheduler.end(placement, self.now)
+            self._scheduler.arrive(story.job)
+            self._agenda.round_after("end", self.now)
 
     def _dismiss(self) -> None:
         """Let the services leave that have no time for it: nothing else will happen."""
@@ -238,7 +218,13 @@ class _Game:
         self._held += 1
         told = self._journal.decision(self._held)
         waiting = self._scheduler.num_waiting
-        scene = Scene(self.now, {} if self._journal.replaying else self._expected_ends(), self._slowdown, self._again)
+        looks_ahead = self._scheduler.looks_ahead and not self._journal.replaying
+        scene = Scene(
+            now_ms=self.now,
+            ends=self._places.expected_ends() if looks_ahead else {},
+            slowdown=self._places.slowdown,
+            again=lambda job: self._places.again(job, self.now),
+        )
         if told is not None:
             decision = told_decision(told)
             self._scheduler.repeat(scene, decision)
@@ -252,107 +238,18 @@ class _Game:
             self._rounds.cpu_s.append(time.process_time() - cpu)
         if decision:
             self._journal.write(t=self.now, e="round", n=self._held, waiting=waiting, **decision.line())
-            self._apply(decision)
+            self._places.apply(decision, self.now)
             self._journal.flush()
         wake = self._scheduler.wake_ms(self.now)
         if wake is not None and len(self._agenda):  # else nothing will be different then
             self._agenda.round_at(wake)
-
-    def _apply(self, decision: Decision) -> None:
-        """Do what was decided: first all that leave their places, then all that come to one."""
-        physics = self.scenario.physics
-        beside: dict[str, None] = {}
-        for job in decision.stop:
-            story = self._stories[job]
-            beside |= self._vacate(story)
-            story.lose(physics)
-            story.stops += 1
-        for placement in decision.move:
-            story = self._stories[placement.job]
-            beside |= self._vacate(story)
-            story.lose(physics)
-            story.moves += 1
-        for placement in decision.resize:
-            story = self._stories[placement.job]
-            beside |= self._vacate(story)
-            story.resizes += 1
-        resized = {placement.job for placement in decision.resize}
-        for placement in (*decision.resize, *decision.move, *decision.start):
-            beside |= self._occupy(placement, resized=placement.job in resized)
-        self._refresh(beside)
-
-    def _vacate(self, story: Story) -> dict[str, None]:
-        """Take a job from its place; return who was beside it."""
-        run, _ = story.standing()
-        self._ground.end(run.held)
-        placement = story.leave(self.now)
-        del self._running[story.job.id]
-        if self._memory is not None:
-            self._memory.end(placement)
-        return self._ground.beside(run.held)
-
-    def _occupy(self, placement: Placement, *, resized: bool) -> dict[str, None]:
-        """Put a job somewhere; return it and who is beside it."""
-        story, physics = self._stories[placement.job], self.scenario.physics
-        pause = physics.resize_ms if resized else physics.restart_ms if story.restarts else 0
-        held = self._ground.held(placement)
-        short = self.scheduling.elastic == "pods" and workers_of(placement) < story.arrival.asked(
-            next(option for option in story.job.options if option.id == placement.option)
-        )
-        story.begin(held, placement, self.now, pause, stands=short)
-        self._running[placement.job] = story
-        self._ground.start(held)
-        if self._memory is not None:
-            self._memory.start(story.arrival, placement)
-            if self._memory.left_to(placement) is not None:
-                story.fails_at = self._agenda.on_step(self.now + physics.memory_failure_ms)
-                self._agenda.failure(placement.job, story.fails_at)
-        return {**self._ground.beside(held), placement.job: None}  # one without GPUs stands beside nobody
-
-    def _refresh(self, jobs: dict[str, None]) -> None:
-        """Ask for jobs whose neighbours changed when they end now."""
-        for job in jobs:
-            story = self._running.get(job)
-            if story is None or story.run is None:
-                continue  # it has left in the same round
-            run = story.run
-            self._rule.refresh(run, self.now)
-            noticed = None if run.end_ms >= NEVER_MS else self._agenda.noticed(run.start_ms, run.end_ms)
-            if story.ends_at != noticed:
-                story.ends_at = noticed
-                if noticed is not None:
-                    self._agenda.end(job, noticed)
-
-    def _expected_ends(self) -> dict[str, int]:
-        """Return when running jobs would end if their predictions were true: what look-ahead goes by."""
-        if not self._scheduler.looks_ahead:
-            return {}
-        out: dict[str, int] = {}
-        for job, story in self._running.items():
-            run, placement = story.standing()
-            option = next(one for one in story.arrival.job.options if one.id == placement.option)
-            if option.run_time_ms is not None and run.end_ms < NEVER_MS:
-                actual = story.arrival.actual_ms(option.id)
-                out[job] = run.start_ms + (run.end_ms - run.start_ms) * option.run_time_ms // actual
-        return out
-
-    def _slowdown(self, job: str) -> int:
-        return self._stories[job].standing()[0].slowdown
-
-    def _again(self, job: str) -> Job:
-        return self._stories[job].again(self.now, self.scenario.physics)
-
-    def _where(self, story: Story) -> Placement:
-        if story.placement is None:
-            raise ValueError(f"job {story.job.id!r} was never placed")
-        return story.placement
 
     def _tick(self) -> Tick:
         return Tick(
             now_ms=self.now,
             arrived=self._arrived,
             ended=self._ended,
-            running=len(self._running),
+            running=len(self._places.running),
             waiting=self._scheduler.num_waiting,
             jobs=len(self._stories),
             rounds=self._held,
