@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.papers import dynamoml, genie, horus, sc17, soda, traces
+from placeopt.papers import dynamoml, fgd, genie, horus, sc17, soda, traces
 from placeopt.papers.records import Figure, Ordering, Setting
 
 
@@ -26,6 +26,7 @@ PAPERS: dict[str, Paper] = {
     horus.KEY: Paper("Horus", horus.SETTINGS, horus.FIGURES, horus.ORDERINGS),
     dynamoml.KEY: Paper("DynamoML", dynamoml.SETTINGS, dynamoml.FIGURES, dynamoml.ORDERINGS),
     soda.KEY: Paper("SODA", soda.SETTINGS, soda.FIGURES, soda.ORDERINGS),
+    fgd.KEY: Paper("FGD (ATC'23)", (), fgd.FIGURES),
     traces.KEY: Paper("Real traces", traces.SETTINGS),
 }
 SETTINGS: dict[str, Setting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
