@@ -81,6 +81,7 @@ METHODS: dict[str, Method] = {
     "obp": Method(score="obp", order="fcfs"),
     "fgd": Method(score="fgd", order="fcfs"),
     "fgd-window": Method(score="fgd", order="fcfs", shape="window"),
+    "least-slowdown": Method(score="least_slowdown", order="fcfs"),
     "drb": Method(score="best_fit", chooser="drb", order="fcfs"),
     "drb-strict": Method(score="best_fit", chooser="drb", order="fcfs", strict=True),
     "drb-sc17": Method(score="best_fit", chooser="drb-sc17", order="fcfs"),

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from builders import instance, job, machine, running
+from builders import instance, job, machine, node, running
 from placeopt.check import violations
+from placeopt.generators.racks import two_socket_machine
 from placeopt.heuristics import SCORES, Candidates, greedy
-from placeopt.model import Instance, Policy
-from placeopt.model.policy import Fragmentation, TargetWorker
+from placeopt.model import Communication, Instance, Job, Policy, Slowdown
+from placeopt.model.policy import Fragmentation, Interference, TargetWorker
 from placeopt.problem import State, compile_problem
 from placeopt.queueing import order_jobs
 from placeopt.terms.horus import decision_costs
@@ -175,3 +176,36 @@ def test_remembering_nodes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(Candidates, "remembers", False)
     for score, allocation in found.items():
         assert greedy(problem, np.arange(60), score).allocation == allocation, score
+
+
+class TestLeastSlowdown:
+    """Nodes of two sockets of two GPUs. Jobs of profile x lose 300 to each other in a socket, y nothing to anybody."""
+
+    @staticmethod
+    def where(waiting: Job, *held: tuple[Job, int]) -> tuple[str, list[int]]:
+        """Node and GPUs of a job beside others, each on so many GPUs from the first of n0 on."""
+        runs = [running(one, [("n0", [gpu])]) for one, gpu in held]
+        disturbs = Slowdown(profile="x", beside="x", gpu_thousandths=300, socket_thousandths=300)
+        round_ = instance(
+            [node("n0", "two-4gpu"), node("n1", "two-4gpu")],
+            [*(one for one, _ in held), waiting],
+            machines=[two_socket_machine("two", 4, 8000, 64_000)],
+            running=runs,
+            policy=Policy(interference=Interference(model="pairwise")),
+            slowdowns=(disturbs,),
+        )
+        return chosen(round_, "least_slowdown")
+
+    def test_who_disturbs_goes_to_another_socket(self) -> None:
+        """And beyond that to another node; who does not, beside it, where least is left."""
+        x, y = job("x1", profile="x"), job("x2", profile="x")
+        assert self.where(job("w", profile="y"), (x, 0)) == ("n0", [1])
+        assert self.where(job("w", profile="x"), (x, 0)) == ("n0", [2])
+        assert self.where(job("w", profile="x"), (x, 0), (y, 2)) == ("n1", [0])
+
+    def test_a_way_apart_counts_as_run_time(self) -> None:
+        """Two GPUs with traffic: packed on the idle node; without traffic, where the node is fuller."""
+        one, other = job("x1", profile="y"), job("x2", profile="y")
+        apart = Communication(weight=1, spread_slowdown_thousandths=200)
+        assert self.where(job("w", gpus=2, communication=apart), (one, 0), (other, 2)) == ("n1", [0, 1])
+        assert self.where(job("w", gpus=2), (one, 0), (other, 2)) == ("n0", [1, 3])

@@ -157,6 +157,7 @@ def assert_as_if_fresh(engine: Engine) -> None:
         same(getattr(desk, name), getattr(state, name), name)
     for name in ("machine_load", "domain_load", "queue_used"):
         same(getattr(desk, name), getattr(state, name), name)
+    assert desk.tenants == state.tenants
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

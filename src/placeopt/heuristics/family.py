@@ -11,6 +11,7 @@ from placeopt.heuristics.prices import Prices
 from placeopt.heuristics.sc17 import LastMachine, LastMachineFullestSocket
 from placeopt.heuristics.scores import Stranding, best_fit, first_fit
 from placeopt.heuristics.sharing import HorusByCost, MostFreeMemory
+from placeopt.heuristics.slowdown import LeastSlowdown
 from placeopt.problem import IntArray, Problem
 
 SCORES: dict[str, Callable[[Problem], Score]] = {
@@ -24,6 +25,7 @@ SCORES: dict[str, Callable[[Problem], Score]] = {
     "obp": MostFreeMemory,
     "fgd": FragmentationGradient,
     "stranding": Stranding,
+    "least_slowdown": LeastSlowdown,
     "prices": Prices,
     "share_prices": lambda problem: Prices(problem, nodes=False),
     "sc17_fcfs": lambda problem: LastMachine(),  # noqa: ARG005

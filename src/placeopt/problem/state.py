@@ -13,6 +13,10 @@ from placeopt.problem.placement import Allocation, Placement
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 
+Tenant = tuple[int, tuple[int, ...]]
+"""Profile, and GPUs held on a node."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """Put ``job`` to ``placement``, or take it away where that is None."""
@@ -41,6 +45,8 @@ class State:
         self.gpu_utilisation: IntArray = np.zeros(g, dtype=np.int64)  # (G,) cumulative percent
         self.level_free: list[IntArray] = [level.total.copy() for level in problem.levels]
         self.node_jobs: list[dict[int, None]] = [{} for _ in range(n)]  # jobs with a GPU there, in order of arrival
+        # where jobs disturb each other: on each node, profile and GPUs of those with a profile, and how many are alike
+        self.tenants: list[dict[Tenant, int]] = [{} for _ in range(n if problem.slowdown.any() else 0)]
         self.machine_load: IntArray = np.zeros((n, 2), dtype=np.int64)  # hose load by GPU jobs and CPU jobs
         self.domain_load: IntArray = np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64)
         self.queue_used: IntArray = np.zeros((len(problem.policy.queues), 3), dtype=np.int64)  # milli, cpu, memory
@@ -67,6 +73,8 @@ class State:
             if placement.gpus:
                 for node in dict.fromkeys(placement.nodes):
                     self.node_jobs[node][job] = None
+                if self.tenants:
+                    self._change_tenants(placement, 1)
             if queues:
                 self._change_queue(job, placement, 1)
             if links and len(placement.nodes) > 1:
@@ -104,6 +112,8 @@ class State:
             self.node_free[node] -= sign * demand
         if placement.gpus:
             self._change_gpus(placement, sign)
+            if self.tenants:
+                self._change_tenants(placement, sign)
         if len(self.queue_used):
             self._change_queue(job, placement, sign)
         if options.network_mbps[option] and len(placement.nodes) > 1:
@@ -125,6 +135,19 @@ class State:
                     domain = level.gpu_to_domain[gpu]
                     if domain >= 0:
                         free[domain] -= sign
+
+    def _change_tenants(self, placement: Placement, sign: int) -> None:
+        problem = self.problem
+        profile = int(problem.class_profile[problem.options.job_class[placement.option]])
+        if profile < 0:
+            return
+        for node in dict.fromkeys(placement.nodes):
+            first, end = problem.node_gpu_start[node], problem.node_gpu_start[node + 1]
+            key = profile, tuple(gpu for gpu in placement.gpus if first <= gpu < end)
+            here = self.tenants[node]
+            here[key] = here.get(key, 0) + sign
+            if not here[key]:
+                del here[key]
 
     def _change_queue(self, job: int, placement: Placement, sign: int) -> None:
         queue = self.problem.class_queue[self.problem.job_class[job]]
