@@ -1,5 +1,6 @@
 """Running jobs are stopped, moved and resized: nothing is lost, all is lawful, work is counted to the millisecond."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from placeopt.model.policy import Changes, Weights
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Arrays, Scheduling, Watch
 from placeopt.simulate import simulate, summarise
-from scenarios import PLAIN, policy, scenario, timed
+from scenarios import PLAIN, policy, random_scenario, scenario, timed
 
 SHARED = PLAIN.model_copy(update={"share_mode": "fraction"})
 FREE = Policy(
@@ -85,6 +86,38 @@ def test_the_same_log_again_and_from_any_cut(scheduling: Scheduling, tmp_path: P
         again = simulate(world, scheduling, log=other, resume=True)
         assert other.read_bytes() == one.read_bytes()
         assert again.jobs == whole.jobs
+
+
+OVERCOMMIT = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})
+
+
+@pytest.mark.parametrize(
+    "scheduling",
+    [
+        policy(
+            "best-fit", name="las", order="las", preempts="las", levels_gpu_s=(5, 30), quantum_ms=2000, policy=SHARED
+        ),
+        policy("best-fit", name="srtf", order="srtf", preempts="srtf", policy=SHARED),
+        policy("obp", name="watch", watch=Watch(after_ms=500, slower_percent=20), policy=OVERCOMMIT),
+    ],
+    ids=lambda one: one.name,
+)
+def test_nobody_ends_early_where_jobs_disturb_each_other(scheduling: Scheduling, tmp_path: Path) -> None:
+    """With slowdowns by neighbours and place: time on GPUs is at least the run time alone; logs repeat."""
+    world = random_scenario(6, jobs=45, nodes=2, restart_ms=200)
+    log, other = tmp_path / "log", tmp_path / "other"
+    history = simulate(world, scheduling, log=log)
+    assert history.stranded == ()
+    for job in history.jobs:
+        held = sum((span.end_ms or 0) - span.start_ms for span in job.spans)
+        assert held >= job.alone_ms + 200 * job.stops
+        assert job.end_ms == job.spans[-1].end_ms
+        assert all((one.end_ms or 0) <= two.start_ms for one, two in pairwise(job.spans))
+    assert sum(job.stops for job in history.jobs) > 0
+    lines = log.read_bytes().splitlines(keepends=True)
+    other.write_bytes(b"".join(lines[: len(lines) // 2]))
+    assert simulate(world, scheduling, log=other, resume=True).jobs == history.jobs
+    assert other.read_bytes() == log.read_bytes()
 
 
 def story(world: Scenario, scheduling: Scheduling) -> dict[str, list[tuple[int, int, int]]]:
