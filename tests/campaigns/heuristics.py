@@ -16,6 +16,7 @@ import argparse
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -68,34 +69,37 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100, help="round i has seed + i")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes for small rounds; larger ones run one at a time")
+    parser.add_argument("--methods", default=",".join(HEURISTICS), help="all heuristics, if left out")
     parser.add_argument("--out", type=Path, default=Path("heuristics.md"))
     options = parser.parse_args()
+    methods = tuple(options.methods.split(","))
     seeds = range(options.seed, options.seed + options.rounds)
     tallies: dict[str, Tally] = defaultdict(Tally)
     began = time.monotonic()
     if options.part == "small":
         chunks = [seeds[i : i + CHUNK] for i in range(0, len(seeds), CHUNK)]
         run = Parallel(n_jobs=options.jobs, return_as="generator_unordered")
-        for done, found in enumerate(run(delayed(small)(chunk) for chunk in chunks), start=1):
+        for done, found in enumerate(run(delayed(small)(chunk, methods) for chunk in chunks), start=1):
             for name, tally in found.items():
                 tallies[name].add(tally)
                 print(*tally.faults, sep="\n", end="\n" if tally.faults else "", flush=True)
             faults = sum(len(tally.faults) for tally in tallies.values())
             print(f"{done * CHUNK} rounds, {time.monotonic() - began:.0f} s, {faults} faults", flush=True)
     else:
-        for name in HEURISTICS:
+        for name in methods:
             tallies[name] = larger(name, seeds)
             print(f"{name}: {len(seeds)} rounds, {time.monotonic() - began:.0f} s", flush=True)
-    command = f"`python tests/campaigns/heuristics.py {options.part} --rounds {options.rounds} --seed {options.seed}`"
+    command = f"`python tests/campaigns/heuristics.py {options.part} --rounds {options.rounds} --seed {options.seed}"
+    command += "`" if methods == HEURISTICS else f" --methods {options.methods}`"
     text = (small_table if options.part == "small" else late_table)(tallies, command)
     options.out.write_text(text, encoding="utf-8")
     print(text)
     return int(any(tally.faults or too_late(tally) for tally in tallies.values()))
 
 
-def small(seeds: range) -> dict[str, Tally]:
-    """Solve a small round per seed by every heuristic, twice, and compare with brute force."""
-    tallies = {name: Tally() for name in HEURISTICS}
+def small(seeds: range, methods: Sequence[str]) -> dict[str, Tally]:
+    """Solve a small round per seed by every method, twice, and compare with brute force."""
+    tallies = {name: Tally() for name in methods}
     with Engine(isolation="thread") as engine:
         for seed in seeds:
             round_ = random_round(np.random.default_rng(seed), changes=seed % CHANGES_EVERY == 0)
