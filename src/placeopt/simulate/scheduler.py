@@ -54,6 +54,7 @@ class Scheduler(ABC):
         self._timed = _reads_times(scheduling)
         self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
         self._belief = Belief(scenario, scheduling)
+        self._profiles_count = bool(scenario.slowdowns)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
         if scheduling.changes_jobs and scenario.physics.rule == "sc17":
             raise BadInput(
@@ -148,9 +149,11 @@ class Scheduler(ABC):
         """
         Return the job as the engine is told of it.
 
-        With the cores settled on, in the option settled on, without times that nobody reads.
+        With the cores settled on, in the option settled on, without times and profiles that nobody reads.
         """
         job = self._belief.of(job)
+        if job.profile is not None and not self._profiles_count:
+            job = job.model_copy(update={"profile": None})
         if self._choice is not None and len(job.options) > 1:
             job = job.model_copy(update={"options": (self._choice.of(job.options),)})
         if self._scheduling.worth == "rate":
