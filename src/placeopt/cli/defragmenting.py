@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import (
-    KEEPS,
     AsJson,
     InstanceFile,
     PatchFiles,
@@ -18,11 +15,10 @@ from placeopt.cli.scenario import (
     Quiet,
     Seed,
     Threads,
+    asking,
     deliver,
     limits_of,
-    read_base,
 )
-from placeopt.cli.signals import Interruption
 
 if TYPE_CHECKING:
     from placeopt.whatif.records import Freed
@@ -52,12 +48,10 @@ def defrag(
     limits = limits_of(time_limit, threads, seed)
     if moves is not None and moves < 0:
         raise UsageError(f"--moves: {moves}, expected 0 or more")
-    started = time.monotonic()
     from placeopt.report.defragmenting import defrag_page
     from placeopt.whatif.defrag import defrag as ask
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = read_base(instance, plan, patch, ticker)
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
 
         def news(point: Freed) -> None:
             ticker.doing(f"{point.freed:,} empty with {len(point.moves):,} moves")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -12,6 +14,7 @@ from placeopt.cli.files import check_sources
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
@@ -61,6 +64,21 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     if ticker is not None:
         ticker.doing("working")
     return apply_patch(base, *read).instance
+
+
+class Asked(NamedTuple):
+    """What a question is about, and how to tell what is done, and to be stopped."""
+
+    base: Instance
+    ticker: Ticker
+    interruption: Interruption
+
+
+@contextmanager
+def asking(instance: str, plan: str | None, patches: list[str] | None, *, quiet: bool) -> Iterator[Asked]:
+    """Read the instance that a question is about; while it is answered, progress is shown and Ctrl-C listened to."""
+    with Ticker(time.monotonic(), quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+        yield Asked(read_base(instance, plan, patches, ticker), ticker, interruption)
 
 
 def read_patch(path: str) -> Patch:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import (
-    KEEPS,
     AsJson,
     InstanceFile,
     Jobs,
@@ -20,12 +17,12 @@ from placeopt.cli.scenario import (
     Quiet,
     Seed,
     Threads,
+    asking,
     check_jobs,
     deliver,
     limits_of,
     read_base,
 )
-from placeopt.cli.signals import Interruption
 from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, add_by_replay
 
 if TYPE_CHECKING:
@@ -59,13 +56,11 @@ def fit(
     Jobs that wait are left aside. Exit code 1 says that not even one fits.
     """
     limits = limits_of(time_limit, threads, seed)
-    started = time.monotonic()
     from placeopt.report.whatif import fit_page
     from placeopt.whatif.asking import parse_job
     from placeopt.whatif.fit import fit as ask
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = read_base(instance, plan, patch, ticker)
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
         wanted = parse_job(job, base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
         ticker.doing("counting copies")
         found = ask(base, wanted, limits, interruption.event)
@@ -83,7 +78,6 @@ def slots(
     quiet: Quiet = False,
 ) -> int:
     """How many disjoint slots of N free GPUs are left at every level; exact, about GPUs alone."""
-    started = time.monotonic()
     try:
         numbers = [int(word) for word in sizes.split(",")]
     except ValueError:
@@ -93,10 +87,10 @@ def slots(
     from placeopt.report.whatif import slots_page
     from placeopt.whatif.slots import slots as ask
 
-    with Ticker(started, quiet=quiet) as ticker:
-        found = ask(read_base(instance, plan, patch, ticker), numbers, model)
+    with asking(instance, plan, patch, quiet=quiet) as (base, _, interruption):
+        found = ask(base, numbers, model)
     deliver(found, lambda: slots_page(found), as_json)
-    return ExitCode.DONE
+    return interruption.code or ExitCode.DONE
 
 
 def fail(
@@ -130,12 +124,10 @@ def fail(
     if everything == (domains is not None):
         raise UsageError("expected --all, or --domains with some of the level")
     check_jobs(jobs)
-    started = time.monotonic()
     from placeopt.report.whatif import failures_page
     from placeopt.whatif.fail import fail as ask
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = read_base(instance, plan, patch, ticker)
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
         found = ask(
             base,
             level,
@@ -189,13 +181,11 @@ def add(
         return add_by_replay(asked, node_type, until, most)
     if refused := asked.refused() or ("--most" if most is not None else None):
         raise UsageError(f"{refused}: goes with a scenario, and a goal such as --until 'p95_wait<=30m'")
-    started = time.monotonic()
     from placeopt.report.whatif import added_page, cheapest_page
     from placeopt.whatif.add import add as ask
     from placeopt.whatif.cheapest import cheapest
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = read_base(instance, plan, patch, ticker)
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
         ticker.doing("0 nodes")
 
         def news(tried: Tried) -> None:

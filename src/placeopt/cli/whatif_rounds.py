@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, write_document
-from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import (
-    KEEPS,
     AsJson,
     InstanceFile,
     Jobs,
@@ -20,12 +17,11 @@ from placeopt.cli.scenario import (
     Quiet,
     Seed,
     Threads,
+    asking,
     check_jobs,
     deliver,
     limits_of,
-    read_base,
 )
-from placeopt.cli.signals import Interruption
 from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, is_scenario, sweep_by_replay
 
 RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds a round.")]
@@ -70,15 +66,14 @@ def sweep(
         return sweep_by_replay(asked, vary, measure, csv)
     if refused := asked.refused() or ("--measure" if measure is not None else None):
         raise UsageError(f"{refused}: goes with a scenario; {instance} is none")
-    started = time.monotonic()
     from placeopt.report.whatif_rounds import sweep_csv, sweep_page
     from placeopt.whatif.sweep import parse_variation
     from placeopt.whatif.sweep import sweep as ask
 
     variation = parse_variation(vary)
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
         found = ask(
-            read_base(instance, plan, patch, ticker),
+            base,
             variation,
             limits=limits,
             jobs=jobs,
@@ -113,12 +108,10 @@ def swap(
     limits = limits_of(time_limit, threads, seed)
     if of is None and nodes is None:
         raise UsageError("expected --of with a machine type, or --nodes with ids")
-    started = time.monotonic()
     from placeopt.report.whatif_rounds import swap_page
     from placeopt.whatif.swap import swap as ask
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
-        base = read_base(instance, plan, patch, ticker)
+    with asking(instance, plan, patch, quiet=quiet) as (base, _, interruption):
         chosen = () if nodes is None else tuple(nodes.split(","))
         found = ask(base, by, of=of, nodes=chosen, limits=limits, cancel=interruption.event)
     deliver(found, lambda: swap_page(found), as_json)
@@ -144,13 +137,12 @@ def price(
     """
     limits = limits_of(time_limit, threads, seed)
     check_jobs(jobs)
-    started = time.monotonic()
     from placeopt.report.whatif_rounds import prices_page
     from placeopt.whatif.price import price as ask
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
         found = ask(
-            read_base(instance, plan, patch, ticker),
+            base,
             of.split(","),
             limits=limits,
             jobs=jobs,

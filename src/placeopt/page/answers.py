@@ -82,7 +82,9 @@ def _curve(answer: Curve, name: str) -> Figure:
         if answer.goal is not None:
             limit = parse_goal(answer.goal).limit
             axes.axhline(limit, color=COLOURS[6], linestyle=":", label=answer.goal)
-        if not number:
+        if number:
+            axes.locator_params(axis="x", integer=True)
+        else:
             axes.set_xticks(range(len(answer.spots)), [s.setting for s in answer.spots])
         axes.set_xlabel(answer.replayed)
         axes.set_ylabel(f"{answer.measure} ({answer.unit})" if answer.unit else answer.measure)
