@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from joblib import parallel_config
 
 from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
@@ -70,7 +71,7 @@ def test_an_answer_needs_all_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def anomalous(setup: Setup, cancel: object = None) -> Played:
         more = len(setup.scenario.cluster.nodes) - 1
-        told = {"max_wait": waits.get(more, 0.0)}
+        told: dict[str, float | None] = {"max_wait": waits.get(more, 0.0)}
         return Played(
             key=setup.key, scenario="s", policy="p", draw=None, nodes=more + 1, jobs=1, stranded=0, cut=0,
             measures=told, seconds=0.0,
@@ -100,6 +101,15 @@ def test_draws_give_an_interval_and_rows_are_not_run_twice(tmp_path: Path, monke
     third = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows)
     assert third.spots == again.spots == first.spots
     assert len(rows.read_text().splitlines()) == len(lines)
+
+
+def test_runs_go_where_joblib_says() -> None:
+    """With ``jobs=None``: the same curve by threads and by processes as one after the other."""
+    goal, world = parse_goal("max_wait<=100s"), trace(0, 10, 30, 300)
+    alone = add(world, FCFS, "box", goal, draws=(0, 1))
+    for backend in ("threading", "loky"):
+        with parallel_config(backend=backend, n_jobs=2):
+            assert add(world, FCFS, "box", goal, draws=(0, 1), jobs=None).spots == alone.spots
 
 
 def test_sweeps(tmp_path: Path) -> None:
