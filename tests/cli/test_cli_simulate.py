@@ -154,4 +154,4 @@ def test_what_is_to_be_known_stands_below_the_table(cli: Cli, tmp_path: Path) ->
     done = cli("simulate", path, "--policy", "best-fit")
     assert done.code == 0
     assert "Beware" in done.out
-    assert "best-fit  1 job can never start" in done.out
+    assert "best-fit  1 job will never end" in done.out

@@ -86,6 +86,29 @@ class TestSimulations:
         assert [(x, y) for _, x, y in waits.rows] == [(0.0, 0.5), (3.0, 1.0)]
         assert "<title>b on n0 GPU 1: 5.0 to 9.0 s, 500/1000</title>" in render(bars, "svg").decode()
 
+    def test_bars_of_jobs_that_were_changed(self, tmp_path: Path) -> None:
+        """Moved at 3 s, stopped at 5 s, again from 7 s on; another one fails, and leaves while it waits."""
+        there, moved = ({"job": "a", "assignments": [{"node": "n0", "gpus": {gpu: 1000}}]} for gpu in "01")
+        other = {"job": "b", "assignments": [{"node": "n1", "gpus": {"0": 500}}]}
+        lines = (
+            {"t": 1000, "e": "round", "start": [there, other]},
+            {"t": 2000, "e": "failure", "job": "b"},
+            {"t": 3000, "e": "round", "start": [], "move": [moved]},
+            {"t": 5000, "e": "round", "start": [], "stop": ["a"]},
+            {"t": 6000, "e": "leave", "job": "b"},
+            {"t": 7000, "e": "round", "start": [there]},
+            {"t": 9000, "e": "end", "job": "a"},
+        )
+        path = tmp_path / "changed.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        told = read_log(path)
+        assert told.held == {
+            ("n0", 0): [(1000, 3000, "a", 1000), (7000, 9000, "a", 1000)],
+            ("n0", 1): [(3000, 5000, "a", 1000)],
+            ("n1", 0): [(1000, 2000, "b", 500)],
+        }
+        assert (told.starts, told.ends) == ({"a": 1000, "b": 1000}, {"b": 6000, "a": 9000})
+
     def test_idle_gpus_of_nodes_in_use(self, log: Path) -> None:
         """Of a node of four GPUs three are idle while one is held, none once it is free."""
         from placeopt.model.scenario import Scenario

@@ -6,7 +6,7 @@ from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.simulate import longest_queue_ms, named_policy, round_at, simulate
 from placeopt.whatif.taken import taken_as_plan
-from scenarios import scenario, timed
+from scenarios import policy, scenario, timed
 
 WORLD = scenario([timed("a", 0, 100_000, gpus=4), timed("b", 10_000, 50_000, gpus=4), timed("c", 20_000, 50_000)])
 """One node of four GPUs: a to 100 s, b to 150 s, c to 200 s."""
@@ -26,3 +26,14 @@ def test_a_moment() -> None:
     with pytest.raises(BadInput, match="nothing"):
         round_at(history, 300_000)
     assert longest_queue_ms(history) == 20_000
+
+
+def test_a_moment_in_which_a_job_was_stopped() -> None:
+    """A job that was stopped waits; when it runs again it is where it restarted."""
+    stops = policy("best-fit", order="priority", preempts="priority")
+    world = scenario([timed("low", 0, 50_000, gpus=4), timed("high", 10_000, 20_000, gpus=3, priority=1)])
+    history = simulate(world, stops)
+    assert [held.job for held in round_at(history, 5000).running] == ["low"]
+    between = round_at(history, 20_000)
+    assert ([held.job for held in between.running], [job.id for job in between.jobs]) == (["high"], ["low", "high"])
+    assert round_at(history, 40_000).running[0].started_ms == 30_000

@@ -54,22 +54,33 @@ def read_log(path: str | os.PathLike[str]) -> Log:
         arrivals: dict[str, int] = {}
         starts: dict[str, int] = {}
         ends: dict[str, int] = {}
-        placed: dict[str, dict[str, Any]] = {}
+        placed: dict[str, tuple[int, dict[str, Any]]] = {}
+        held: dict[tuple[str, int], list[tuple[int, int, str, int]]] = defaultdict(list)
         now = 0
+
+        def leave(job: str) -> None:
+            since, placement = placed.pop(job)
+            for assignment in placement["assignments"]:
+                for gpu, milli in assignment.get("gpus", {}).items():
+                    held[assignment["node"], int(gpu)].append((since, now, job, milli))
+
         for event in events:
             now = event.get("t", now)
             if event["e"] == "arrival":
                 arrivals[event["job"]] = now
-            elif event["e"] == "end":
-                ends[event["job"]] = now
-            for placement in event.get("start", ()):
-                starts[placement["job"]] = now
-                placed[placement["job"]] = placement
-        held: dict[tuple[str, int], list[tuple[int, int, str, int]]] = defaultdict(list)
-        for job, placement in placed.items():
-            for assignment in placement["assignments"]:
-                for gpu, milli in assignment.get("gpus", {}).items():
-                    held[assignment["node"], int(gpu)].append((starts[job], ends.get(job, now), job, milli))
+            elif event["e"] in ("end", "failure", "leave"):
+                if event["job"] in placed:  # else a service that left while it waited
+                    leave(event["job"])
+                if event["e"] != "failure":
+                    ends[event["job"]] = now
+            changed = [*event.get("move", ()), *event.get("resize", ())]
+            for job in (*event.get("stop", ()), *(placement["job"] for placement in changed)):
+                leave(job)
+            for placement in (*changed, *event.get("start", ())):
+                starts.setdefault(placement["job"], now)
+                placed[placement["job"]] = now, placement
+        for job in list(placed):
+            leave(job)
     except OSError as error:
         raise BadInput(f"{source}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:

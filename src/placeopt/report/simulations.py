@@ -78,7 +78,7 @@ def _note(summary: Summary) -> list[str]:
     if not summary.finished:
         told.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended; figures are of those")
     if summary.stranded:
-        told.append(f"{plural(summary.stranded, 'job')} can never start")
+        told.append(f"{plural(summary.stranded, 'job')} will never end")
     if summary.rounds_cut:
         told.append(f"{plural(summary.rounds_cut, 'round')} cut by --time-limit: another run may decide otherwise")
     return [summary.policy, "; ".join(told)]

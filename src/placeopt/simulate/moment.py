@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Running
-from placeopt.simulate.history import History
+from placeopt.simulate.history import History, Span
 
 
 def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instance:
     """
     Return the round that a scheduler would meet at a moment of a simulation.
 
-    Jobs that have started by then and not ended run where they were placed; expected ends go by the predicted run time,
-    as a scheduler knows no other. Jobs that have arrived and not started wait. What has ended is left out.
+    Jobs that run then are where they were placed last; expected ends go by the predicted run time from then on, as
+    a scheduler knows no other. Other jobs that have arrived and not ended wait. What has ended is left out.
 
     Raises
     ------
@@ -26,15 +26,16 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         if one.arrival_ms > at_ms or (one.end_ms is not None and one.end_ms <= at_ms):
             continue
         job = records[one.job]
-        if one.start_ms is not None and one.start_ms <= at_ms and one.placement is not None:
-            option = next(option for option in job.options if option.id == one.placement.option)
-            ends = None if option.run_time_ms is None else max(at_ms, one.start_ms + option.run_time_ms)
+        span = next((span for span in one.spans if span.start_ms <= at_ms and _lasts(span, at_ms)), None)
+        if span is not None:
+            option = next(option for option in job.options if option.id == span.placement.option)
+            ends = None if option.run_time_ms is None else max(at_ms, span.start_ms + option.run_time_ms)
             running.append(
                 Running(
                     job=job.id,
                     option=option.id,
-                    assignments=one.placement.assignments,
-                    started_ms=one.start_ms,
+                    assignments=span.placement.assignments,
+                    started_ms=span.start_ms,
                     expected_end_ms=ends,
                 )
             )
@@ -53,8 +54,12 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
     )
 
 
+def _lasts(span: Span, at_ms: int) -> bool:
+    return span.end_ms is None or span.end_ms > at_ms
+
+
 def longest_queue_ms(history: History) -> int:
-    """Return the first moment at which the most jobs wait; those that never start wait to the end."""
+    """Return the first moment at which the most jobs wait for their first start; those that never start wait on."""
     events = [(job.arrival_ms, 1) for job in history.jobs]
     events += [(job.start_ms, -1) for job in history.jobs if job.start_ms is not None]
     waiting, most, moment = 0, -1, 0
