@@ -38,6 +38,7 @@ def simulation_facts(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
             "allocation": held.allocation,
             "active_rate": held.active_rate,
             "utilisation": held.utilisation,
+            "utilisation_of_active": held.utilisation_of_active,
             "fragmentation": held.fragmentation,
         }
         out.append(facts)
