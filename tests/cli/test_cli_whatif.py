@@ -176,7 +176,7 @@ def test_what_is_wrong_with_a_replay_is_named(cli: Cli, tmp_path: Path, round_: 
     add = ("whatif", "add", SC17, "--node-type", "minsky", "--quiet")
     said(cli(*add, "--until", "soon"), 3, "goal 'soon'", "p95_wait")
     said(cli(*add, "--until", "max_wait<=1s", "--policy", "none"), 2, "--policy", "fcfs")
-    said(cli(*add, "--until", "max_wait<=1s", "--draws", "x"), 2, "--seeds")
+    said(cli(*add, "--until", "max_wait<=1s", "--draws", "x"), 2, "--draws")
     said(cli(*add, "--until", "max_wait<=1s", "--draws", "3"), 3, "draws")
     said(cli(*add, "--until", "max_wait<=1s", "--plan", round_ / "plan.json"), 2, "--plan")
     (tmp_path / "rows.jsonl").write_text('{"no": 1}\n')

@@ -249,7 +249,7 @@ def check(
     return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
 
 
-def parse_seeds(text: str) -> tuple[int, ...]:
+def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     """Read ``0-4``, ``7`` or ``0-2,5``; raises `UsageError` at anything else."""
     seeds: dict[int, None] = {}
     for part in text.split(","):
@@ -257,7 +257,7 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
         if first > last or last > MAX_SEED or last - first + len(seeds) >= MAX_SEEDS:
             raise UsageError(
-                f"--seeds: {text!r}, expected numbers and ranges such as 0-4 or 0,7, up to {MAX_SEED}, "
+                f"{option}: {text!r}, expected numbers and ranges such as 0-4 or 0,7, up to {MAX_SEED}, "
                 f"at most {MAX_SEEDS:,} of them"
             )
         seeds.update(dict.fromkeys(range(first, last + 1)))

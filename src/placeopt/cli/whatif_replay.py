@@ -113,7 +113,7 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     """Read what is asked about, and give what all questions share."""
     limits = limits_of(asked.time_limit, None, asked.seed)
     check_jobs(asked.jobs)
-    draws = () if asked.draws is None else parse_seeds(asked.draws)
+    draws = () if asked.draws is None else parse_seeds(asked.draws, "--draws")
     if asked.plan is not None:
         raise UsageError("--plan: a plan is of a round; a scenario begins with what runs in it")
     check_sources({"SCENARIO": asked.scenario})
