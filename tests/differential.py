@@ -16,12 +16,14 @@ from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.encode import encode
 from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
+from placeopt.formulations.flows import build_flows, with_whole_jobs
 from placeopt.formulations.patterns import Pricing, crowds_of, kinds_of, proven_bound, states_of
 from placeopt.formulations.roster import make_roster
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
 from placeopt.problem.changes import keeps_limits
+from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.terms.minimal_utility import falls_short, withdrawn
@@ -128,6 +130,7 @@ def examine(
     _examine_fillings(report, everything, rows, int(values.max()))
     _examine_patterns(report, problem, int(values.max()), rng)
     _examine_roster(report, problem, int(values.max()))
+    _examine_flows(report, problem, weighted, best, least)
     chosen = rows[rng.integers(len(rows), size=max(pinned, 3))]
     _examine_scores(report, everything, chosen)
     for row in chosen[:pinned]:
@@ -290,6 +293,25 @@ def _examine_roster(report: Report, problem: Problem, best: int) -> None:
     held = value(problem, state.allocation())
     if solution.bound is None or held + solution.bound < best:
         report.mismatches.append(f"roster: bound {held} + {solution.bound} below the best value {best}")
+
+
+def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, ...], best: int, least: int) -> None:
+    """Flows, and whole jobs at their prices, bound the cost among plans of the best value."""
+    if problem.changeable or not weighted:
+        return
+    flows = build_flows(open_state(problem), weighted, best)
+    relaxed = flows.model
+    for _ in range(2):
+        solution = load("highs")(relaxed, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
+        report.solves += 1
+        bounds = [solution.bound if relaxed is flows.model else None]
+        if solution.duals is not None:
+            whole = with_whole_jobs(flows, solution.duals)
+            bounds.append(dual_bound(whole.model, whole.multipliers))
+            relaxed = whole.dearer
+        report.mismatches += [
+            f"flows: bound {b} above the least cost {least}" for b in bounds if b is not None and b > least
+        ]
 
 
 def gpu_milli(problem: Problem, placement: Placement) -> int:

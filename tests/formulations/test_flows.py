@@ -59,6 +59,18 @@ def test_no_plan_costs_less(first: int) -> None:
     assert tight >= 5
 
 
+def test_a_node_beside_a_domain_is_inside_what_holds_both() -> None:
+    """A gang over a node of an inner rack and one that stands in the outer rack itself never leaves the outer one."""
+    racks = (Domain(id="outer", level="zone"), Domain(id="inner", parent="outer"))
+    nodes = (node("n0", domain="inner"), node("n1", domain="outer"))
+    gang = job("gang", workers=6, gpus=1, value=9, communication=Communication(weight=1))
+    policy = Policy(weights=Weights(communication=1000, interference=0, fragmentation=0))
+    round_ = instance(nodes, [gang], domains=racks, policy=policy)
+    best, least, _ = Enumeration(compile_problem(round_)).best()
+    assert best == 9
+    assert 0 < bound_of(round_, 9) <= least
+
+
 def test_a_gang_by_hand() -> None:
     """Four workers of two GPUs in two racks of two nodes, one of them busy: 2 + 2 + 2 in one rack is too few."""
     busy = job("busy", gpus=2)

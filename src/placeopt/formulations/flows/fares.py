@@ -29,8 +29,8 @@ class OnNodes:
 
     room: IntArray  # (N,)
     path: IntArray  # (N, most room + 1) inside the node and on its way out; ``FAR`` beyond ``room``
-    lowest: IntArray  # (N,) least of a bundle on the way out of the lowest domain
-    higher: IntArray  # (N,) the same of all domains above it
+    lowest: IntArray  # (N,) least of a bundle on the way out of the node's own domain, ``Grounds.own``
+    higher: IntArray  # (N,) the same of all other domains above it
 
 
 class Fares:
@@ -58,18 +58,21 @@ class Fares:
     def on_nodes(self, kind: Kind) -> OnNodes:
         """Return what bundles of the kind cost, by node."""
         grounds, total = self._grounds, kind.total
-        usable, least = self._usable(kind)
+        usable, inner = self._usable(kind)
         room = np.minimum(kind.per_node, usable // kind.gpus)
         room[grounds.place < 0] = 0
         beyond = [np.zeros(len(room), dtype=np.int64), np.zeros(len(room), dtype=np.int64)]
         for depth, domain in enumerate(grounds.domains):
             most = self._most(kind, domain, room)
-            inside = domain >= 0
+            inside = np.flatnonzero(domain >= 0)
             edge = grounds.problem.topology.domain_uplink[domain[inside]]
-            beyond[min(depth, 1)][inside] += kind.gpus * edge * (total - np.minimum(most[domain[inside]], total))
+            least = kind.gpus * edge * (total - np.minimum(most[domain[inside]], total))
+            own = (grounds.own[inside] >= 0) & (depth == 0)
+            beyond[0][inside] += np.where(own, least, 0)
+            beyond[1][inside] += np.where(own, 0, least)
         j = np.arange(int(room.max(initial=0)) + 1)
         k = j * kind.gpus
-        path = self._leave[:, None] * (k * (total - k)) + least[:, np.minimum(k, least.shape[1] - 1)]
+        path = self._leave[:, None] * (k * (total - k)) + inner[:, np.minimum(k, inner.shape[1] - 1)]
         return OnNodes(room, np.where(j <= room[:, None], path, FAR), *beyond)
 
     def _usable(self, kind: Kind) -> tuple[IntArray, IntArray]:
@@ -97,13 +100,16 @@ class Fares:
 
     def _most(self, kind: Kind, domain: IntArray, room: IntArray) -> IntArray:
         """
-        Shape (D,): the most GPUs of a job that each domain of one depth, ``domain`` (N,), can have.
+        Shape (D,): the most GPUs of a job that each domain can have, in whatever depth below it.
 
+        ``domain``, (N,), are those of one depth, where what a split says of them is taken in.
         Takes nodes where a split forbids the job out of ``room``.
         """
         problem, inside = self._grounds.problem, domain >= 0
         size = len(problem.topology.domain_uplink)
-        rooms = np.bincount(domain[inside], weights=room[inside], minlength=size).astype(np.int64)
+        rooms = np.zeros(size, dtype=np.int64)
+        for above in self._grounds.domains:
+            np.add.at(rooms, above[above >= 0], room[above >= 0])
         for split in kind.splits:
             if split.level == "node":  # a node is no domain of the tree
                 continue

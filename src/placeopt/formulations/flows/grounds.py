@@ -31,6 +31,14 @@ class Grounds:
         return self.state.problem
 
     @cached_property
+    def own(self) -> IntArray:
+        """Shape (N,): the domain of each node that has no domains below it; -1 where a node stands beside domains."""
+        topology = self.problem.topology
+        above = np.zeros(len(topology.domain_parent) + 1, dtype=bool)  # the last is of nodes without a domain
+        above[topology.domain_parent[topology.domain_parent >= 0]] = True
+        return np.where(above[topology.node_domain], -1, topology.node_domain)
+
+    @cached_property
     def count(self) -> int:
         """P."""
         return int(self.place.max(initial=-1)) + 1

@@ -101,10 +101,10 @@ def _cheapest(flows: Flows, kind: Kind, on: OnNodes, rent: IntArray) -> int:
     j = np.arange(on.path.shape[1])
     inside = np.where(on.path[able] < FAR, scale * (on.path[able] + on.higher[able][:, None] * j), FAR)
     cost = np.where(inside < FAR, inside + rent[able][:, None] * j, FAR)
-    parts = _parts(problem, able, cost, kind, scale)
-    lowest = problem.topology.node_domain
+    own = flows.grounds.own
+    parts = _parts(problem, able, cost, kind, scale, own)
     for split in kind.splits:
-        if len(kind.splits) > 1 or not np.array_equal(problem.split_domain[split.level], lowest):
+        if len(kind.splits) > 1 or not np.array_equal(problem.split_domain[split.level], own):
             break
         fewest, most = per_domain(kind, split, int(problem.options.bundle_workers[kind.option]))
         if fewest == most:  # all parts are alike
@@ -112,11 +112,11 @@ def _cheapest(flows: Flows, kind: Kind, on: OnNodes, rent: IntArray) -> int:
     return _dealt(parts)
 
 
-def _parts(problem: Problem, nodes: IntArray, cost: IntArray, kind: Kind, scale: int) -> IntArray:
-    """Shape (bundles + 1,): what so many bundles cost in the domain that is cheapest for them; ``FAR``: in none."""
+def _parts(problem: Problem, nodes: IntArray, cost: IntArray, kind: Kind, scale: int, own: IntArray) -> IntArray:
+    """Shape (bundles + 1,): what so many bundles cost in the ``own`` domain that is cheapest; ``FAR``: in none."""
     topology, bundles = problem.topology, kind.bundles
     apart = len(topology.domain_parent) + np.arange(problem.num_nodes)  # a node without a domain is one by itself
-    domain = np.where(topology.node_domain[nodes] >= 0, topology.node_domain[nodes], apart[nodes])
+    domain = np.where(own[nodes] >= 0, own[nodes], apart[nodes])
     order = np.lexsort((*cost.T, domain))
     domain, cost = domain[order], cost[order]
     names, start, row = np.unique(domain, return_index=True, return_inverse=True)
