@@ -18,6 +18,11 @@ def test_page_and_tables_are_written_and_runs_kept(cli: Cli, tmp_path: Path) -> 
     assert written == {"results.jsonl", "papers.md", "figures.csv", "orderings.csv", "own.csv"}
     lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
     assert len(lines) == 3
+    changed = [line.replace('"scheduling":"', '"scheduling":"x') for line in lines]
+    (tmp_path / "stale").mkdir()
+    (tmp_path / "stale" / "results.jsonl").write_text("\n".join([*changed, ""]))
+    stale = cli(*PAIRS, "--out", tmp_path / "stale", "--no-run", "--no-plots")
+    assert "1.25" not in stale.out  # runs of another policy are no runs of this one
     assert cli(*PAIRS, "--out", tmp_path / "out", "--no-plots", "--quiet").out == ""
     assert (tmp_path / "out" / "results.jsonl").read_text().splitlines() == lines
 

@@ -82,6 +82,13 @@ def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
     assert rows == {case: again}
 
 
+def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
+    """The simulation makes jobs of them, so its scenario is another (regression: it was run again and again)."""
+    case = Case(setting="dynamoml-12", policy="dynamoml", seed=0)
+    (row,) = runs.run([case], tmp_path, instances=INSTANCES)
+    assert runs.is_current(case, row, INSTANCES)
+
+
 def test_only_one_command_writes(tmp_path: Path) -> None:
     """Two would mix their lines."""
     with Journal(tmp_path), pytest.raises(BadInput, match="another run"):

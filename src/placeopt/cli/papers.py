@@ -83,7 +83,7 @@ def papers(
             )
             code = interruption.code or code
     starts, rows = read_results(folder)
-    found = [rows[case] for case in cases if case in rows]
+    found = [rows[case] for case in cases if runs.is_current(case, rows.get(case), Path(instances))]
     report = make_report(names, settings, found, starts, timings=timings)
     written = write_report(report, folder)
     number = len(written)

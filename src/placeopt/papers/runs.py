@@ -80,7 +80,7 @@ def run(
         If a stored scenario is missing, or the folder cannot be written.
     """
     with Journal(out) as journal:
-        to_do = [case for case in cases if not _is_done(case, journal.rows.get(case), instances)]
+        to_do = [case for case in cases if not is_current(case, journal.rows.get(case), instances)]
         kept = len(cases) - len(to_do)
         if on_news is not None:
             on_news(News(0, kept, len(cases)))
@@ -103,7 +103,7 @@ def play(case: Case, *, instances: Path, cancel: threading.Event | None = None) 
     started = time.process_time()
     history = simulate(scenario, scheduling, cancel=cancel)
     cpu_s = time.process_time() - started
-    return row_of(case, history, cpu_s) if history.finished else None
+    return row_of(case, scenario.digest, history, cpu_s) if history.finished else None
 
 
 def write_log(case: Case, path: Path, *, instances: Path) -> None:
@@ -111,12 +111,12 @@ def write_log(case: Case, path: Path, *, instances: Path) -> None:
     simulate(_scenario(case, instances), named_policy(case.policy), log=path)
 
 
-def row_of(case: Case, history: History, cpu_s: float) -> Row:
-    """Measure a simulation that is over."""
+def row_of(case: Case, digest: str, history: History, cpu_s: float) -> Row:
+    """Measure a simulation that is over; ``digest``: of the scenario as it was made, before endpoints became jobs."""
     summary = summarise(history)
     return Row(
         case=case,
-        scenario=history.scenario.digest,
+        scenario=digest,
         scheduling=history.scheduling.digest,
         version=__version__,
         figures=measured(summary, history),
@@ -137,8 +137,8 @@ def start_record(command: str) -> Start:
     )
 
 
-def _is_done(case: Case, row: Row | None, instances: Path) -> bool:
-    """Whether there is a row of the scenario and the policy as they are now."""
+def is_current(case: Case, row: Row | None, instances: Path) -> bool:
+    """Whether there is a row, and it is of the scenario and the policy as they are now."""
     if row is None:
         return False
     return (
