@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import builders
+from placeopt.formulations import cuts
 from placeopt.formulations.cuts import dual_feasible, with_cuts
 from placeopt.formulations.fillings import build_fillings
 from placeopt.model import Policy
@@ -44,3 +45,14 @@ def test_two_nodes_do_not_share_what_each_has_too_little_of() -> None:
     tighter = with_cuts(fillings, state, loose.relaxed_values)
     assert tighter is not None
     assert highs.solve(tighter.model, options).bound == 22  # no 5.5 fits beside an 11
+
+
+def test_many_sizes_make_few_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand demands of as many sizes would make a matrix of a gigabyte; what is left of it still holds."""
+    need = np.arange(1, 61, dtype=np.int64)
+    assert len(dual_feasible(need, 100)[0]) > 60
+    monkeypatch.setattr(cuts, "MOST_CELLS", 600)
+    weights, most = dual_feasible(need, 100)
+    assert len(weights) <= 10 + 8 + 10
+    together = np.array([40, 35, 25]) - 1  # fill a node
+    assert (weights[:, together].sum(axis=1) <= most).all()

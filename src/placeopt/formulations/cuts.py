@@ -27,6 +27,8 @@ from placeopt.problem import RESOURCES, UNLIMITED, IntArray, State
 STEPS = 8
 EACH = 2
 """Rows added for a resource of a class of nodes at a time: those that are broken most."""
+MOST_CELLS = 2_000_000
+"""Functions x demands looked at together; where demands are of more sizes, only some sizes make functions."""
 BROKEN = 1e-4
 """By so much of the class's room at least."""
 
@@ -67,12 +69,13 @@ def dual_feasible(need: IntArray, room: int) -> tuple[IntArray, IntArray]:
     tuple
         Weights, shape (functions, n), and what a full node weighs, shape (functions,).
     """
-    threshold = np.unique(need[2 * need <= room])[:, None]
+    most = max(MOST_CELLS // max(len(need), 1), STEPS)
+    threshold = _some(np.unique(need[2 * need <= room]), most)[:, None]
     by_threshold = np.where(need > room - threshold, room, np.where(need < threshold, 0, need))
     steps = np.arange(1, STEPS + 1, dtype=np.int64)[:, None]
     whole, rest = np.divmod((steps + 1) * need, room)
     by_steps = np.where(rest == 0, steps * need, room * whole)
-    divisor = np.unique(need)[:, None]
+    divisor = _some(np.unique(need), most)[:, None]
     waste = room % divisor
     whole, rest = np.divmod(need, divisor)
     by_remainder = whole * (divisor - waste) + np.maximum(rest - waste, 0)
@@ -82,6 +85,11 @@ def dual_feasible(need: IntArray, room: int) -> tuple[IntArray, IntArray]:
         ((room // divisor) * (divisor - waste))[:, 0],
     )
     return np.concatenate([by_threshold, by_steps, by_remainder]), np.concatenate(full)
+
+
+def _some(sizes: IntArray, most: int) -> IntArray:
+    """At most so many of them, evenly chosen."""
+    return sizes if len(sizes) <= most else sizes[np.linspace(0, len(sizes) - 1, most).astype(np.int64)]
 
 
 def _extended(model: LinearModel, rows: list[tuple[IntArray, IntArray, int]]) -> LinearModel:
