@@ -22,11 +22,15 @@ from placeopt.stages.search import is_beyond_exact, run_search
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 30e-6
 """Time kept back for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
-RESERVE_PER_COMPILE, RESERVE_PER_OFFER = 3.5, 2.0
+RESERVE_PER_COMPILE = 3.5
 """
-The same as a multiple of what compiling has taken in this round and, once a plan was offered, of what that took: so it
-holds where the machine is busy with other work. The end took 0.9 to 3.4 times as long as an offer, most where many
-gangs wait whose reasons are to be found; for those there is a time limit of its own.
+The same as a multiple of what compiling has taken in this round: so it holds where the machine is busy with other work.
+"""
+RESERVE_PER_WAITING = 0.5
+"""
+Once a plan was offered, as much is kept back as offering it took, and for every job that waits half of what a placed
+one took, up to as much again. The end took 0.5 to 0.7 offers where nearly all are placed, up to 2 where four of five
+wait; gangs that wait have a time limit of their own.
 """
 ARRANGE_SHARE = 0.6
 """Part of the time that is left for arrangements where exact stages come after them."""
@@ -60,7 +64,7 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
             shape=method.shape,
             before_offer=ask,
         )
-    round_.keep_back(RESERVE_S + RESERVE_PER_OFFER * round_.offer_s)
+    round_.keep_back(RESERVE_S + _offers_at_the_end(round_) * round_.offer_s)
     if previous is not None and not method.strict and not round_.stopped():
         run_previous(round_, previous, score, order)
     if not round_.stopped():
@@ -92,6 +96,12 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
             run_ranks(round_)
     if exact and not round_.stopped():  # it was too large for exact stages
         run_fillings(round_, crew.solve, relaxed, score, order)
+
+
+def _offers_at_the_end(round_: Round) -> float:
+    """How many times as long as an offer the end may take."""
+    placed = 0 if round_.best is None else sum(placement is not None for placement in round_.best.allocation)
+    return 1 + min(1.0, RESERVE_PER_WAITING * (round_.problem.num_jobs - placed) / max(placed, 1))
 
 
 def first_reserve_s(num_jobs: int, compile_s: float) -> float:
