@@ -412,12 +412,12 @@ def _fresh(state: State) -> State:
 
 def snapshot(state: State) -> dict[str, object]:
     """Return everything that a state knows, comparable with ``==``."""
-    found: dict[str, object] = {}
+    found: dict[str, object] = {"tenants": [dict(here) for here in state.tenants]}
     for name, thing in vars(state).items():
         if isinstance(thing, np.ndarray):
             found[name] = thing.tolist()
         elif name == "level_free":
             found[name] = [free.tolist() for free in thing]
-        elif name != "problem":
+        elif name not in ("problem", "_tenants"):
             found[name] = [dict(entry) if isinstance(entry, dict) else entry for entry in thing]
     return found

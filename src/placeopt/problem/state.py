@@ -45,8 +45,7 @@ class State:
         self.gpu_utilisation: IntArray = np.zeros(g, dtype=np.int64)  # (G,) cumulative percent
         self.level_free: list[IntArray] = [level.total.copy() for level in problem.levels]
         self.node_jobs: list[dict[int, None]] = [{} for _ in range(n)]  # jobs with a GPU there, in order of arrival
-        # where jobs disturb each other: on each node, profile and GPUs of those with a profile, and how many are alike
-        self.tenants: list[dict[Tenant, int]] = [{} for _ in range(n if problem.slowdown.any() else 0)]
+        self._tenants: list[dict[Tenant, int]] | None = None
         self.machine_load: IntArray = np.zeros((n, 2), dtype=np.int64)  # hose load by GPU jobs and CPU jobs
         self.domain_load: IntArray = np.zeros((len(problem.domain_link_mbps), 2), dtype=np.int64)
         self.queue_used: IntArray = np.zeros((len(problem.policy.queues), 3), dtype=np.int64)  # milli, cpu, memory
@@ -73,8 +72,6 @@ class State:
             if placement.gpus:
                 for node in dict.fromkeys(placement.nodes):
                     self.node_jobs[node][job] = None
-                if self.tenants:
-                    self._change_tenants(placement, 1)
             if queues:
                 self._change_queue(job, placement, 1)
             if links and len(placement.nodes) > 1:
@@ -112,7 +109,7 @@ class State:
             self.node_free[node] -= sign * demand
         if placement.gpus:
             self._change_gpus(placement, sign)
-            if self.tenants:
+            if self._tenants:
                 self._change_tenants(placement, sign)
         if len(self.queue_used):
             self._change_queue(job, placement, sign)
@@ -136,15 +133,33 @@ class State:
                     if domain >= 0:
                         free[domain] -= sign
 
+    @property
+    def tenants(self) -> list[dict[Tenant, int]]:
+        """
+        On each node, profile and GPUs of jobs that have a profile, and how many are alike; empty where none disturbs.
+
+        Followed from the first time that somebody asks: until then whatever is taken must be in ``placements``.
+        """
+        if self._tenants is None:
+            self._tenants = [{} for _ in range(self.problem.num_nodes if self.problem.slowdown.any() else 0)]
+            for placement in self.placements if self._tenants else ():
+                if placement is not None and placement.gpus:
+                    self._change_tenants(placement, 1)
+        return self._tenants
+
+    @tenants.setter
+    def tenants(self, tenants: list[dict[Tenant, int]]) -> None:
+        self._tenants = tenants
+
     def _change_tenants(self, placement: Placement, sign: int) -> None:
-        problem = self.problem
+        problem, tenants = self.problem, self.tenants
         profile = int(problem.class_profile[problem.options.job_class[placement.option]])
         if profile < 0:
             return
         for node in dict.fromkeys(placement.nodes):
             first, end = problem.node_gpu_start[node], problem.node_gpu_start[node + 1]
             key = profile, tuple(gpu for gpu in placement.gpus if first <= gpu < end)
-            here = self.tenants[node]
+            here = tenants[node]
             here[key] = here.get(key, 0) + sign
             if not here[key]:
                 del here[key]

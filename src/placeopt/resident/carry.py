@@ -51,9 +51,11 @@ class Carry:
             held = level.gpu_to_domain[busy]
             free -= np.bincount(held[held >= 0], minlength=len(free))
         out.queue_used[:] = state.queue_used
+        out.tenants = [{} for _ in range(after.num_nodes if state.tenants else 0)]
         for at, new in zip(mine.tolist(), nodes.tolist(), strict=True) if out.tenants else ():
-            moved = {(p, tuple(self.gpu[list(held)].tolist())): count for (p, held), count in state.tenants[at].items()}
-            out.tenants[new] = moved
+            for (profile, gpus_held), count in state.tenants[at].items():
+                renumbered: tuple[int, ...] = tuple(self.gpu[list(gpus_held)].tolist())
+                out.tenants[new][profile, renumbered] = count
         if not before.options.network_mbps.any() or _same_domains(before.topology, after.topology, self.node):
             out.machine_load[nodes], out.domain_load[:] = state.machine_load[mine], state.domain_load
         else:

@@ -38,6 +38,7 @@ class Desk:
         """``state`` is what is free, of ``problem`` or another on the same hardware; the desk keeps it."""
         self.problem = problem
         self.state = state
+        _ = state.tenants  # followed from here on: placements are not kept
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
         self._counts = counts
         self._candidates: dict[str, LastingCandidates] = {}

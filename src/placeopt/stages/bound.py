@@ -47,7 +47,7 @@ def ask_bound(round_: Round, begin: Begin) -> Asked | None:
     if limits.threads == 1 or limits.deterministic or product(round_) < BESIDE_PRODUCT:
         return None
     try:
-        state = open_state(round_.whole)
+        state = open_state(round_.whole) if round_.narrowed else round_.open
         fillings = build_fillings(state, limits.deadline)
     except PlaceoptError:
         return None
@@ -74,7 +74,7 @@ def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillin
         round_.record("bound", "skipped", started, "the value is proven already")
         return None
     try:
-        state = open_state(round_.whole) if asked is None else asked.state
+        state = asked.state if asked is not None else open_state(round_.whole) if round_.narrowed else round_.open
         fillings = build_fillings(state, round_.limits.deadline) if asked is None else asked.fillings
     except PlaceoptError as error:
         round_.stopped()

@@ -141,10 +141,14 @@ class Round:
     def __post_init__(self) -> None:
         """Start from the running jobs alone."""
         self.whole = self.problem
-        self.base, self.open = State(self.problem), open_state(self.problem)
+        self._begin()
         self.weighted = weighted_costs(self.problem)
         self.value_bound = self.whole_bound = trivial_value_bound(self.problem)
         self.gpu_milli_bound = trivial_gpu_milli_bound(self.problem)
+
+    def _begin(self) -> None:
+        self.base = State(self.problem)
+        self.open = open_state(self.problem) if self.problem.changeable else self.base  # stages change neither
 
     @property
     def narrowed(self) -> bool:
@@ -163,7 +167,7 @@ class Round:
         What is proven of the part from then on says nothing of the whole, where more jobs may start.
         """
         self.problem, self.ahead, self.best = problem, ahead, None
-        self.base, self.open = State(problem), open_state(problem)
+        self._begin()
         self.value_bound = min(self.value_bound, trivial_value_bound(problem))
         self.offer(self.base.allocation())
 
