@@ -54,8 +54,6 @@ def test_every_change_is_lawful_and_no_work_is_won_or_lost(
 ) -> None:
     """The log alone, read by a stranger: the referee takes every state, jobs end when their work is done."""
     world = lively_scenario(3, jobs=14, **physics)
-    if not physics.get("keeps_work", True) and scheduling.name in ("whole", "exact"):
-        pytest.skip("with nothing kept, rounds that weigh no times stop jobs for ever")
     log = tmp_path / "log"
     history = simulate(world, scheduling, log=log)
     assert history.finished
@@ -75,9 +73,10 @@ def test_every_change_is_lawful_and_no_work_is_won_or_lost(
 
 
 @each_policy
-def test_the_same_log_again_and_from_any_cut(scheduling: Scheduling, tmp_path: Path) -> None:
+@pytest.mark.parametrize("keeps_work", [True, False], ids=["kept", "lost"])
+def test_the_same_log_again_and_from_any_cut(scheduling: Scheduling, tmp_path: Path, *, keeps_work: bool) -> None:
     """Byte for byte, though decisions are repeated in another order of calls than they were found in."""
-    world = lively_scenario(8, jobs=14)
+    world = lively_scenario(8, jobs=14, keeps_work=keeps_work)
     one, other = tmp_path / "one", tmp_path / "other"
     whole = simulate(world, scheduling, log=one)
     lines = one.read_bytes().splitlines(keepends=True)

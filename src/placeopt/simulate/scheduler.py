@@ -137,8 +137,12 @@ class Scheduler(ABC):
             gap=None,
             placements=placements,
         )
-        changeable = tuple(one.job for one in placements if self._arrivals[one.job].may_change)
+        changeable = tuple(one.job for one in placements if self._may_change(one.job))
         engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
+
+    def _may_change(self, job: str) -> bool:
+        """Whether a job that starts now may be stopped, moved or resized later."""
+        return self._arrivals[job].may_change
 
     def _withdraw(self, job: str) -> None:
         """Take a waiting job out of the cluster."""

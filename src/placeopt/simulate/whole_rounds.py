@@ -23,6 +23,8 @@ class WholeRounds(Scheduler):
         elastic = any(option.workers_min for arrival in scenario.arrivals for option in arrival.job.options)
         self._may_grow = elastic and scheduling.policy.changes.moves_max > 0
         self._elastic: set[str] = set()
+        self._keeps_work = scenario.physics.keeps_work
+        self._begun_anew: set[str] = set()
 
     @property
     def num_waiting(self) -> int:
@@ -87,9 +89,13 @@ class WholeRounds(Scheduler):
             self._note(decision, scene)
 
     def _commit(self, plan: Plan, decision: Decision, scene: Scene) -> None:
-        may = [one.job for one in decision.start if self._arrivals[one.job].may_change]
+        may = [one.job for one in decision.start if self._may_change(one.job)]
         self._engine.commit(plan, movable=may, shrinkable=may, preemptible=may)
         self._note(decision, scene)
+
+    def _may_change(self, job: str) -> bool:
+        """Where no work is kept, a job is stopped once at most: two could stop each other for ever."""
+        return super()._may_change(job) and job not in self._begun_anew
 
     def _note(self, decision: Decision, scene: Scene) -> None:
         for placement in decision.start:
@@ -97,6 +103,8 @@ class WholeRounds(Scheduler):
             if any(option.workers_min for option in self._arrivals[placement.job].job.options):
                 self._elastic.add(placement.job)
         for job in decision.stop:  # it waits with what is left of it
+            if not self._keeps_work:
+                self._begun_anew.add(job)
             self._elastic.discard(job)
             self._engine.update(remove_jobs=[job])
             self.arrive(scene.again(job))
