@@ -1,5 +1,6 @@
 """The spec ``cubemesh``: DGX-1 machines, where it matters which GPUs of a node a job gets."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,14 +41,19 @@ def cubemesh(size: Size) -> Instance:
     rng = size.random()
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
-        gpus = rng.choice(list(JOB_GPUS), num_jobs, p=list(JOB_GPUS.values()))
-        columns: dict[str, list[Any]] = {
-            "workers": [1] * num_jobs,
-            "gpus": gpus.tolist(),
-            "gpu_milli": [1000] * num_jobs,
-            "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
-            "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
-        }
-        return columns | draw_profiles(rng, columns["gpus"]) | worth(rng, 1000 * gpus)
+        return single_workers(rng, num_jobs, JOB_GPUS)
 
     return assemble("cubemesh", size, rng, racks(dgx1(), size.nodes, NODES_PER_RACK), draw, profiles=True)
+
+
+def single_workers(rng: np.random.Generator, num_jobs: int, shares: Mapping[int, float]) -> Columns:
+    """Draw jobs of one worker on a DGX-1; ``shares``: parts of the jobs by number of GPUs."""
+    gpus = rng.choice(list(shares), num_jobs, p=list(shares.values()))
+    columns: dict[str, list[Any]] = {
+        "workers": [1] * num_jobs,
+        "gpus": gpus.tolist(),
+        "gpu_milli": [1000] * num_jobs,
+        "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
+        "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
+    }
+    return columns | draw_profiles(rng, columns["gpus"]) | worth(rng, 1000 * gpus)

@@ -1,17 +1,14 @@
 """The spec ``islands``: jobs that do not divide the NVLink islands they had better stay in."""
 
-from typing import Any
-
 import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.generators.assemble import assemble
 from placeopt.generators.busy import Columns
-from placeopt.generators.cubemesh import JOB_CPU_MILLICORES_PER_GPU, JOB_MEMORY_MIB_PER_GPU
+from placeopt.generators.cubemesh import single_workers
 from placeopt.generators.racks import racks
 from placeopt.generators.size import Size
-from placeopt.generators.uniform import NODES_PER_RACK, draw_profiles
-from placeopt.generators.worth import worth
+from placeopt.generators.uniform import NODES_PER_RACK
 from placeopt.model import Instance
 from placeopt.topology.builders import dgx1
 
@@ -37,15 +34,7 @@ def islands(size: Size) -> Instance:
     rng = size.random()
 
     def draw(rng: np.random.Generator, num_jobs: int) -> Columns:
-        gpus = rng.choice(list(JOB_GPUS), num_jobs, p=list(JOB_GPUS.values()))
-        columns: dict[str, list[Any]] = {
-            "workers": [1] * num_jobs,
-            "gpus": gpus.tolist(),
-            "gpu_milli": [1000] * num_jobs,
-            "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
-            "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
-        }
-        return columns | draw_profiles(rng, columns["gpus"]) | worth(rng, 1000 * gpus)
+        return single_workers(rng, num_jobs, JOB_GPUS)
 
     cluster = racks(dgx1(), size.nodes, NODES_PER_RACK)
     return assemble("islands", size, rng, cluster, draw, profiles=True, busy_share=BUSY_SHARE)

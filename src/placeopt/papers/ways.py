@@ -50,22 +50,12 @@ class Ratio:
 
 
 @dataclass(frozen=True)
-class Gain:
+class Gain(Ratio):
     """By how much a measure of one policy is above that of another, of the same seed, in percent of it."""
-
-    setting: str
-    policy: str
-    over: str
-    measure: str
-
-    @property
-    def needs(self) -> tuple[tuple[str, str], ...]:
-        """See ``Way``."""
-        return ((self.setting, self.policy), (self.setting, self.over))
 
     def of(self, results: Results) -> list[float] | None:
         """See ``Way``; None where one is divided by 0."""
-        ratio = Ratio(self.setting, self.policy, self.over, self.measure).of(results)
+        ratio = super().of(results)
         return None if ratio is None else [100 * (one - 1) for one in ratio]
 
 
