@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.benchmark import campaign
+from placeopt.benchmark import campaign, supervise
 from placeopt.benchmark.campaign import Outlook, plan_cases, run_cases
 from placeopt.benchmark.journal import NAME, Journal, read_journal
-from placeopt.benchmark.records import Answer, Case
+from placeopt.benchmark.records import Answer, Case, Phase
 from placeopt.benchmark.sets import read_sets
-from placeopt.benchmark.supervise import Outcome, run_case
+from placeopt.benchmark.supervise import Outcome, allowances, run_case
 from placeopt.benchmark.verdicts import judge
 from placeopt.errors import BadInput
 from placeopt.formats.solu import Known, read_solu
@@ -217,12 +217,26 @@ def test_a_broken_line_is_named(folder: Path) -> None:
         read_journal(folder / "out")
 
 
-def test_a_case_that_does_not_end_is_killed(folder: Path) -> None:
-    """Here before its interpreter has started; its verdict is abort."""
+SLEEPER = """
+import json, time
+for phase in {phases}:
+    print(json.dumps(dict(phase=phase)), flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("phases", [(), ("solving",), ("solving", "judging")])
+def test_a_case_that_does_not_end_is_killed(
+    folder: Path, phases: tuple[Phase, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each phase has a clock of its own, so that a large instance costs no method its answer; the verdict is abort."""
+    monkeypatch.setattr(supervise, "CHILD", ("-c", SLEEPER.format(phases=phases)))
     [case] = planned(folder, ("highs",))
-    outcome = run_case(case, folder, hard_limit_s=0.05)
+    last: Phase = ("reading", *phases)[-1]
+    outcome = run_case(case, folder, allowed_s=allowances(case) | {last: 0.1})
     assert outcome is not None
     assert (outcome.answer.status, judge(outcome.answer, Known())) == ("killed", "abort")
+    assert outcome.answer.message == f"killed after 0.1 s {last}"
 
 
 def test_a_crash_is_an_answer(folder: Path) -> None:

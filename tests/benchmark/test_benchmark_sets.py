@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import generate, write_instance
+from placeopt.benchmark import made
 from placeopt.benchmark.sets import read_sets
 from placeopt.benchmark.statistics import figures, statistics_page
 from placeopt.errors import BadInput
@@ -26,6 +27,32 @@ def test_a_generated_round_is_made_when_it_is_needed(tmp_path: Path) -> None:
     at = item.path.stat().st_mtime_ns
     assert read_sets(["generate:uniform-5x2x4-s3"], tmp_path)[0].sha256() == first
     assert item.path.stat().st_mtime_ns == at
+
+
+def test_a_round_of_another_generator_is_not_taken_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept is named by what made it; when a generator changes, the round is made anew and the old one goes."""
+    [item] = read_sets(["generate:uniform-5x2x4-s3"], tmp_path)
+    [other] = read_sets(["generate:uniform-5x2x4-s4"], tmp_path)
+    before, beside = item.there(), other.there()
+    monkeypatch.setattr(made, "makers_digest", lambda: "0123456789ab")
+    [again] = read_sets(["generate:uniform-5x2x4-s3"], tmp_path)
+    assert (again.name, again.path.exists()) == (item.name, False)
+    assert again.sha256()
+    assert not before.exists()
+    assert beside.exists()
+
+
+def test_the_digest_is_of_what_makes_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed constant in a generator changes it, and nothing else need."""
+    file = tmp_path / "generators" / "uniform.py"
+    file.parent.mkdir()
+    file.write_text("LOAD = 1.0\n")
+    monkeypatch.setattr(made, "__file__", str(tmp_path / "benchmark" / "made.py"))
+    digest = made.makers_digest.__wrapped__
+    first = digest()
+    assert digest() == first
+    file.write_text("LOAD = 1.1\n")
+    assert digest() != first
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """
 One case in a process of its own: ``python -m placeopt.benchmark.child``.
 
-Reads a case and the name of a file for the solution, a JSON line, from its standard input. Writes JSON lines: a point
-whenever objective or bound has changed, and at the end the answer. When its input closes, it leaves.
+Reads a case and the name of a file for the solution, a JSON line, from its standard input. Writes JSON lines: the phase
+when solving begins and when judging does, a point whenever objective or bound has changed, and at the end the answer.
+When its input closes, it leaves.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def main() -> None:
     module, name = RUNNERS[case.kind]
     try:
         answer: Answer = getattr(importlib.import_module(module), name)(
-            case, target, _points(lambda p: tell("point", p))
+            case, target, _points(lambda p: tell("point", p)), lambda p: tell("phase", p)
         )
     except PlaceoptError as error:
         answer = Answer(status="error", message=f"{type(error).__name__}: {error}")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from placeopt.auditing import audit
 from placeopt.benchmark.effort import cpu_s
-from placeopt.benchmark.records import Answer, Case, Point
+from placeopt.benchmark.records import Answer, Case, Phase, Point
 from placeopt.benchmark.shuffle import shuffled
 from placeopt.check import violations
 from placeopt.engine import Engine
@@ -16,7 +16,7 @@ from placeopt.formats.documents import read_instance, write_plan
 from placeopt.stages.round import Progress
 
 
-def place_round(case: Case, target: Path, point: Callable[[Point], None]) -> Answer:
+def place_round(case: Case, target: Path, point: Callable[[Point], None], phase: Callable[[Phase], None]) -> Answer:
     """Solve a round, have the plan judged once more, and store it."""
     began = time.monotonic()
     with Engine() as engine:
@@ -28,6 +28,7 @@ def place_round(case: Case, target: Path, point: Callable[[Point], None]) -> Ans
             point((news.seconds, news.value, news.value_bound, news.cost, news.cost_bound))
 
         read_s, cpu = time.monotonic() - began, cpu_s()
+        phase("solving")
         began = time.monotonic()
         plan = engine.solve(
             instance,
@@ -40,6 +41,7 @@ def place_round(case: Case, target: Path, point: Callable[[Point], None]) -> Ans
         )
         wall_s = time.monotonic() - began
     spent_s = cpu_s() - cpu  # the solver processes have ended, so they are in it
+    phase("judging")
     refused = [str(found) for found in violations(instance, plan)] or audit(instance, plan)
     write_plan(target, plan)
     levels = {level.name: level for level in plan.levels}

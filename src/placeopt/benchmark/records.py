@@ -10,6 +10,8 @@ from placeopt.model.base import Name, Record
 
 Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort"]
 Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed"]
+Phase = Literal["reading", "solving", "judging"]
+"""Of a case: only the second is the method's, and only it has a limit of its own."""
 Point = tuple[float, int | None, int | None, int | None, int | None]
 """Seconds since the solve began; objective and bound of the first level; the same of the cost level. None: unknown."""
 

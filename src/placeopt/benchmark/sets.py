@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from placeopt.benchmark.made import is_form, kept_at, make
 from placeopt.errors import BadInput
-from placeopt.formats.documents import write_instance
 from placeopt.formats.files import read_bytes
-from placeopt.generators import generate
 
 Kind = Literal["placement", "linear"]
 LIST_ENDING = ".test"
@@ -21,9 +19,6 @@ ENDINGS: dict[str, Kind] = {".json": "placement", ".mps": "linear", ".gap": "lin
 """What a file is, by the ending of its name; each may be followed by ``.gz``."""
 GENERATED = "generate:"
 """Begins the entry of a round that is made when it is needed: ``generate:planted-10000x500x8-s0``."""
-MADE = "made"
-"""Folder beside the lists in which such rounds are kept."""
-_FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
 
 
 @dataclass(frozen=True)
@@ -51,14 +46,7 @@ class Item:
     def there(self) -> Path:
         """Return the file, which is made first if it is one of a generator's and not there yet."""
         if self.generated and not self.path.is_file():
-            made = _FORM.fullmatch(self.name)
-            assert made is not None  # noqa: S101 - looked at when the list was read
-            jobs, nodes, gpus, seed = map(int, made.groups()[1:])
-            try:
-                self.path.parent.mkdir(exist_ok=True)
-            except OSError as error:
-                raise BadInput(f"{self.path.parent}: cannot be made: {error.strerror or error}") from None
-            write_instance(self.path, generate(made[1], jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))
+            make(self.name, self.path)
         return self.path
 
     def sha256(self) -> str:
@@ -75,7 +63,8 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[Item
     ----------
     names
         Names of lists in ``folder`` (``tiny`` is ``tiny.test``), paths of lists or of single instances, or rounds to
-        be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there.
+        be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there, see
+        `placeopt.benchmark.made`.
     folder
         Where named lists lie.
 
@@ -120,9 +109,9 @@ def item_of(path: Path) -> Item:
 def _generated(entry: str, folder: Path) -> Item:
     """Return the round that an entry ``generate:...`` stands for; it is not made yet."""
     name = entry.removeprefix(GENERATED)
-    if _FORM.fullmatch(name) is None:
+    if not is_form(name):
         raise BadInput(f"{entry!r}: expected such as {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
-    return Item(name, folder / MADE / f"{name}.json.gz", "placement", generated=True)
+    return Item(name, kept_at(name, folder), "placement", generated=True)
 
 
 def _items(name: str, folder: Path) -> list[Item]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from placeopt.benchmark.effort import cpu_s
 from placeopt.benchmark.linear_files import permuted, read_model
-from placeopt.benchmark.records import Answer, Case, Point
+from placeopt.benchmark.records import Answer, Case, Phase, Point
 from placeopt.formats.files import write_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder
 from placeopt.solvers.pool import Worker
@@ -23,7 +23,7 @@ WARM_S = 15.0
 """What loading a solver may take."""
 
 
-def solve_model(case: Case, target: Path, point: Callable[[Point], None]) -> Answer:
+def solve_model(case: Case, target: Path, point: Callable[[Point], None], phase: Callable[[Phase], None]) -> Answer:
     """Solve an integer model through the gateway; values are stored in the order of the file's columns."""
     began = time.monotonic()
     model = read_model(Path(case.path))
@@ -38,12 +38,14 @@ def solve_model(case: Case, target: Path, point: Callable[[Point], None]) -> Ans
     with Worker() as worker:
         _warm(worker, case.solver)
         read_s, cpu = time.monotonic() - began, cpu_s()
+        phase("solving")
         began = time.monotonic()
         solution = worker.solve(
             case.solver, asked, options, deadline=began + case.time_limit_s + GRACE_S, on_progress=on_progress
         )
         wall_s = time.monotonic() - began
     spent_s = cpu_s() - cpu
+    phase("judging")
     refused: list[str] = []
     if solution.values is not None:
         values = solution.values[np.argsort(before)]

@@ -11,17 +11,32 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from placeopt.benchmark.records import Answer, Case, Point
+from placeopt.benchmark.records import Answer, Case, Phase, Point
 
+CHILD = ("-P", "-m", "placeopt.benchmark.child")
 POLL_S = 0.05
-START_S = 30.0
+GRACE_S = 30.0
 HARD_FACTOR = 2.0
-"""A case may take so many times its limit, and so many seconds for starting and reading, before it is killed."""
+"""A solve may take so many times its limit, and so many seconds more, before it is killed."""
+OURS_S = 600.0
+"""What starting and reading may take, and what judging may: no method is to blame for a large instance."""
+
+
+@dataclass
+class Said:
+    """What a case's process has said so far."""
+
+    phase: Phase = "reading"
+    since: float = field(default_factory=time.monotonic)
+    """When the phase began, as our clock has it."""
+    points: list[Point] = field(default_factory=list)
+    answer: Answer | None = None
 
 
 class Outcome(NamedTuple):
@@ -37,7 +52,10 @@ class Outcome(NamedTuple):
 
 
 def run_case(
-    case: Case, folder: Path, cancelled: Callable[[], bool] | None = None, hard_limit_s: float | None = None
+    case: Case,
+    folder: Path,
+    cancelled: Callable[[], bool] | None = None,
+    allowed_s: Mapping[Phase, float] | None = None,
 ) -> Outcome | None:
     """
     Run a case in a process of its own.
@@ -50,8 +68,8 @@ def run_case(
         Where the solution goes, as ``<key>.json.gz``.
     cancelled
         Asked twenty times a second; true kills the case.
-    hard_limit_s
-        Seconds after which it is killed; left out, twice its limit and 30 s.
+    allowed_s
+        Seconds after which a phase is cut short and the case killed; left out, `allowances`.
 
     Returns
     -------
@@ -61,13 +79,12 @@ def run_case(
     began, load_before = datetime.now(UTC).isoformat(timespec="seconds"), os.getloadavg()[0]
     target = folder / f"{case.key}.json.gz"
     target.unlink(missing_ok=True)
-    hard = START_S + HARD_FACTOR * case.time_limit_s if hard_limit_s is None else hard_limit_s
+    allowed = allowances(case) if allowed_s is None else allowed_s
     request = {"case": case.model_dump(mode="json"), "solution": str(target)}
-    points: list[Point] = []
-    answers: list[Answer] = []
+    said = Said()
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "placeopt.benchmark.child"],
+        process = subprocess.Popen(  # noqa: S603 - ourselves
+            [sys.executable, *CHILD],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -76,25 +93,36 @@ def run_case(
             encoding="utf-8",
         )
         try:
-            reader = threading.Thread(target=_read, args=(process.stdout, points, answers), daemon=True)
+            reader = threading.Thread(target=_read, args=(process.stdout, said), daemon=True)
             reader.start()
-            ended = _attend(process, json.dumps(request), time.monotonic() + hard, cancelled)
+            ended = _attend(process, json.dumps(request), said, allowed, cancelled)
         finally:
             _kill(process)
         reader.join(timeout=5.0)
         if ended == "cancelled":
             target.unlink(missing_ok=True)
             return None
-        answer = answers[-1] if answers else _no_answer(ended, process.returncode, hard, errors)
+        answer = said.answer or _no_answer(ended, process.returncode, f"{allowed[said.phase]:g} s {said.phase}", errors)
     for stream in (process.stdin, process.stdout):
         with contextlib.suppress(OSError):
             if stream is not None:
                 stream.close()
-    solution = target if answers and target.exists() else None
-    return Outcome(case, answer, tuple(points), solution, began, load_before, os.getloadavg()[0])
+    solution = target if said.answer is not None and target.exists() else None
+    return Outcome(case, answer, tuple(said.points), solution, began, load_before, os.getloadavg()[0])
 
 
-def _attend(process: subprocess.Popen[str], request: str, deadline: float, cancelled: Callable[[], bool] | None) -> str:
+def allowances(case: Case) -> dict[Phase, float]:
+    """Return what each phase of a case may take, in seconds of this machine's clock."""
+    return {"reading": OURS_S, "solving": GRACE_S + HARD_FACTOR * case.time_limit_s, "judging": OURS_S}
+
+
+def _attend(
+    process: subprocess.Popen[str],
+    request: str,
+    said: Said,
+    allowed: Mapping[Phase, float],
+    cancelled: Callable[[], bool] | None,
+) -> str:
     """Hand over the request and wait; says how it ended: ``ended``, ``killed`` or ``cancelled``."""
     with contextlib.suppress(OSError):  # it has died already
         if process.stdin is not None:
@@ -103,25 +131,27 @@ def _attend(process: subprocess.Popen[str], request: str, deadline: float, cance
     while process.poll() is None:
         if cancelled is not None and cancelled():
             return "cancelled"
-        if time.monotonic() > deadline:
+        if time.monotonic() > said.since + allowed[said.phase]:
             return "killed"
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(POLL_S)
     return "ended"
 
 
-def _read(stream: IO[str] | None, points: list[Point], answers: list[Answer]) -> None:
+def _read(stream: IO[str] | None, said: Said) -> None:
     """Take in what the process says; a line that was cut off is not taken."""
     if stream is None:
         return
     with contextlib.suppress(ValueError, OSError):
         for line in stream:
-            said: dict[str, Any] = json.loads(line)
-            if "point" in said:
-                seconds, *rest = said["point"]
-                points.append((float(seconds), *rest))
-            if "answer" in said:
-                answers.append(Answer.model_validate_json(json.dumps(said["answer"])))
+            news: dict[str, Any] = json.loads(line)
+            if "phase" in news:
+                said.since, said.phase = time.monotonic(), news["phase"]
+            if "point" in news:
+                seconds, *rest = news["point"]
+                said.points.append((float(seconds), *rest))
+            if "answer" in news:
+                said.answer = Answer.model_validate_json(json.dumps(news["answer"]))
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
@@ -130,10 +160,10 @@ def _kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _no_answer(ended: str, code: int, hard_s: float, errors: IO[bytes]) -> Answer:
+def _no_answer(ended: str, code: int, spent: str, errors: IO[bytes]) -> Answer:
     if ended == "killed":
-        return Answer(status="killed", limit="time", message=f"killed after {hard_s:g} s")
+        return Answer(status="killed", limit="time", message=f"killed after {spent}")
     errors.seek(0)
-    said = errors.read().decode(errors="replace").strip().splitlines()
+    last = errors.read().decode(errors="replace").strip().splitlines()
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return Answer(status="crashed", message=f"its process ended with {how}" + (f": {said[-1]}" if said else ""))
+    return Answer(status="crashed", message=f"its process ended with {how}" + (f": {last[-1]}" if last else ""))
