@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from arrivals import Arrivals, arrivals_of
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.fillings import Fillings, build_fillings, gpu_milli_objective
 from placeopt.linear import LinearModel
+from placeopt.papers.one_at_a_time.arrivals import Arrivals, arrivals_of
 from placeopt.problem import State
 from placeopt.solvers import highs
 from placeopt.solvers.result import Solution, SolveOptions

@@ -146,6 +146,7 @@ def main() -> None:
             write(instance, arguments.out, f"openb/{instance.name}.json.gz") for instance in openb(arguments.openb)
         ]
         write_list(arguments.out / "openb.test", traces)
+        write(gpu_nodes(arguments.openb), arguments.out, "openb/openb-gpu-nodes.json.gz")
     write_list(arguments.out / "tiny.test", [*tiny, f"openb/openb-first-{OPENB_SLICES[0]}.json.gz"])
 
 
@@ -159,6 +160,14 @@ def openb(folder: Path) -> list[Instance]:
 
     slices = [read("default", f"openb-first-{limit}", limit) for limit in OPENB_SLICES]
     return slices + [read(pods, f"openb-{pods}") for pods in ("default", "gpuspec33", "multigpu20")]
+
+
+def gpu_nodes(folder: Path) -> Instance:
+    """Nodes with GPUs alone, by the names that they have in the file of their own, and no pod: FGD's cluster."""
+    nodes = folder / "openb_node_list_gpu_node.csv"
+    read = read_openb(nodes, folder / "openb_pod_list_default.csv", name="openb-gpu-nodes")
+    note = f"Nodes of {nodes.name}: {len(read.cluster.nodes)} nodes, 6212 GPUs, no pods.{OPENB_LICENCE}"
+    return read.model_copy(update={"note": note, "jobs": ()})
 
 
 def real(trace: Path) -> list[Instance]:

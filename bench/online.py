@@ -1,10 +1,9 @@
 """
-openb by FGD's protocol: ``python bench/online.py FOLDER [--lists L,..] [--policies P,..] [--seeds S,..] [--out F.md]``.
+openb by FGD's protocol: ``python bench/online.py [--lists L,..] [--policies P,..] [--seeds S,..] [--out F.md]``.
 
-One pod at a time, none ever leaves, none is tried twice; the authors' own ten orders of pods and of nodes. FOLDER holds
-the trace's csv files (alibaba/clusterdata, cluster-trace-gpu-v2023). Prints what is allocated at 100 and 130 % arrived,
-in percent of the 6,212 GPUs, beside the means that were published (Weng et al., ATC'23, expected results of the
-simulator), and what any plan in hindsight could have placed, at most.
+One pod at a time, none ever leaves, none is tried twice; the authors' own ten orders of pods and of nodes. Prints what
+is allocated at 100 and 130 % arrived, in percent of the 6,212 GPUs, beside the means that were published (Weng et al.,
+ATC'23, expected results of the simulator), and what any plan in hindsight could have placed, at most.
 
 With ``--results FILE.jsonl`` every run is written down as soon as it ends; runs that stand there are not done again.
 """
@@ -19,11 +18,12 @@ import sys
 import time
 from pathlib import Path
 
-from arrivals import Arrivals, read_arrivals
 from hindsight import hindsight
+from placeopt.papers.one_at_a_time.arrivals import Arrivals, read_arrivals
 from placeopt.workplace import versions
 from policies import BOUND, PEERS, POLICIES, title
 
+INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 LISTS = ("default", "gpuspec33", "multigpu20")
 SEEDS = range(42, 52)
 AT = (100, 130)
@@ -40,7 +40,6 @@ PUBLISHED = {
 def main() -> int:
     """Run and report."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
-    parser.add_argument("folder", type=Path)
     parser.add_argument("--lists", default=",".join(LISTS))
     parser.add_argument("--policies", default=",".join((BOUND, *POLICIES)))
     parser.add_argument("--seeds", default=",".join(str(seed) for seed in SEEDS))
@@ -58,7 +57,7 @@ def main() -> int:
         missing = [(p, seed) for seed in seeds for p in policies if (name, p, seed) not in runs]
         if not missing:
             continue
-        named = read_arrivals(arguments.folder, name)
+        named = read_arrivals(INSTANCES, name)
         for policy, seed in missing:
             run = measured(named, policy, seed)
             runs[name, policy, seed] = run
@@ -70,7 +69,7 @@ def main() -> int:
     known = ", ".join(f"{package} {version}" for package, version in versions().items())
     total = sum(runs[name, policy, seed]["seconds"] for name in lists for policy in policies for seed in seeds)
     lines = [
-        f"`python bench/online.py FOLDER --lists {arguments.lists} --policies '{arguments.policies}' "
+        f"`python bench/online.py --lists {arguments.lists} --policies '{arguments.policies}' "
         f"--seeds {arguments.seeds}`, "
         f"Python {platform.python_version()}, {known}; {total:.0f} s of CPU.",
         "",

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arrivals import Arrivals
 from hindsight import relaxation, solved
 from placeopt.heuristics import Table
 from placeopt.heuristics.prices import Prices
+from placeopt.papers.one_at_a_time.arrivals import Arrivals
 from placeopt.problem import IntArray, Placement, State
 
 Run = Callable[[Arrivals, np.ndarray, int], np.ndarray]

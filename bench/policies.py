@@ -6,11 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from arrivals import Arrivals
 from own_policies import refusing, with_moves
-from placeopt.heuristics import Candidates, Table, place, score_named, table_for
-from placeopt.problem import State
-from points import GradientInPoints, InPoints
+from placeopt.papers.one_at_a_time.arrivals import Arrivals
+from placeopt.papers.one_at_a_time.playing import POINTS, placed_by
 
 Run = Callable[[Arrivals, np.ndarray, int], np.ndarray]
 """Pods and nodes, the order of arrival, a seed: which of those that arrive are placed."""
@@ -19,51 +17,17 @@ BOUND = "hindsight"
 PEERS = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd")
 """Published by Weng et al., ATC'23."""
 
-POINTS = PEERS[1:]
-"""Also as the authors' simulator compares them, in whole points."""
-
 
 MOVES = 10
 """Running jobs moved after every hundred arrivals, at most."""
 
 
 def by_score(score: str) -> Run:
-    """Let greedy's candidates decide, by a score (``:points`` rounds it): who was placed, in order of arrival."""
-    name, _, points = score.partition(":")
-
-    def run(arrivals: Arrivals, order: np.ndarray, seed: int) -> np.ndarray:
-        problem = arrivals.problem
-        state = State(problem)
-        if points:
-            table = Table(state, GradientInPoints(problem, arrivals.instance.jobs)) if name == "fgd" else None
-        else:
-            table = table_for(state, name)
-        if table is None:
-            candidates = Candidates(state, InPoints(name, problem) if points else score_named(name, problem, seed))
-        decide = (lambda job: place(candidates, job)) if table is None else table.place
-        changed = candidates.changed if table is None else table.changed
-        placed, hopeless = np.zeros(len(order), dtype=bool), set()
-        classes = problem.job_class.tolist()
-        for i, job in enumerate(order.tolist()):
-            if classes[job] in hopeless:
-                continue
-            placement = decide(job)
-            if placement is None:
-                hopeless.add(classes[job])  # nothing ever leaves
-                continue
-            state.take(job, placement)
-            for node in placement.nodes:
-                if name == "gpu_clustering" and placement.gpus:  # asks who has GPUs there
-                    state.node_jobs[node][job] = None
-                    state.placements[job] = placement
-                changed(node)
-            placed[i] = True
-        return placed
-
-    return run
+    """Let greedy decide, by a score."""
+    return lambda arrivals, order, seed: placed_by(score, arrivals, order, seed)
 
 
-NAMES = (*PEERS, *(f"{name}:points" for name in POINTS), "stranding", "prices")
+NAMES = (*PEERS, *(f"{name}{POINTS}" for name in PEERS[1:]), "stranding", "prices")
 POLICIES: dict[str, Run] = {
     **{name: by_score(name) for name in NAMES},
     "prices:moves": with_moves(MOVES),

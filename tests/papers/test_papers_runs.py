@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from placeopt import BadInput
+from placeopt.model.scenario import Scenario
 from placeopt.papers import runs
 from placeopt.papers.catalogue import SETTINGS
 from placeopt.papers.journal import NAME, Journal, read_results
@@ -46,9 +47,9 @@ def test_measures_of_three_jobs_on_one_machine() -> None:
 
 def test_services_are_left_out() -> None:
     """They have no end of their own, and nothing to be slowed by (regression: divided by no run time)."""
-    (first, *_) = [
-        arrival for arrival in SETTINGS["dynamoml-12"].make(0, INSTANCES, False).arrivals if arrival.service
-    ][:1]
+    mix = SETTINGS["dynamoml-12"].make(0, INSTANCES, False)
+    assert isinstance(mix, Scenario)
+    first = next(arrival for arrival in mix.arrivals if arrival.service)
     jobs = [timed("a", 0, 10_000), first.job.model_copy(update={"arrival_ms": 0})]
     made = scenario([jobs[0]])
     service = first.model_copy(update={"job": jobs[1], "leaves_ms": 5_000})
@@ -89,6 +90,15 @@ def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
     assert runs.is_current(case, row, INSTANCES)
 
 
+def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:
+    """By the files, the seed and the score."""
+    case = Case(setting="fgd-openb", policy="best_fit:points", seed=42)
+    (row,) = runs.run([case], tmp_path, instances=INSTANCES)
+    assert row.figures["allocated_100_percent"] == pytest.approx(92.86, abs=0.5)
+    assert runs.is_current(case, row, INSTANCES)
+    assert not runs.is_current(case.model_copy(update={"seed": 43}), row, INSTANCES)
+
+
 def test_only_one_command_writes(tmp_path: Path) -> None:
     """Two would mix their lines."""
     with Journal(tmp_path), pytest.raises(BadInput, match="another run"):
@@ -110,6 +120,10 @@ def test_plans_leave_out_what_does_not_exist() -> None:
     assert {case.seed for case in plain} == {0}
     assert not any(case.whole for case in plain)
     assert all(case.whole for case in runs.plan([SETTINGS["sc17-10kx1k"]], [3], whole=True, instances=INSTANCES))
+    assert [case.seed for case in runs.plan([SETTINGS["fgd-openb"]], [3], whole=False, instances=INSTANCES)][::6] == [
+        *range(42, 52)
+    ]
+    assert {c.seed for c in runs.plan([SETTINGS["sc17-10kx1k-whole"]], [3, 4], whole=False, instances=INSTANCES)} == {3}
     assert "no-such-policy" not in {case.policy for case in plain}
     assert runs.plan([SETTINGS["sia-philly"]], [0], whole=False, instances=INSTANCES / "nowhere") == []
 
@@ -123,4 +137,4 @@ def test_settings_make_scenarios(name: str) -> None:
     first = setting.make(1, INSTANCES, False)
     assert first.digest == setting.make(1, INSTANCES, False).digest
     assert (first.digest != setting.make(2, INSTANCES, False).digest) == setting.seeded
-    assert first.note
+    assert setting.one_at_a_time != isinstance(first, Scenario)

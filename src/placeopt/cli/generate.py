@@ -50,10 +50,13 @@ def generate(
 def _scenario(name: str, seed: int, instances: str, out: str) -> int:
     from placeopt.formats.documents import dumps
     from placeopt.papers.catalogue import SETTINGS
+    from placeopt.papers.one_at_a_time.protocol import OneAtATime
 
     if name not in SETTINGS:
         raise UsageError(f"--scenario: no setting {name!r}; known settings: {', '.join(SETTINGS)}")
     made = SETTINGS[name].make(seed, Path(instances), True)
+    if isinstance(made, OneAtATime):
+        raise UsageError(f"--scenario: {name!r} is played one job at a time and makes no scenario")
     write_document(out, dumps(made))
     say(f"{made.name}: {plural(len(made.arrivals), 'job')} on {plural(len(made.cluster.nodes), 'node')}", out)
     return ExitCode.DONE

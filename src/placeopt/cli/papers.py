@@ -32,9 +32,6 @@ def papers(
     jobs: Annotated[int, typer.Option(metavar="N", help="Simulations side by side.")] = 1,
     full: Annotated[bool, typer.Option("--full", help="The papers' sizes, where they are reduced otherwise.")] = False,
     run: Annotated[bool, typer.Option("--run/--no-run", help="Or only make the report of what was run.")] = True,
-    timings: Annotated[
-        bool, typer.Option("--timings", help="Show measured times too: on a machine without other load.")
-    ] = False,
     plots: Annotated[
         bool | None,
         typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
@@ -84,7 +81,7 @@ def papers(
             code = interruption.code or code
     starts, rows = read_results(folder)
     found = [rows[case] for case in cases if runs.is_current(case, rows.get(case), Path(instances))]
-    report = make_report(names, settings, found, starts, timings=timings)
+    report = make_report(names, settings, found, starts)
     written = write_report(report, folder)
     number = len(written)
     if not code:

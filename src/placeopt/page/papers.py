@@ -26,7 +26,7 @@ def paper_figures(key: str, title: str, reported: Sequence[Reported], runs: Runs
         groups.setdefault((one.place, one.unit), []).append(one)
     drawn = []
     for (place, unit), members in groups.items():
-        values = [None if one.way is None or one.timing else one.way.of(runs) for one in members]
+        values = [None if one.way is None else one.way.of(runs) for one in members]
         if any(values):
             ours = [None if value is None else fmean(value) for value in values]
             name = f"{key}-{_plain(place)}-{_plain(unit)}".rstrip("-")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from placeopt.errors import BadInput
 from placeopt.papers import dynamoml, fgd, genie, horus, sc17, soda, traces
 from placeopt.papers.records import Figure, Ordering, Setting
+from placeopt.simulate import policy_names
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,18 @@ PAPERS: dict[str, Paper] = {
     horus.KEY: Paper("Horus", horus.SETTINGS, horus.FIGURES, horus.ORDERINGS),
     dynamoml.KEY: Paper("DynamoML", dynamoml.SETTINGS, dynamoml.FIGURES, dynamoml.ORDERINGS),
     soda.KEY: Paper("SODA", soda.SETTINGS, soda.FIGURES, soda.ORDERINGS),
-    fgd.KEY: Paper("FGD (ATC'23)", (), fgd.FIGURES),
+    fgd.KEY: Paper("FGD (ATC'23)", fgd.SETTINGS, fgd.FIGURES, fgd.ORDERINGS),
     traces.KEY: Paper("Real traces", traces.SETTINGS),
 }
 SETTINGS: dict[str, Setting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
+
+
+def built(setting: Setting) -> list[str]:
+    """Return those of a setting's policies that there are."""
+    if setting.one_at_a_time:
+        return list(setting.policies)
+    there = set(policy_names())
+    return [policy for policy in setting.policies if policy in there]
 
 
 def chosen(only: Sequence[str]) -> tuple[list[str], list[Setting]]:

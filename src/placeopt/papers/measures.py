@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -13,6 +13,8 @@ from placeopt.simulate import History, JobHistory, Summary
 
 PERCENTILES = 101
 STRIPS = 100
+ALLOCATED_AT = (100, 130)
+"""Percent of the GPUs asked for by jobs that came one at a time."""
 
 
 @dataclass(frozen=True)
@@ -115,10 +117,19 @@ MEASURES: dict[str, Measure] = {
     "late_percent": Measure(
         "requests late", "%", False, lambda s, _: None if s.serving is None else 100 * s.serving.late_share
     ),
-    "decision_s": Measure(
-        "a decision", "s", False, lambda s, _: None if s.decision_ms is None else s.decision_ms.mean / 1000
+    "decision_cpu_s": Measure(
+        "CPU time of a round", "s", False, lambda s, _: s.decision_cpu_s / s.rounds if s.rounds else None
     ),
+    **{
+        f"allocated_{at}_percent": Measure(f"GPUs allocated at {at} %", "%", True, lambda *_: None)
+        for at in ALLOCATED_AT
+    },
 }
+
+
+def allocated(by_arrived: Mapping[int, float]) -> dict[str, float | None]:
+    """Return the measures of jobs one at a time: percent of the GPUs allocated, by percent that arrived."""
+    return {f"allocated_{at}_percent": by_arrived.get(at) for at in ALLOCATED_AT}
 
 
 def measured(summary: Summary, history: History) -> dict[str, float | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
@@ -11,7 +11,10 @@ from pydantic import Field
 
 from placeopt.model.base import Name, Record
 from placeopt.model.scenario import Scenario
+from placeopt.papers.one_at_a_time.protocol import OneAtATime
 
+ONCE = (0,)
+"""Seeds of a setting of which nothing is drawn."""
 OWN = ("placeopt", "placeopt-jct")
 """The policies that are compared with all others in every setting."""
 
@@ -19,7 +22,7 @@ OWN = ("placeopt", "placeopt-jct")
 @dataclass(frozen=True)
 class Setting:
     """
-    A scenario by seed, and the policies that are played on it.
+    What is played by seed, a scenario or jobs one at a time, and the policies that play it.
 
     Attributes
     ----------
@@ -31,25 +34,40 @@ class Setting:
         Names; those that do not exist yet are left out and told of.
     measures
         Keys of ``measures.MEASURES`` in which ``OWN`` are compared with the others.
-    seeded
-        False: one scenario, whatever the seed.
+    seeds
+        Those that are played whatever is asked for; (0,): nothing is drawn. Empty: those that are asked for.
+    seeds_most
+        Of those that are asked for the first ones, where a seed takes minutes.
     reduced
         What is smaller than in the paper unless full size is asked for; empty: nothing.
     timeline
         Whether bars by GPU are drawn for every policy.
+    one_at_a_time
+        Whether it is jobs one at a time; policies are scores of greedy then.
     needs
         A file or folder of somebody else's below the folder of scenarios, without which it is left out.
     """
 
     name: str
     title: str
-    make: Callable[[int, Path, bool], Scenario]
+    make: Callable[[int, Path, bool], Scenario | OneAtATime]
     policies: tuple[str, ...]
     measures: tuple[str, ...]
-    seeded: bool = True
+    seeds: tuple[int, ...] = ()
+    seeds_most: int | None = None
     reduced: str = ""
     timeline: bool = False
+    one_at_a_time: bool = False
     needs: str = ""
+
+    @property
+    def seeded(self) -> bool:
+        """Whether anything is drawn."""
+        return self.seeds != ONCE
+
+    def played(self, asked: Sequence[int]) -> Sequence[int]:
+        """Return the seeds that are played, of those asked for."""
+        return self.seeds or asked[: self.seeds_most]
 
 
 class Results(Protocol):
@@ -89,8 +107,6 @@ class Figure:
         How ours is made; None where nothing here can make it yet.
     reason
         Why ours differs, where it does: data that are missing, physics, a reading.
-    timing
-        A measured time: not shown unless asked for, since it depends on the machine and its load.
     """
 
     name: str
@@ -101,7 +117,6 @@ class Figure:
     reported: float
     way: Way | None
     reason: str = ""
-    timing: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from pathlib import Path
 
 from placeopt.benchmark.tables import Cell, Table, readable
 from placeopt.formats.files import write_bytes
-from placeopt.papers.catalogue import PAPERS
+from placeopt.papers.catalogue import PAPERS, built
 from placeopt.papers.records import Row, Setting, Start
 from placeopt.papers.tables import Runs, figure_table, ordering_table, own_table
-from placeopt.simulate import policy_names
 
 WIDTH = 100
 
@@ -26,7 +25,7 @@ class Report:
 
 
 def make_report(
-    papers: Sequence[str], settings: Sequence[Setting], rows: Sequence[Row], starts: Sequence[Start], *, timings: bool
+    papers: Sequence[str], settings: Sequence[Setting], rows: Sequence[Row], starts: Sequence[Start]
 ) -> Report:
     """
     Put the tables together.
@@ -39,11 +38,9 @@ def make_report(
         Runs that there are; figures that lack one say so.
     starts
         Commands by which they were made.
-    timings
-        Whether to show measured times.
     """
     runs = Runs(rows)
-    figures, reasons = figure_table(papers, runs, timings=timings)
+    figures, reasons = figure_table(papers, runs)
     orderings, why_not = ordering_table(papers, runs)
     own = own_table(settings, runs)
     page = [
@@ -169,14 +166,13 @@ def _made_by(rows: Sequence[Row], starts: Sequence[Start]) -> list[str]:
 
 
 def _setting(setting: Setting, runs: Runs) -> list[str]:
-    there = policy_names()
     seeds = runs.seeds(setting.name)
     told = f"- `{setting.name}`: {setting.title}."
     if setting.reduced and not any(row.case.whole for p in setting.policies for row in runs.rows(setting.name, p)):
         told += f" Reduced: {setting.reduced}; `--full` plays it whole."
     told += f" Seeds {', '.join(map(str, seeds)) or 'none'}." if setting.seeded else ""
     told += f" Made from {setting.needs}, which is not part of this repository." if setting.needs else ""
-    lacking = [policy for policy in setting.policies if policy not in there]
+    lacking = sorted(set(setting.policies) - set(built(setting)))
     told += f" Not built yet: {', '.join(lacking)}." if lacking else ""
     return _wrapped(told, indent="  ")
 

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from placeopt import __version__
 from placeopt.fanout import fan_out
-from placeopt.model.scenario import Scenario
-from placeopt.papers.catalogue import SETTINGS
+from placeopt.papers.catalogue import SETTINGS, built
 from placeopt.papers.journal import Journal
-from placeopt.papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
+from placeopt.papers.measures import allocated, held_over_time, measured, percentiles, slowdowns, waits_s
+from placeopt.papers.one_at_a_time.protocol import OneAtATime
 from placeopt.papers.records import Case, Row, Setting, Start
-from placeopt.simulate import History, named_policy, policy_names, simulate, summarise
+from placeopt.simulate import History, named_policy, simulate, summarise
 from placeopt.workplace import usable_cores, versions
 
 
@@ -39,14 +39,12 @@ def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, inst
 
     Settings without a seed are run once; policies that do not exist not at all, nor settings whose trace is not there.
     """
-    there = set(policy_names())
     return [
         Case(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced))
         for setting in settings
         if not setting.needs or (instances / setting.needs).exists()
-        for seed in (seeds if setting.seeded else (0,))
-        for policy in setting.policies
-        if policy in there
+        for seed in setting.played(seeds)
+        for policy in built(setting)
     ]
 
 
@@ -99,30 +97,44 @@ def run(
 
 def play(case: Case, *, instances: Path, cancel: threading.Event | None = None) -> Row | None:
     """Run one simulation; None if it was stopped."""
-    scenario, scheduling = _scenario(case, instances), named_policy(case.policy)
+    made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
     started = time.process_time()
-    history = simulate(scenario, scheduling, cancel=cancel)
+    if isinstance(made, OneAtATime):
+        figures = allocated(made.allocated(case.policy))
+        cpu_s = time.process_time() - started
+        return _row(case, made.digest, case.policy, figures, cpu_s)
+    history = simulate(made, named_policy(case.policy), cancel=cancel)
     cpu_s = time.process_time() - started
-    return row_of(case, scenario.digest, history, cpu_s) if history.finished else None
+    return row_of(case, made.digest, history, cpu_s) if history.finished else None
 
 
 def write_log(case: Case, path: Path, *, instances: Path) -> None:
-    """Play a case once more and write its log: what bars by GPU are drawn from."""
-    simulate(_scenario(case, instances), named_policy(case.policy), log=path)
+    """Simulate a case once more and write its log: what bars by GPU are drawn from."""
+    made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
+    if not isinstance(made, OneAtATime):
+        simulate(made, named_policy(case.policy), log=path)
 
 
 def row_of(case: Case, digest: str, history: History, cpu_s: float) -> Row:
     """Measure a simulation that is over; ``digest``: of the scenario as it was made, before endpoints became jobs."""
     summary = summarise(history)
+    row = _row(case, digest, history.scheduling.digest, measured(summary, history), cpu_s)
+    return row.model_copy(
+        update={
+            "waits_s": percentiles(waits_s(history)),
+            "slowdowns": percentiles(slowdowns(history)),
+            "held": held_over_time(history, summary.occupancy.gpus),
+        }
+    )
+
+
+def _row(case: Case, digest: str, scheduling: str, figures: dict[str, float | None], cpu_s: float) -> Row:
     return Row(
         case=case,
         scenario=digest,
-        scheduling=history.scheduling.digest,
+        scheduling=scheduling,
         version=__version__,
-        figures=measured(summary, history),
-        waits_s=percentiles(waits_s(history)),
-        slowdowns=percentiles(slowdowns(history)),
-        held=held_over_time(history, summary.occupancy.gpus),
+        figures=figures,
         cpu_s=round(cpu_s, 2),
     )
 
@@ -142,14 +154,15 @@ def is_current(case: Case, row: Row | None, instances: Path) -> bool:
     if row is None:
         return False
     return (
-        row.scheduling == named_policy(case.policy).digest
+        row.version == __version__
+        and row.scheduling == _scheduling(case)
         and row.scenario == _digest(case.setting, case.seed, case.whole, instances)
-        and row.version == __version__
     )
 
 
-def _scenario(case: Case, instances: Path) -> Scenario:
-    return SETTINGS[case.setting].make(case.seed, instances, case.whole)
+def _scheduling(case: Case) -> str:
+    """Return the digest of a case's policy; scores of greedy are called by their names."""
+    return case.policy if SETTINGS[case.setting].one_at_a_time else named_policy(case.policy).digest
 
 
 @cache

@@ -7,10 +7,9 @@ from statistics import fmean
 
 from placeopt.benchmark.tables import Cell, Table
 from placeopt.metrics import Interval, paired_interval, t_interval
-from placeopt.papers.catalogue import PAPERS
+from placeopt.papers.catalogue import PAPERS, SETTINGS, built
 from placeopt.papers.measures import MEASURES
 from placeopt.papers.records import OWN, Figure, Ordering, Row, Setting, Verdict
-from placeopt.simulate import policy_names
 
 NEAR = 0.02
 """A figure that is so near to the paper's needs no reason."""
@@ -42,16 +41,16 @@ class Runs:
         return sorted(set.intersection(*sets)) if sets else []
 
 
-def figure_table(papers: Iterable[str], runs: Runs, *, timings: bool = False) -> tuple[Table, list[str]]:
+def figure_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
     """Return one row a figure, and the reasons that its last column counts."""
     notes: dict[str, int] = {}
     rows: list[tuple[Cell, ...]] = []
     for key in papers:
         for figure in PAPERS[key].figures:
-            values = None if figure.way is None or (figure.timing and not timings) else figure.way.of(runs)
+            values = None if figure.way is None else figure.way.of(runs)
             ours = None if values is None else fmean(values)
             ratio = None if ours is None or not figure.reported else ours / figure.reported
-            reason = _reason(figure, ours, ratio, runs, timings=timings)
+            reason = _reason(figure, ours, ratio, runs)
             note = notes.setdefault(reason, len(notes) + 1) if reason else None
             rows.append(
                 (
@@ -69,20 +68,19 @@ def figure_table(papers: Iterable[str], runs: Runs, *, timings: bool = False) ->
     return Table("figures", "Every figure, the papers' beside ours", columns, tuple(rows)), list(notes)
 
 
-def _reason(figure: Figure, ours: float | None, ratio: float | None, runs: Runs, *, timings: bool) -> str:
+def _reason(figure: Figure, ours: float | None, ratio: float | None, runs: Runs) -> str:
     if figure.way is None:
         return figure.reason
-    if figure.timing and not timings:
-        return "A measured time; --timings shows it, on a machine without other load."
     if ours is None:
-        return _lacking(policy for setting, policy in figure.way.needs if not runs.rows(setting, policy))
+        return _lacking((setting, policy) for setting, policy in figure.way.needs if not runs.rows(setting, policy))
     if ratio is None:
         return "" if ours == figure.reported else figure.reason
     return "" if abs(ratio - 1) <= NEAR else figure.reason
 
 
-def _lacking(policies: Iterable[str]) -> str:
-    unbuilt = sorted(set(policies) - set(policy_names()))
+def _lacking(needed: Iterable[tuple[str, str]]) -> str:
+    """Return why runs of (setting, policy) are missing."""
+    unbuilt = sorted(policy for setting, policy in needed if policy not in built(SETTINGS[setting]))
     return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
 
 
@@ -134,7 +132,7 @@ def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Ver
     one = runs.values(ordering.setting, better, ordering.measure)
     other = runs.values(ordering.setting, worse, ordering.measure)
     if one is None or other is None:
-        lacking = [name for name, values in ((better, one), (worse, other)) if values is None]
+        lacking = [(ordering.setting, name) for name, values in ((better, one), (worse, other)) if values is None]
         return "missing", _lacking(lacking)
     told = f"{_short(fmean(one))} to {_short(fmean(other))}"
     interval = paired_interval(one, other)

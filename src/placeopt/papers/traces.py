@@ -11,7 +11,7 @@ from placeopt.formats.sia import read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.model.scenario import Scenario
-from placeopt.papers.records import OWN, Setting
+from placeopt.papers.records import ONCE, OWN, Setting
 
 KEY = "traces"
 PLAYED = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", *OWN)
@@ -47,7 +47,7 @@ SETTINGS = (
         _openb,
         ("fcfs", "best-fit", "srtf", *OWN),
         MEASURES,
-        seeded=False,
+        seeds=ONCE,
     ),
     *(
         Setting(

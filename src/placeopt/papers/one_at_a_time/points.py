@@ -34,12 +34,12 @@ class InPoints:
             return _best_fit(candidates, option, nodes)
         exact = self._exact(candidates, option, nodes)
         if self._name == "dot_product":
-            return -np.floor(100 * (1 - exact))
+            return -_floored(100 * (1 - exact))
         if not candidates.problem.options.gpus[option]:
             return np.zeros(len(nodes))
         if self._name == "gpu_clustering":
-            full = MOST_MILLI - free_share(candidates, nodes).sum(axis=1)
-            return -(25 * full // MOST_MILLI) + 25 * np.floor(exact)
+            full: IntArray = MOST_MILLI - free_share(candidates, nodes).sum(axis=1)
+            return 25 * _floored(exact) - (25 * full // MOST_MILLI)
         return -_packing(exact, candidates.slot_gpu.shape[1] + 1)
 
 
@@ -60,7 +60,7 @@ class _GradientColumns(GradientColumns):
         self._unit = 1000 * target.total
 
     def _points(self, change: np.ndarray) -> np.ndarray:
-        return np.floor(100 / (1 + np.exp(change / self._unit)))
+        return _floored(100 / (1 + np.exp(change / self._unit)))
 
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """See ``Columns``."""
@@ -77,11 +77,17 @@ class _GradientColumns(GradientColumns):
         return (usable[int(self._points(self.changes(shape, node, left, usable)).argmax())],)
 
 
+def _floored(values: np.ndarray) -> np.ndarray:
+    whole: np.ndarray = np.floor(values)
+    return whole
+
+
 def _packing(exact: np.ndarray, width: int) -> np.ndarray:
     """Points of ``gpu_packing``: its three tiers are told apart by whole numbers."""
     idle, opened = np.rint((exact - 2) * width), np.rint((exact - 1) * width)
-    points = np.where(exact >= 1, np.maximum(50 - opened, 33), 100 - np.floor(np.rint(1000 * exact) / 100))
-    return np.where(exact >= 2, np.maximum(33 - idle, idle), points)
+    points: np.ndarray = np.where(exact >= 1, np.maximum(50 - opened, 33), 100 - np.floor(np.rint(1000 * exact) / 100))
+    points[exact >= 2] = np.maximum(33 - idle, idle)[exact >= 2]
+    return points
 
 
 def _best_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
@@ -89,7 +95,7 @@ def _best_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarra
     options = candidates.problem.options
     share = free_share(candidates, nodes).sum(axis=1) - int(options.gpus[option] * options.milli[option])
     cpu = candidates.state.node_free[nodes, CPU] - int(options.demand[option, CPU])
-    return -np.floor(100 * (1 - (cpu / MOST_CPU * 0.5 + share / MOST_MILLI * 0.5)))
+    return -_floored(100 * (1 - (cpu / MOST_CPU * 0.5 + share / MOST_MILLI * 0.5)))
 
 
 def _target(problem: Problem, jobs: Sequence[Job]) -> Target:

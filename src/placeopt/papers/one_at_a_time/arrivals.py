@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from go_random import GoRandom
-from placeopt.formats.openb import read_openb
+from placeopt.formats.documents import read_instance
 from placeopt.model import Instance
-from placeopt.problem import Problem, compile_problem
+from placeopt.papers.one_at_a_time.go_random import GoRandom
+from placeopt.problem import IntArray, Problem, compile_problem
 
-NODES = "openb_node_list_gpu_node.csv"
-PODS = "openb_pod_list_{}.csv"
+NODES = "openb-gpu-nodes.json.gz"
+PODS = "openb-{}.json.gz"
 RATIO = 1.3
-
+"""Demand that arrives, in multiples of the capacity."""
 
 OTHER_NUMBERS = 10
 """
@@ -32,10 +32,10 @@ class Arrivals:
 
     instance: Instance
     problem: Problem
-    milli: np.ndarray  # (J,) GPU-milli that a pod asks for
+    milli: IntArray  # (J,) GPU-milli that a pod asks for
     capacity: int  # GPU-milli of the cluster
 
-    def order(self, seed: int) -> np.ndarray:
+    def order(self, seed: int) -> IntArray:
         """
         Pods in order of arrival; those drawn to fill up stand more than once.
 
@@ -45,7 +45,7 @@ class Arrivals:
         """
         return self._draw(seed)[0]
 
-    def by_seed(self, seed: int) -> tuple[Arrivals, np.ndarray]:
+    def by_seed(self, seed: int) -> tuple[Arrivals, IntArray]:
         """
         Return the same list with nodes in the order that ``seed`` gives them, and the order of arrival.
 
@@ -60,7 +60,7 @@ class Arrivals:
         cluster = self.instance.cluster.model_copy(update={"nodes": shuffled})
         return arrivals_of(self.instance.model_copy(update={"cluster": cluster})), order
 
-    def _draw(self, seed: int) -> tuple[np.ndarray, GoRandom]:
+    def _draw(self, seed: int) -> tuple[IntArray, GoRandom]:
         random = GoRandom(seed)
         random.int63()
         pods: list[object] = list(range(self.problem.num_jobs))
@@ -80,7 +80,7 @@ class Arrivals:
             total += int(self.milli[pod])
         return np.array(order, dtype=np.int64), random
 
-    def allocated(self, order: np.ndarray, placed: np.ndarray) -> dict[int, float]:
+    def allocated(self, order: IntArray, placed: np.ndarray) -> dict[int, float]:
         """Percent of the capacity allocated, by percent that arrived: the mean over the steps that round to it."""
         arrived = self.arrived(order)
         used = 100 * np.cumsum(np.where(placed, self.milli[order], 0)) / self.capacity
@@ -88,9 +88,9 @@ class Arrivals:
         means = np.bincount(arrived, weights=used, minlength=131) / np.maximum(steps, 1)
         return {percent: float(means[percent]) for percent in np.flatnonzero(steps).tolist()}
 
-    def arrived(self, order: np.ndarray) -> np.ndarray:
+    def arrived(self, order: IntArray) -> IntArray:
         """Shape of ``order``: percent of the capacity asked for so far, a whole number, half to even."""
-        percent: np.ndarray = np.rint(100 * np.cumsum(self.milli[order]) / self.capacity).astype(np.int64)
+        percent: IntArray = np.rint(100 * np.cumsum(self.milli[order]) / self.capacity).astype(np.int64)
         return percent
 
 
@@ -101,9 +101,29 @@ def arrivals_of(instance: Instance) -> Arrivals:
     return Arrivals(instance, problem, problem.options.total_milli[first], 1000 * problem.num_gpus)
 
 
+def files_of(folder: Path, name: str) -> tuple[Path, Path]:
+    """Return the files of pods and of nodes of a list, below the folder of stored instances."""
+    return folder / "openb" / PODS.format(name), folder / "openb" / NODES
+
+
 def read_arrivals(folder: Path, name: str) -> Arrivals:
-    """Read the list ``name`` from the folder with the trace's csv files; pods by name, nodes by name."""
-    read = read_openb(folder / NODES, folder / PODS.format(name))
-    cluster = read.cluster.model_copy(update={"nodes": tuple(sorted(read.cluster.nodes, key=lambda node: node.id))})
-    jobs = tuple(sorted(read.jobs, key=lambda job: job.id))
-    return arrivals_of(Instance(cluster=cluster, jobs=jobs, policy=read.policy))
+    """
+    Read the list ``name`` of openb on the trace's nodes with GPUs, both sorted by name.
+
+    Parameters
+    ----------
+    folder
+        Of the stored instances.
+    name
+        ``default``, ``gpuspec33`` or ``multigpu20``.
+
+    Raises
+    ------
+    BadInput
+        If a file is missing or is no instance.
+    """
+    pods, nodes = (read_instance(path) for path in files_of(folder, name))
+    by_name = tuple(sorted(nodes.cluster.nodes, key=lambda node: node.id))
+    cluster = nodes.cluster.model_copy(update={"nodes": by_name})
+    jobs = tuple(sorted(pods.jobs, key=lambda job: job.id))
+    return arrivals_of(Instance(name=pods.name, cluster=cluster, jobs=jobs, policy=pods.policy))
