@@ -1,12 +1,93 @@
-"""Many independent tasks side by side, through joblib: threads, processes, or what the caller has configured."""
+"""Many independent tasks side by side, through joblib: threads, processes, dask, ray, or as the caller says."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, TypeVar
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal, TypeVar
+
+from placeopt.errors import BadInput, Unsupported
 
 T = TypeVar("T")
 R = TypeVar("R")
+HERE = "here"
+PLACES = (HERE, "dask", "ray")
+CONNECT_S = 30.0
+"""Within that a cluster elsewhere must have answered."""
+
+
+@contextmanager
+def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
+    """
+    Have tasks go where a word says, and give what `fan_out` is to be told as ``jobs``; a context manager.
+
+    Parameters
+    ----------
+    where
+        ``here``: threads or processes of this machine. ``dask``, ``ray``: one of theirs with ``jobs`` workers, started
+        on this machine and ended afterwards. ``dask:ADDRESS``, ``ray:ADDRESS``: the one that runs there, with all its
+        workers; files are named by their paths, so both sides must see the same ones.
+
+    Raises
+    ------
+    BadInput
+        If it is no such word, or nobody answers at the address.
+    Unsupported
+        If the package that it needs is not installed.
+    """
+    name, _, address = where.partition(":")
+    if name not in PLACES or (name == HERE and address) or where.endswith(":"):
+        raise BadInput(f"{where!r}: expected here, dask, ray, dask:ADDRESS or ray:ADDRESS")
+    if name == HERE:
+        yield jobs
+        return
+    with ExitStack() as stack:
+        start = _start_dask if name == "dask" else _start_ray
+        try:
+            start(stack, address, jobs)
+        except ImportError as error:
+            raise Unsupported(
+                f"{name} is not installed ({error}); pip install 'placeopt[{name}]', or stay here: processes of this "
+                "machine need nothing more"
+            ) from None
+        except (OSError, RuntimeError, ValueError) as error:
+            what = f"nobody answers at {address!r}" if address else "could not be started"
+            raise BadInput(f"{where}: {what}: {error or type(error).__name__}") from None
+        from joblib import parallel_config
+
+        stack.enter_context(parallel_config(backend=name, n_jobs=-1 if address else jobs))
+        yield None
+
+
+def _start_dask(stack: ExitStack, address: str, jobs: int) -> None:
+    """Connect to dask; joblib finds the client by itself."""
+    from distributed import Client
+
+    options: dict[str, Any] = {"timeout": CONNECT_S}
+    if not address:
+        options |= {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    stack.enter_context(Client(address or None, **options))
+
+
+def _start_ray(stack: ExitStack, address: str, jobs: int) -> None:
+    """Connect to ray, and tell joblib of it."""
+    import ray
+    from ray.util.joblib import register_ray
+
+    if not ray.is_initialized():
+        _knock(address)
+        options: dict[str, Any] = {"address": address} if address else {"num_cpus": jobs, "include_dashboard": False}
+        ray.init(log_to_driver=False, logging_level="ERROR", **options)
+        stack.callback(ray.shutdown)
+    register_ray()
+
+
+def _knock(address: str) -> None:
+    """Raise `OSError` where nobody listens: ray itself would try for minutes. Names such as ``auto`` are ray's."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
 
 
 def fan_out(
@@ -28,8 +109,8 @@ def fan_out(
         How many side by side; 1: one after the other, in this thread. None: what ``joblib.parallel_config`` says, and
         without it one.
     prefer
-        Threads for tasks that only wait for others. ``joblib.parallel_config(backend=...)`` overrules it: that is the
-        way to dask and ray.
+        Threads for tasks that only wait for others. ``joblib.parallel_config(backend=...)`` overrules it; `workers` has
+        that done for dask and ray.
     cancelled
         Asked between results; true ends it. What has been begun by then is waited for, and its results are dropped.
     """
@@ -46,6 +127,16 @@ def fan_out(
             raise
 
 
+def width_of(jobs: int | None) -> int:
+    """Return how many tasks run at once: ``jobs``, or what ``joblib.parallel_config`` comes to."""
+    if jobs is not None:
+        return jobs
+    from joblib.parallel import get_active_backend
+
+    backend, configured = get_active_backend()
+    return max(1, int(backend.effective_n_jobs(configured or 1)))
+
+
 def _side_by_side(
     task: Callable[[T], R],
     items: Sequence[T],
@@ -56,13 +147,13 @@ def _side_by_side(
     from joblib import Parallel, delayed
     from joblib.parallel import get_active_backend
 
-    backend, configured = get_active_backend(prefer=prefer)
-    width = (configured or 1) if jobs is None else jobs
+    backend, _ = get_active_backend(prefer=prefer)
+    width = width_of(jobs)
     if not getattr(backend, "supports_return_generator", False):  # all at once, a few rounds at a time
-        for first in range(0, len(items), 4 * max(width, 1)):
+        for first in range(0, len(items), 4 * width):
             if cancelled is not None and cancelled():
                 return
-            calls = [delayed(task)(item) for item in items[first : first + 4 * max(width, 1)]]
+            calls = [delayed(task)(item) for item in items[first : first + 4 * width]]
             yield from Parallel(n_jobs=jobs, prefer=prefer)(calls)
         return
     parallel = Parallel(

@@ -158,12 +158,12 @@ def run_cases(
         if to_do:
             journal.append(_run_record(len(journal.runs) + 1, command, jobs))
         inside = cancelled if jobs is not None else None  # another machine cannot ask us
-        task = partial(run_case, folder=out / SOLUTIONS, cancelled=inside)
+        task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
         for outcome in fan_out(task, to_do, jobs, prefer="threads", cancelled=cancelled):
             if outcome is None:
                 continue
-            row = _row(outcome, known.get(outcome.case.instance, Known()), len(journal.runs), out)
+            row = _row(outcome, known.get(outcome.case.instance, Known()), len(journal.runs))
             journal.append(row)
             done += 1
             if on_news is not None:
@@ -171,8 +171,8 @@ def run_cases(
         return [journal.rows[key] for key in wanted if key in journal.rows]
 
 
-def _row(outcome: Outcome, known: Known, run: int, out: Path) -> Row:
-    solution = None if outcome.solution is None else str(outcome.solution.relative_to(out))
+def _row(outcome: Outcome, known: Known, run: int) -> Row:
+    solution = None if outcome.solution is None else str(Path(SOLUTIONS, outcome.solution.name))
     return Row(
         run=run,
         case=outcome.case,

@@ -56,6 +56,7 @@ def run_case(
     folder: Path,
     cancelled: Callable[[], bool] | None = None,
     allowed_s: Mapping[Phase, float] | None = None,
+    start: Path | None = None,
 ) -> Outcome | None:
     """
     Run a case in a process of its own.
@@ -70,6 +71,8 @@ def run_case(
         Asked twenty times a second; true kills the case.
     allowed_s
         Seconds after which a phase is cut short and the case killed; left out, `allowances`.
+    start
+        Folder that the case's path begins at, for workers that were started elsewhere; left out, the present one.
 
     Returns
     -------
@@ -88,6 +91,7 @@ def run_case(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
+            cwd=start,
             start_new_session=True,  # so that Ctrl-C is ours alone, and a kill takes all of it
             text=True,
             encoding="utf-8",

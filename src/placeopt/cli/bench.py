@@ -15,8 +15,10 @@ from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
+from placeopt.cli.scenario import On
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.signals import Interruption
+from placeopt.fanout import HERE, workers
 
 INSTANCES = "instances"
 SOLU = "best.solu"
@@ -46,6 +48,7 @@ def run(
     seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds, such as 0-4 or 0,7.")] = "0",
     threads: Annotated[int, typer.Option(metavar="N", help="Threads a case.")] = 1,
     jobs: Annotated[int, typer.Option(metavar="N", help="Cases side by side.")] = 1,
+    on: On = HERE,
     memory_limit: Annotated[int | None, typer.Option(metavar="MIB", help="MiB that a solver process may use.")] = None,
     permute: Annotated[
         bool, typer.Option("--permute", help="Each seed also shuffles jobs and nodes, or rows and columns.")
@@ -71,7 +74,11 @@ def run(
     numbers = parse_seeds(seeds)
     from placeopt.benchmark.campaign import Outlook, plan_cases, run_cases
 
-    with Ticker(started, quiet=quiet) as ticker, Interruption("the rows that are there") as interruption:
+    with (
+        Ticker(started, quiet=quiet) as ticker,
+        Interruption("the rows that are there") as interruption,
+        workers(on, jobs) as width,
+    ):
         plan = plan_cases(
             _words(sets, "--set"),
             _words(solvers, "--solvers"),
@@ -92,7 +99,7 @@ def run(
         rows = run_cases(
             plan.cases,
             Path(out),
-            jobs=jobs,
+            jobs=width,
             resume=resume,
             solu=_solu(solu, instances),
             command=shlex.join(["placeopt", *sys.argv[1:]]),

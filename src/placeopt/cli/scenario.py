@@ -38,6 +38,14 @@ Threads = Annotated[
 ]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of solvers and ties.")]
 Jobs = Annotated[int, typer.Option("--jobs", metavar="N", help="Scenarios side by side.")]
+On = Annotated[
+    str,
+    typer.Option(
+        "--on",
+        metavar="WHERE",
+        help="here, dask, ray (with so many workers), dask:ADDRESS or ray:ADDRESS (all there).",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 KEEPS = "what is known"

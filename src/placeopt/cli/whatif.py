@@ -12,6 +12,7 @@ from placeopt.cli.scenario import (
     AsJson,
     InstanceFile,
     Jobs,
+    On,
     PatchFiles,
     PlanFile,
     Quiet,
@@ -24,6 +25,7 @@ from placeopt.cli.scenario import (
     read_base,
 )
 from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, add_by_replay
+from placeopt.fanout import HERE, workers
 
 if TYPE_CHECKING:
     from placeopt.whatif.records import MixTried, Tried
@@ -110,6 +112,7 @@ def fail(
     patch: PatchFiles = None,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds a scenario.")] = 10.0,
     jobs: Jobs = 1,
+    on: On = HERE,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -127,7 +130,7 @@ def fail(
     from placeopt.report.whatif import failures_page
     from placeopt.whatif.fail import fail as ask
 
-    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption), workers(on, jobs) as width:
         found = ask(
             base,
             level,
@@ -135,7 +138,7 @@ def fail(
             domains=None if domains is None else domains.split(","),
             changes=changes,
             limits=limits,
-            jobs=jobs,
+            jobs=width,
             cancel=interruption.event,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} scenarios"),
         )
@@ -164,6 +167,7 @@ def add(
     threads: Threads = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
+    on: On = HERE,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> int:
@@ -176,10 +180,10 @@ def add(
     that no number of such nodes will do, or none was found.
     """
     limits = limits_of(time_limit, threads, seed)
-    asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, as_json, quiet)
+    asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, on, as_json, quiet)
     if until != PLACED:
         return add_by_replay(asked, node_type, until, most)
-    if refused := asked.refused() or ("--most" if most is not None else None):
+    if refused := asked.refused() or ("--most" if most is not None else "--on" if on != HERE else None):
         raise UsageError(f"{refused}: goes with a scenario, and a goal such as --until 'p95_wait<=30m'")
     from placeopt.report.whatif import added_page, cheapest_page
     from placeopt.whatif.add import add as ask

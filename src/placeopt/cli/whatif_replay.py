@@ -18,6 +18,7 @@ from placeopt.cli.files import STREAM, check_sources, read_scheduling, write_doc
 from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import KEEPS, check_jobs, deliver, limits_of, read_patch
 from placeopt.cli.signals import Interruption
+from placeopt.fanout import workers
 
 if TYPE_CHECKING:
     from placeopt.model.scenario import Scenario
@@ -52,6 +53,7 @@ class Replay:
     time_limit: float
     seed: int
     jobs: int
+    on: str
     as_json: bool
     quiet: bool
 
@@ -123,7 +125,11 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     from placeopt.replay.playing import Limits
 
     done = 0
-    with Ticker(started, quiet=asked.quiet) as ticker, Interruption(KEEPS) as interruption:
+    with (
+        Ticker(started, quiet=asked.quiet) as ticker,
+        Interruption(KEEPS) as interruption,
+        workers(asked.on, asked.jobs) as width,
+    ):
         scheduling = read_scheduling(asked.policy or DEFAULT_POLICY)
         patches = [read_patch(path) for path in asked.patch or ()]
         world, scheduling = patched(read_scenario(asked.scenario), scheduling, *patches)
@@ -139,7 +145,7 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
             "draws": draws,
             "limits": Limits(seed=limits.seed, time_limit_s=limits.time_limit_s),
             "rows": None if asked.rows is None else Path(asked.rows),
-            "jobs": asked.jobs,
+            "jobs": width,
             "cancel": interruption.event,
             "on_news": news,
         }

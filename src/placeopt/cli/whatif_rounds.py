@@ -12,6 +12,7 @@ from placeopt.cli.scenario import (
     AsJson,
     InstanceFile,
     Jobs,
+    On,
     PatchFiles,
     PlanFile,
     Quiet,
@@ -23,6 +24,7 @@ from placeopt.cli.scenario import (
     limits_of,
 )
 from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, is_scenario, sweep_by_replay
+from placeopt.fanout import HERE, workers
 
 RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds a round.")]
 
@@ -48,6 +50,7 @@ def sweep(
     patch: PatchFiles = None,
     time_limit: RoundLimit = 10.0,
     jobs: Jobs = 1,
+    on: On = HERE,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -61,7 +64,7 @@ def sweep(
     limits = limits_of(time_limit, threads, seed)
     check_jobs(jobs)
     check_target(csv, (instance, plan, *(patch or ())))
-    asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, as_json, quiet)
+    asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, on, as_json, quiet)
     if is_scenario(instance):
         return sweep_by_replay(asked, vary, measure, csv)
     if refused := asked.refused() or ("--measure" if measure is not None else None):
@@ -71,12 +74,12 @@ def sweep(
     from placeopt.whatif.sweep import sweep as ask
 
     variation = parse_variation(vary)
-    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption), workers(on, jobs) as width:
         found = ask(
             base,
             variation,
             limits=limits,
-            jobs=jobs,
+            jobs=width,
             cancel=interruption.event,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} settings"),
         )
@@ -125,6 +128,7 @@ def price(
     patch: PatchFiles = None,
     time_limit: RoundLimit = 10.0,
     jobs: Jobs = 1,
+    on: On = HERE,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -140,12 +144,12 @@ def price(
     from placeopt.report.whatif_rounds import prices_page
     from placeopt.whatif.price import price as ask
 
-    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
+    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption), workers(on, jobs) as width:
         found = ask(
             base,
             of.split(","),
             limits=limits,
-            jobs=jobs,
+            jobs=width,
             cancel=interruption.event,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} rounds"),
         )

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from placeopt.errors import BadInput
+from placeopt.fanout import width_of
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.replay.goals import Goal, unit_of
@@ -85,7 +86,7 @@ def add(
     price = with_more(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
     with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
         search = _Search(scenario, scheduling, node_type, goal, tuple(draws), limits or Limits(), runs)
-        search.run(most, max(1, (jobs or 1) // max(1, len(draws))))
+        search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
         spots = tuple(search.spots[nodes] for nodes in sorted(search.spots))
         found = search.found
         below = [nodes for nodes, spot in search.spots.items() if not spot.met and (found is None or nodes < found)]

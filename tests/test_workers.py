@@ -1,0 +1,108 @@
+"""Tasks that go to dask or ray by a word: the same rows as at home, and messages where that cannot be."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+from placeopt import read_instance
+from placeopt.benchmark.campaign import plan_cases, run_cases
+from placeopt.errors import BadInput, Unsupported
+from placeopt.fanout import PLACES, fan_out, width_of, workers
+from placeopt.formats.documents import read_scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.replay import parse_settings
+from placeopt.replay import sweep as replay
+from placeopt.whatif import Limits, parse_variation, sweep
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"dask": "distributed", "ray": "ray"}
+elsewhere = pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.skipif(
+                importlib.util.find_spec(package) is None, reason=f"{package} is not installed; pip install it to try"
+            ),
+        )
+        for name, package in PACKAGES.items()
+    ],
+)
+
+
+@elsewhere
+def test_a_sweep_of_rounds_gives_the_same_rows(where: str) -> None:
+    """Value, bound and what is placed at every setting."""
+    base = read_instance(ROOT / "instances" / "generated" / "uniform-20x4x4-s0.json.gz")
+    vary, limits = parse_variation("demand=80-120:10"), Limits(20.0, threads=1)
+    at_home = sweep(base, vary, limits=limits)
+    with workers(where, 2) as width:
+        assert width is None
+        away = sweep(base, vary, limits=limits, jobs=width)
+    assert [point.setting for point in away.points] == [80, 90, 100, 110, 120]
+    assert [(point.setting, point.outcome.value, point.outcome.value_bound) for point in away.points] == [
+        (point.setting, point.outcome.value, point.outcome.value_bound) for point in at_home.points
+    ]
+
+
+@elsewhere
+def test_a_sweep_of_replays_gives_the_same_rows(where: str, tmp_path: Path) -> None:
+    """Every measure of every run, written down once."""
+    world = read_scenario(ROOT / "instances" / "papers" / "sc17-workloads-100.json")
+    fcfs = Scheduling(name="fcfs", method="fcfs")
+    varied, settings = parse_settings("nodes:minsky=0-2", world, fcfs, policies={}.__getitem__, patches={}.__getitem__)
+    at_home = replay(varied, settings, "p95_wait", draws=(0, 1))
+    with workers(where, 2) as width:
+        away = replay(varied, settings, "p95_wait", draws=(0, 1), jobs=width, rows=tmp_path / "rows.jsonl")
+    assert away.spots == at_home.spots
+    assert len((tmp_path / "rows.jsonl").read_text().splitlines()) == 6
+
+
+@elsewhere
+def test_a_benchmark_gives_the_same_rows(where: str, tmp_path: Path) -> None:
+    """Rounds and models, their solutions in the same folder; what has a row is not run again."""
+    sets = [str(ROOT / "instances" / name) for name in ("hand/minsky-1.json", "gap/gap1-0.gap")]
+    plan = plan_cases(sets, ["auto", "fcfs", "highs"], time_limit_s=20, seeds=[0], threads=1)
+    at_home = run_cases(plan.cases, tmp_path / "home")
+    with workers(where, 2) as width:
+        away = run_cases(plan.cases, tmp_path / where, jobs=width)
+    told = [
+        [(r.case.key, r.verdict, r.answer.status, r.answer.objective, r.answer.bound, r.solution) for r in rows]
+        for rows in (at_home, away)
+    ]
+    assert told[0] == told[1]
+    assert all((tmp_path / where / str(row.solution)).is_file() for row in away)
+    assert run_cases(plan.cases, tmp_path / where) == away
+
+
+def test_here_is_what_it_was() -> None:
+    """So many at a time, nothing configured."""
+    with workers(jobs=3) as width:
+        assert width == width_of(width) == 3
+        assert sorted(fan_out(abs, [-1, -2], width, prefer="threads")) == [1, 2]
+    assert width_of(None) == 1
+
+
+@pytest.mark.parametrize("where", ["", "there", "here:8786", "dask:", "Dask"])
+def test_an_unknown_place_is_named(where: str) -> None:
+    """With the words that there are."""
+    with pytest.raises(BadInput, match="expected here, dask, ray, dask:ADDRESS or ray:ADDRESS"), workers(where, 2):
+        pass
+
+
+@pytest.mark.parametrize("where", PLACES[1:])
+def test_without_the_package_there_is_a_way_out(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What to install, and what needs nothing."""
+    monkeypatch.setitem(sys.modules, PACKAGES[where], None)
+    with pytest.raises(Unsupported, match=rf"pip install 'placeopt\[{where}\]', or stay here"), workers(where, 2):
+        pass
+
+
+@elsewhere
+def test_nobody_at_an_address(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port of this machine at which nobody listens."""
+    monkeypatch.setattr("placeopt.fanout.CONNECT_S", 1.0)
+    with pytest.raises(BadInput, match=r"nobody answers at '127\.0\.0\.1:9'"), workers(f"{where}:127.0.0.1:9", 2):
+        pass
