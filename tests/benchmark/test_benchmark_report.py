@@ -1,13 +1,22 @@
 """From rows to tables and files; every figure of a small benchmark is worked out by hand here."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from placeopt.benchmark.comparison import common, comparison_table, summary_table, verdict_table
+from placeopt.benchmark.comparison import (
+    best_table,
+    common,
+    comparison_table,
+    ranked,
+    summary_table,
+    verdict_table,
+    wrong_table,
+)
 from placeopt.benchmark.journal import Journal
-from placeopt.benchmark.plots import can_plot
+from placeopt.benchmark.plots import SCALES, can_plot, draw
 from placeopt.benchmark.recheck import improved, recheck
 from placeopt.benchmark.records import Answer, Case, Point, Row
 from placeopt.benchmark.report import make_report, write_report
@@ -74,18 +83,18 @@ def test_summary_by_hand() -> None:
     """
     Of a and b, which both have run; shift 1.
 
-    fast: 1 s and its limit 10: (2 x 11)^(1/2) - 1 = 3.6904. CPU 2 and 20: (3 x 21)^(1/2) - 1 = 6.9373. PAR2
-    (1 + 20) / 2, PAR10 (1 + 100) / 2. Gaps 0 and 25 / 125: 10 % on average. Primal: 1 s on a; on b nothing until 10:
-    mean 5.5. slow: (4 x 8)^(1/2) - 1 = 4.6569; CPU (7 x 15)^(1/2) - 1 = 9.2470; PAR2 = PAR10 = 5; gap 0; primal and
-    primal-dual (3 + 7) / 2.
+    fast: 1 s and its limit 10, as long as it took: (2 x 11)^(1/2) - 1 = 3.6904. CPU 2 and 20: (3 x 21)^(1/2) - 1 =
+    6.9373. PAR2 (1 + 20) / 2, PAR10 (1 + 100) / 2. Gaps 0 and 25 / 125: 10 % on average. Primal: 1 s on a; on b nothing
+    until 10: mean 5.5. slow: (4 x 8)^(1/2) - 1 = 4.6569; CPU (7 x 15)^(1/2) - 1 = 9.2470; PAR2 = PAR10 = 5; gap 0;
+    primal and primal-dual (3 + 7) / 2.
     """
     samples = common(samples_of(ROWS, {}))
     assert {sample.row.case.instance for sample in samples} == {"a", "b"}
     fast, slow = summary_table(samples, 1.0).rows
     assert fast[:3] == ("fast", 2, 1)
-    assert list(fast[3:]) == pytest.approx([3.690416, 6.937254, 10.5, 50.5, 10, 5.5, 5.5], abs=1e-6)
-    assert list(slow[3:8]) == pytest.approx([4.656854, 9.246951, 5, 5, 0], abs=1e-6)
-    assert list(slow[8:]) == pytest.approx([5, 5])
+    assert list(fast[3:]) == pytest.approx([3.690416, 3.690416, 6.937254, 10.5, 50.5, 10, 5.5, 5.5], abs=1e-6)
+    assert list(slow[3:9]) == pytest.approx([4.656854, 4.656854, 9.246951, 5, 5, 0], abs=1e-6)
+    assert list(slow[9:]) == pytest.approx([5, 5])
 
 
 def test_comparison_by_hand() -> None:
@@ -97,6 +106,27 @@ def test_comparison_by_hand() -> None:
     [line] = comparison_table(common(samples_of(ROWS, {})), "fast", 1.0).rows
     assert line[:2] == ("slow", 2)
     assert list(line[2:]) == pytest.approx([(2 * 8 / 11) ** 0.5, 8 / 11, 2, -10, -20, 0, 1, 1, 0])
+
+
+def test_best_of_every_instance_by_hand() -> None:
+    """
+    On a both have 100, fast after 1 s, and both prove it; on b slow alone, though the bound says 80 to 100.
+
+    A liar's value and bound count for nothing, but it is named.
+    """
+    liar = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
+    samples = samples_of([*ROWS, liar], {"b": Known(90, 80)})
+    assert best_table(samples).rows == (
+        ("a", 100, 100, 100, 0.0, 2, 2, "fast", 1.0),
+        ("b", 90, 100, 100, 0.0, 1, 1, "slow", 7.0),
+        ("c", 9, 9, 9, 0.0, 1, 1, "fast", 1.0),
+    )
+    assert wrong_table(samples).rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
+
+
+def test_the_best_solver_comes_first() -> None:
+    """By gap: slow ends at the best known everywhere, fast does not."""
+    assert ranked(common(samples_of(ROWS, {}))) == ["slow", "fast"]
 
 
 def test_known_values_move_gaps() -> None:
@@ -144,10 +174,33 @@ def test_a_report_is_written(folder: Path) -> None:
     page = (folder / "report" / "report.md").read_text()
     assert "shift 1 s" in page
     assert "5 cases, 4 of them" in page
+    assert page.index("| slow | 2 | 2 |") < page.index("| fast | 2 | 1 |")
+    assert "None of all cases." in page
     assert "| fast | 2 | 1 |" in page
     before = {path.name: path.read_bytes() for path in (folder / "report").iterdir()}
     write_report(make_report(folder, {}), folder / "report")
     assert {path.name: path.read_bytes() for path in (folder / "report").iterdir()} == before
+
+
+def test_a_brief_report_is_small_and_whole(folder: Path) -> None:
+    """The page links to nothing that is not there; all cases are."""
+    out = folder / "brief"
+    names = {path.name for path in write_report(make_report(folder, {}), out, brief=True)}
+    assert {"report.md", "cases.csv"} <= names
+    assert all(name.endswith(".svg") for name in names - {"report.md", "cases.csv"})
+    links = re.findall(r"\]\(([^)]*)\)", (out / "report.md").read_text())
+    assert set(links) <= names
+    assert (out / "cases.csv").read_text().count("\n") == 1 + len(ROWS)
+
+
+@pytest.mark.skipif(not can_plot(), reason="needs matplotlib")
+def test_many_solvers_do_not_crowd_out_the_picture() -> None:
+    """Six and the baseline by name, the others counted."""
+    curves = {f"s{i}": [(1.0, i / 40)] for i in range(40)}
+    drawn = draw(curves, x="x", y="y", scales=SCALES["profile"], beside="s30")["svg"]
+    for name in (*(f"s{i}" for i in range(6)), "s30", "33 others"):
+        assert f"<!-- {name} -->".encode() in drawn
+    assert b"<!-- s6 -->" not in drawn
 
 
 @pytest.mark.skipif(not can_plot(), reason="needs matplotlib")

@@ -9,7 +9,13 @@ from statistics import fmean
 from typing import get_args
 
 from placeopt.benchmark.bootstrap import paired_interval
-from placeopt.benchmark.metrics import penalised_average, performance_profile, shifted_geometric_mean, steps
+from placeopt.benchmark.metrics import (
+    penalised_average,
+    performance_profile,
+    primal_dual_gap,
+    shifted_geometric_mean,
+    steps,
+)
 from placeopt.benchmark.records import Verdict
 from placeopt.benchmark.samples import Sample
 from placeopt.benchmark.tables import Cell, Table
@@ -34,6 +40,19 @@ def common(samples: Sequence[Sample]) -> list[Sample]:
     return [sample for sample in samples if counts[sample.pair] == solvers]
 
 
+def ranked(samples: Sequence[Sample]) -> list[str]:
+    """Return the solvers, best first: by mean gap, then PAR10, then the mean primal-dual integral, then name."""
+
+    def standing(entry: tuple[str, list[Sample]]) -> tuple[float, float, float, str]:
+        solver, own = entry
+        times = [sample.wall_s if sample.solved else None for sample in own]
+        par10 = penalised_average(times, [sample.limit_s for sample in own], 10) or 0.0
+        gap, both = fmean(sample.gap for sample in own), fmean(sample.primal_dual_s for sample in own)
+        return round(gap, 9), par10, both, solver
+
+    return [solver for solver, _ in sorted(by_solver(samples).items(), key=standing)]
+
+
 def verdict_table(samples: Sequence[Sample]) -> Table:
     """Return verdicts by solver."""
     rows: list[tuple[Cell, ...]] = []
@@ -56,6 +75,7 @@ def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
                 len(own),
                 sum(sample.solved for sample in own),
                 shifted_geometric_mean(walls, shift_s),
+                shifted_geometric_mean([sample.wall_s for sample in own], shift_s),
                 shifted_geometric_mean([sample.cpu_s for sample in own], shift_s),
                 penalised_average(times, limits, 2),
                 penalised_average(times, limits, 10),
@@ -69,6 +89,7 @@ def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
         "cases",
         "proven",
         "wall s",
+        "spent s",
         "CPU s",
         "PAR2 s",
         "PAR10 s",
@@ -116,6 +137,48 @@ def comparison_table(samples: Sequence[Sample], baseline: str, shift_s: float) -
     )
     title = f"Against {baseline}: ratio of times below 1 is faster, gap points below 0 are better; 95 % intervals"
     return Table("comparison", title, columns, tuple(rows))
+
+
+def best_table(samples: Sequence[Sample]) -> Table:
+    """Return every instance once: the best value and bound of all solvers, how many have it, and who had it first."""
+    rows: list[tuple[Cell, ...]] = []
+    for instance, own in sorted(_by_instance(samples).items()):
+        right = [sample for sample in own if sample.row.verdict not in ("fail", "abort")]
+        sense = own[0].row.answer.sense
+        best, least = (max, min) if sense == "max" else (min, max)
+        found = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
+        bound = least((s.row.answer.bound for s in right if s.row.answer.bound is not None), default=None)
+        having = [s for s in right if found is not None and s.row.answer.objective == found]
+        first = min(having, key=lambda s: (_reached(s, found), s.solver), default=None)
+        gap = None if found is None or bound is None else 100 * primal_dual_gap(found, bound)
+        rows.append(
+            (
+                *(instance, own[0].best, found, bound, gap),
+                *(len({s.solver for s in having}), len({s.solver for s in own if s.solved})),
+                *((None, None) if first is None else (first.solver, _reached(first, found))),
+            )
+        )
+    columns = ("instance", "best known", "found", "bound", "apart %", "solvers", "prove it", "first", "after s")
+    return Table("best", "Best by instance: how many solvers find it, and who does first", columns, tuple(rows))
+
+
+def wrong_table(samples: Sequence[Sample]) -> Table:
+    """Return all cases that are wrong or have no answer, with what is the matter."""
+    rows = tuple(
+        (
+            *(sample.row.case.instance, sample.solver, sample.row.case.seed, sample.row.verdict),
+            "; ".join(sample.row.answer.refused) or sample.row.answer.message or "contradicts what is known",
+        )
+        for sample in samples
+        if sample.row.verdict in ("fail", "abort")
+    )
+    return Table("wrong", "Wrong, or without an answer", ("instance", "solver", "seed", "verdict", "why"), rows)
+
+
+def _reached(sample: Sample, value: int | None) -> float:
+    """Seconds until a case first had a value."""
+    had = (seconds for seconds, objective, *_ in sample.row.trajectory if objective == value)
+    return next(had, sample.wall_s)
 
 
 def instance_table(samples: Sequence[Sample]) -> Table:

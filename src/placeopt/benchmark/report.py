@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from placeopt.benchmark.comparison import (
+    best_table,
     by_solver,
     case_table,
     common,
@@ -15,18 +16,27 @@ from placeopt.benchmark.comparison import (
     gap_shares,
     instance_table,
     profiles,
+    ranked,
     steps_table,
     summary_table,
     verdict_table,
+    wrong_table,
 )
 from placeopt.benchmark.journal import read_journal
-from placeopt.benchmark.plots import can_plot, draw, mean_gaps
-from placeopt.benchmark.records import Row, Run
+from placeopt.benchmark.page import conditions_of, page
+from placeopt.benchmark.plots import SCALES, can_plot, draw, mean_gaps
 from placeopt.benchmark.samples import Sample, samples_of
 from placeopt.benchmark.tables import Table
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.files import write_bytes
 from placeopt.formats.solu import Known
+
+CASES = "cases"
+CAPTIONS = {
+    "profile": "Share of cases proven within so many times the fastest solver's time; higher is better",
+    "gaps": "Share of cases that end within a gap to the best known value; higher is better",
+    "course": "Mean gap to the best known value over time; lower is better",
+}
 
 
 @dataclass(frozen=True)
@@ -51,15 +61,10 @@ class Report:
     curves: tuple[Table, ...]
     plots: tuple[tuple[str, str, bytes], ...]
 
-    def markdown(self) -> str:
-        """Return the page."""
-        parts = ["# Benchmark\n", "".join(f"- {line}\n" for line in self.conditions)]
-        parts += [f"## {table.title}\n\n{table.markdown()}" for table in self.tables if table.name != "cases"]
+    def markdown(self, *, brief: bool = False) -> str:
+        """Return the page; a brief one has no links to files that a brief report leaves out."""
         shown = [(name, caption) for name, caption, _ in self.plots if name.endswith(".svg")]
-        if shown:
-            parts.append("## Plots\n")
-            parts += [f"![{caption}]({name})\n\n{caption} ([PDF]({Path(name).stem}.pdf)).\n" for name, caption in shown]
-        return "\n".join(parts)
+        return page(self.tables, shown, self.conditions, brief=brief)
 
 
 def make_report(
@@ -112,8 +117,8 @@ def make_report(
         parts.append(_part(own, suffix, shift_s, baseline, draws=can_plot() if plots is None else plots))
     tables = [verdict_table(samples), *(table for part in parts for table in part.tables)]
     return Report(
-        _conditions(runs, list(rows.values()), sum(part.shared for part in parts)),
-        (*tables, instance_table(samples), case_table(samples)),
+        conditions_of(runs, list(rows.values()), sum(part.shared for part in parts)),
+        (*tables, wrong_table(samples), instance_table(samples), case_table(samples)),
         tuple(curve for part in parts for curve in part.curves),
         tuple(plot for part in parts for plot in part.plots),
     )
@@ -129,38 +134,36 @@ class _Part(NamedTuple):
 
 
 def _part(samples: Sequence[Sample], suffix: str, shift_s: float, baseline: str | None, *, draws: bool) -> _Part:
-    shared = common(samples)
+    names = ranked(common(samples))
+    shared = sorted(common(samples), key=lambda sample: names.index(sample.solver))
     if not shared:
         return _Part(0, [], [], [])
-    solvers = by_solver(shared)
+    chosen = baseline if baseline in names else min(names)
     tables = [summary_table(shared, shift_s)]
-    if len(solvers) > 1:
-        chosen = baseline if baseline in solvers else next(iter(solvers))
+    if len(names) > 1:
         tables.append(comparison_table(shared, chosen, shift_s))
+    tables.append(best_table(samples))
     curves, plots = [], []
-    for name, curve, x, y, caption in (
-        (
-            "profile",
-            profiles(shared),
-            "times the fastest",
-            "share of cases",
-            "Cases proven within a factor of the fastest",
-        ),
-        ("gaps", gap_shares(shared), "primal gap, %", "share of cases", "Cases that end within a primal gap"),
-        ("course", mean_gaps(shared), "time, s", "mean primal gap", "Mean primal gap over time"),
+    for name, curve, x, y in (
+        ("profile", profiles(shared), "times the fastest", "share of cases"),
+        ("gaps", gap_shares(shared), "primal gap, %", "share of cases"),
+        ("course", mean_gaps(shared), "time, s", "mean primal gap, %"),
     ):
+        caption = CAPTIONS[name]
         title = caption + (f" ({suffix[1:]})" if suffix else "")
         curves.append(steps_table(name + suffix, title, x, y, curve))
         if draws:
-            drawn = draw(curve, x=x, y=y, logarithmic=name == "profile")
+            drawn = draw(curve, x=x, y=y, scales=SCALES[name], beside=chosen)
             plots += [(f"{name}{suffix}.{ending}", title, data) for ending, data in drawn.items()]
     named = [replace(t, name=t.name + suffix, title=t.title + (f" ({suffix[1:]})" if suffix else "")) for t in tables]
     return _Part(len(shared), named, curves, plots)
 
 
-def write_report(report: Report, out: Path) -> list[Path]:
+def write_report(report: Report, out: Path, *, brief: bool = False) -> list[Path]:
     """
     Write the page, the tables and the plots, each whole or not at all, and return their paths.
+
+    A brief report is the page, its pictures and the table of all cases: what is small enough to be kept for good.
 
     Raises
     ------
@@ -171,33 +174,10 @@ def write_report(report: Report, out: Path) -> list[Path]:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"{out}: cannot be made: {error.strerror or error}") from None
-    files = {f"{table.name}.csv": table.csv().encode() for table in (*report.tables, *report.curves)}
-    files.update({name: data for name, _, data in report.plots})
-    files["report.md"] = report.markdown().encode()
+    kept = [table for table in report.tables if table.name == CASES] if brief else [*report.tables, *report.curves]
+    files = {f"{table.name}.csv": table.csv().encode() for table in kept}
+    files.update({name: data for name, _, data in report.plots if not brief or name.endswith(".svg")})
+    files["report.md"] = report.markdown(brief=brief).encode()
     for name, data in files.items():
         write_bytes(out / name, data)
     return [out / name for name in files]
-
-
-def _conditions(runs: Sequence[Run], rows: Sequence[Row], shared: int) -> tuple[str, ...]:
-    """Say how the figures came about, and what about them differs from run to run."""
-    limits = sorted({row.case.time_limit_s for row in rows})
-    threads = sorted({row.case.threads for row in rows})
-    seeds = sorted({row.case.seed for row in rows})
-    loads = [load for row in rows for load in (row.load_before, row.load_after)]
-    out = [
-        f"{len(rows):,} cases, {shared:,} of them of (instance, seed) pairs that every solver of their kind has run",
-        f"time limit {', '.join(f'{limit:g}' for limit in limits)} s; threads {', '.join(map(str, threads))}; "
-        f"seeds {', '.join(map(str, seeds))}"
-        + ("; orders shuffled by seed" if any(r.case.permuted for r in rows) else ""),
-        "seconds are of the solve, without starting and reading; unsolved cases count their whole limit; "
-        f"the machine's load was {min(loads):.1f} to {max(loads):.1f}",
-        "gaps and integrals are of the first level of a round's objective; integrals in seconds up to the limit",
-    ]
-    for run in runs:
-        packages = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-        machine = ", ".join(f"{name} {value}" for name, value in run.machine.items())
-        out.append(f"run {run.number}, {run.began}: `{run.command}`; {machine}; {packages}; {run.jobs} side by side")
-    if len({tuple(run.versions.items()) for run in runs}) > 1:
-        out.append("versions differ between the runs: compare with care")
-    return tuple(out)

@@ -183,6 +183,9 @@ def report(
         bool | None,
         typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="Only the page, its pictures as SVG and the cases as CSV, to be kept.")
+    ] = False,
     instances: InstancesFolder = INSTANCES,
     solu: SoluFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
@@ -203,7 +206,7 @@ def report(
     target = Path(folder) / "report" if out is None else Path(out)
     known = read_solu(_solu(solu, instances))
     made = make_report(Path(folder), known, shift_s=shift, baseline=baseline, plots=plots)
-    files = write_report(made, target)
+    files = write_report(made, target, brief=brief)
     if as_json:
         write_out(tables_json(made) + "\n")
     elif not quiet:

@@ -1,0 +1,136 @@
+"""The page of a benchmark's report, in Markdown: how to read it, tables, pictures, faults, how it came about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+from placeopt.benchmark.records import Row, Run
+from placeopt.benchmark.tables import Table, readable
+
+KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
+READING = """\
+A case is one solver on one instance with one seed: of a round a method of `placeopt solve`, of an integer model a
+solver. Best first: by gap, then PAR10, then the primal-dual integral.
+
+- **proven**: cases in which the solver has proven that nothing better exists; of a round value and cost both.
+- **wall s**, **spent s**, **CPU s**: shifted geometric means; *wall* counts the whole limit where nothing was proven,
+  *spent* what it took until the solver ended, *CPU* the same on all processors. Reading and judging do not count.
+- **PAR2 s**, **PAR10 s**: mean of wall seconds, a case without proof counted as 2 or 10 times its limit.
+- **gap %**: how far the value found is from the best one known, mean; 100 where there is none.
+- **primal s**: mean area under that gap over time, up to the limit: 0 the best at once, the limit never anything.
+  **primal-dual s**: the same of the gap between value and proven bound.
+- **time ratio**, **gap points**: against the baseline, an instance a pair; below 1 is faster, below 0 is better. In
+  brackets the 95 % interval (bootstrap over instances); a difference whose interval holds 1, or 0, is none.
+- **better / equal / worse**: instances on which the gap is smaller than, equal to, or larger than the baseline's.
+"""
+VERDICTS = """\
+*ok* proven and equal to the known optimum; *solved* proven, no optimum was known; *better* than the best known;
+*timeout* ended without a proof, by a limit or since the method has nothing more to try; *fail* wrong; *abort* no
+answer.
+"""
+SUMMARY, COMPARISON, BEST, VERDICT = "summary", "comparison", "best", "verdicts"
+WRONG = "wrong"
+SHOWN = (SUMMARY, COMPARISON, BEST, VERDICT, WRONG)
+"""Tables that stand on the page; the others are long, and only in their CSV files."""
+
+
+def page(
+    tables: Sequence[Table], pictures: Sequence[tuple[str, str]], conditions: Sequence[str], *, brief: bool = False
+) -> str:
+    """
+    Return the page.
+
+    Parameters
+    ----------
+    tables
+        By name; what belongs to one kind of instances ends in its name where there are several kinds.
+    pictures
+        Names of SVG files with their captions.
+    conditions
+        How the figures came about, a sentence each.
+    brief
+        Without links to files that a brief report leaves out.
+    """
+    by_name = {table.name: table for table in tables}
+    ends = [f"-{kind}" for kind in KINDS if f"{SUMMARY}-{kind}" in by_name] or [""]
+    parts = ["# Benchmark\n", f"{conditions[0]}.\n", "## How to read it\n", READING]
+    for end in ends:
+        own = [(name, caption) for name, caption in pictures if Path(name).stem.endswith(end)]
+        parts += [f"## {KINDS[end[1:]]}\n"] if end else []
+        parts += _part(by_name, end, own, "###" if end else "##", brief=brief)
+    parts += ["## Verdicts\n", VERDICTS, by_name[VERDICT].markdown(), "## Wrong, or without an answer\n"]
+    wrong = by_name[WRONG]
+    parts.append(wrong.markdown() if wrong.rows else "None of all cases.\n")
+    parts += ["## How it came about\n", "".join(f"- {line}\n" for line in conditions)]
+    return "\n".join(parts)
+
+
+def _part(
+    tables: dict[str, Table], end: str, pictures: Sequence[tuple[str, str]], level: str, *, brief: bool
+) -> list[str]:
+    """Return what there is of one kind of instances."""
+    out = []
+    for name in (SUMMARY, COMPARISON):
+        if table := tables.get(name + end):
+            text = _intervals(table) if name == COMPARISON else table
+            out += [_heading(level, table), text.markdown()]
+    for name, caption in pictures:
+        pdf = "" if brief else f" ([PDF]({Path(name).stem}.pdf))"
+        out.append(f"![{caption}]({name})\n\n{caption}{pdf}. In colours the best six and the baseline.\n")
+    if table := tables.get(BEST + end):
+        out += [_heading(level, table), table.markdown()]
+    return out
+
+
+def _heading(level: str, table: Table) -> str:
+    """Return a table's title; of which kind it is, the heading above says."""
+    title = table.title
+    for kind in KINDS:
+        title = title.removesuffix(f" ({kind})")
+    return f"{level} {title}\n"
+
+
+def _intervals(table: Table) -> Table:
+    """Return a comparison with each interval in one cell."""
+    rows = []
+    for row in table.rows:
+        solver, instances, ratio, low, high, gap, gap_low, gap_high, *counts = map(readable, row)
+        rows.append(
+            (solver, instances, f"{ratio} [{low}, {high}]", f"{gap} [{gap_low}, {gap_high}]", " / ".join(counts))
+        )
+    columns = ("solver", "instances", "time ratio", "gap points", "better / equal / worse")
+    return Table(table.name, table.title, columns, tuple(rows))
+
+
+def conditions_of(runs: Sequence[Run], rows: Sequence[Row], shared: int) -> tuple[str, ...]:
+    """Say how the figures came about, and what about them differs from run to run; first how many there are."""
+    limits = sorted({row.case.time_limit_s for row in rows})
+    threads = sorted({row.case.threads for row in rows})
+    seeds = sorted({row.case.seed for row in rows})
+    loads = [load for row in rows for load in (row.load_before, row.load_after)]
+    solvers, instances = ({getattr(row.case, name) for row in rows} for name in ("solver", "instance"))
+    out = [
+        f"{len(rows):,} cases, {shared:,} of them of (instance, seed) pairs that every solver of their kind has run: "
+        f"{len(solvers)} solvers, {len(instances)} instances, {', '.join(f'{limit:g}' for limit in limits)} s each",
+        f"threads {', '.join(map(str, threads))}; seeds {', '.join(map(str, seeds))}"
+        + ("; orders shuffled by seed" if any(r.case.permuted for r in rows) else ""),
+        f"the machine's load was {min(loads):.1f} to {max(loads):.1f}",
+        "gaps and integrals are of the first level of a round's objective; integrals in seconds up to the limit",
+        *(_told(list(alike)) for _, alike in groupby(runs, lambda run: (run.command, run.versions, run.machine))),
+    ]
+    if len({tuple(run.versions.items()) for run in runs}) > 1:
+        out.append("versions differ between the runs: compare with care")
+    return tuple(out)
+
+
+def _told(runs: Sequence[Run]) -> str:
+    """Tell of runs by the same command on the same machine, which went on where the one before was stopped."""
+    first, last = runs[0], runs[-1]
+    packages = ", ".join(f"{name} {version}" for name, version in first.versions.items())
+    machine = ", ".join(f"{name} {value}" for name, value in first.machine.items())
+    number, began = str(first.number), first.began
+    if len(runs) > 1:
+        number, began = f"{number} to {last.number}", f"{began} and, going on, up to {last.began}"
+    return f"run {number}, {began}: `{first.command}`; {machine}; {packages}; {first.jobs} side by side"
