@@ -178,6 +178,21 @@ def test_remembering_nodes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
         assert greedy(problem, np.arange(60), score).allocation == allocation, score
 
 
+@pytest.mark.parametrize("first", range(0, 30, 10))
+def test_who_asks_first_changes_no_score(first: int) -> None:
+    """Options that ask for the same share what is known of nodes, but not where the score looks at more of them."""
+    for seed in range(first, first + 10):
+        problem = compile_problem(random_round(np.random.default_rng([8, seed])))
+        state = State(problem)
+        for score, make in SCORES.items():
+            if score == "random":
+                continue
+            shared = Candidates(state, make(problem))
+            for option in range(len(problem.options)):
+                fresh = Candidates(state, make(problem)).scores(option)
+                assert shared.scores(option).tolist() == fresh.tolist(), (seed, score, option)
+
+
 class TestLeastSlowdown:
     """Nodes of two sockets of two GPUs. Jobs of profile x lose 300 to each other in a socket, y nothing to anybody."""
 
@@ -202,6 +217,22 @@ class TestLeastSlowdown:
         assert self.where(job("w", profile="y"), (x, 0)) == ("n0", [1])
         assert self.where(job("w", profile="x"), (x, 0)) == ("n0", [2])
         assert self.where(job("w", profile="x"), (x, 0), (y, 2)) == ("n1", [0])
+
+    def test_who_suffers_is_not_scored_as_who_does_not(self) -> None:
+        """Asked for after a job of profile y that wants the same: n0, with an x in each socket, is still no place."""
+        held = [(job("x1", profile="x"), "n0", [0]), (job("x2", profile="x"), "n0", [2])]
+        held += [(job("y1", profile="y", gpus=3), "n2", [0, 1, 2])]
+        first, second = job("w1", profile="y"), job("w2", profile="x")
+        round_ = instance(
+            [node(name, "two-4gpu") for name in ("n0", "n1", "n2")],
+            [*(one for one, _, _ in held), first, second],
+            machines=[two_socket_machine("two", 4, 8000, 64_000)],
+            running=[running(one, [(where, gpus)]) for one, where, gpus in held],
+            slowdowns=(Slowdown(profile="x", beside="x", socket_thousandths=300),),
+        )
+        problem = compile_problem(round_)
+        placed = greedy(problem, np.array([3, 4]), "least_slowdown").allocation
+        assert [problem.node_ids[one.nodes[0]] for one in placed[3:] if one is not None] == ["n2", "n1"]
 
     def test_a_way_apart_counts_as_run_time(self) -> None:
         """Two GPUs with traffic: packed on the idle node; without traffic, where the node is fuller."""

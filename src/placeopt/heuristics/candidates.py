@@ -18,7 +18,8 @@ Score = Callable[["Candidates", int, IntArray], FloatArray]
 Ranks nodes for a bundle of an option, the lower the better; on all of them it fits. With an attribute
 ``sees_state_only`` that is true, it promises to score nodes alike that differ in nothing but their number. A method
 ``pick(candidates, option, gpus, need)`` says which of the usable GPUs of a node a bundle gets (by default the closest
-together), and a method ``redraw(scores)`` changes the scores of all nodes at every decision.
+together), and a method ``redraw(scores)`` changes the scores of all nodes at every decision. One that looks at more of
+an option than what it asks of a node (at its profile, say) returns that by ``looks_at(problem)``, shape (O, anything).
 """
 
 
@@ -41,7 +42,8 @@ class Candidates:
         self.state = state
         self.problem: Problem = state.problem
         self._score = score
-        self._shape = option_shapes(self.problem)
+        looks_at: Callable[[Problem], IntArray] | None = getattr(score, "looks_at", None)
+        self._shape = option_shapes(self.problem, None if looks_at is None else looks_at(self.problem))
         self._journal: list[int] = []
         self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)

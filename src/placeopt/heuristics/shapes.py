@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.problem import Problem
+from placeopt.problem import IntArray, Problem
 
 
-def option_shapes(problem: Problem) -> list[int]:
-    """Number the options: two have the same number if every node has the same room for both, and likes both alike."""
+def option_shapes(problem: Problem, looked_at: IntArray | None = None) -> list[int]:
+    """
+    Number the options: two have the same number if every node has the same room for both, and likes both alike.
+
+    ``looked_at``, shape (O, anything): what else of each option decides how well a node is liked.
+    """
     options = problem.options
     numbers: dict[bytes, int] = {}
     rows = np.column_stack(
@@ -20,6 +24,7 @@ def option_shapes(problem: Problem) -> list[int]:
             options.workers,
             options.workers_per_node,
             options.demand,
+            np.zeros((len(options), 0), dtype=np.int64) if looked_at is None else looked_at,
         )
     )
     masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)

@@ -22,6 +22,10 @@ class HorusByCost:
     def __init__(self, problem: Problem) -> None:
         del problem
 
+    def looks_at(self, problem: Problem) -> IntArray:
+        """Return the utilisation of each option, which its cost goes by."""
+        return problem.options.utilisation[:, None]
+
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Sum of the cheapest GPUs' costs, shape (len(nodes),)."""
         need = _gpus_of_bundle(candidates.problem, option)

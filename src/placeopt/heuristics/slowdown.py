@@ -30,6 +30,12 @@ class LeastSlowdown:
         own = (communication.spread_slowdown_thousandths for communication in problem.class_communication)
         self._spread = [known if spread is None else spread for spread in own]
 
+    def looks_at(self, problem: Problem) -> IntArray:
+        """Return profile and spread slowdown of each option's jobs."""
+        each = np.column_stack((problem.class_profile, np.array(self._spread, dtype=np.int64)))
+        asked: IntArray = each[problem.options.job_class]
+        return asked
+
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Score ``nodes``, on all of which a bundle of ``option`` fits."""
         score = PACKING * best_fit(candidates, option, nodes)
