@@ -52,6 +52,7 @@ class Scheduler(ABC):
         self.cut = 0
         """Rounds that the time limit cut short."""
         self._timed = _reads_times(scheduling)
+        self._judges_utility = scheduling.policy.postpone.rule == "utility"
         self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
         self._belief = Belief(scenario, scheduling)
         self._profiles_count = bool(scenario.slowdowns)
@@ -153,11 +154,16 @@ class Scheduler(ABC):
         """
         Return the job as the engine is told of it.
 
-        With the cores settled on, in the option settled on, without times and profiles that nobody reads.
+        With the cores settled on, in the option settled on, without times, profiles and minima that nobody reads.
         """
         job = self._belief.of(job)
+        unread: dict[str, None] = {}
         if job.profile is not None and not self._profiles_count:
-            job = job.model_copy(update={"profile": None})
+            unread["profile"] = None
+        if job.utility_min_thousandths is not None and not self._reads_minimum(job):
+            unread["utility_min_thousandths"] = None
+        if unread:
+            job = job.model_copy(update=unread)
         if self._choice is not None and len(job.options) > 1:
             job = job.model_copy(update={"options": (self._choice.of(job.options),)})
         if self._scheduling.worth == "rate":
@@ -171,6 +177,10 @@ class Scheduler(ABC):
             options = self._options.setdefault(options, options)
             self._options[job.options] = options
         return job.model_copy(update={"options": options})
+
+    def _reads_minimum(self, job: Job) -> bool:
+        """Tell whether the job's minimal utility decides anything: by the policy, or on options that state theirs."""
+        return self._judges_utility or any(option.utility_thousandths is not None for option in job.options)
 
     def _catch_up(self, now_ms: int, ends: Mapping[str, int]) -> None:
         self._engine.update(add_jobs=self._coming.values(), now_ms=now_ms, expected_end_ms=ends)
