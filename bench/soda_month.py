@@ -18,7 +18,7 @@ from statistics import fmean
 
 from placeopt.formats.documents import write_scenario
 from placeopt.generators.soda_month import DAYS, NODES, soda_month
-from placeopt.simulate import History, Summary, named_policy, simulate, summarise
+from placeopt.simulate import History, Summary, named_policy, occupancy_between, simulate, summarise
 from placeopt.workplace import usable_cores, versions
 
 POLICIES = "kelp-fifo,kelp-drf,coda,soda,fcfs,drf"
@@ -41,10 +41,12 @@ def figures_of(history: History, summary: Summary) -> dict[str, float]:
     started = [(kind[job.job] == "cpu", (job.start_ms or 0) - job.arrival_ms) for job in history.jobs if job.spans]
     gpu = [wait for is_cpu, wait in started if not is_cpu]
     cpu = [wait for is_cpu, wait in started if is_cpu]
+    came = [job.arrival_ms for job in history.jobs if not job.service]
+    coming = occupancy_between(history, min(came), max(came))  # the month would go on
     serving = summary.serving
     return {
-        "GPU utilisation of active, %": 100 * summary.occupancy.utilisation_of_active,
-        "GPU active rate, %": 100 * summary.occupancy.active_rate,
+        "GPU utilisation of active, %": 100 * coming.utilisation_of_active,
+        "GPU active rate, %": 100 * coming.active_rate,
         "GPU utilisation, %": 100 * summary.occupancy.utilisation,
         "CPU held, %": 100 * _cpu_held(history, summary),
         "GPU jobs at once, %": _share(gpu, lambda wait: wait == 0),

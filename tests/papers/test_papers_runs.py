@@ -31,7 +31,6 @@ def test_measures_of_three_jobs_on_one_machine() -> None:
     assert found["wait_s"] == pytest.approx(20 / 3)
     assert found["normalised"] == pytest.approx((1 + 1 + 3) / 3)
     assert found["first_slowdown"] == 1.0
-    assert found["active_percent"] == pytest.approx(100 * (20 + 40 + 40) / 120)
     assert found["training_min"] == pytest.approx(40 / 3 / 60)
     assert found["in_time_percent"] is None
     assert found["gpu_at_once_percent"] == pytest.approx(200 / 3)
@@ -43,6 +42,13 @@ def test_measures_of_three_jobs_on_one_machine() -> None:
     assert strips[50][1] == 0.5
     assert strips[-1] == (pytest.approx(30 / 3600, rel=1e-4), 1.0)
     assert sum(part for _, part in strips) / 100 == pytest.approx(100 / 120, abs=1e-3)
+
+
+def test_occupancy_while_jobs_come() -> None:
+    """Two of four GPUs are active for the eight seconds until the last job comes; what follows does not count."""
+    jobs = [timed("a", 0, 10_000, gpus=2), timed("b", 8_000, 90_000)]
+    history = simulate(scenario(jobs), policy())
+    assert measured(summarise(history), history)["active_percent"] == 50.0
 
 
 def test_services_are_left_out() -> None:

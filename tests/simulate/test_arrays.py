@@ -37,6 +37,20 @@ def test_quota_and_what_may_be_borrowed() -> None:
     assert [(queue.quota.gpu_milli, queue.borrow.gpu_milli) for queue in division.queues] == [(2000, 1000)] * 2
 
 
+def test_users_in_turns_within_an_array() -> None:
+    """Of small jobs ann has come first with two, ben then with one: his turn is after her first."""
+    jobs = [timed("a1", 0, 1, user="ann"), timed("a2", 1, 1, user="ann"), timed("b", 2, 1, user="ben")]
+    world = scenario(jobs)
+    for fair, second in ((False, "a2"), (True, "b")):
+        turns = ArrayTurns(world.cluster, Division(world, Arrays(by="size")), fair=fair)
+        for job in jobs:
+            turns.add(job, job.id)
+        assert next(turns.in_order(set(), 0))[0] == "a1"
+        turns.take("a1", "a1")
+        turns.holds(jobs[0], placement(jobs[0], [("n0", (0,))]), 1)
+        assert next(turns.in_order(set(), 0))[0] == second
+
+
 def test_the_array_that_holds_least_of_its_part_comes_next() -> None:
     """After a job of two GPUs of one user it is the other's turn."""
     world = scenario(JOBS)

@@ -37,6 +37,14 @@ POLICIES = [
         preempts="capacity",
         policy=SHARED,
     ),
+    policy(
+        "best-fit",
+        name="arrays",
+        order="drf",
+        arrays=Arrays(by="size", parts="demand", borrow_percent=1000),
+        preempts="arrays",
+        policy=SHARED,
+    ),
     policy("best-fit", name="load", order="inference_first", elastic="load", policy=SHARED),
     policy("best-fit", name="both", order="inference_first", elastic="load", preempts="inference", policy=SHARED),
     policy("fcfs", name="pods", elastic="pods", policy=SHARED),
@@ -249,6 +257,30 @@ def test_arrays_borrow_what_is_idle_and_give_it_back() -> None:
     assert [spans[0][0] for spans in story(world_of(*jobs), alone).values()] == [0, 1, 9000, 9001, 1000, 1500]
 
 
+def test_small_and_cpu_jobs_borrow_and_large_ones_claim_their_part() -> None:
+    """
+    SODA V-C: CPU jobs, small and large ones have thirds of two nodes, 2.67 GPUs and 21 of 64 cores.
+
+    Four small jobs hold 48 cores. A large one asks for more than its own third, and waits; a CPU job within its third
+    stops the last submitted small one, which starts again after it. Inference stops whoever is where it goes.
+    """
+    arrays = policy(
+        "best-fit", order="drf", arrays=Arrays(by="size", borrow_percent=1000), preempts="arrays", policy=SHARED
+    )
+    jobs = [plainly(f"small{i}", i, 9000, cpu_millicores=12_000, kind="training") for i in range(4)]
+    jobs += [
+        plainly("large", 500, 500, gpus=4, kind="training"),
+        plainly("cpu", 1000, 500, gpus=0, cpu_millicores=16_000, kind="cpu"),
+        plainly("service", 2000, 500, gpus=4, kind="inference"),
+    ]
+    told = story(world_of(*jobs, nodes=2), arrays)
+    assert told["cpu"] == [(1000, 1500, 1)]
+    assert told["small3"][:2] == [(3, 1000, 1), (1500, 2000, 1)]
+    assert told["service"] == [(2000, 2500, 1)]
+    assert told["large"] == [(2500, 3000, 1)]
+    assert [len(told[f"small{i}"]) for i in range(4)] == [1, 1, 2, 3]
+
+
 def test_elastic_jobs_use_idle_gpus_and_give_them_to_who_waits() -> None:
     """
     A job that asks for 2 of up to 4 workers has all four at once: 6 s; with three it takes 8 s.
@@ -331,6 +363,8 @@ def test_changes_are_refused_where_they_mean_nothing() -> None:
         ({"preempts": "las"}, "levels_gpu_s"),
         ({"levels_gpu_s": (2, 1), "order": "las"}, "ascend"),
         ({"preempts": "capacity"}, "arrays"),
+        ({"preempts": "arrays"}, "arrays"),
+        ({"order": "srtf", "arrays": Arrays(by="user")}, "'capacity' and 'drf'"),
         ({"aging_ms": 5}, "aging_ms"),
         ({"rounds": "whole", "elastic": "load"}, "policy.changes"),
     ):

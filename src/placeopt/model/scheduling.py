@@ -22,14 +22,15 @@ queuing over clusters of alike jobs; ``las``: least attained service, by levels;
 all others, each in order of arrival; ``capacity``: the array that holds least of its part.
 """
 
-Preempts = Literal["never", "inference", "priority", "las", "srtf", "capacity"]
+Preempts = Literal["never", "inference", "priority", "las", "srtf", "capacity", "arrays"]
 """
 What lets a waiting job that finds no room stop running ones, and which of them first.
 
 ``inference``: inference stops training and CPU jobs, last submitted first (SODA V-D); ``priority``: those of lower
 priority, the lowest first, then last submitted; ``las``: those of a higher level of attained service, the most first;
 ``srtf``: those with more predicted run time left, the most first; ``capacity``: an array within its part stops what
-others hold beyond theirs, last submitted first (SODA V-C).
+others hold beyond theirs, last submitted first (SODA V-C); ``arrays``: both ``inference`` and
+``capacity`` (SODA V).
 """
 
 
@@ -137,7 +138,7 @@ class Scheduling(Record):
     they are; and workers but the chief are given to those who wait (DynamoML).
     """
     arrays: Arrays | None = None
-    """With the order ``capacity``."""
+    """With the order ``capacity``; or with ``drf``, which then is the order of each array's own jobs."""
     watch: Watch | None = None
     """With ``each``."""
     interval_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
@@ -168,10 +169,12 @@ class Scheduling(Record):
             raise ValueError("levels_gpu_s: must ascend")
         if self.quantum_ms is not None and self.preempts != "las":
             raise ValueError("quantum_ms: goes with preempts 'las'; nothing else changes while nobody comes or ends")
-        if (self.order == "capacity") != (self.arrays is not None):
-            raise ValueError("arrays: go with the order 'capacity', which needs them")
-        if self.preempts == "capacity" and self.arrays is None:
-            raise ValueError("preempts: 'capacity' goes with the order 'capacity' and its arrays")
+        if self.order == "capacity" and self.arrays is None:
+            raise ValueError("arrays: the order 'capacity' needs them")
+        if self.arrays is not None and self.order not in ("capacity", "drf"):
+            raise ValueError("arrays: go with the orders 'capacity' and 'drf'")
+        if self.preempts in ("capacity", "arrays") and self.arrays is None:
+            raise ValueError(f"preempts: {self.preempts!r} goes with arrays")
         if self.arrays is not None and self.policy.queues:
             raise ValueError("arrays: make the policy's queues; leave policy.queues empty")
         if self.aging_ms is not None and self.order != "priority":

@@ -8,8 +8,8 @@ from statistics import fmean
 
 import numpy as np
 
-from placeopt.metrics import Spread
-from placeopt.simulate import History, JobHistory, Summary
+from placeopt.metrics import Occupancy, Spread
+from placeopt.simulate import History, JobHistory, Summary, occupancy_between
 
 PERCENTILES = 101
 STRIPS = 100
@@ -37,6 +37,12 @@ def _run_s(history: History) -> float | None:
     return _mean(
         [(job.end_ms - job.start_ms) / 1000 for job in history.jobs if job.start_ms is not None and job.end_ms]
     )
+
+
+def _coming(history: History) -> Occupancy:
+    """Sum up the GPUs' time from the first to the last arrival: of a load that would go on, without its end."""
+    came = [job.arrival_ms for job in ending(history)]
+    return occupancy_between(history, min(came, default=0), max(came, default=0))
 
 
 def _training_min(history: History) -> float | None:
@@ -109,9 +115,9 @@ MEASURES: dict[str, Measure] = {
     "normalised": Measure("latency / that on 1 GPU", "", False, lambda _, h: _normalised(h)),
     "utilisation_percent": Measure("GPU utilisation", "%", True, lambda s, _: 100 * s.occupancy.utilisation),
     "utilisation_of_active_percent": Measure(
-        "utilisation of active GPUs", "%", True, lambda s, _: 100 * s.occupancy.utilisation_of_active
+        "utilisation of active GPUs", "%", True, lambda _, h: 100 * _coming(h).utilisation_of_active
     ),
-    "active_percent": Measure("GPUs active", "%", True, lambda s, _: 100 * s.occupancy.active_rate),
+    "active_percent": Measure("GPUs active", "%", True, lambda _, h: 100 * _coming(h).active_rate),
     "at_once_percent": Measure("start at once", "%", True, lambda s, _: _percent(s.started_at_once)),
     "gpu_at_once_percent": Measure("GPU jobs at once", "%", True, lambda _, h: _gpu_at_once(h)),
     "late_percent": Measure(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from placeopt.model import Cluster, Job, Placement
 from placeopt.model.policy import Queue as QueueRecord
 from placeopt.model.policy import Quota
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Arrays
 from placeopt.simulate.turns import Turns
+from placeopt.simulate.waiting import Queue
 
 LARGE = 4
 """GPUs from which on a job is of the array of large ones (SODA V-C)."""
@@ -61,15 +64,34 @@ class Division:
 
 
 class ArrayTurns(Turns):
-    """Arrays in turns: at every start, the one that holds the smallest multiple of its part comes next."""
+    """
+    Arrays in turns: at every start, the one that holds the smallest multiple of its part comes next.
 
-    def __init__(self, cluster: Cluster, division: Division) -> None:
+    Its own jobs come in order of arrival, or (``fair``) its users in turns, by what they hold as jobs of the array.
+    """
+
+    def __init__(self, cluster: Cluster, division: Division, *, fair: bool = False) -> None:
         super().__init__(cluster)
-        self._division = division
+        self._cluster, self._division, self._fair = cluster, division, fair
+
+    def line(self) -> Queue:
+        """See ``Turns``."""
+        return Turns(self._cluster) if self._fair else super().line()
+
+    def holds(self, job: Job, placement: Placement, sign: int) -> None:
+        """See ``Queue``."""
+        super().holds(job, placement, sign)
+        if self._fair:
+            self._users[self.user(job)].holds(job, placement, sign)
 
     def user(self, job: Job) -> str | None:
         """See ``Turns``."""
         return self._division.of(job)
+
+    @property
+    def arrays(self) -> Iterable[str]:
+        """All arrays."""
+        return self._division.part
 
     def share(self, user: str | None) -> float:
         """Return the largest multiple of its part of any resource that an array holds."""

@@ -62,7 +62,7 @@ class Giving:
     def key(self, job: Job, now_ms: int) -> Hashable:
         """Return what the rule looks at in a waiting job, beside what it asks for."""
         match self._rule:
-            case "inference":
+            case "inference" | "arrays":
                 return job.kind
             case "priority":
                 return job.priority
@@ -76,6 +76,12 @@ class Giving:
     def takes(self, key: Hashable) -> bool:
         """Tell whether a job of this key might be given room by anybody."""
         return self._workers or self._rule != "inference" or key == "inference"
+
+    def may_claim(self, job: Job, option: Option) -> bool:
+        """Tell whether the rule lets anybody give to a job in an option, whoever runs where."""
+        if self._workers or (self._rule == "arrays" and job.kind == "inference"):
+            return True
+        return self._rule not in ("capacity", "arrays") or self._is_owed(job, option)
 
     def choose(
         self,
@@ -137,7 +143,7 @@ class Giving:
         """Return those that may be stopped for a job, the first to go first; ``candidates``: last submitted first."""
         match self._rule:
             case "inference":
-                return [one for one in candidates if one.job.kind in ("training", "cpu")] * (job.kind == "inference")
+                return _for_inference(job, candidates)
             case "priority":
                 lower = [one for one in candidates if one.job.priority < job.priority]
                 return sorted(lower, key=lambda one: one.job.priority)
@@ -151,15 +157,24 @@ class Giving:
                 return _most(candidates, lambda one: ends.get(one.job.id, now_ms) - now_ms, predicted)
             case "capacity":
                 return self._beyond(job, option, candidates)
+            case "arrays":
+                return _for_inference(job, candidates) or self._beyond(job, option, candidates)
             case "never":
                 return []
 
-    def _beyond(self, job: Job, option: Option, candidates: list[Candidate]) -> Iterator[Candidate]:
-        """Yield jobs of arrays that hold more than their part, as long as they do, if the job's own would not."""
+    def _is_owed(self, job: Job, option: Option) -> bool:
+        """Tell whether a job would be within the part of its array, and another array holds more than its own."""
         turns, demand = self._turns, option.demand
         milli = demand.gpus * demand.gpu_milli
         asks = tuple(option.workers * amount for amount in (milli, demand.cpu_millicores, demand.memory_mib))
         if turns is None or turns.beyond(turns.user(job), (asks[0], asks[1], asks[2])):
+            return False
+        return any(turns.beyond(array) for array in turns.arrays if array != turns.user(job))
+
+    def _beyond(self, job: Job, option: Option, candidates: list[Candidate]) -> Iterator[Candidate]:
+        """Yield jobs of arrays that hold more than their part, as long as they do, if the job's own would not."""
+        turns = self._turns
+        if turns is None or not self._is_owed(job, option):
             return
         taken: dict[str | None, tuple[int, int, int]] = {}
         for one in candidates:
@@ -170,6 +185,11 @@ class Giving:
             held = amounts_of(one.placement)
             taken[array] = (less[0] - held[0], less[1] - held[1], less[2] - held[2])
             yield one
+
+
+def _for_inference(job: Job, candidates: list[Candidate]) -> list[Candidate]:
+    """Return those that a job may stop as inference (SODA V-D)."""
+    return [one for one in candidates if one.job.kind in ("training", "cpu")] if job.kind == "inference" else []
 
 
 def _most(candidates: list[Candidate], of: Callable[[Candidate], int], least: int) -> list[Candidate]:

@@ -189,9 +189,10 @@ class JobByJob(Holdings):
         sizes = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
         takes_workers = self._scheduling.elastic == "load"  # then the fewest will do for one that takes from others
         told = self._told(job, sizes if takes_workers else {})
-        running = sorted(filter(self._may_give, self._running), key=self._by_arrival)
+        options = [one for one in told.options if giving.may_claim(record, one)]
+        running = sorted(filter(self._may_give, self._running), key=self._by_arrival) if options else []
         candidates = [self._candidate(name) for name in running]
-        for option in sorted(told.options, key=lambda one: -one.value):
+        for option in sorted(options, key=lambda one: -one.value):
             gifts = giving.choose(record, option, candidates, scene.now_ms, scene.ends)
             if gifts is None:
                 continue

@@ -17,7 +17,7 @@ def make_queue(
 ) -> Queue:
     """Return the queue of rounds that place job by job; ``level``: of attained service, by job."""
     match scheduling.order:
-        case "drf":
+        case "drf" if division is None:
             return Turns(scenario.cluster)
         case "clusters":
             return Clusters(scheduling.clusters or 1, scheduling.batch or 1)
@@ -26,6 +26,6 @@ def make_queue(
         case "priority" if scheduling.aging_ms is not None:
             return Waiting(by_aged_priority(scheduling.aging_ms))
         case _ if division is not None:
-            return ArrayTurns(scenario.cluster, division)
+            return ArrayTurns(scenario.cluster, division, fair=scheduling.order == "drf")
         case _:
             return Waiting(scheduling.order or "fcfs")

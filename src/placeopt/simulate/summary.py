@@ -108,13 +108,18 @@ def summarise(history: History) -> Summary:
         else None,
         in_time=sum(end <= by for end, by in due) / len(due) if due else None,
         fairness=_fairness(done, with_wait),
-        occupancy=occupancy(_stays(history, until), _gpus_of(history), first, until),
+        occupancy=occupancy_between(history, first, until),
         serving=_serving(history, until),
         rounds=history.rounds.held,
         rounds_cut=history.rounds.cut,
         decision_ms=spread_of([1000 * s for s in history.rounds.wall_s]),
         decision_cpu_s=sum(history.rounds.cpu_s),
     )
+
+
+def occupancy_between(history: History, start_ms: int, end_ms: int) -> Occupancy:
+    """Sum up the GPUs' time in a window; what runs on at its end counts up to there."""
+    return occupancy(_stays(history, end_ms), _gpus_of(history), start_ms, end_ms)
 
 
 def _serving(history: History, until: int) -> Serving | None:

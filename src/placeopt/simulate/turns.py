@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from placeopt.model import Cluster, Job, Placement
-from placeopt.simulate.waiting import Waiting
+from placeopt.simulate.waiting import Queue, Waiting
 
 
 class Turns:
@@ -25,7 +25,7 @@ class Turns:
             sum(machine.cpu_millicores for machine in used),
             sum(machine.memory_mib for machine in used),
         )
-        self._users: dict[str | None, Waiting] = {}
+        self._users: dict[str | None, Queue] = {}
         self._held: dict[str | None, tuple[int, int, int]] = {}
         self._user_of: dict[str, str | None] = {}
         self.number = 0
@@ -34,10 +34,16 @@ class Turns:
         """Return whose turn is meant when it is this job's."""
         return job.user
 
+    def line(self) -> Queue:
+        """Return the queue of a user's own jobs."""
+        return Waiting("fcfs")
+
     def add(self, job: Job, shape: Hashable) -> None:
         """See ``Queue``."""
         user = self.user(job)
-        self._users.setdefault(user, Waiting("fcfs")).add(job, shape)
+        if user not in self._users:
+            self._users[user] = self.line()
+        self._users[user].add(job, shape)
         self._held.setdefault(user, (0, 0, 0))
         self._user_of[job.id] = user
         self.number += 1
