@@ -23,6 +23,17 @@ from placeopt.whatif.swap import gain
 SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")
 
 
+COUNTED = (
+    "confirmed",
+    "exact prices",
+    "exact alone",
+    "exact alone, and in the interval",
+    "with duals",
+    "duals in the interval",
+    "without a bound",
+)
+
+
 def main() -> None:
     """Price, solve alone, compare, and print a row a round and the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -30,15 +41,21 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=2.0, help="seconds a round of the price")
     parser.add_argument("--longer", type=float, default=10.0, help="seconds a round that is solved alone")
     args = parser.parse_args()
+    counts = compare(args.rounds, args.time_limit, args.longer)
+    print(f"{args.rounds} rounds: {', '.join(f'{name} {counts[name]}' for name in COUNTED if counts[name])}")
+
+
+def compare(rounds: int, time_limit_s: float, longer_s: float) -> Counter[str]:
+    """Price one more node in each round and solve both rounds alone; print a row of each and return the counts."""
     counts: Counter[str] = Counter()
     with Engine() as engine:
-        for number in range(args.rounds):
+        for number in range(rounds):
             spec, seed = SPECS[number % len(SPECS)], 100 + number // len(SPECS)
             base = generate(spec, jobs=30, nodes=8, gpus=8 if spec == "cubemesh" else 4, seed=seed)
-            [found] = price(base, limits=Limits(args.time_limit)).prices
+            [found] = price(base, limits=Limits(time_limit_s)).prices
             first = base.cluster.nodes[0]
             more = with_nodes(base, (*base.cluster.nodes, first.model_copy(update={"id": f"{first.id}+"})))
-            limits = Limits(args.longer, seed=seed)
+            limits = Limits(longer_s, seed=seed)
             low, high = gain(*(outcome_of(engine, valued(one), limits) for one in (base, more)))
             if found.low is None or found.high is None or low is None or high is None:
                 counts["without a bound"] += 1
@@ -50,7 +67,7 @@ def main() -> None:
             counts["with duals"] += found.by_duals is not None
             counts["duals in the interval"] += bool(found.confirmed)
             print(f"| {spec} | {seed} | {found.low} | {found.high} | {low} | {high} | {found.by_duals} |", flush=True)
-    print(f"{args.rounds} rounds: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+    return counts
 
 
 if __name__ == "__main__":
