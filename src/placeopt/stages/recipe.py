@@ -11,6 +11,7 @@ from placeopt.stages.bound import Asked, ask_bound, run_bound
 from placeopt.stages.crew import Crew
 from placeopt.stages.exact import run_exact
 from placeopt.stages.fillings import run_fillings, suits
+from placeopt.stages.forced import run_forced
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.lookahead import run_lookahead
 from placeopt.stages.patterns import is_large, run_patterns
@@ -69,6 +70,8 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
         run_previous(round_, previous, score, order)
     if not round_.stopped():
         run_ranks(round_)
+    if not round_.stopped() and not method.is_greedy:
+        run_forced(round_)
 
     limits = round_.limits
     alone = limits.threads == 1 or bool(limits.solver_options)
