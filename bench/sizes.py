@@ -2,10 +2,10 @@
 The sizes between which each form is worth its time, measured: ``python bench/sizes.py [--write] [--out FILE.md]``.
 
 Rounds of six kinds, each twice as large as the one before in jobs and nodes. Every round is solved with its exact stage
-and without, and with fillings of whole nodes before the exact stage and without them. The exact stage has helped where
-the round ends proven, or with a better plan or bound. ``--write`` stores the limits that follow where ``auto`` reads
-them: exact stages up to the largest model that any of them helped, fillings from the size on from which the rounds end
-no later, or nearer, with them than without.
+and without, and with fillings of whole nodes, or large neighbourhoods, before the exact stage. The exact stage has
+helped where the round ends proven, or with a better plan or bound. ``--write`` stores the limits that follow where
+``auto`` reads them: exact stages up to the largest model that any of them helped, fillings and neighbourhoods from the
+size on from which the rounds end no later, or nearer, with them than without.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from placeopt.workplace import usable_cores, versions
 KINDS = (("uniform", 4), ("uniform", 8), ("varied", 4), ("gangs", 8), ("fractions", 4), ("cubemesh", 8))
 FIRST, STEPS = (25, 8), 6
 ANY = 10**9
-READERS = ("exact", "patterns", "fillings")
+READERS = ("exact", "patterns", "fillings", "search")
 COLUMNS = re.compile(r"(\d+) columns")
 ROUND_TO = 1000
 
@@ -42,8 +42,10 @@ class Row:
     """Of the largest model that was solved; 0: none was built in time."""
     alone: Plan
     exact: Plan
-    both: Plan
+    filled: Plan
     """Fillings first, then the exact stage."""
+    searched: Plan
+    """Large neighbourhoods first, then the exact stage."""
 
     @property
     def exact_helped(self) -> bool:
@@ -53,8 +55,12 @@ class Row:
     @property
     def patterns_helped(self) -> bool:
         """Whether fillings first end nearer; at the same gap, no later."""
-        (near, at), (with_near, with_at) = ((state(plan), total(plan)) for plan in (self.exact, self.both))
-        return with_near < near or (with_near == near and with_at <= at)
+        return not_worse(self.filled, self.exact)
+
+    @property
+    def search_helped(self) -> bool:
+        """The same of large neighbourhoods first."""
+        return not_worse(self.searched, self.exact)
 
 
 def main() -> int:
@@ -93,7 +99,8 @@ def measure(engine: Engine, instance: Instance, time_limit_s: float) -> Row:
     )
     alone = solve(engine, instance, time_limit_s, replace(free, exact_product={"assignment": 0, "counts": 0}))
     exact = solve(engine, instance, time_limit_s, replace(free, patterns_product=10**15))
-    both = solve(engine, instance, time_limit_s, free)
+    filled = solve(engine, instance, time_limit_s, free)
+    searched = solve(engine, instance, time_limit_s, replace(free, patterns_product=10**15, search_product=0))
     columns = [
         int(match[1])
         for stage in exact.stages
@@ -101,7 +108,7 @@ def measure(engine: Engine, instance: Instance, time_limit_s: float) -> Row:
     ]
     product = len(instance.jobs) - len(instance.running)
     product *= sum(len(machine.gpus) * count for machine, count in machines(instance))
-    return Row(instance.name, product, max(columns, default=0), alone, exact, both)
+    return Row(instance.name, product, max(columns, default=0), alone, exact, filled, searched)
 
 
 def machines(instance: Instance) -> list[tuple]:  # type: ignore[type-arg]
@@ -145,19 +152,28 @@ def limits(rows: list[Row]) -> sizes.Sizes:
     """Return the limits that follow from the rows."""
     helped = [row for row in rows if row.exact_helped]
     built = max((row.product for row in helped), default=0)
-    ordered = sorted(rows, key=lambda row: row.product)
-    first, best, balance = 0, 0, 0
-    for i, row in reversed(list(enumerate(ordered))):  # from there on, most rounds gain by fillings
-        balance += 1 if row.patterns_helped else -1
-        if balance > best:
-            first, best = i, balance
     known = sizes.read_sizes()
     return sizes.Sizes(
         exact_columns=rounded(max((row.columns for row in helped), default=0)),
         exact_product={**known.exact_product, "counts": rounded(built)},
-        patterns_product=rounded(ordered[first].product) if best else 10**15,
-        search_product=known.search_product,
+        patterns_product=helps_from([(row.product, row.patterns_helped) for row in rows]),
+        search_product=helps_from([(row.product, row.search_helped) for row in rows]),
     )
+
+
+def helps_from(helped: list[tuple[int, bool]]) -> int:
+    """Return the size from which on most rounds gain, of pairs of a size and whether that round gained."""
+    start, best, balance = 10**15, 0, 0
+    for product, gained in sorted(helped, reverse=True):
+        balance += 1 if gained else -1
+        if balance > best:
+            start, best = rounded(product), balance
+    return start
+
+
+def not_worse(plan: Plan, than: Plan) -> bool:
+    """Whether a plan is nearer to proven; if as near, no later."""
+    return state(plan) < state(than) or (state(plan) == state(than) and total(plan) <= total(than))
 
 
 def rounded(number: int) -> int:
@@ -167,10 +183,10 @@ def rounded(number: int) -> int:
 
 def line(row: Row) -> str:
     """Return the table's line for a round."""
-    plans = (row.alone, row.exact, row.both)
+    plans = (row.alone, row.exact, row.filled, row.searched)
     cells = [row.name, f"{row.product:,}", f"{row.columns:,}"]
     cells += [f"{told(plan)} {total(plan):.1f} s" for plan in plans]
-    cells += ["yes" if row.exact_helped else "no", "yes" if row.patterns_helped else "no"]
+    cells += ["yes" if helped else "no" for helped in (row.exact_helped, row.patterns_helped, row.search_helped)]
     return f"| {' | '.join(cells)} |"
 
 
@@ -193,10 +209,12 @@ def report(rows: list[Row], found: sizes.Sizes, arguments: argparse.Namespace) -
         "",
         f"- exact stages: up to {found.exact_columns:,} columns, models built up to a product of "
         f"{found.exact_product['counts']:,};",
-        f"- fillings of whole nodes before exact stages: from a product of {found.patterns_product:,}.",
+        f"- fillings of whole nodes before exact stages: from a product of {found.patterns_product:,};",
+        f"- large neighbourhoods before exact stages: from a product of {found.search_product:,}.",
         "",
-        "| round | product | columns | neither | exact | fillings, exact | exact helps | fillings help |",
-        "|---|---:|---:|---|---|---|---|---|",
+        "| round | product | columns | neither | exact | fillings, exact | search, exact "
+        "| exact helps | fillings help | search helps |",
+        "|---|---:|---:|---|---|---|---|---|---|---|",
         *(line(row) for row in rows),
         "",
     ]

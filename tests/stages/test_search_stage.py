@@ -8,7 +8,7 @@ from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.model import Plan
 from placeopt.model.plan import Stage
-from placeopt.stages import search
+from placeopt.stages import exact, search
 
 
 def stages_of(plan: Plan, name: str) -> list[Stage]:
@@ -54,12 +54,19 @@ def test_it_ends_with_a_proof() -> None:
 
 
 def test_auto_searches_where_exact_stages_cannot_prove(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the table of sizes."""
-    round_ = generate("gangs", jobs=40, nodes=16, gpus=4, seed=2)
-    assert not stages_of(placeopt.solve(round_, time_limit_s=1, deterministic=True), "search")
-    sizes = search.SIZES
-    monkeypatch.setattr(search, "SIZES", type(sizes)(**{**vars(sizes), "search_product": 100}))
-    assert stages_of(placeopt.solve(round_, time_limit_s=1, deterministic=True), "search")
+    """By the table of sizes: before exact stages where the round is wide, else after them if they prove nothing."""
+    round_ = generate("gangs", jobs=25, nodes=12, gpus=8, seed=2)
+
+    def order() -> list[str]:
+        plan = placeopt.solve(round_, time_limit_s=5, deterministic=True)
+        return [stage.name for stage in plan.stages if stage.name.startswith(("search", "counts"))]
+
+    sizes = vars(search.SIZES)
+    for stage in (search, exact):
+        monkeypatch.setattr(stage, "SIZES", type(search.SIZES)(**{**sizes, "exact_columns": 0}))
+    assert order() == ["search", "counts-cost", "search"]
+    monkeypatch.setattr(search, "SIZES", type(search.SIZES)(**{**sizes, "search_product": 10**9}))
+    assert order() == ["counts-cost", "search"]
 
 
 def test_cut_by_time_it_keeps_what_it_has() -> None:

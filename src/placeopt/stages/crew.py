@@ -53,6 +53,8 @@ class Crew:
         else:
             runner = self._runners[0]
             found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+        if found.limit == "user":
+            round_.cut("user")  # Ctrl-C came to the runner: no stage after this one begins
         if found.failed:
             round_.mishap = found.message or f"ended by {found.limit}"
         return found

@@ -36,10 +36,15 @@ def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> Non
         _run_level(round_, solve, formulation, solver, "cost")
 
 
+def is_built(round_: Round, formulation: str) -> bool:
+    """Tell whether the round is small enough for the formulation's model to be built."""
+    return product(round_) <= SIZES.exact_product[formulation]
+
+
 def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
     """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
     started, name = time.monotonic(), f"{formulation}-{level}"
-    if product(round_) > SIZES.exact_product[formulation]:
+    if not is_built(round_, formulation):
         round_.cut("size")
         size = f"{waiting(round_)} jobs on {round_.problem.num_gpus} GPUs"
         round_.record(name, "skipped", started, f"{size}: too large for {formulation}", level)

@@ -9,7 +9,7 @@ from placeopt.solvers.race import RACE, RACERS
 from placeopt.stages.arrange import run_arrange
 from placeopt.stages.bound import Asked, ask_bound, run_bound
 from placeopt.stages.crew import Crew
-from placeopt.stages.exact import run_exact
+from placeopt.stages.exact import is_built, run_exact
 from placeopt.stages.fillings import run_fillings, suits
 from placeopt.stages.forced import run_forced
 from placeopt.stages.heuristic import run_heuristic
@@ -18,7 +18,7 @@ from placeopt.stages.patterns import is_large, run_patterns
 from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.round import Round
-from placeopt.stages.search import is_beyond_exact, run_search
+from placeopt.stages.search import is_wide, run_search
 
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 30e-6
@@ -33,8 +33,8 @@ Once a plan was offered, as much is kept back as offering it took, and for every
 one took, up to as much again. The end took 0.5 to 0.7 offers where nearly all are placed, up to 2 where four of five
 wait; gangs that wait have a time limit of their own.
 """
-ARRANGE_SHARE = 0.6
-"""Part of the time that is left for arrangements where exact stages come after them."""
+ARRANGE_SHARE, SEARCH_SHARE = 0.4, 0.5
+"""Parts of the time that is left for arrangements, and then for the search, where exact stages come after them."""
 
 
 def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None) -> None:
@@ -88,8 +88,9 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
         run_patterns(round_, crew.solve, score, order)
     if method.arrange and not round_.stopped():
         run_arrange(round_, crew.solve, ARRANGE_SHARE if exact else 1.0)
-    if method.search and not round_.stopped() and (not exact or is_beyond_exact(round_)):
-        run_search(round_, crew.solve)
+    small = any(is_built(round_, form) for form, _ in exact)
+    if method.search and not round_.stopped() and (not small or is_wide(round_)):
+        run_search(round_, crew.solve, SEARCH_SHARE if small else 1.0)
     for formulation, solver in exact:
         if round_.proven or round_.within_gap or round_.stopped():
             break
@@ -99,6 +100,8 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
             run_ranks(round_)
     if exact and not round_.stopped():  # it was too large for exact stages
         run_fillings(round_, crew.solve, relaxed, score, order)
+    if exact and method.search and not round_.stopped():
+        run_search(round_, crew.solve)
 
 
 def _offers_at_the_end(round_: Round) -> float:

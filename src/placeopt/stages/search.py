@@ -7,6 +7,7 @@ import time
 from placeopt.heuristics.search import Guide, Search
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
+from placeopt.stages.fillings import suits
 from placeopt.stages.flows import prices, run_flows
 from placeopt.stages.roster import choose_jobs, run_roster
 from placeopt.stages.round import LevelName, Round
@@ -25,18 +26,19 @@ RESERVES = 2.0
 """Time kept back for the last offer and bound, in times of what the last ones took."""
 
 
-def is_beyond_exact(round_: Round) -> bool:
-    """Tell whether the round is so large that a search finds more than exact stages."""
-    return product(round_) > SIZES.search_product
+def is_wide(round_: Round) -> bool:
+    """Tell whether the round is so large that a search before exact stages helps; many shares are better dived for."""
+    return bool(round_.weighted) and not suits(round_.problem) and product(round_) > SIZES.search_product
 
 
-def run_search(round_: Round, solve: Solve) -> None:
+def run_search(round_: Round, solve: Solve, share: float = 1.0) -> None:
     """
     Bound value and cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
 
     The search begins with a plan made anew, of the jobs of a roster and as the prices of the bound have it; where that
     is worth less than the best plan it catches up, or gives way to the best plan: at once where it lags by much, else
-    after half of the time.
+    after half of the time. A second search of a round begins with the best plan. ``share`` is the part of the time left
+    that may be used, for other stages come afterwards; deterministic rounds go by steps.
     """
     if round_.best is None or round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
         return
@@ -53,7 +55,7 @@ def run_search(round_: Round, solve: Solve) -> None:
     if guide is not None and not round_.value_proven:  # prices of the best value that there may be are better ones
         guide = prices(round_, solve, round_.value_bound) or guide
     chosen = None if guide is None or counted is None else choose_jobs(round_, solve, counted, guide.surplus)
-    run = _Run(round_, guide, chosen, bounding)
+    run = _Run(round_, guide, chosen, bounding, share)
     refused = run.run()
     level: LevelName = "cost" if round_.value_proven else "value"
     if refused:
@@ -68,13 +70,17 @@ def run_search(round_: Round, solve: Solve) -> None:
 class _Run:
     """The steps of one search, and what of them is offered."""
 
-    def __init__(self, round_: Round, guide: Guide | None, chosen: IntArray | None, bounding: float) -> None:
+    def __init__(
+        self, round_: Round, guide: Guide | None, chosen: IntArray | None, bounding: float, share: float
+    ) -> None:
         self._round, self._bounding = round_, bounding
         self._guide, self._chosen = guide, chosen
-        self._steps = self._better = self._seed = 0
+        self._steps = self._better = 0
+        self._seed = len(round_.stages)
         limits = round_.limits
         self._most = int(STEPS_PER_SECOND * limits.time_limit_s) if limits.deterministic else 10**9
         self._started = time.monotonic()
+        self._ends = limits.deadline - (1 - share) * limits.left_s
 
     @property
     def detail(self) -> str:
@@ -83,7 +89,7 @@ class _Run:
 
     def run(self) -> str | None:
         """Search; return the referee's complaint if it refused a plan."""
-        search = self._begin(fresh=True)
+        search = self._begin(fresh=all(stage.name != "search" for stage in self._round.stages))
         self._started = time.monotonic()
         refused = self._offer(search)
         last = offered = 0
@@ -129,7 +135,7 @@ class _Run:
         best, limits = self._round.best, self._round.limits
         if best is None or (search.value, -search.cost) >= (best.value, -best.cost):
             return False
-        half = (limits.deadline - self._started) / 2
+        half = (self._ends - self._started) / 2
         late = self._steps > self._most / 2 if limits.deterministic else time.monotonic() - self._started > half
         return late or best.value - search.value > LAG * abs(best.value)
 
@@ -138,7 +144,9 @@ class _Run:
         round_ = self._round
         if round_.stopped():
             return True
-        return not round_.limits.deterministic and round_.limits.left_s < RESERVES * (round_.offer_s + self._bounding)
+        return not round_.limits.deterministic and self._ends - time.monotonic() < RESERVES * (
+            round_.offer_s + self._bounding
+        )
 
     def _offer(self, search: Search) -> str | None:
         best = self._round.best

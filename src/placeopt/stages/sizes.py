@@ -25,7 +25,7 @@ class Sizes:
     patterns_product
         The same from which fillings of whole nodes come before exact stages, which prove smaller rounds sooner.
     search_product
-        The same from which large neighbourhoods come before exact stages.
+        The same from which large neighbourhoods come before exact stages where costs count.
     """
 
     exact_columns: int
