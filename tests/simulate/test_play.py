@@ -264,3 +264,12 @@ def test_overcommitted_gpus_take_jobs_beyond_their_number() -> None:
     jobs = [timed(f"j{i}", 0, 10_000, gpu_utilisation_percent=40) for i in range(9)]
     history = simulate(scenario(jobs, physics={"interference": "curve"}), policy("horus", policy=shared))
     assert sum(job.start_ms == 0 for job in history.jobs) == 8
+
+
+@pytest.mark.parametrize(("most", "start"), [(None, 1), (10_000, 1), (100, 2000)])
+def test_a_job_waits_rather_than_run_too_far_apart(most: int | None, start: int) -> None:
+    """One GPU of either node is left: the pair starts across them, or when another of its first node has ended."""
+    full = [timed("three", 0, 2000, gpus=3), timed("others", 0, 9000, gpus=3)]
+    world = scenario([*full, timed("pair", 1, 1000, workers=2, spread=300)], nodes=2)
+    history = simulate(world, policy("best-fit", apart_max_thousandths=most))
+    assert {job.job: job.start_ms for job in history.jobs}["pair"] == start

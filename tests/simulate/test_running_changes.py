@@ -29,6 +29,7 @@ POLICIES = [
     policy("best-fit", name="inference", order="inference_first", preempts="inference", policy=SHARED),
     policy("best-fit", name="las", order="las", preempts="las", levels_gpu_s=(5, 30), quantum_ms=4000, policy=SHARED),
     policy("best-fit", name="srtf", order="srtf", preempts="srtf", policy=SHARED),
+    policy("best-fit", name="srsf", order="srsf", preempts="srsf", policy=SHARED),
     policy(
         "best-fit",
         name="capacity",
@@ -231,6 +232,14 @@ def test_the_shortest_time_left_first() -> None:
         "second": [(1000, 5000, 1)],
         "third": [(5000, 8500, 1)],
     }
+
+
+@pytest.mark.parametrize(("restart_ms", "stops"), [(0, 1), (999, 1), (1000, 0)])
+def test_least_gpu_time_left_first_where_that_pays_for_a_restart(restart_ms: int, stops: int) -> None:
+    """2 s on 4 GPUs are left of the first when one of 4 s on one comes: 4 GPU-seconds more, 4 x a restart less."""
+    srsf = policy("best-fit", order="srsf", preempts="srsf")
+    world = world_of(plainly("first", 0, 3000, gpus=4), plainly("small", 1000, 4000), restart_ms=restart_ms)
+    assert summarise(simulate(world, srsf)).stops == stops
 
 
 def test_priority_with_aging_lets_long_waits_overtake() -> None:

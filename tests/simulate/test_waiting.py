@@ -53,3 +53,12 @@ def test_any_job_can_be_removed() -> None:
     waiting.take("wide", 2)
     assert waiting.number == 2
     assert [name for name, _ in waiting.in_order(set(), 0)] == ["first"]
+
+
+def test_gpu_time_counts_every_gpu() -> None:
+    """2 GPUs x 200 ms against 1 x 300: the shorter job is the larger one."""
+    for order, expected in (("srtf", ["wide", "long"]), ("srsf", ["long", "wide"])):
+        waiting = Waiting(order)
+        for one in (timed("wide", 0, 200, gpus=2), timed("long", 0, 300)):
+            waiting.add(one, one.id)
+        assert [name for name, _ in waiting.in_order(set(), 0)] == expected

@@ -11,8 +11,8 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.formats.philly import PhillyJob
 from placeopt.generators.profiles import PROFILES, WEIGHTS, slowdowns
-from placeopt.model import Cluster, Communication, Demand, Job, Node, Option
-from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
+from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
 
 SPREAD_THOUSANDTHS = {"alexnet-tiny": 249, "alexnet-small": 230, "alexnet-medium": 19, "alexnet-big": 9}
@@ -22,6 +22,13 @@ GPUs loses where they are as far apart as a machine allows.
 """
 SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
 VALUE_PER_GPU = 1000
+RESTART_MS = 30_000
+"""A job that is stopped or moved loses so much; ours, as in ``sia_scenario``."""
+DIVIDED = 1000
+"""
+Excess run time in thousandths beside a job on the same GPU, on top of what one in the same socket costs: jobs ask for
+whole GPUs, and one that is shared is divided in time.
+"""
 
 
 def philly_scenario(
@@ -106,14 +113,25 @@ def philly_scenario(
         note=(
             f"Philly (msr-fiddle/philly-traces, CC-BY-4.0), jobs submitted from day {from_day} on"
             f"{'' if days is None else f' for {days} days'}, on nodes of ours for a load of {load:g}. Profiles drawn "
-            f"by seed {seed} from the kinds of SC'17. Prediction error {prediction_error:g}."
+            f"by seed {seed} from the kinds of SC'17. Prediction error {prediction_error:g}. A shared GPU is divided "
+            "in time, and a restart takes 30 s."
         ),
         cluster=Cluster(
             machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
         ),
-        slowdowns=slowdowns(),
+        physics=Physics(restart_ms=RESTART_MS),
+        slowdowns=_divided(),
         arrivals=tuple(arrivals),
     )
+
+
+def _divided() -> tuple[Slowdown, ...]:
+    """Return the slowdowns of SC'17's kinds, with a GPU that is shared divided in time."""
+    stated = {(one.profile, one.beside): one for one in slowdowns()}
+    every = (
+        stated.get((one, beside)) or Slowdown(profile=one, beside=beside) for one in PROFILES for beside in PROFILES
+    )
+    return tuple(one.model_copy(update={"gpu_thousandths": DIVIDED + one.gpu_thousandths}) for one in every)
 
 
 def _option(gpus: int, node_gpus: int, predicted_ms: int, known: dict[tuple[int, int], Option]) -> Option:

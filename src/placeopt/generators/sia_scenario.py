@@ -7,11 +7,18 @@ from dataclasses import dataclass
 
 from placeopt.errors import BadInput
 from placeopt.formats.sia import SiaJob
-from placeopt.model import Cluster, Communication, Demand, Job, Node, Option
+from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
 
 VALUE_PER_GPU = 1000
+RESTART_MS = 30_000
+"""A job that is stopped or moved loses so much, what Pollux's simulator (OSDI'21) charges for any reallocation."""
+DIVIDED = 1000
+"""
+Excess run time in thousandths beside a job on the same GPU: nothing was measured for these applications, so it is
+divided between them in time.
+"""
 NODE_GPUS = 4
 
 
@@ -113,11 +120,17 @@ def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scena
         note=(
             "A sample workload of Sia's simulator (siasosp23/artifacts) with the GPUs and batches that it states, "
             "rigid. Work by application, a table of ours: epochs x samples, at steps fitted to that repository's "
-            "profiles of T4 (placeopt.generators.sia_scenario). Jobs do not disturb each other."
+            "profiles of T4 (placeopt.generators.sia_scenario). Jobs do not disturb each other but on a shared GPU, "
+            "which is divided between them in time; a restart takes 30 s."
         ),
         cluster=Cluster(
             machines=(machine,), nodes=tuple(Node(id=f"node-{i:03}", machine=machine.id) for i in range(nodes))
         ),
-        physics=Physics(rule="rate", interference="worst"),
+        physics=Physics(rule="rate", interference="pairwise", restart_ms=RESTART_MS),
+        slowdowns=tuple(
+            Slowdown(profile=one, beside=other, gpu_thousandths=DIVIDED)
+            for one in APPLICATIONS
+            for other in APPLICATIONS
+        ),
         arrivals=tuple(arrivals),
     )

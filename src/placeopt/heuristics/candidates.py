@@ -18,8 +18,9 @@ Score = Callable[["Candidates", int, IntArray], FloatArray]
 Ranks nodes for a bundle of an option, the lower the better; on all of them it fits. With an attribute
 ``sees_state_only`` that is true, it promises to score nodes alike that differ in nothing but their number. A method
 ``pick(candidates, option, gpus, need)`` says which of the usable GPUs of a node a bundle gets (by default the closest
-together), and a method ``redraw(scores)`` changes the scores of all nodes at every decision. One that looks at more of
-an option than what it asks of a node (at its profile, say) returns that by ``looks_at(problem)``, shape (O, anything).
+together), a method ``refuses(candidates, option, gpus)`` which of the GPUs with room it shall not have all the same,
+and a method ``redraw(scores)`` changes the scores of all nodes at every decision. One that looks at more of an option
+than what it asks of a node (at its profile, say) returns that by ``looks_at(problem)``, shape (O, anything).
 """
 
 
@@ -48,6 +49,7 @@ class Candidates:
         self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
         self._pick: Pick | None = getattr(score, "pick", None)
+        self._refuses: Callable[[Candidates, int, list[int]], list[int]] | None = getattr(score, "refuses", None)
         self._redraw: Callable[[FloatArray], FloatArray] | None = getattr(score, "redraw", None)
         self._remembers_gpus = self.remembers and (self._pick is None or self._may_remember(score))
         self._scores_seen: Memory[tuple[float, int]] | None = Memory() if self._may_remember(score) else None
@@ -150,6 +152,8 @@ class Candidates:
             usable &= state.gpu_jobs[gpus] < problem.jobs_per_gpu
         if options.gpu_memory_mib[option]:
             usable &= state.gpu_free_memory[gpus] >= options.gpu_memory_mib[option]
+        if self._refuses is not None and usable.any():
+            usable &= ~np.isin(gpus, self._refuses(self, option, gpus[usable].tolist()))
         return usable
 
     def choose_gpus(self, option: int, node: int, held: frozenset[int] = frozenset()) -> tuple[int, ...]:

@@ -6,31 +6,42 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record
+from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record, Thousandths
 from placeopt.model.instance import FORMAT_VERSION
 from placeopt.model.policy import Policy
 
 JobOrder = Literal[
-    "fcfs", "priority", "srtf", "min_min", "arrival_ect", "drf", "clusters", "las", "inference_first", "capacity"
+    "fcfs",
+    "priority",
+    "srtf",
+    "srsf",
+    "min_min",
+    "arrival_ect",
+    "drf",
+    "clusters",
+    "las",
+    "inference_first",
+    "capacity",
 ]
 """
 Orders of rounds that place job by job; whole rounds go by ``method`` and ``policy.order``.
 
-``srtf``: shortest predicted run time; ``min_min``: earliest expected completion time; ``arrival_ect``: the mean of
+``srtf``: shortest predicted run time; ``srsf``: least predicted GPU time; ``min_min``: earliest expected completion
+time; ``arrival_ect``: the mean of
 arrival and expected completion time; ``drf``: the user with the least dominant share; ``clusters``: weighted fair
 queuing over clusters of alike jobs; ``las``: least attained service, by levels; ``inference_first``: inference before
 all others, each in order of arrival; ``capacity``: the array that holds least of its part.
 """
 
-Preempts = Literal["never", "inference", "priority", "las", "srtf", "capacity", "arrays"]
+Preempts = Literal["never", "inference", "priority", "las", "srtf", "srsf", "capacity", "arrays"]
 """
 What lets a waiting job that finds no room stop running ones, and which of them first.
 
 ``inference``: inference stops training and CPU jobs, last submitted first (SODA V-D); ``priority``: those of lower
 priority, the lowest first, then last submitted; ``las``: those of a higher level of attained service, the most first;
-``srtf``: those with more predicted run time left, the most first; ``capacity``: an array within its part stops what
-others hold beyond theirs, last submitted first (SODA V-C); ``arrays``: both ``inference`` and
-``capacity`` (SODA V).
+``srtf``: those with more predicted run time left, the most first; ``srsf``: the same with GPU time, where that pays for
+a restart; ``capacity``: an array within its part stops what others hold beyond theirs, last submitted first (SODA V-C);
+``arrays``: both ``inference`` and ``capacity`` (SODA V).
 """
 
 
@@ -130,6 +141,11 @@ class Scheduling(Record):
     """With ``las``: attained service in GPU-seconds from which on a job is one level higher; ascending."""
     quantum_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """With ``las``: a round is held at multiples of it while somebody waits."""
+    apart_max_thousandths: Thousandths | None = None
+    """
+    With ``each``: a job waits, overtaken, rather than start with its GPUs so far apart that it would take more than
+    this longer than well placed, by its own or the physics' spread slowdown. None: it starts wherever there is room.
+    """
     elastic: Literal["asked", "pods", "load"] = "asked"
     """
     With ``each``: how many workers elastic jobs get. ``asked``: as many as they ask for, all or none. ``pods``: the

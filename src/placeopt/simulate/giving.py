@@ -43,6 +43,8 @@ class Giving:
     ----------
     rule
         Who may be stopped for whom.
+    restart_ms
+        What a job that was stopped loses when it starts again.
     workers
         Whether elastic jobs give workers, before anybody is stopped.
     """
@@ -51,12 +53,13 @@ class Giving:
         self,
         rule: Preempts,
         *,
+        restart_ms: int = 0,
         workers: bool,
         room: Room,
         service: Service,
         turns: ArrayTurns | None,
     ) -> None:
-        self._rule, self._workers = rule, workers
+        self._rule, self._workers, self._restart_ms = rule, workers, restart_ms
         self._room, self._service, self._turns = room, service, turns
 
     def key(self, job: Job, now_ms: int) -> Hashable:
@@ -68,7 +71,7 @@ class Giving:
                 return job.priority
             case "las":
                 return self._service.level(job.id, now_ms)
-            case "srtf":
+            case "srtf" | "srsf":
                 return job.options[0].run_time_ms
             case _:
                 return None
@@ -155,12 +158,23 @@ class Giving:
                 if predicted is None:
                     return []
                 return _most(candidates, lambda one: ends.get(one.job.id, now_ms) - now_ms, predicted)
+            case "srsf":
+                predicted = next(one.run_time_ms for one in job.options if one.id == option.id)
+                if predicted is None:
+                    return []
+                asks = predicted * option.workers * option.demand.gpus * option.demand.gpu_milli
+                return _most(candidates, lambda one: self._service_left(one, now_ms, ends), asks)
             case "capacity":
                 return self._beyond(job, option, candidates)
             case "arrays":
                 return _for_inference(job, candidates) or self._beyond(job, option, candidates)
             case "never":
                 return []
+
+    def _service_left(self, one: Candidate, now_ms: int, ends: Mapping[str, int]) -> int:
+        """Return the predicted GPU time left of a running job, less what a restart would waste of it."""
+        left = ends.get(one.job.id, now_ms) - now_ms - self._restart_ms
+        return left * amounts_of(one.placement)[0]
 
     def _is_owed(self, job: Job, option: Option) -> bool:
         """Tell whether a job would be within the part of its array, and another array holds more than its own."""

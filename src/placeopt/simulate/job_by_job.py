@@ -14,6 +14,7 @@ from placeopt.simulate.arrays import ArrayTurns
 from placeopt.simulate.decision import Decision, Scene
 from placeopt.simulate.elastic import Growing, grown
 from placeopt.simulate.giving import Candidate, Giving
+from placeopt.simulate.ground import Ground
 from placeopt.simulate.holdings import Holdings
 from placeopt.simulate.scheduler import Limits, Stopped, least_milli
 
@@ -27,6 +28,9 @@ class JobByJob(Holdings):
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
         super().__init__(engine, scenario, scheduling)
+        self._restart_ms = scenario.physics.restart_ms
+        if scheduling.apart_max_thousandths is not None:
+            self._told_ground = Ground(scenario)
         self._giving = self._make_giving()
         self._least: dict[Hashable, int] = {}
         self._overcommitted = self.policy.share_mode == "overcommit"  # more may be granted than there is
@@ -40,7 +44,7 @@ class JobByJob(Holdings):
     @property
     def looks_ahead(self) -> bool:
         """See ``Scheduler``."""
-        return self._scheduling.preempts == "srtf" or super().looks_ahead
+        return self._scheduling.preempts in ("srtf", "srsf") or super().looks_ahead
 
     def wake_ms(self, now_ms: int) -> int | None:
         """See ``Scheduler``."""
@@ -156,10 +160,17 @@ class JobByJob(Holdings):
 
     def _try(self, job: str) -> Placement | None:
         plan = self._engine.place([job], method=self._scheduling.method)
-        if not plan.placements:
+        if not plan.placements or self._too_far_apart(plan.placements[0]):
             return None
         self._engine.commit(plan)
         return plan.placements[0]
+
+    def _too_far_apart(self, placement: Placement) -> bool:
+        """Tell whether a job had better wait than run so much longer with its GPUs apart."""
+        most = self._scheduling.apart_max_thousandths
+        if most is None:
+            return False
+        return self._told_ground.held(placement).apart_thousandths > most
 
     def _place_smaller(self, job: str) -> Placement | None:
         """Try an elastic job with fewer workers than it asks for."""
@@ -270,6 +281,7 @@ class JobByJob(Holdings):
             return None
         return Giving(
             scheduling.preempts,
+            restart_ms=self._restart_ms,
             workers=scheduling.elastic == "load",
             room=self._room,
             service=self._service,

@@ -29,6 +29,15 @@ def by_run_time(job: Job) -> Key:
     return (int(predicted is None), predicted or 0, job.arrival_ms)
 
 
+def by_service(job: Job) -> Key:
+    """Least predicted GPU time first, of the first option; those that state no run time last."""
+    option = job.options[0]
+    workers = option.workers if option.workers_min is None else option.workers_min
+    milli = workers * option.demand.gpus * option.demand.gpu_milli
+    predicted = option.run_time_ms
+    return (int(predicted is None), (predicted or 0) * max(1, milli), job.arrival_ms)
+
+
 def by_completion(job: Job) -> Key:
     """Earliest expected completion time first (min-min; GENIE 7.1)."""
     return (due_ms(job), job.arrival_ms)
@@ -57,6 +66,7 @@ KEYS: Mapping[str, Callable[[Job], Key]] = {
     "fcfs": by_arrival,
     "priority": by_priority,
     "srtf": by_run_time,
+    "srsf": by_service,
     "min_min": by_completion,
     "arrival_ect": by_arrival_and_completion,
     "inference_first": inference_first,
