@@ -7,10 +7,13 @@ import pytest
 from builders import instance, job, machine, node, running
 from placeopt import solve, violations
 from placeopt.auditing import audit
+from placeopt.check import Violation
 from placeopt.explain import explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Plan, Policy, Running, Slowdown
 from placeopt.model.policy import Interference, Postpone, Weights
 from placeopt.problem import Move, Placement, State, compile_problem
+from placeopt.stages import finish as finish_module
+from placeopt.stages import round as round_module
 from placeopt.terms.run_time import expected_ends, run_time_ms
 
 MINSKY = machine(
@@ -201,3 +204,19 @@ def test_ends_are_stated_or_worked_out_and_never_past() -> None:
         now_ms=NOW,
     )
     assert expected_ends(State(compile_problem(round_))) == {0: NOW + 100_000, 1: NOW + 7}
+
+
+def test_each_plan_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs, what look-ahead decides, and the end: the narrowed round begins with a plan that was read before."""
+    read: list[Plan] = []
+
+    def noted(round_: Instance, plan: Plan, **since: Plan) -> list[Violation]:
+        read.append(plan)
+        return violations(round_, plan, **since)
+
+    for module in (round_module, finish_module):
+        monkeypatch.setattr(module, "violations", noted)
+    plan = solve(minskys([pair("w")], [(None, 1_000), (500_000, 500_000)]), time_limit_s=10)
+    assert [stage.name for stage in plan.stages[:2]] == ["lookahead", "heuristic"]
+    held = [each.model_dump_json(include={"placements"}) for each in read]
+    assert len(held[:-1]) == len(set(held[:-1])), "the last is the end's, which reads the words around a known plan"

@@ -1,5 +1,6 @@
 """What all rules of the referee look at: instance and plan, resolved by name."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, Self
@@ -69,12 +70,13 @@ class Directory:
     def __init__(self, instance: Instance) -> None:
         self.machines: dict[str, Machine] = {machine.id: machine for machine in instance.cluster.machines}
         self.jobs: dict[str, Job] = {job.id: job for job in instance.jobs}
-        self.nodes: dict[str, Node] = {}
-        self.machine_of: dict[str, Machine] = {}
+        nodes = instance.cluster.nodes
+        self.nodes: dict[str, Node] = {node.id: node for node in nodes}
+        self.machine_of: dict[str, Machine] = {node.id: self.machines[node.machine] for node in nodes}
         self.total = [0, 0, 0]
-        self.marked = 0
-        for node in instance.cluster.nodes:
-            self.put_node(node)
+        self.marked = sum(bool(node.taints or node.drained) for node in nodes)
+        for machine, number in Counter(node.machine for node in nodes).items():
+            self._add_up(self.machines[machine], number)
         self.running: dict[str, Running] = {running.job: running for running in instance.running}
         self.slowdowns: dict[tuple[str | None, str | None], Slowdown] = {
             (slowdown.profile, slowdown.beside): slowdown for slowdown in instance.slowdowns
@@ -105,10 +107,13 @@ class Directory:
             self.nodes[name] = self.nodes.pop(name)
 
     def _count(self, node: Node, sign: int) -> None:
-        machine = self.machine_of[node.id]
         self.marked += sign * bool(node.taints or node.drained)
+        self._add_up(self.machine_of[node.id], sign)
+
+    def _add_up(self, machine: Machine, number: int) -> None:
+        """Count what so many nodes of a machine type offer."""
         for r, amount in enumerate((1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)):
-            self.total[r] += sign * amount
+            self.total[r] += number * amount
 
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""

@@ -86,7 +86,7 @@ def look_ahead(
     line = Timeline(problem, score)
     jobs = order.tolist()
     head, tail = jobs[:SCHEDULED], jobs[SCHEDULED:]
-    best = _best_order(line, head, stopped) if reorder else head
+    best = _best_order(line, head, stopped) if reorder and len(set(_classes(problem, head))) > 1 else head
     _schedule(line, best)
     scheduled = frozenset(job for job, start in line.started.items() if start.end_ms is not None)
     hopeless: set[int] = set()

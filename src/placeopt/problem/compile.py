@@ -50,9 +50,11 @@ class Jobs(Frozen):
     may_preempt: frozenset[int] = frozenset()
 
 
-def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem:
+def compile_problem(instance: Instance, policy: Policy | None = None, hardware: Hardware | None = None) -> Problem:
     """
     Compile ``instance`` under ``policy`` (the instance's own by default).
+
+    ``hardware`` is that of a problem of the same cluster under the same policy, if there is one.
 
     Raises
     ------
@@ -62,7 +64,7 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
         If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact.
     """
     policy = policy or instance.policy
-    hardware = compile_hardware(instance, policy)
+    hardware = compile_hardware(instance, policy) if hardware is None else hardware
     members, job_class = job_classes(instance.jobs, policy)
     classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
     counts = np.bincount(job_class, minlength=len(members))
@@ -81,6 +83,11 @@ def compile_problem(instance: Instance, policy: Policy | None = None) -> Problem
         job = number[running.job]
         problem.running[job] = running_placement(running, problem, job, nodes)
     return problem
+
+
+def hardware_of(problem: Problem) -> Hardware:
+    """Return the part of a problem that only its cluster and its policy decide."""
+    return Hardware(**{field.name: getattr(problem, field.name) for field in fields(Hardware)})
 
 
 def assemble(

@@ -88,9 +88,9 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
         ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
     if open_levels[0].name == "value":
         return (*round_.relaxes, *ahead)
-    bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
     if round_.narrowed:
         return ("everything: what is proven of the cost is about plans that keep to look-ahead", *ahead)
+    bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
     lower = (f"{name} enters by a lower bound" for name in bounded)
     return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
 

@@ -10,6 +10,7 @@ import numpy as np
 from placeopt.heuristics.lookahead import Ahead, look_ahead
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Placement, Problem, compile_problem
+from placeopt.problem.compile import hardware_of
 from placeopt.queueing import order_jobs
 from placeopt.stages.round import Round
 from placeopt.terms.run_time import longest_run_ms
@@ -59,7 +60,8 @@ def hold_back(problem: Problem, ahead: Ahead) -> Problem:
     for job, placement in pinned.items():
         nodes = tuple(names[node] for node in dict.fromkeys(placement.nodes))
         records[job] = records[job].model_copy(update={"nodes_allowed": nodes})
-    narrowed = compile_problem(problem.instance.model_copy(update={"jobs": tuple(records)}), problem.policy)
+    instance = problem.instance.model_copy(update={"jobs": tuple(records)})
+    narrowed = compile_problem(instance, problem.policy, hardware_of(problem))
     return _close(narrowed, ahead.needed, _places(narrowed, pinned))
 
 

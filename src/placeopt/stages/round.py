@@ -166,10 +166,12 @@ class Round:
 
         What is proven of the part from then on says nothing of the whole, where more jobs may start.
         """
+        held = self.best
+        read = None if held is None or held.allocation != self.base.allocation() else held.draft
         self.problem, self.ahead, self.best = problem, ahead, None
         self._begin()
         self.value_bound = min(self.value_bound, trivial_value_bound(problem))
-        self.offer(self.base.allocation())
+        self.offer(self.base.allocation(), read)
 
     @property
     def value_proven(self) -> bool:
@@ -191,12 +193,17 @@ class Round:
             gap = relative_gap(self.best.cost, self.cost_bound)
         return gap is not None and gap <= self.limits.gap
 
-    def offer(self, allocation: Allocation) -> str | None:
+    def offer(self, allocation: Allocation, read: Plan | None = None) -> str | None:
         """
         Take ``allocation`` if it is strictly better and the referee accepts it.
 
         Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not have
         seen that rule whole.
+
+        Parameters
+        ----------
+        read
+            The draft of this very allocation, if the referee has accepted it before.
 
         Returns
         -------
@@ -208,8 +215,11 @@ class Round:
         InternalFault
             If a value above the proven bound passes the referee: then the bound is wrong.
         """
+        if self.best is not None and allocation == self.best.allocation:
+            return None
         lawful = withdrawn(self.problem, allocation)
         if lawful != allocation:
+            read = None
             order = order_jobs(self.problem, self.problem.policy.order)
             allocation = greedy(self.problem, order, deadline=self.limits.deadline, start=lawful).allocation
         gain = value(self.problem, allocation)
@@ -221,10 +231,10 @@ class Round:
             return None
         before = time.monotonic()
         with collection_paused():
-            draft = draft_plan(self.instance, self.problem, allocation)
-            found = violations(self.instance, draft)
-        self.offer_s = time.monotonic() - before
-        self.check_s += self.offer_s
+            draft = draft_plan(self.instance, self.problem, allocation) if read is None else read
+            found = violations(self.instance, draft) if read is None else []
+        self.offer_s = time.monotonic() - before if read is None else self.offer_s
+        self.check_s += self.offer_s if read is None else 0.0
         if found:
             return f"{found[0].rule}: {found[0].message}"
         if gain > self.value_bound:
