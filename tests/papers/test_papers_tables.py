@@ -27,12 +27,15 @@ def rows(setting: str, measure: str, **policies: tuple[float, ...]) -> list[Row]
     ]
 
 
-def test_values_are_of_the_seeds_that_all_policies_have() -> None:
-    """Otherwise pairs would be of different scenarios."""
+def test_values_are_of_the_seeds_that_all_compared_have() -> None:
+    """Otherwise pairs would be of different scenarios; a value alone is of all its seeds."""
     runs = Runs(rows("s", "wait_s", a=(1.0, 2.0, 3.0), b=(4.0, 5.0)))
-    assert runs.seeds("s") == [0, 1]
-    assert runs.values("s", "a", "wait_s") == [1.0, 2.0]
+    assert runs.seeds("s", ("a", "b")) == [0, 1]
+    assert runs.values("s", "a", "wait_s") == [1.0, 2.0, 3.0]
+    assert runs.values("s", "a", "wait_s", ("b",)) == [1.0, 2.0]
+    assert runs.values("s", "a", "wait_s", ("c",)) is None
     assert runs.values("s", "c", "wait_s") is None
+    assert Ratio("s", "a", "b", "wait_s").of(runs) == [0.25, 0.4]
     assert runs.values("s", "a", "slowdown") is None
 
 
@@ -98,6 +101,7 @@ def test_own_policy_beside_others() -> None:
     assert compared([1.0, 2.0], [3.0, 4.1], more=False)[1] == "better"
     assert compared([1.0, 2.0], [3.0, 4.1], more=True)[1] == "worse"
     assert compared([1.0, 5.0], [3.0, 4.1], more=True)[1] == "tie"
+    assert compared([215.7 + 1e-14], [215.7], more=False) == ("0", "tie")
     setting = SETTINGS["horus-w-large"]
     table = own_table([setting], Runs(rows(setting.name, "makespan_min", placeopt=(1.0, 2.0), horus=(2.0, 3.5))))
     assert [(one[2], one[4], one[5]) for one in table.rows] == [
@@ -159,7 +163,7 @@ def test_the_page_is_no_wider_than_100_columns() -> None:
         row(setting.name, policy, seed, **dict.fromkeys(tables.MEASURES, 123.4 + seed * len(policy)))
         for setting in SETTINGS.values()
         for policy in setting.policies
-        for seed in setting.played((0, 1))
+        for seed in setting.played(policy, (0, 1))
     ]
     page = make_report(list(PAPERS), list(SETTINGS.values()), played, []).page
     assert [line for line in page.splitlines() if len(line) > 100] == []

@@ -21,6 +21,8 @@ PAPER = (
     "Chen et al., Deep Learning Research and Development Platform: Characterizing and Scheduling with QoS Guarantees "
     "on GPU Clusters (GENIE, TPDS 2020)"
 )
+RECURRENT = ("lstm", "seq2seq")
+"""Of model type RNN (table 3), the others of CNN: queues of the scenario."""
 BATCHES = {
     "alexnet": (128, 256, 512, 1024),
     "googlenet": (32, 64, 128, 256),
@@ -106,6 +108,7 @@ def genie_tasks(
                     id=f"task-{len(arrivals):04}",
                     kind="training" if trains else "inference",
                     user=model,
+                    queue="rnn" if model in RECURRENT else "cnn",
                     profile=model,
                     priority=priority,
                     arrival_ms=arrival_ms,

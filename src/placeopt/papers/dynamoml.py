@@ -7,11 +7,11 @@ from pathlib import Path
 
 from placeopt.generators.dynamoml import dynamoml_scenario
 from placeopt.model.scenario import Scenario
-from placeopt.papers.records import OWN, Figure, Ordering, Setting
+from placeopt.papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
 from placeopt.papers.ways import Gain, Value
 
 KEY = "dynamoml"
-PLAYED = ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml", *OWN, "placeopt-elastic")
+PLAYED = ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml", *WHOLE_ROUNDS, "placeopt-elastic")
 MEASURES = ("makespan_min", "training_min", "completion_s", "late_percent")
 
 
@@ -27,6 +27,7 @@ SETTINGS = tuple(
         partial(_mix, jobs),
         PLAYED,
         MEASURES,
+        seeds_most=3,
     )
     for jobs in (12, 16)
 )

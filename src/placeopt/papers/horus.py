@@ -7,12 +7,12 @@ from pathlib import Path
 
 from placeopt.generators.horus_scenarios import horus_testbed, horus_trace
 from placeopt.model.scenario import Scenario
-from placeopt.papers.records import OWN, Figure, Ordering, Setting
+from placeopt.papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
 from placeopt.papers.ways import Ratio, Value
 
 KEY = "horus"
-TESTBED = ("fcfs", "pab", "obp", "horus", *OWN)
-TRACE = ("fcfs", "obp", "horus", "horus-f", *OWN)
+TESTBED = ("fcfs", "pab", "obp", "horus", *WHOLE_ROUNDS)
+TRACE = ("fcfs", "obp", "horus", "horus-f", *WHOLE_ROUNDS)
 MAKESPANS = {
     "large": (("fcfs", 306.9), ("pab", 277.6), ("obp", 238.6), ("horus", 212.8)),
     "small": (("fcfs", 267.3), ("pab", 250.4), ("obp", 225.3), ("horus", 204.0)),
@@ -38,6 +38,7 @@ SETTINGS = (
             partial(_testbed, workload),
             TESTBED,
             ("makespan_min", "wait_min", "run_s", "slowdown", "utilisation_percent"),
+            whole_seeds=3,
         )
         for workload in ("large", "small")
     ),
@@ -47,6 +48,7 @@ SETTINGS = (
         _trace,
         TRACE,
         ("wait_min", "wait_median_min", "makespan_h", "slowdown", "utilisation_percent"),
+        whole_seeds=1,
     ),
 )
 LISTS = (

@@ -15,8 +15,9 @@ from placeopt.papers.one_at_a_time.protocol import OneAtATime
 
 ONCE = (0,)
 """Seeds of a setting of which nothing is drawn."""
-OWN = ("placeopt", "placeopt-jct")
-"""The policies that are compared with all others in every setting."""
+WHOLE_ROUNDS = ("placeopt", "placeopt-jct")
+OWN = (*WHOLE_ROUNDS, "placeopt-queue")
+"""The policies that are compared with all others, in every setting where they are played."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Setting:
         Keys of ``measures.MEASURES`` in which ``OWN`` are compared with the others.
     seeds
         Those that are played whatever is asked for; (0,): nothing is drawn. Empty: those that are asked for.
-    seeds_most
-        Of those that are asked for the first ones, where a seed takes minutes.
+    seeds_most, whole_seeds
+        Of those that are asked for the first ones, where a seed takes minutes; those of ``WHOLE_ROUNDS``.
     reduced
         What is smaller than in the paper unless full size is asked for; empty: nothing.
     timeline
@@ -55,6 +56,7 @@ class Setting:
     measures: tuple[str, ...]
     seeds: tuple[int, ...] = ()
     seeds_most: int | None = None
+    whole_seeds: int | None = None
     reduced: str = ""
     timeline: bool = False
     one_at_a_time: bool = False
@@ -65,16 +67,21 @@ class Setting:
         """Whether anything is drawn."""
         return self.seeds != ONCE
 
-    def played(self, asked: Sequence[int]) -> Sequence[int]:
-        """Return the seeds that are played, of those asked for."""
-        return self.seeds or asked[: self.seeds_most]
+    def played(self, policy: str, asked: Sequence[int]) -> Sequence[int]:
+        """Return the seeds that a policy plays, of those asked for."""
+        played = self.seeds or asked[: self.seeds_most]
+        return played[: self.whole_seeds] if policy in WHOLE_ROUNDS else played
 
 
 class Results(Protocol):
     """Figures of runs, seed by seed."""
 
-    def values(self, setting: str, policy: str, measure: str) -> list[float] | None:
-        """Return one value a seed, in the order of seeds; None where a run is missing or has no such figure."""
+    def values(self, setting: str, policy: str, measure: str, beside: Sequence[str] = ()) -> list[float] | None:
+        """
+        Return one value a seed, in the order of seeds, of those that ``beside`` have too.
+
+        None where there is no such run, or one has no such figure.
+        """
 
 
 class Way(Protocol):

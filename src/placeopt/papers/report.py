@@ -14,6 +14,8 @@ from placeopt.papers.records import Row, Setting, Start
 from placeopt.papers.tables import Runs, figure_table, ordering_table, own_table
 
 WIDTH = 100
+MOST_OWN = 2
+"""Columns of our own policies that a page is wide enough for; the CSV file has all."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,9 @@ def make_report(
         "## placeopt's own policies beside the others",
         "",
         *_wrapped(
-            "Differences of `placeopt` and of `placeopt-jct` to each policy, seed by seed, with their interval of "
-            "95 %, and whether ours is better or worse; what cannot be told apart is a tie. Of settings without seeds "
-            "there is one scenario, and no interval."
+            "Differences of `placeopt` and of `placeopt-jct`, or, where those take too long, of `placeopt-queue`, to "
+            "each policy, by the seeds that both have, with their interval of 95 %, and whether ours is better or "
+            "worse; what cannot be told apart is a tie. Of one seed there is no interval."
         ),
         "",
         *_own(own),
@@ -146,8 +148,10 @@ def _own(table: Table) -> list[str]:
     for setting in dict.fromkeys(row[0] for row in table.rows):
         lines += [f"### {setting}", ""]
         for measure in dict.fromkeys(row[1] for row in table.rows if row[0] == setting):
-            rows = [row[2:] for row in table.rows if row[:2] == (setting, measure)]
-            lines += [*aligned((str(measure), *table.columns[3:]), rows), ""]
+            rows = [row for row in table.rows if row[:2] == (setting, measure)]
+            shown = [2, 3, *[i for i in range(4, len(table.columns)) if any(row[i] for row in rows)][:MOST_OWN]]
+            columns = (str(measure), *(table.columns[i] for i in shown[1:]))
+            lines += [*aligned(columns, [[row[i] for i in shown] for row in rows]), ""]
     return lines
 
 
@@ -166,15 +170,25 @@ def _made_by(rows: Sequence[Row], starts: Sequence[Start]) -> list[str]:
 
 
 def _setting(setting: Setting, runs: Runs) -> list[str]:
-    seeds = runs.seeds(setting.name)
     told = f"- `{setting.name}`: {setting.title}."
     if setting.reduced and not any(row.case.whole for p in setting.policies for row in runs.rows(setting.name, p)):
         told += f" Reduced: {setting.reduced}; `--full` plays it whole."
-    told += f" Seeds {', '.join(map(str, seeds)) or 'none'}." if setting.seeded else ""
+    told += _seeds(setting, runs) if setting.seeded else ""
     told += f" Made from {setting.needs}, which is not part of this repository." if setting.needs else ""
     lacking = sorted(set(setting.policies) - set(built(setting)))
     told += f" Not built yet: {', '.join(lacking)}." if lacking else ""
     return _wrapped(told, indent="  ")
+
+
+def _seeds(setting: Setting, runs: Runs) -> str:
+    """Name the seeds that were played, for each group of policies with the same ones."""
+    of: dict[str, list[str]] = {}
+    for policy in setting.policies:
+        seeds = ", ".join(str(row.case.seed) for row in runs.rows(setting.name, policy))
+        of.setdefault(seeds or "none", []).append(policy)
+    most = max(of, key=lambda seeds: len(of[seeds]))
+    others = "".join(f"; {', '.join(of[seeds])}: {seeds}" for seeds in of if seeds != most)
+    return f" Seeds {most}{others}."
 
 
 def _numbered(reasons: Sequence[str]) -> list[str]:

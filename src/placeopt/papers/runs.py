@@ -17,7 +17,7 @@ from placeopt.papers.catalogue import SETTINGS, built
 from placeopt.papers.journal import Journal
 from placeopt.papers.measures import allocated, held_over_time, measured, percentiles, slowdowns, waits_s
 from placeopt.papers.one_at_a_time.protocol import OneAtATime
-from placeopt.papers.records import Case, Row, Setting, Start
+from placeopt.papers.records import WHOLE_ROUNDS, Case, Row, Setting, Start
 from placeopt.simulate import History, named_policy, simulate, summarise
 from placeopt.workplace import usable_cores, versions
 
@@ -38,14 +38,20 @@ def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, inst
     Return the runs that are wanted.
 
     Settings without a seed are run once; policies that do not exist not at all, nor settings whose trace is not there.
+    What the papers' figures need comes first, seed by seed; ``WHOLE_ROUNDS``, which take longest, come last.
     """
-    return [
-        Case(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced))
+    found = [
+        (
+            policy in WHOLE_ROUNDS,
+            number,
+            Case(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced)),
+        )
         for setting in settings
         if not setting.needs or (instances / setting.needs).exists()
-        for seed in setting.played(seeds)
         for policy in built(setting)
+        for number, seed in enumerate(setting.played(policy, seeds))
     ]
+    return [case for _, _, case in sorted(found, key=lambda one: one[:2])]
 
 
 def run(

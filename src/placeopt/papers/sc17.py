@@ -8,13 +8,14 @@ from pathlib import Path
 from placeopt.formats.documents import read_scenario
 from placeopt.generators.sc17_scenarios import mixed_jobs, pair, small_jobs, table_1
 from placeopt.model.scenario import Physics, Scenario
-from placeopt.papers.records import ONCE, OWN, Figure, Ordering, Setting
+from placeopt.papers.records import ONCE, WHOLE_ROUNDS, Figure, Ordering, Setting
 from placeopt.papers.ways import Ratio, Value
 
 KEY = "sc17"
 FOUR = ("fcfs", "best-fit", "topo-aware", "topo-aware-p")
 ARTIFACT = ("sc17-fcfs", "sc17-bf", "sc17-topo-aware", "sc17-topo-aware-p")
-PLAYED = (*FOUR, "srtf", *OWN)
+QUEUES = (*FOUR, "srtf", "placeopt-queue")
+PLAYED = (*QUEUES, *WHOLE_ROUNDS)
 MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "last_end_s")
 WHOLE = "sc17-10kx1k-whole"
 PAIRS = (("1", None), ("4", None), ("64", None), ("128", None), ("1", "1"), ("1", "128"), ("4", "128"))
@@ -80,7 +81,7 @@ SETTINGS = (
         "sc17-artifact-5",
         "SC'17's artifact: workloads-5 by its rule and clock",
         partial(_stored, "sc17-workloads-5"),
-        (*ARTIFACT, *OWN),
+        (*ARTIFACT, *WHOLE_ROUNDS),
         MEASURES,
         seeds=ONCE,
     ),
@@ -88,7 +89,7 @@ SETTINGS = (
         "sc17-artifact-100",
         "SC'17's artifact: workloads-100 on 5 machines by its rule and clock",
         partial(_stored, "sc17-workloads-100"),
-        (*ARTIFACT, *OWN),
+        (*ARTIFACT, *WHOLE_ROUNDS),
         MEASURES,
         seeds=ONCE,
     ),
@@ -104,7 +105,7 @@ SETTINGS = (
         )
         for batch, beside in PAIRS
     ),
-    Setting("sc17-100x5", "SC'17 5.5.1: 100 jobs on 5 machines", _small, PLAYED, MEASURES),
+    Setting("sc17-100x5", "SC'17 5.5.1: 100 jobs on 5 machines", _small, PLAYED, MEASURES, whole_seeds=1),
     Setting(
         "sc17-10kx1k",
         "SC'17 5.5.2: 10,000 jobs on 1,000 machines, ten a minute",
@@ -112,6 +113,7 @@ SETTINGS = (
         PLAYED,
         MEASURES,
         reduced=TENTH,
+        whole_seeds=1,
     ),
     Setting(
         WHOLE,
@@ -125,7 +127,7 @@ SETTINGS = (
         "sc17-10kx1k-90",
         "SC'17 5.5.2 at 90 % load: arrivals some eleven times as frequent",
         partial(_mixed, 0.9),
-        PLAYED,
+        QUEUES,
         MEASURES,
         reduced=TENTH,
     ),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from placeopt.generators.soda_month import soda_month
 from placeopt.model.scenario import Scenario
-from placeopt.papers.records import OWN, Figure, Ordering, Setting
+from placeopt.papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
 from placeopt.papers.ways import Value
 
 KEY = "soda"
-PLAYED = ("kelp-fifo", "kelp-drf", "coda", "soda", *OWN)
+PLAYED = ("kelp-fifo", "kelp-drf", "coda", "soda", *WHOLE_ROUNDS)
 SMALL_NODES, SMALL_DAYS = 16, 4
 
 
@@ -27,6 +27,7 @@ SETTINGS = (
         PLAYED,
         ("utilisation_of_active_percent", "active_percent", "gpu_at_once_percent", "completion_s", "wait_s"),
         reduced=f"{SMALL_NODES} nodes for {SMALL_DAYS} days, with as many jobs a node and day",
+        whole_seeds=1,
     ),
 )
 CURVES = (

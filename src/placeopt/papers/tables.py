@@ -11,6 +11,7 @@ from placeopt.papers.catalogue import PAPERS, SETTINGS, built
 from placeopt.papers.measures import MEASURES
 from placeopt.papers.records import OWN, Figure, Ordering, Row, Setting, Verdict
 
+NOTHING = 1e-9
 NEAR = 0.02
 """A figure that is so near to the paper's needs no reason."""
 
@@ -28,17 +29,15 @@ class Runs:
         found = self._rows.get((setting, policy), {})
         return [found[seed] for seed in sorted(found)]
 
-    def values(self, setting: str, policy: str, measure: str) -> list[float] | None:
-        """See ``Results``: of all seeds that every policy of the setting has that was run."""
-        seeds = self.seeds(setting)
-        found = [self._rows.get((setting, policy), {}).get(seed) for seed in seeds]
-        values = [None if row is None else row.figures.get(measure) for row in found]
+    def values(self, setting: str, policy: str, measure: str, beside: Sequence[str] = ()) -> list[float] | None:
+        """See ``Results``."""
+        mine = self._rows.get((setting, policy), {})
+        values = [mine[seed].figures.get(measure) for seed in self.seeds(setting, (policy, *beside))]
         return None if not values or None in values else [value for value in values if value is not None]
 
-    def seeds(self, setting: str) -> list[int]:
-        """Return the seeds that all policies have that were run on a setting."""
-        sets = [set(rows) for (name, _), rows in self._rows.items() if name == setting]
-        return sorted(set.intersection(*sets)) if sets else []
+    def seeds(self, setting: str, policies: Sequence[str]) -> list[int]:
+        """Return the seeds that all of some policies have."""
+        return sorted(set.intersection(*(set(self._rows.get((setting, policy), {})) for policy in policies)))
 
 
 def figure_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
@@ -129,10 +128,10 @@ def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Ver
 
     Over seeds: where the interval of the paired differences holds 0 it is a tie. One scenario: equal is a tie.
     """
-    one = runs.values(ordering.setting, better, ordering.measure)
-    other = runs.values(ordering.setting, worse, ordering.measure)
+    one = runs.values(ordering.setting, better, ordering.measure, (worse,))
+    other = runs.values(ordering.setting, worse, ordering.measure, (better,))
     if one is None or other is None:
-        lacking = [(ordering.setting, name) for name, values in ((better, one), (worse, other)) if values is None]
+        lacking = [(ordering.setting, name) for name in (better, worse) if not runs.rows(ordering.setting, name)]
         return "missing", _lacking(lacking)
     told = f"{_short(fmean(one))} to {_short(fmean(other))}"
     interval = paired_interval(one, other)
@@ -150,21 +149,22 @@ def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for setting in settings:
         for measure in setting.measures:
-            mine = [runs.values(setting.name, own, measure) for own in OWN]
-            if not any(mine):
+            if not any(runs.values(setting.name, own, measure) for own in OWN):
                 continue
             name = f"{MEASURES[measure].title}, {MEASURES[measure].unit}".rstrip(", ")
             for policy in setting.policies:
                 values = runs.values(setting.name, policy, measure)
                 if values is not None:
-                    told = [_told(own, one, policy, values, measure) for own, one in zip(OWN, mine, strict=True)]
+                    told = [_told(setting.name, own, policy, measure, runs) for own in OWN]
                     rows.append((setting.name, name, policy, _with_half(values), *told))
     columns = ("setting", "measure", "policy", "its", *(f"{own} - it" for own in OWN))
     return Table("own", "placeopt's own policies beside the others", columns, tuple(rows))
 
 
-def _told(own: str, mine: list[float] | None, policy: str, values: list[float], measure: str) -> str:
-    if mine is None or own == policy:
+def _told(setting: str, own: str, policy: str, measure: str, runs: Runs) -> str:
+    mine = runs.values(setting, own, measure, (policy,))
+    values = runs.values(setting, policy, measure, (own,))
+    if mine is None or values is None or own == policy:
         return ""
     return " ".join(compared(mine, values, more=MEASURES[measure].more))
 
@@ -174,14 +174,18 @@ def compared(mine: list[float], values: list[float], *, more: bool) -> tuple[str
     interval = paired_interval(mine, values)
     if interval is None:
         difference = mine[0] - values[0]
-        return f"{_signed(difference)}", "tie" if difference == 0 else _side(difference, more)
+        return f"{_signed(difference)}", _side(difference, more)
     told = f"{_signed(interval.mean)} ± {_short(interval.high - interval.mean)}"
     return told, _side(interval.mean, more) if interval.excludes_zero else "tie"
 
 
 def _side(difference: float, more: bool) -> str:
+    """Tell who is better; what is left of equal sums by floats is a tie."""
+    if abs(difference) < NOTHING:
+        return "tie"
     return "better" if (difference > 0) == more else "worse"
 
 
 def _signed(value: float) -> str:
+    value = 0.0 if abs(value) < NOTHING else value
     return f"{'+' if value > 0 else '-' if value < 0 else ''}{_short(abs(value))}"

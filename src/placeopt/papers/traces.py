@@ -11,10 +11,10 @@ from placeopt.formats.sia import read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.model.scenario import Scenario
-from placeopt.papers.records import ONCE, OWN, Setting
+from placeopt.papers.records import ONCE, WHOLE_ROUNDS, Setting
 
 KEY = "traces"
-PLAYED = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", *OWN)
+QUEUES = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", "placeopt-queue")
 MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "last_end_s")
 WORKLOADS = {"newtrace": 10, "philly": 8}
 """Files that there are of each kind; the seed says which."""
@@ -45,7 +45,7 @@ SETTINGS = (
         "openb",
         "openb's 8,152 pods with their run times on a twentieth of its nodes, at 90 % load",
         _openb,
-        ("fcfs", "best-fit", "srtf", *OWN),
+        ("fcfs", "best-fit", "srtf", "placeopt-queue"),
         MEASURES,
         seeds=ONCE,
     ),
@@ -54,8 +54,9 @@ SETTINGS = (
             f"sia-{kind}",
             f"Sia's {kind} samples on 64 GPUs, a file a seed",
             partial(_sia, kind),
-            PLAYED,
+            (*QUEUES, *WHOLE_ROUNDS) if kind == "philly" else QUEUES,
             MEASURES,
+            whole_seeds=1,
             needs=f"traces/sia/{kind}",
         )
         for kind in WORKLOADS
@@ -64,7 +65,7 @@ SETTINGS = (
         "philly",
         "A day of Philly at 90 % load, kinds of jobs drawn by the seed",
         _philly,
-        PLAYED,
+        QUEUES,
         MEASURES,
         needs="traces/philly.csv.gz",
     ),

@@ -43,8 +43,8 @@ class Ratio:
     def of(self, results: Results) -> list[float] | None:
         """See ``Way``; None where one is divided by 0."""
         return _each(
-            results.values(self.setting, self.policy, self.measure),
-            results.values(self.setting, self.over, self.measure),
+            results.values(self.setting, self.policy, self.measure, (self.over,)),
+            results.values(self.setting, self.over, self.measure, (self.policy,)),
             lambda one, other: one / other if other else None,
         )
 
@@ -82,8 +82,10 @@ class Change:
         """See ``Way``. Rivals that were not run are passed over; None where all were not."""
         best: list[float] | None = None
         for setting in self.settings:
-            mine = results.values(setting, self.policy, self.measure)
-            rivals = [found for name in self.rivals if (found := results.values(setting, name, self.measure))]
+            there = [name for name in self.rivals if results.values(setting, name, self.measure)]
+            mine = results.values(setting, self.policy, self.measure, there)
+            beside = (self.policy, *there)
+            rivals = [found for name in there if (found := results.values(setting, name, self.measure, beside))]
             if mine is None or not rivals:
                 return None
             rival = max(rivals, key=sum) if self.more else min(rivals, key=sum)
