@@ -10,9 +10,42 @@ import pytest
 from builders import instance, job, machine, node, plan_for, running
 from placeopt import BadInput
 from placeopt.model import Domain
-from placeopt.page import FORMATS, Fact, answer_figures, gpu_map, occupancy, page, read_log, render, simulation_figures
+from placeopt.page import (
+    FORMATS,
+    Answer,
+    Fact,
+    answer_figures,
+    gpu_map,
+    kind_of,
+    occupancy,
+    page,
+    read_log,
+    render,
+    simulation_figures,
+)
 from placeopt.replay.records import Curve, Spot
-from placeopt.whatif.records import Defrag, Failure, Failures, Freed, Outcome, Point, Sweep
+from placeopt.whatif.records import (
+    Added,
+    Binding,
+    Cheapest,
+    Defrag,
+    Failure,
+    Failures,
+    Fit,
+    Freed,
+    Gang,
+    Outcome,
+    Point,
+    Price,
+    Prices,
+    Review,
+    SlotCount,
+    Slots,
+    Swap,
+    Sweep,
+    Term,
+    Tried,
+)
 
 pytest.importorskip("matplotlib")
 
@@ -175,7 +208,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("k", [1, 2])
     def test_failures(self, k: int) -> None:
-        """One square a scenario, pairs as a matrix."""
+        """One square a scenario with who fails and what is lost, pairs as a matrix; the title is the answer."""
         names = ["a", "b", "c"]
         pairs = [("a",), ("b",), ("c",)] if k == 1 else [("a", "b"), ("a", "c"), ("b", "c")]
         scenarios = tuple(
@@ -187,7 +220,100 @@ class TestAnswers:
         answer = Failures(level="rack", k=k, answer="no", scenarios=scenarios, left=0, worst=None, seconds=0.0)
         (figure,) = answer_figures(answer, 0)
         assert [row[5] for row in figure.rows] == ["survives", "open", "loses jobs"]
-        assert render(figure, "svg").decode().count("jobs displaced") == len(names)
+        assert figure.title.endswith("some failure costs jobs their place")
+        drawn = render(figure, "svg").decode()
+        assert drawn.count("jobs displaced") == len(names)
+        assert "2 lost" in drawn
+        assert all(f">{name}<" in drawn for name in names)
+
+    def test_many_failures_are_squares_without_words(self) -> None:
+        """Who fails is said where the pointer rests."""
+        scenarios = tuple(
+            Failure(
+                domains=(f"node-{i}",), nodes=1, displaced=1, displaced_gpu_milli=1, lost=0, lost_at_least=0,
+                lost_gpu_milli=0,
+            )
+            for i in range(200)
+        )  # fmt: skip
+        answer = Failures(level="node", k=1, answer="yes", scenarios=scenarios, left=0, worst=None, seconds=0.0)
+        drawn = render(answer_figures(answer, 0)[0], "svg").decode()
+        assert ">node-7<" not in drawn
+        assert "<title>node-7: 1 jobs displaced" in drawn
+
+
+def choice(kind: str, price: int, found: int) -> Added:
+    """So many nodes of a kind will do, fewer not."""
+    tried = (
+        Tried(nodes=found - 1, fits=False, waiting=2, gpu_milli_waiting=1500),
+        Tried(nodes=found, fits=True, waiting=0, gpu_milli_waiting=0),
+    )
+    return Added(
+        node_type=kind, at_least=found, found=found, price_milli_per_hour=price, impossible=False, never=(),
+        tried=tried, seconds=0.1,
+    )  # fmt: skip
+
+
+FIT = Fit(found=3, most=5, gpu_milli_each=2000, gangs=(Gang(level="node", workers=2, gpus_each=2),),
+          binds=(Binding(name="memory", asks="9 MiB"),), seconds=0.1)  # fmt: skip
+SLOTS = Slots(
+    free_gpus=9,
+    gpus=16,
+    model=None,
+    counts=(SlotCount(level="node", size=4, slots=2, largest=5), SlotCount(level="node", size=8, slots=0, largest=5)),
+)
+SWAP = Swap(before=outcome(1000, 2000), after=outcome(2000, 2000), exchanged=4, gain_low=-1, gain_high=None,
+            answer="unknown", seconds=0.1)  # fmt: skip
+PRICES = Prices(
+    value=7,
+    value_bound=7,
+    left=0,
+    seconds=0.1,
+    prices=(
+        Price(of="node", name="box", low=2, high=4, by_duals=3),
+        Price(of="quota", name="q", low=None, high=9, by_duals=None),
+    ),
+)
+REVIEW = Review(
+    valid=True,
+    value=5,
+    best_value=6,
+    value_bound=10,
+    seconds=0.1,
+    terms=(Term(name="communication", unit="paths", weight=3, raw=10, best_raw=4),),
+)
+MIX = Cheapest(choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mixture=(1, 1), price_milli_per_hour=1500,
+               at_least_milli_per_hour=1500, seconds=0.1)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "title", "row", "words"),
+    [
+        (FIT, "Fit: 3 to 5 more of the job", ("node", 2, 4), "2 workers"),
+        (SLOTS, "Slots: 9 of 16 GPUs free", ("node", 4, 2, 5), ">2<"),
+        (choice("box", 1000, 3), "Add box: 3 nodes, proven", (2, 2, 1.5, "not all fit, proven"), "2 jobs wait"),
+        (MIX, "Add nodes of several types: the cheapest alone, and mixed", ("a", 3, 3.0), "1 a + 1 b"),
+        (SWAP, "Exchange of 4 nodes: unknown, gain -1 to unknown", ("before", 1, 1, 1, 0, 1.0), "1 jobs placed"),
+        (PRICES, "Prices: what one more is worth", ("node", "box", 2, 4, 3), "box: +2 to +4"),
+        (REVIEW, "Audit: value 5, 100.00 % from the bound 10", ("communication", "paths", 3, 10, 4, 18), "10 paths"),
+    ],
+)
+def test_every_other_answer(answer: Answer, title: str, row: tuple[object, ...], words: str) -> None:
+    """Told by its fields, drawn with its numbers."""
+    fields = set(json.loads(answer.model_dump_json()))
+    assert kind_of(fields) is type(answer)
+    (figure,) = answer_figures(answer, 0)
+    assert (figure.title, figure.rows[0]) == (title, row)
+    assert words in render(figure, "svg").decode()
+
+
+def test_racks_stand_side_by_side() -> None:
+    """Wide rather than high, in lines of alike length; with names."""
+    racks = [Domain(id=f"r{i}") for i in range(8)]
+    nodes = [node(f"n{i}", domain=f"r{i // 4}") for i in range(32)]
+    figure = gpu_map(instance(nodes, [], domains=racks, machines=[machine(gpus=4)]))
+    assert figure.inches[0] > figure.inches[1]
+    drawn = render(figure, "svg").decode()
+    assert all(f">{rack.id}<" in drawn for rack in racks)
 
 
 def test_the_page_holds_everything_and_asks_for_nothing() -> None:

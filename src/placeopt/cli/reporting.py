@@ -16,9 +16,7 @@ from placeopt.errors import BadInput
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
-    from placeopt.page import Fact, Figure, Log
-    from placeopt.replay.records import Curve
-    from placeopt.whatif.records import Defrag, Failures, Sweep
+    from placeopt.page import Answer, Fact, Figure, Log
 
 LOG = ".jsonl"
 
@@ -29,7 +27,7 @@ def report(
         typer.Argument(
             metavar="FILE...",
             help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
-            "whatif sweep, defrag and fail with --json; told by content.",
+            "whatif and audit with --json; told by content.",
         ),
     ],
     out: Annotated[str, typer.Option(metavar="HTML", help="The file.")],
@@ -40,7 +38,7 @@ def report(
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not say what was written.")] = False,
 ) -> int:
     """
-    Draw what other commands wrote: GPU map, bars by GPU, GPUs held, waiting, sweeps, fronts and failures.
+    Draw what other commands wrote: GPU map, bars by GPU, GPUs held, waiting, and every answer of whatif and audit.
 
     The file needs no network. Needs matplotlib, the extra 'plot'.
     """
@@ -80,7 +78,7 @@ class _Found:
         self.plans: list[tuple[str, Plan]] = []
         self.scenarios: list[Scenario] = []
         self.logs: list[Log] = []
-        self.answers: list[Sweep | Curve | Defrag | Failures] = []
+        self.answers: list[tuple[str, Answer]] = []
 
     def read(self, path: str) -> None:
         """Read a file, or the logs of a folder."""
@@ -101,8 +99,7 @@ class _Found:
         from placeopt.formats.files import label, read_bytes
         from placeopt.model import Instance, Plan
         from placeopt.model.scenario import Scenario
-        from placeopt.replay.records import Curve
-        from placeopt.whatif.records import Defrag, Failures, Sweep
+        from placeopt.page import kind_of
 
         data, source = read_bytes(path), label(path)
         keys = _keys(data)
@@ -112,19 +109,13 @@ class _Found:
             self.instances.append(loads(Instance, data, source=source))
         elif "placements" in keys:
             self.plans.append((source, loads(Plan, data, source=source)))
-        elif "replayed" in keys:
-            self.answers.append(loads(Curve, data, source=source))
-        elif "varied" in keys:
-            self.answers.append(loads(Sweep, data, source=source))
-        elif "front" in keys:
-            self.answers.append(loads(Defrag, data, source=source))
-        elif {"scenarios", "k"} <= keys:
-            self.answers.append(loads(Failures, data, source=source))
+        elif kind := kind_of(keys):
+            self.answers.append((source, loads(kind, data, source=source)))
         else:
             held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is no JSON object"
             raise BadInput(
-                f"{source}: {held}; expected an instance, a plan, a scenario, a log, or an answer of whatif sweep, "
-                "defrag or fail"
+                f"{source}: {held}; expected an instance, a plan, a scenario, a log, or an answer of whatif or audit "
+                "with --json"
             )
 
     def figures(self) -> list[Figure]:
@@ -143,14 +134,14 @@ class _Found:
         drawn += [gpu_map(instance, name=f"round-{number}") for number, instance in enumerate(left)]
         if self.logs:
             drawn += simulation_figures(self.logs, self.scenarios[0] if len(self.scenarios) == 1 else None)
-        for number, answer in enumerate(self.answers):
+        for number, (_, answer) in enumerate(self.answers):
             drawn += answer_figures(answer, number)
         return drawn
 
     def facts(self) -> list[Fact]:
         """Say what the figures are of: sizes, results, seeds, versions, notes."""
         from placeopt import __version__
-        from placeopt.page import Fact
+        from placeopt.page import Fact, answer_figures
 
         facts = [Fact("placeopt", __version__)]
         for instance in self.instances:
@@ -172,6 +163,10 @@ class _Found:
         for log in self.logs:
             words = f"{len(log.arrivals):,} jobs came, {len(log.starts):,} started, {len(log.ends):,} ended"
             facts.append(Fact(f"simulation {log.name}", f"{words}; {log.end_ms / 3_600_000:,.2f} hours"))
+        for number, (source, answer) in enumerate(self.answers):
+            took = getattr(answer, "seconds", None)
+            title = "; ".join(figure.title for figure in answer_figures(answer, number))
+            facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {took:,.1f} s"))
         return facts
 
 

@@ -1,6 +1,6 @@
 """Figures and one offline HTML file of rounds, plans, simulations and what-if answers; needs matplotlib."""
 
-from placeopt.page.answers import answer_figures
+from placeopt.page.answers import Answer, answer_figures, kind_of
 from placeopt.page.figure import FORMATS, Figure, can_draw, render
 from placeopt.page.html import Fact, page
 from placeopt.page.occupancy import gpu_map
@@ -9,6 +9,7 @@ from placeopt.page.simulated import Log, gantt, read_log, simulation_figures
 
 __all__ = [
     "FORMATS",
+    "Answer",
     "Fact",
     "Figure",
     "Log",
@@ -17,6 +18,7 @@ __all__ = [
     "files_of",
     "gantt",
     "gpu_map",
+    "kind_of",
     "page",
     "paper_figures",
     "read_log",

@@ -1,193 +1,73 @@
-"""Figures of what-if answers: sweeps with their bounds, fronts of defragmentation, failures."""
+"""What-if answers: which figure each has."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
-from placeopt.page.figure import COLOURS, Figure, Tips
-from placeopt.replay.goals import parse_goal
+from placeopt.page.amounts import (
+    added_figure,
+    cheapest_figure,
+    fit_figure,
+    prices_figure,
+    review_figure,
+    slots_figure,
+    swap_figure,
+)
+from placeopt.page.failures import failures_figure
+from placeopt.page.figure import Figure
+from placeopt.page.lines import curve_figure, front_figure, sweep_figure
 from placeopt.replay.records import Curve
-from placeopt.whatif.records import Defrag, Failure, Failures, Sweep
+from placeopt.whatif.records import (
+    Added,
+    Cheapest,
+    Defrag,
+    Failures,
+    Fit,
+    Prices,
+    Review,
+    Slots,
+    Swap,
+    Sweep,
+)
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+Answer = Fit | Slots | Failures | Added | Cheapest | Sweep | Swap | Prices | Defrag | Review | Curve
+DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
+    Fit: ("fit", fit_figure),
+    Slots: ("slots", slots_figure),
+    Failures: ("failures", failures_figure),
+    Added: ("add", added_figure),
+    Cheapest: ("cheapest", cheapest_figure),
+    Sweep: ("sweep", sweep_figure),
+    Swap: ("swap", swap_figure),
+    Prices: ("prices", prices_figure),
+    Defrag: ("front", front_figure),
+    Review: ("audit", review_figure),
+    Curve: ("replay", curve_figure),
+}
+"""Of every kind of answer what its figures are called, and what draws them."""
+MARKS: tuple[tuple[frozenset[str], type[Answer]], ...] = (
+    (frozenset({"replayed", "spots"}), Curve),
+    (frozenset({"varied", "points"}), Sweep),
+    (frozenset({"front", "level"}), Defrag),
+    (frozenset({"scenarios", "k"}), Failures),
+    (frozenset({"node_type", "tried"}), Added),
+    (frozenset({"choices", "best"}), Cheapest),
+    (frozenset({"exchanged", "before"}), Swap),
+    (frozenset({"prices", "value"}), Prices),
+    (frozenset({"gangs", "most"}), Fit),
+    (frozenset({"counts", "free_gpus"}), Slots),
+    (frozenset({"valid", "count"}), Review),
+)
+"""By which fields an answer is known."""
 
-SURVIVES, LOSES, OPEN = "#009E73", "#D55E00", "#F0E442"
+
+def kind_of(keys: set[str]) -> type[Answer] | None:
+    """Tell which kind of answer a document is, by its fields; None if of none."""
+    return next((kind for fields, kind in MARKS if fields <= keys), None)
 
 
-def answer_figures(answer: Sweep | Curve | Defrag | Failures, number: int) -> list[Figure]:
+def answer_figures(answer: Answer, number: int) -> list[Figure]:
     """Draw the figures of one answer; ``number`` tells it from others of its kind."""
-    if isinstance(answer, Sweep):
-        return [_sweep(answer, f"sweep-{number}")]
-    if isinstance(answer, Curve):
-        return [_curve(answer, f"replay-{number}")]
-    if isinstance(answer, Defrag):
-        return [_front(answer, f"front-{number}")]
-    return [_failures(answer, f"failures-{number}")]
-
-
-def _sweep(answer: Sweep, name: str) -> Figure:
-    """What is placed at every setting, and the band up to what may be possible."""
-    points = sorted(answer.points, key=lambda point: point.setting)
-    rows = [
-        (p.setting, p.outcome.gpu_milli_placed / 1000, p.outcome.gpu_milli_bound / 1000, p.outcome.jobs_waiting)
-        for p in points
-    ]
-
-    def draw(axes: Axes) -> Tips:
-        settings = [row[0] for row in rows]
-        axes.fill_between(
-            settings,
-            [row[1] for row in rows],
-            [row[2] for row in rows],
-            color=COLOURS[5],
-            alpha=0.4,
-            label="to the bound",
-        )
-        axes.plot(settings, [row[1] for row in rows], marker="o", color=COLOURS[0], label="placed")
-        axes.set_xlabel(answer.varied)
-        axes.set_ylabel("GPUs")
-        axes.legend(frameon=False)
-        return {}
-
-    return Figure(
-        name,
-        f"Sweep: {answer.varied}",
-        "GPU share placed at each setting; no plan places more than the band's upper edge.",
-        (7.0, 3.6),
-        draw,
-        ("setting", "gpus_placed", "gpus_bound", "jobs_waiting"),
-        rows,
-    )
-
-
-def _curve(answer: Curve, name: str) -> Figure:
-    """What was measured at every setting of a trace; where arrivals were drawn, with its confidence band."""
-    rows = [(s.setting, s.nodes, s.mean, s.low, s.high, s.stranded, s.met) for s in answer.spots]
-    known = [(i, s) for i, s in enumerate(answer.spots) if s.mean is not None]
-    number = all(s.setting.isdecimal() for s in answer.spots)
-
-    def draw(axes: Axes) -> Tips:
-        at = {i: float(s.setting) if number else float(i) for i, s in enumerate(answer.spots)}
-        places = [at[i] for i, _ in known]
-        low, high = ([value or 0.0 for _, s in known for value in [getattr(s, end)]] for end in ("low", "high"))
-        if answer.draws:
-            axes.fill_between(places, low, high, color=COLOURS[5], alpha=0.4, label="95 % of the mean")
-        axes.plot(places, [s.mean or 0.0 for _, s in known], color=COLOURS[0], linewidth=1 if number else 0)
-        tips = {}
-        for i, s in known:
-            axes.plot([at[i]], [s.mean or 0.0], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
-            tips[f"{name}-{i}"] = f"{s.setting}: {s.mean:,.4g} {answer.unit}, {s.nodes} nodes"
-        if answer.goal is not None:
-            limit = parse_goal(answer.goal).limit
-            axes.axhline(limit, color=COLOURS[6], linestyle=":", label=answer.goal)
-        if number:
-            axes.locator_params(axis="x", integer=True)
-        else:
-            axes.set_xticks(range(len(answer.spots)), [s.setting for s in answer.spots])
-        axes.set_xlabel(answer.replayed)
-        axes.set_ylabel(f"{answer.measure} ({answer.unit})" if answer.unit else answer.measure)
-        axes.set_ylim(bottom=0)
-        if answer.draws or answer.goal is not None:
-            axes.legend(frameon=False)
-        return tips
-
-    drawn = f" Mean over {len(answer.draws)} draws of arrivals." if answer.draws else ""
-    return Figure(
-        name,
-        f"Replay: {answer.replayed} on {answer.scenario} under {answer.policy}",
-        f"Measured by simulation, not proven.{drawn}",
-        (7.0, 3.6),
-        draw,
-        ("setting", "nodes", answer.measure, "low", "high", "stranded", "met"),
-        rows,
-    )
-
-
-def _front(answer: Defrag, name: str) -> Figure:
-    """Empty domains against moves."""
-    front = sorted(answer.front, key=lambda point: point.freed)
-    rows = [(p.freed, len(p.moves), p.at_least, ", ".join(p.domains)) for p in front]
-
-    def draw(axes: Axes) -> Tips:
-        tips = {}
-        freed = [row[0] for row in rows]
-        axes.fill_between(freed, [row[2] for row in rows], [row[1] for row in rows], color=COLOURS[5], alpha=0.4)
-        axes.plot(freed, [row[1] for row in rows], color=COLOURS[0], linewidth=1)
-        for i, row in enumerate(rows):
-            axes.plot([row[0]], [row[1]], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
-            tips[f"{name}-{i}"] = f"{row[0]} empty by {row[1]} moves, at least {row[2]}: {row[3]}"
-        axes.axvline(answer.most, color=COLOURS[6], linestyle=":")
-        axes.locator_params(integer=True)
-        axes.set_xlabel(f"{answer.level}s empty (at most {answer.most})")
-        axes.set_ylabel("moves")
-        return tips
-
-    return Figure(
-        name,
-        f"Defragmentation: {answer.level}s emptied by moves",
-        "Moves of each point found; fewer than the band's lower edge do not do, proven.",
-        (6.0, 3.6),
-        draw,
-        ("empty", "moves", "moves_at_least", "domains"),
-        rows,
-    )
-
-
-def _failures(answer: Failures, name: str) -> Figure:
-    """A square for every scenario; of pairs, a matrix."""
-    rows = [
-        ("+".join(s.domains), s.displaced, s.lost, s.lost_at_least, s.lost_gpu_milli / 1000, _verdict(s))
-        for s in answer.scenarios
-    ]
-    pairs = answer.k == 2
-    names = sorted({domain for s in answer.scenarios for domain in s.domains})
-    side = len(names) if pairs else max(1, math.isqrt(max(0, len(rows) - 1)) + 1)
-
-    def draw(axes: Axes) -> Tips:
-        from matplotlib.patches import Patch, Rectangle
-
-        tips = {}
-        colours = {"survives": SURVIVES, "loses jobs": LOSES, "open": OPEN}
-        for i, (s, row) in enumerate(zip(answer.scenarios, rows, strict=True)):
-            at = [names.index(domain) for domain in s.domains] if pairs else [i % side, i // side]
-            gid = f"{name}-{i}"
-            axes.add_patch(
-                Rectangle(
-                    (min(at), max(at)) if pairs else (at[0], at[1]), 0.92, 0.92, facecolor=colours[row[5]], gid=gid
-                )
-            )
-            tips[gid] = f"{row[0]}: {row[1]} jobs displaced, {row[2]} lose their place, at least {row[3]}"
-            if side <= 40 and row[2]:
-                x, y = (min(at), max(at)) if pairs else (at[0], at[1])
-                axes.text(x + 0.46, y + 0.46, str(row[2]), ha="center", va="center", fontsize=6)
-        axes.set_xlim(0, side)
-        axes.set_ylim(side, 0)
-        axes.set_aspect("equal")
-        if pairs and side <= 40:
-            axes.set_xticks([i + 0.46 for i in range(side)], names, rotation=90, fontsize=6)
-            axes.set_yticks([i + 0.46 for i in range(side)], names, fontsize=6)
-        else:
-            axes.axis("off")
-        axes.legend(
-            handles=[Patch(facecolor=colour, label=word) for word, colour in colours.items()],
-            loc="upper left",
-            bbox_to_anchor=(1, 1),
-            frameon=False,
-        )
-        return tips
-
-    return Figure(
-        name,
-        f"Failures of {answer.k} {answer.level}{'s' if answer.k > 1 else ''}: {answer.answer}",
-        "A square is a scenario, the number in it how many jobs find no other place.",
-        (6.5, 4.5),
-        draw,
-        ("failing", "displaced", "lost", "lost_at_least", "lost_gpus", "verdict"),
-        rows,
-    )
-
-
-def _verdict(failure: Failure) -> str:
-    return {True: "survives", False: "loses jobs", None: "open"}[failure.survives]
+    name, draw = DRAWN[type(answer)]
+    return [draw(answer, f"{name}-{number}")]

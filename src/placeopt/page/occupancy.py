@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_GPUS = 4000
 """GPUs up to which each is a square."""
+WIDE = 2.2
+"""Width over height that the map should have."""
 RACK_HEIGHT = 32
 """Nodes in a column where there are no racks."""
 STATES = {
@@ -37,7 +39,7 @@ def gpu_map(instance: Instance, plan: Plan | None = None, *, name: str = "gpus")
     gpus = sum(row[2] != "" for row in rows)
     by_node = gpus > MOST_GPUS
     across = 1 if by_node else max((len(machine.gpus) for machine in instance.cluster.machines), default=1)
-    columns = max(1, math.isqrt(len(racks) * 3))
+    columns = _columns(racks, across)
     depth = sum(max(len(nodes) for nodes in racks[i : i + columns]) + 2 for i in range(0, len(racks), columns))
     width = min(columns, len(racks)) * (max(across, 1) + 1)
     inches = (min(16.0, max(7.0, 0.16 * width + 1)), min(30.0, max(3.0, 0.16 * depth + 1.5)))
@@ -87,6 +89,14 @@ def _racks(instance: Instance) -> list[tuple[str, ...]]:
     return [tuple(nodes[i : i + RACK_HEIGHT]) for nodes in racks.values() for i in range(0, len(nodes), RACK_HEIGHT)]
 
 
+def _columns(racks: list[tuple[str, ...]], across: int) -> int:
+    """Return how many racks stand side by side, so that the map is wide rather than high and its lines are alike."""
+    deep = max((len(nodes) for nodes in racks), default=1) + 2
+    wanted = math.isqrt(int(WIDE * len(racks) * deep / (across + 1))) + 1
+    lines = -(-len(racks) // wanted)
+    return max(1, -(-len(racks) // max(1, lines)))
+
+
 def _draw(
     axes: Axes,
     name: str,
@@ -119,7 +129,9 @@ def _draw(
             left = c * (across + 1)
             domain = of_node[nodes[0]][0][1]
             if domain and len(domain) <= 2 * across + 2:
-                axes.text(left, top - 0.3, domain, fontsize=5, clip_on=True)
+                axes.text(left, top + 0.6, domain, fontsize=6, clip_on=True)
+            elif domain and len(racks) <= columns:  # nothing stands above: room for names on end
+                axes.text(left + 0.1, top + 0.6, domain, fontsize=6, rotation=90, va="bottom")
             for y, node in enumerate(nodes, start=1):
                 here = of_node[node]
                 gpus = [row for row in here if row[2] != ""]

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 MOST_GANTT_GPUS, MOST_GANTT_JOBS = 64, 400
 """A chart of bars is drawn up to so many GPUs and jobs."""
 STYLES = ("-", "--", ":", "-.")
+SHORT_H = 2.0
+"""Hours below which a picture has minutes."""
 
 
 @dataclass(frozen=True)
@@ -219,13 +221,15 @@ def _fragments(log: Log, scenario: Scenario) -> list[tuple[int, int]]:
 def curves(
     name: str, title: str, caption: str, curves: dict[str, list[tuple[float, float]]], labels: tuple[str, str]
 ) -> Figure:
-    """Step curves, one a log."""
+    """Step curves, one a log; hours are drawn as minutes where there are few of them."""
+    short = labels[0] == "hours" and max([x for points in curves.values() for x, _ in points], default=0.0) < SHORT_H
+    scale, unit = (60.0, "minutes") if short else (1.0, labels[0])
 
     def draw(axes: Axes) -> Tips:
         for i, (label, points) in enumerate(curves.items()):
             colour, style = COLOURS[i % len(COLOURS)], STYLES[i // len(COLOURS) % len(STYLES)]
             axes.step(
-                [x for x, _ in points],
+                [scale * x for x, _ in points],
                 [y for _, y in points],
                 where="post",
                 label=label,
@@ -236,7 +240,7 @@ def curves(
                 markersize=3,
                 linewidth=1.2,
             )
-        axes.set_xlabel(labels[0])
+        axes.set_xlabel(unit)
         axes.set_ylabel(labels[1])
         axes.set_ylim(bottom=0)
         if len(curves) <= 2 * len(COLOURS):
