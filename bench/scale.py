@@ -5,7 +5,7 @@ Every round is solved by method ``patterns`` in a process of its own, ``--runs``
 instance in memory (nothing of it computed before, its digest neither) to the checked plan; the solver process is warm
 from the second call on. Wall time is the median; beside it CPU time of both processes, which other work on the
 machine disturbs less. Memory is the peak of both processes, making the instance included. The exponents are least
-squares of the logarithms over the rows of ``uniform`` x 8.
+squares of the logarithms over the rows of ``uniform`` x 8, which a plot beside the table shows (``--out``).
 """
 
 from __future__ import annotations
@@ -21,12 +21,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt import Engine, violations
 from placeopt.auditing import audit
 from placeopt.generators import generate
+from placeopt.page.figure import COLOURS, MARKS, Figure, Tips, render
 from placeopt.workplace import usable_cores, versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Size(NamedTuple):
@@ -91,7 +95,8 @@ def main() -> int:
         ]
     )
     if arguments.out is not None:
-        arguments.out.write_text(text, encoding="utf-8")
+        arguments.out.with_suffix(".svg").write_bytes(render(figure(curve), "svg"))
+        arguments.out.write_text(f"{text}\n![Time and memory by jobs]({arguments.out.stem}.svg)\n", encoding="utf-8")
     return int(any(found["refused"] for _, found in rows))
 
 
@@ -144,6 +149,25 @@ def growth(rows: list[tuple[Size, dict[str, float]]]) -> str:
     names = {"wall": "wall time", "cpu": "CPU time", "mib": "memory"}
     parts = [f"{name} grows as jobs^{exponent(jobs, [f[key] for _, f in rows]):.2f}" for key, name in names.items()]
     return ", ".join(parts)
+
+
+def figure(rows: list[tuple[Size, dict[str, float]]]) -> Figure:
+    """Return a plot of time and memory over the number of jobs, both axes in powers of ten."""
+    jobs = [size.jobs for size, _ in rows]
+    lines = (("wall", "wall time, s", 1.0), ("cpu", "CPU time, s", 1.0), ("mib", "memory, GiB", 1024.0))
+
+    def draw(axes: Axes) -> Tips:
+        for (key, name, unit), colour, mark in zip(lines, COLOURS, MARKS, strict=False):
+            amounts = [found[key] / unit for _, found in rows]
+            label = f"{name}: jobs^{exponent(jobs, amounts):.2f}"
+            axes.loglog(jobs, amounts, color=colour, marker=mark, markersize=4, linewidth=1, label=label)
+        axes.set_xlabel("jobs, on an eighth as many nodes of 8 GPUs")
+        axes.grid(visible=True, which="major", linewidth=0.3)
+        axes.legend(frameon=False)
+        return {}
+
+    cells = [(size.jobs, *(found[key] / unit for key, _, unit in lines)) for size, found in rows]
+    return Figure("scale", "From 100 to 100,000 jobs", "", (6.0, 3.6), draw, ("jobs", *(n for _, n, _ in lines)), cells)
 
 
 def exponent(sizes: list[int], amounts: list[float]) -> float:
