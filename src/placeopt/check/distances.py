@@ -1,5 +1,6 @@
 """How far GPUs are apart, from the records: what the referee needs to judge a job's path."""
 
+from collections import Counter
 from functools import cached_property
 
 from placeopt.check.case import Directory
@@ -52,10 +53,12 @@ class Distances:
     def nearest_nodes(self) -> int | None:
         """Least distance of two GPUs on different nodes; None if only one node has any."""
         best: dict[str | None, list[int]] = {}
-        for node in self._nodes.values():
-            ways = [self._climb(node.id, gpu) for gpu in range(len(self._machines[node.machine].gpus))]
+        number = Counter((node.machine, node.domain) for node in self._nodes.values())
+        one_of = {(node.machine, node.domain): node.id for node in self._nodes.values()}
+        for kind, name in one_of.items():
+            ways = [self._climb(name, gpu) for gpu in range(len(self._machines[kind[0]].gpus))]
             for domain in ways[0] if ways else ():
-                best.setdefault(domain, []).append(min(way[domain] for way in ways))
+                best.setdefault(domain, []).extend([min(way[domain] for way in ways)] * min(number[kind], 2))
         return min((sum(sorted(ways)[:2]) for ways in best.values() if len(ways) > 1), default=None)
 
     def _climb(self, node_id: str, gpu: int) -> dict[str | None, int]:

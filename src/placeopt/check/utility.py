@@ -101,7 +101,7 @@ def _best_path(distances: Distances, held: Held) -> int:
         for k in range(1, min(most, len(gpus) // demand.gpus) + 1):
             grown = min(_grown(table, gpus, first, k * demand.gpus) for first in gpus)
             inside[k] = min(inside.get(k, grown), grown)
-    if option.single_node or distances.nearest_nodes is None:
+    if option.single_node or workers == 1 or distances.nearest_nodes is None:
         return inside.get(workers, 0)
     best: list[float] = [0]
     across = distances.nearest_nodes * demand.gpus**2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -68,8 +69,19 @@ def cluster_tree(topology: ClusterTopology) -> HalvingTree:
     Halve the cluster down to nodes along its domains.
 
     The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
-    order of the file, as evenly by GPUs as that order allows.
+    order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
     """
+    known = _KNOWN.get(topology)
+    if known is None:
+        known = _KNOWN[topology] = _grown(topology)
+    return known
+
+
+_KNOWN: WeakKeyDictionary[ClusterTopology, HalvingTree] = WeakKeyDictionary()
+"""Of clusters that stay: their topology is the same object in every round."""
+
+
+def _grown(topology: ClusterTopology) -> HalvingTree:
     nodes = len(topology.node_domain)
     below: list[list[int]] = [[] for _ in range(len(topology.domain_parent) + 1)]  # the network is last
     weight = [0] * (len(topology.domain_parent) + 1)
