@@ -23,7 +23,7 @@ from placeopt.benchmark.report import make_report, write_report
 from placeopt.benchmark.samples import samples_of
 from placeopt.benchmark.tables import Table
 from placeopt.errors import BadInput
-from placeopt.formats.solu import Known
+from placeopt.formats.solu import Known, read_solu, write_solu
 
 GAP = "1 2\n 3 4\n 1 1\n 2\n"
 """One agent, two items, 7."""
@@ -232,6 +232,7 @@ def stored(tmp_path: Path, values: list[int], objective: int, bound: int, **fiel
     import hashlib
 
     path = tmp_path / "tiny.gap"
+    tmp_path.mkdir(exist_ok=True)
     path.write_text(GAP)
     out = tmp_path / "out"
     (out / "solutions").mkdir(parents=True)
@@ -288,6 +289,26 @@ def test_only_better_values_enter() -> None:
     assert improved({"x": Known(11, 10)}, checked) == {"x": Known(11, 10)}
     with pytest.raises(BadInput, match="x: value 12 lies below bound 13"):
         improved({"x": Known(None, 13)}, checked)
+
+
+def test_an_optimum_needs_a_bound_and_a_refereed_value(tmp_path: Path) -> None:
+    """
+    A row says that 7 is optimal: it enters as the optimum only if its own solution comes to 7.
+
+    If that does 6, or is not there, neither its value nor its bound does; a value alone is no optimum, and later runs
+    never take away what an earlier one has proven.
+    """
+    right = recheck(stored(tmp_path / "right", [1, 1], 7, 7), {})
+    wrong = recheck(stored(tmp_path / "wrong", [1, 0], 7, 7), {})
+    value_only = recheck(stored(tmp_path / "value", [1, 1], 7, 5), {})
+    assert improved({}, right)["tiny"].optimal
+    assert improved({}, wrong) == {}
+    assert not improved({}, value_only)["tiny"].optimal
+    assert improved(improved({}, right), value_only) == {"tiny": Known(7, 7)}
+    write_solu(tmp_path / "best.solu", improved({}, value_only))
+    assert "=opt=" not in (tmp_path / "best.solu").read_text()
+    write_solu(tmp_path / "best.solu", improved(read_solu(tmp_path / "best.solu"), right))
+    assert (tmp_path / "best.solu").read_text().startswith("=opt= tiny 7  # highs, 10 s")
 
 
 def recheck_of(one: Row) -> list:  # type: ignore[type-arg]

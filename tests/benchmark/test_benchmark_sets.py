@@ -100,3 +100,21 @@ def test_the_stored_page_agrees_with_the_stored_instances() -> None:
         assert row, item.name
         if not item.generated:
             assert item.sha256().startswith(row[1]), item.name
+
+
+def test_what_generators_make_is_what_is_known(tmp_path: Path) -> None:
+    """
+    Rounds of up to 1,000 jobs that are not stored: their checksums on the page.
+
+    If this fails a generator has changed, and what best.solu says of its rounds is of others: run 'bench run', 'bench
+    check --update' and 'bench statistics' anew, after taking their lines out of best.solu.
+    """
+    page = (INSTANCES / "STATISTICS.md").read_text()
+    names = [
+        item.name for item in read_sets(["large"], INSTANCES) if int(item.name.split("-")[1].split("x")[0]) <= 1000
+    ]
+    assert len(names) >= 5
+    for item in read_sets([f"generate:{name}" for name in names], tmp_path):
+        row = re.search(rf"^\| {re.escape(item.name)} \|.*\| ([0-9a-f]{{12}}) \|$", page, re.MULTILINE)
+        assert row, item.name
+        assert item.sha256().startswith(row[1]), item.name

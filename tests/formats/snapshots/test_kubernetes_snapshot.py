@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.snapshots import read_kubernetes
 from placeopt.formats.snapshots.quantities import parse_quantity
 from placeopt.model import Instance
@@ -209,3 +209,41 @@ def test_another_document_is_refused(tmp_path: Path) -> None:
     for name, word in (("x.json", "items"), ("y.json", "not JSON")):
         with pytest.raises(BadInput, match=word):
             read_kubernetes([tmp_path / name])
+
+
+def mig(name: str, node: str | None = None, profile: str = "1g.5gb") -> dict[str, Any]:
+    """Return a pod with one MIG instance."""
+    asked = {"resources": {"limits": {f"nvidia.com/mig-{profile}": 1}, "requests": {"cpu": "2"}}}
+    return pod(name, node, containers=[asked])
+
+
+def test_mig_instances_are_read_one_profile_at_a_time(tmp_path: Path) -> None:
+    """
+    Two profiles on a node beside a whole GPU.
+
+    By ``nvidia.com/gpu`` the pod that runs with an instance holds its two cores and no GPU, and the one that waits
+    is no job of this round; by its profile both are.
+    """
+    cut = node("n", "1")
+    cut["status"]["allocatable"] |= {"nvidia.com/mig-1g.5gb": "4", "nvidia.com/mig-3g.20gb": "1"}
+    items = (cut, mig("runs", "n"), mig("waits"), pod("whole"))
+    whole = read(tmp_path, *items)
+    demands = {job.id: job.options[0].demand for job in whole.jobs}
+    assert {name: (one.gpus, one.cpu_millicores) for name, one in demands.items()} == {
+        "default/runs": (0, 2000),
+        "default/whole": (1, 0),
+    }
+    assert "waiting for nvidia.com/mig-1g.5gb" in whole.note
+    assert "only CPU and memory" in whole.note
+    profile = read(tmp_path, *items[:3], resource="nvidia.com/mig-1g.5gb")
+    assert len(profile.cluster.machines[0].gpus) == 4
+    assert {job.id: job.options[0].demand.gpus for job in profile.jobs} == {"default/runs": 1, "default/waits": 1}
+    assert "mig" not in profile.note
+
+
+def test_a_cluster_of_mig_instances_alone_says_what_to_do(tmp_path: Path) -> None:
+    """Read by the usual resource it would be a cluster without GPUs."""
+    cut = node("n", "0")
+    cut["status"]["allocatable"] |= {"nvidia.com/mig-1g.5gb": "7"}
+    with pytest.raises(Unsupported, match=r"no node has nvidia.com/gpu.*--resource nvidia.com/mig-1g.5gb"):
+        read(tmp_path, cut, mig("waits"))

@@ -9,6 +9,7 @@ import pytest
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.snapshots import read_slurm
 from placeopt.formats.snapshots.slurm_words import (
+    is_mig,
     parse_constraint,
     parse_gpus,
     parse_held,
@@ -208,3 +209,29 @@ def test_words() -> None:
     assert meets is not None
     assert [meets(features) for features in ({"a", "c"}, {"b", "c"}, {"a", "b"}, {"c"})] == [True, True, False, False]
     assert [parse_constraint(text) for text in ("a*2", "[a|b]", "(a", "a&", "&")] == [None] * 5
+    assert parse_gpus("gres/gpu:1g.5gb:2") == (2, ("1g.5gb",))
+    assert [is_mig(text) for text in ("a100_1g.5gb", "3g.20gb", "1g.10gb+me", "a100", "l40s")] == [True] * 3 + [
+        False
+    ] * 2
+
+
+@pytest.mark.parametrize("text", ["NodeName=gpu01 Arch=x86_64", "\nJobId=7 JobName=x", "  JOBID PARTITION  NAME"])
+def test_plain_text_says_what_to_give_instead(tmp_path: Path, text: str) -> None:
+    """As scontrol and squeue print it for people."""
+    (tmp_path / "text").write_text(text)
+    with pytest.raises(Unsupported, match=r"plain text.*'scontrol show nodes --json'"):
+        read_slurm(tmp_path / "text", JOBS)
+    with pytest.raises(Unsupported, match=r"plain text.*'squeue --json'"):
+        read_slurm(NODES, tmp_path / "text")
+
+
+def test_mig_instances_are_gpus_of_their_own(tmp_path: Path) -> None:
+    """Two whole GPUs and three instances; a job holds the second instance, another waits for one."""
+    runs = RUNNING | {"tres_alloc_str": "cpu=1,node=1,gres/gpu=1", "gres_detail": ["gpu:a100_1g.5gb:1(IDX:3)"]}
+    waits = PENDING | {"tres_per_node": "gres/gpu:a100_1g.5gb:1", "tres_req_str": "cpu=1,node=1,gres/gpu=1"}
+    found = read(tmp_path, runs, waits, gres="gpu:a100:2(S:0),gpu:a100_1g.5gb:3(S:0)")
+    kinds = {machine.id: [gpu.model for gpu in machine.gpus] for machine in found.cluster.machines}
+    assert kinds[found.cluster.nodes[0].machine] == ["a100", "a100", *["a100_1g.5gb"] * 3]
+    assert list(found.running[0].assignments[0].gpus) == ["3"]
+    assert next(job for job in found.jobs if job.id == "2").options[0].demand.gpu_models == ("a100_1g.5gb",)
+    assert "MIG instances are read as GPUs of their own (a100_1g.5gb)" in found.note

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.snapshots.entries import Entry, read_json
 from placeopt.formats.snapshots.found import Notes, Seen, Worker, instance_of, made, snapshot_policy
 from placeopt.formats.snapshots.kubernetes_nodes import EMPTY, Capacity, cluster_of, read_node
@@ -54,12 +54,17 @@ def read_kubernetes(
     BadInput
         If a file cannot be read, a field is not what Kubernetes writes, or pods hold more GPUs than their node has. The
         field is named.
+    Unsupported
+        If no node has the resource, but some have MIG instances; names theirs.
 
     Notes
     -----
     The API server does not tell which GPUs a pod has: the lowest free ones are taken. With time slicing every replica
-    counts as a GPU, as it does for Kubernetes' scheduler. Affinity between pods, spread constraints, volumes and MIG
-    are not read. CPU and memory of pods that run are rounded down, of those that wait up, to millicores and MiB.
+    counts as a GPU, as it does for Kubernetes' scheduler, and so does every MIG instance where all are alike (NVIDIA's
+    strategy ``single``). Where profiles are resources of their own (``mixed``), ``resource`` names one of them;
+    pods that wait for another are left out, those that run hold CPU and memory only. Affinity between pods, spread
+    constraints and volumes are not read. CPU and memory of pods that run are rounded down, of those that wait up, to
+    millicores and MiB.
     """
     items = [item for path in paths for item in _items(read_json(path))]
     where = ", ".join(Path(path).name for path in paths)
@@ -75,6 +80,7 @@ def read_kubernetes(
         node = read_node(one, resource)
         if nodes.setdefault(node.name, node) is not node:
             raise one.entry("metadata").bad("name", "names of nodes to be unique")
+    _refuse_mig(nodes.values(), resource, where)
     pods = [pod for pod in (read_pod(one, resource) for one in by_kind["Pod"]) if pod is not None]
     minimum = {
         f"{one.entry('metadata').text('namespace', 'default')}/{one.entry('metadata').text('name')}": one.entry(
@@ -83,6 +89,8 @@ def read_kubernetes(
         for one in by_kind["PodGroup"]
     }
     notes = Notes()
+    if held := sorted({name for pod in pods if pod.node is not None for name in pod.mig}):
+        notes.assume(f"Of pods with {', '.join(held)} only CPU and memory are read: GPUs are counted by {resource}.")
     work = [pod for pod in pods if not _taken_by_daemon(pod, nodes)]
     cluster, level_of = cluster_of(list(nodes.values()), levels, where)
     seen = _Gangs(nodes, level_of, minimum, notes).read(work)
@@ -105,6 +113,17 @@ def _items(document: Entry) -> list[Entry]:
     if document.text("kind", "") in ("Node", "Pod", "PodGroup"):
         return [document]
     raise BadInput(f"{document.where}: no 'items'; expected the output of kubectl get nodes,pods -A -o json")
+
+
+def _refuse_mig(nodes: Iterable[Capacity], resource: str, where: str) -> None:
+    """Say what to do where all GPUs are cut into MIG instances that are resources of their own."""
+    nodes = list(nodes)
+    found = sorted({name for node in nodes for name in node.mig})
+    if found and resource not in found and not any(node.gpus for node in nodes):
+        raise Unsupported(
+            f"{where}: no node has {resource}, but there are MIG instances: {', '.join(found)}; they are read one "
+            f"profile at a time, each instance as a GPU: --resource {found[0]}"
+        )
 
 
 def _taken_by_daemon(pod: Pod, nodes: Mapping[str, Capacity]) -> bool:
@@ -133,6 +152,9 @@ class _Gangs:
         for pod in pods:
             if pod.node is None and set(pod.gates) - set(KUEUE_GATES):
                 self._notes.leave_out("behind a scheduling gate", pod.id)
+                continue
+            if pod.node is None and pod.mig:
+                self._notes.leave_out(f"waiting for {', '.join(pod.mig)} (--resource reads one profile)", pod.id)
                 continue
             groups.setdefault((pod.group,) if pod.group else (None, pod.id), []).append(pod)
         return [one for (group, *_), members in groups.items() for one in self._jobs(group, members)]

@@ -9,6 +9,7 @@ from math import floor
 from placeopt.errors import BadInput
 from placeopt.formats.snapshots.entries import Entry
 from placeopt.formats.snapshots.found import made
+from placeopt.formats.snapshots.kubernetes_pods import mig_keys
 from placeopt.formats.snapshots.quantities import MIB, quantity
 from placeopt.formats.snapshots.selectors import taint_id
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node
@@ -43,6 +44,8 @@ class Capacity:
     gpus: int
     taints: tuple[str, ...]
     drained: bool
+    mig: tuple[str, ...] = ()
+    """MIG profiles that are resources of their own here."""
     taken: list[int] = field(default_factory=lambda: [0, 0])
     """CPU and memory of daemons."""
 
@@ -73,6 +76,7 @@ def read_node(entry: Entry, resource: str) -> Capacity:
         int(gpus),
         tuple(dict.fromkeys(t for t in taints if t and not t.startswith("node.kubernetes.io/unschedulable="))),
         unschedulable or ready != "True",
+        tuple(mig_keys(status.raw("allocatable" if "allocatable" in status else "capacity"))),
     )
 
 

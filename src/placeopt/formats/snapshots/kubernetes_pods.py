@@ -21,6 +21,9 @@ KUEUE_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
 """Scheduling gates behind which a pod waits for room; any other gate is somebody else's business."""
 
+MIG = "nvidia.com/mig-"
+"""Begins the resources of MIG instances where profiles are told apart (NVIDIA's strategy ``mixed``)."""
+
 
 @dataclass(frozen=True)
 class Pod:
@@ -45,6 +48,8 @@ class Pod:
     priority: int
     queue: str | None
     topology: str | None
+    mig: tuple[str, ...]
+    """MIG instances it asks for, of other resources than the one that counts GPUs."""
 
 
 def read_pod(entry: Entry, resource: str) -> Pod | None:
@@ -86,6 +91,7 @@ def read_pod(entry: Entry, resource: str) -> Pod | None:
         priority=spec.integer("priority", -(2**31), 2**31, 0),
         queue=labels.get(KUEUE_QUEUE),
         topology=annotations.get(KUEUE_TOPOLOGY),
+        mig=tuple(name for name in _mig_resources(spec) if name != resource),
     )
 
 
@@ -106,6 +112,22 @@ def _asked(spec: Entry, resource: str) -> Fraction:
             most = max(most, sidecars + need)
     together = sidecars + sum((_of(one, resource) for one in spec.entries("containers")), Fraction(0))
     return max(most, together) + quantity(spec.entry("overhead"), resource)
+
+
+def _mig_resources(spec: Entry) -> list[str]:
+    """Return the MIG profiles that any container names, as resources."""
+    found: dict[str, None] = {}
+    for key in ("initContainers", "containers"):
+        for container in spec.entries(key):
+            resources = container.entry("resources")
+            for part in ("requests", "limits"):
+                found |= dict.fromkeys(mig_keys(resources.raw(part)))
+    return sorted(found)
+
+
+def mig_keys(amounts: object) -> list[str]:
+    """Return the names of MIG profiles among resources, such as ``nvidia.com/mig-1g.5gb``."""
+    return [name for name in amounts if str(name).startswith(MIG)] if isinstance(amounts, dict) else []
 
 
 def _of(container: Entry, resource: str) -> Fraction:

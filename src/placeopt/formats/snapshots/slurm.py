@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.files import read_bytes
 from placeopt.formats.snapshots.entries import Entry, read_json
 from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
 from placeopt.formats.snapshots.slurm_jobs import Jobs
 from placeopt.formats.snapshots.slurm_nodes import read_nodes
 from placeopt.formats.snapshots.slurm_shapes import number
+from placeopt.formats.snapshots.slurm_words import is_mig
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
+
+STREAM = "-"
+HEAD = 4096
+TEXT = re.compile(r"\s*(NodeName=|JobId=|JOBID\b|NODELIST\b|PARTITION\b)")
+"""How the output of scontrol, squeue and sinfo begins without ``--json``."""
 
 
 def read_slurm(
@@ -52,14 +60,17 @@ def read_slurm(
         If a file cannot be read, a field is not what Slurm writes, a job runs on a node that is not there, or GPUs are
         held twice beyond what they are. The field is named.
     Unsupported
-        If a file is a reply about something else.
+        If a file is a reply about something else, or Slurm's plain text.
 
     Notes
     -----
     Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.43, and Slurm's manual pages. Which GPUs a job has
     stands in ``gres_detail``, which Slurm shows to operators and owners only; without, GPUs are divided evenly among
-    its nodes and the lowest free ones taken.
+    its nodes and the lowest free ones taken. MIG instances, which Slurm counts as GPUs of a type such as
+    ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
     """
+    refuse_text(nodes, "scontrol show nodes --json")
+    refuse_text(jobs, "squeue --json")
     cluster, features = read_nodes(nodes, topology)
     document = _jobs_document(jobs)
     notes = Notes()
@@ -68,6 +79,9 @@ def read_slurm(
     seen = [one for entry in entries for one in reader.read(entry)]
     if len(seen) > MAX_JOBS:
         raise BadInput(f"{document.where}: {len(seen)} jobs with all tasks of arrays, expected at most {MAX_JOBS}")
+    models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
+    if slices := sorted(model for model in models if is_mig(model)):
+        notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
     now = number(document, "last_update") or 0
     now_ms = max([1000 * now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)])
     return instance_of(
@@ -78,6 +92,18 @@ def read_slurm(
         seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
     )
+
+
+def refuse_text(path: str | Path, command: str) -> None:
+    """Raise `Unsupported` where a file is what Slurm prints for people; ``command`` prints it for programs."""
+    if str(path) == STREAM:
+        return
+    head = read_bytes(path)[:HEAD].decode(errors="replace")
+    if found := TEXT.match(head):
+        raise Unsupported(
+            f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of '{command}' "
+            "(Slurm 21.08 and later, with its JSON serializer), or slurmrestd's reply"
+        )
 
 
 def _jobs_document(path: str | Path) -> Entry:

@@ -11,7 +11,9 @@ from placeopt.formats.topo.hostlist import MAX_HOSTS
 _SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([KMGTP]?)n?\Z")
 _SCALE = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
 """KiB; a size without a letter is MiB."""
-_GPU_TRES = re.compile(r"gres[/:]gpu(?:[:=]([A-Za-z][^:=,]*))?(?:[:=]([0-9]{1,9}))?\Z")
+_GPU_TRES = re.compile(r"gres[/:]gpu(?:[:=]([^:=,]*[A-Za-z][^:=,]*))?(?:[:=]([0-9]{1,9}))?\Z")
+_MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
+"""NVIDIA's names of profiles, behind the GPU's own where Slurm has found them itself."""
 _HELD = re.compile(r"gpu(?::([^:(),]+))?:([0-9]{1,6})(?:\(IDX:([0-9,\-]+|N/A)\))?")
 _WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
 
@@ -95,6 +97,11 @@ def parse_gpus(text: str) -> tuple[int, tuple[str, ...]]:
         found.append((int(match[2] or 1), match[1]))
     models = tuple(model for _, model in found if model)
     return sum(count for count, _ in found), models if len(models) == len(found) else ()
+
+
+def is_mig(model: str) -> bool:
+    """Tell whether a type of GPUs is a MIG profile, such as ``1g.5gb`` or ``a100_3g.20gb``."""
+    return _MIG.match(model) is not None
 
 
 def parse_held(text: str) -> tuple[int, tuple[int, ...] | None, str | None]:
