@@ -10,9 +10,9 @@ from placeopt import BadInput
 from placeopt.model.scenario import Scenario
 from placeopt.papers import runs
 from placeopt.papers.catalogue import SETTINGS
-from placeopt.papers.journal import NAME, Journal, read_results
+from placeopt.papers.journal import NAME, open_results, read_results
 from placeopt.papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
-from placeopt.papers.records import Case
+from placeopt.papers.records import Case, Line
 from placeopt.simulate import simulate, summarise
 from scenarios import policy, scenario, timed
 
@@ -80,8 +80,8 @@ def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
     assert runs.run([case], tmp_path, instances=INSTANCES) == [first]
     assert (tmp_path / NAME).read_bytes() == before
     stale = first.model_copy(update={"scheduling": "another"})
-    with Journal(tmp_path) as journal:
-        journal.append(stale)
+    with open_results(tmp_path) as file:
+        file.append(Line(row=stale))
     (again,) = runs.run([case], tmp_path, instances=INSTANCES)
     assert again.scheduling == first.scheduling
     starts, rows = read_results(tmp_path)
@@ -107,8 +107,8 @@ def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:
 
 def test_only_one_command_writes(tmp_path: Path) -> None:
     """Two would mix their lines."""
-    with Journal(tmp_path), pytest.raises(BadInput, match="another run"):
-        Journal(tmp_path)
+    with open_results(tmp_path), pytest.raises(BadInput, match="another run"):
+        open_results(tmp_path)
 
 
 def test_broken_lines_are_named(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from placeopt import __version__
 from placeopt.fanout import fan_out
 from placeopt.papers.catalogue import SETTINGS, built
-from placeopt.papers.journal import Journal
+from placeopt.papers.journal import open_results, rows_of
 from placeopt.papers.measures import allocated, held_over_time, measured, percentiles, slowdowns, waits_s
 from placeopt.papers.one_at_a_time.protocol import OneAtATime
-from placeopt.papers.records import WHOLE_ROUNDS, Case, Row, Setting, Start
+from placeopt.papers.records import WHOLE_ROUNDS, Case, Line, Row, Setting, Start
 from placeopt.simulate import History, named_policy, simulate, summarise
 from placeopt.workplace import usable_cores, versions
 
@@ -83,22 +83,24 @@ def run(
     BadInput
         If a stored scenario is missing, or the folder cannot be written.
     """
-    with Journal(out) as journal:
-        to_do = [case for case in cases if not is_current(case, journal.rows.get(case), instances)]
+    with open_results(out) as file:
+        rows = rows_of(file.found)
+        to_do = [case for case in cases if not is_current(case, rows.get(case), instances)]
         kept = len(cases) - len(to_do)
         if on_news is not None:
             on_news(News(0, kept, len(cases)))
         if to_do:
-            journal.append(start_record(command))
+            file.append(Line(start=start_record(command)))
         task = partial(play, instances=instances, cancel=cancel if jobs == 1 else None)
         stopped = None if cancel is None else cancel.is_set
         for done, row in enumerate(fan_out(task, to_do, jobs, prefer="processes", cancelled=stopped), 1):
             if row is None:
                 break
-            journal.append(row)
+            file.append(Line(row=row))
+            rows[row.case] = row
             if on_news is not None:
                 on_news(News(done, kept, len(cases), row))
-        return [journal.rows[case] for case in cases if case in journal.rows]
+        return [rows[case] for case in cases if case in rows]
 
 
 def play(case: Case, *, instances: Path, cancel: threading.Event | None = None) -> Row | None:
