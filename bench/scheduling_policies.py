@@ -1,38 +1,56 @@
 """
-Scheduling policies side by side, seed by seed: ``python bench/scheduling_policies.py [--out FILE.md]``.
+Scheduling policies side by side, seed by seed: ``python bench/scheduling_policies.py --rows ROWS [--out FILE.md]``.
 
 Scenarios: the jobs of SC'17's ``workloads-100`` drawn anew (with replacement, arrivals by a Poisson process of the
-same rate), and, with ``--philly CSV``, windows of Philly with profiles drawn by the seed. For every policy the means
-over the seeds, and the difference to the first policy, seed by seed, with Student's interval of 95 %: where that holds
-0, the two cannot be told apart.
+same rate); with ``--philly CSV`` windows of Philly with profiles drawn by the seed; with ``--sia FOLDER`` Sia's
+newtrace samples, a file a seed. For every policy the means over the seeds, and the difference to the best of our own
+policies for a whole trace, seed by seed, with Student's interval of 95 %: where that holds 0, the two cannot be told
+apart.
+
+Runs are kept as lines of ``ROWS`` and not run again while scenario and policy are the same. A policy that cannot play a
+trace, or takes more CPU time than ``--limit`` for a run, is a row that says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import multiprocessing
 import platform
 import random
+import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
-from placeopt import read_scenario
+from placeopt import PlaceoptError, read_scenario
 from placeopt.formats.philly import read_philly
+from placeopt.formats.sia import read_sia
 from placeopt.generators.philly_scenario import philly_scenario
+from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.metrics import paired_interval
 from placeopt.model.scenario import Scenario
-from placeopt.simulate import Summary, named_policy, simulate, summarise
+from placeopt.simulate import named_policy, policy_names, simulate, summarise
 from placeopt.workplace import usable_cores, versions
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
-FIGURES: dict[str, Callable[[Summary], float]] = {
-    "completion, s": lambda one: 0.0 if one.completion_s is None else one.completion_s.mean,
-    "wait, s": lambda one: 0.0 if one.wait_s is None else one.wait_s.mean,
-    "slowed": lambda one: float(one.slowed),
-    "last end, s": lambda one: one.last_end_s or 0.0,
-}
+OWN = ("placeopt-queue", "placeopt-preemptive")
+"""Ours for whole traces, which the others are compared with, figure by figure with the better one."""
+FIGURES = ("completion, s", "slowed", "wait, s", "stops", "last end, s")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of scenario: a title that tells of the first one, and one for each seed."""
+
+    name: str
+    title: Callable[[Scenario], str]
+    make: Callable[[int], Scenario]
 
 
 def drawn_anew(seed: int) -> Scenario:
@@ -48,82 +66,181 @@ def drawn_anew(seed: int) -> Scenario:
     return told.model_copy(update={"name": f"sc17-drawn-s{seed}", "arrivals": tuple(arrivals)})
 
 
-def compared(make: Callable[[int], Scenario], seeds: list[int], policies: list[str]) -> list[str]:
-    """Return the table of one kind of scenario."""
-    found: dict[str, list[Summary]] = {name: [] for name in policies}
-    cpu: dict[str, float] = {}
-    for name in policies:
+def kinds(arguments: argparse.Namespace) -> list[Kind]:
+    """Return what was asked for."""
+    found = []
+    if arguments.drawn:
+        found.append(Kind("drawn", lambda _: "Jobs of SC'17's workloads-100, drawn anew", drawn_anew))
+    if arguments.philly is not None:
+        jobs = read_philly(arguments.philly)
+        window = {"from_day": arguments.from_day, "days": arguments.days, "load": arguments.load}
+
+        def philly(seed: int) -> Scenario:
+            return philly_scenario(jobs, seed=seed, **window)
+
+        found.append(
+            Kind(
+                "philly",
+                lambda one: (
+                    f"Philly, day {arguments.from_day}: {len(one.arrivals):,} jobs on {len(one.cluster.nodes)} nodes "
+                    f"of 8 GPUs, load {arguments.load:g}"
+                ),
+                philly,
+            )
+        )
+    if arguments.sia is not None:
+
+        def sia(seed: int) -> Scenario:
+            return sia_scenario(read_sia(arguments.sia / f"workload-{seed}.csv"), name=f"sia-newtrace-{seed}")
+
+        found.append(Kind("sia", lambda one: f"Sia's newtrace samples: {len(one.arrivals):,} jobs on 64 GPUs", sia))
+    return found
+
+
+def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
+    """Play one in a process of its own, which ends with its CPU time."""
+    context = multiprocessing.get_context("fork")
+    here, there = context.Pipe(duplex=False)
+
+    def play() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s))
         started = time.process_time()
-        found[name] = [summarise(simulate(make(seed), named_policy(name))) for seed in seeds]
-        cpu[name] = (time.process_time() - started) / len(seeds)
-    lines = [f"| policy | {' | '.join(FIGURES)} | CPU, s |", f"|---|{'---:|' * (len(FIGURES) + 1)}"]
+        try:
+            summary = summarise(simulate(scenario, named_policy(policy)))
+        except PlaceoptError as error:
+            there.send({"why": str(error)})
+            return
+        values = (
+            0.0 if summary.completion_s is None else summary.completion_s.mean,
+            float(summary.slowed),
+            0.0 if summary.wait_s is None else summary.wait_s.mean,
+            float(summary.stops),
+            summary.last_end_s or 0.0,
+        )
+        row: Row = {"figures": dict(zip(FIGURES, values, strict=True)), "cpu_s": time.process_time() - started}
+        if summary.stranded:
+            row["why"] = f"{summary.stranded} jobs never end"
+        there.send(row)
+
+    process = context.Process(target=play)
+    process.start()
+    there.close()
+    try:
+        row: Row = here.recv()
+    except EOFError:
+        row = {"why": f"more than {limit_s} s of CPU time"}
+    process.join()
+    return row
+
+
+def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit_s: int) -> dict[str, list[Row]]:
+    """Return the rows of each policy, a seed each; what is not in the file is played, unless the limit is 0."""
+    known: dict[tuple[str, str], Row] = {}
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            known[row["scenario"], row["scheduling"]] = row
+    found: dict[str, list[Row]] = {name: [] for name in policies}
+    scenarios = {seed: kind.make(seed) for seed in seeds}
     for name in policies:
+        for seed in seeds:
+            scenario = scenarios[seed]
+            key = scenario.digest, named_policy(name).digest
+            row = known.get(key)
+            if row is None and not limit_s:
+                found[name].append({"why": "not run yet"})
+                break
+            if row is None:
+                row = played(scenario, name, limit_s)
+                row |= {"kind": kind.name, "seed": seed, "policy": name, "scenario": key[0], "scheduling": key[1]}
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+            found[name].append(row)
+            if "figures" not in row:
+                break  # the other seeds would tell the same
+    return found
+
+
+def compared(found: dict[str, list[Row]]) -> list[str]:
+    """Return the table of one kind of scenario."""
+    able = {name: rows for name, rows in found.items() if all("figures" in row for row in rows)}
+
+    def of(name: str, figure: str) -> list[float]:
+        return [row["figures"][figure] for row in able[name]]
+
+    ours = [name for name in OWN if name in able]
+    base = {figure: min(ours, key=lambda one: fmean(of(one, figure))) for figure in FIGURES}
+    lines = [
+        f"| policy | {' | '.join(FIGURES)} | CPU, s |",
+        f"|---|{'---:|' * (len(FIGURES) + 1)}",
+    ]
+    verdicts: dict[str, tuple[list[str], list[str]]] = {figure: ([], []) for figure in FIGURES[:2]}
+    for name in sorted(able, key=lambda one: fmean(of(one, FIGURES[0]))):
         cells = []
-        for figure in FIGURES.values():
-            mine, first = [figure(one) for one in found[name]], [figure(one) for one in found[policies[0]]]
-            cell = f"{fmean(mine):,.1f}"
-            apart = None if name == policies[0] else paired_interval(mine, first)
-            if apart is not None:
-                cell += (
-                    f" ({apart.mean:+,.1f} ± {apart.high - apart.mean:,.1f}{'' if apart.excludes_zero else ', tie'})"
-                )
+        for figure in FIGURES:
+            cell = f"{fmean(of(name, figure)):,.1f}"
+            apart = None if name == base[figure] else paired_interval(of(name, figure), of(base[figure], figure))
+            if apart is not None and figure in verdicts:
+                tie = not apart.excludes_zero
+                cell += f" ({apart.mean:+,.1f} ± {apart.high - apart.mean:,.1f}{', tie' if tie else ''})"
+                if name not in OWN and (tie or apart.mean < 0):
+                    verdicts[figure][tie].append(name)
             cells.append(cell)
-        lines.append(f"| {name} | {' | '.join(cells)} | {cpu[name]:.1f} |")
-    return lines
+        why = "; ".join(dict.fromkeys(row["why"] for row in able[name] if "why" in row))
+        cpu = fmean(row["cpu_s"] for row in able[name])
+        lines.append(f"| {name}{f' ({why})' if why else ''} | {' | '.join(cells)} | {cpu:.1f} |")
+    for name in sorted(found.keys() - able.keys()):
+        why = next(row["why"] for row in found[name] if "figures" not in row)
+        lines.append(f"| {name} | not played: {' '.join(why.split())} |{' |' * len(FIGURES)}")
+    words = []
+    for figure, (better, ties) in verdicts.items():
+        told = f"{figure}: {base[figure]}, " + (f"behind {', '.join(better)}" if better else "behind nobody")
+        words.append(told + (f", not to be told apart from {', '.join(ties)}" if ties else ""))
+    return ["Best of ours, beside which differences stand. " + "; ".join(words) + ".", "", *lines]
 
 
-def main() -> int:
+def main(arguments: Iterable[str] | None = None) -> int:
     """Simulate and report."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument("--out", type=Path, help="write the tables here as well")
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument(
-        "--policies", default="placeopt,fcfs,best-fit,topo-aware,topo-aware-p,srtf", help="the first is compared with"
-    )
+    parser.add_argument("--rows", type=Path, required=True, help="runs, appended to and read again")
+    parser.add_argument("--first-seed", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--policies", default="all", help="names, or all that there are")
+    parser.add_argument("--drawn", action="store_true", help="jobs of workloads-100 drawn anew")
     parser.add_argument("--philly", type=Path, help="the trace, as Sia's simulator keeps it")
     parser.add_argument("--from-day", type=int, default=40)
     parser.add_argument("--days", type=int, default=1)
     parser.add_argument("--load", type=float, default=0.9)
-    arguments = parser.parse_args()
-    seeds = list(range(arguments.first_seed, arguments.first_seed + arguments.seeds))
-    policies = arguments.policies.split(",")
+    parser.add_argument("--sia", type=Path, help="folder of Sia's workload-1.csv, workload-2.csv, ...")
+    parser.add_argument("--limit", type=int, default=600, help="seconds of CPU time of a run")
+    parser.add_argument("--report", action="store_true", help="run nothing, report what there is")
+    asked = parser.parse_args(None if arguments is None else list(arguments))
+    seeds = list(range(asked.first_seed, asked.first_seed + asked.seeds))
+    policies = policy_names() if asked.policies == "all" else asked.policies.split(",")
+    policies = list(dict.fromkeys([*OWN, *policies]))
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
-    command = f"python bench/scheduling_policies.py --first-seed {seeds[0]} --seeds {len(seeds)}"
-    command += f" --policies {arguments.policies}"
-    if arguments.philly is not None:
-        command += f" --philly CSV --from-day {arguments.from_day} --days {arguments.days} --load {arguments.load:g}"
+    command = f"python bench/scheduling_policies.py --rows ROWS --first-seed {seeds[0]} --seeds {len(seeds)}"
+    command += f" --policies {asked.policies} --limit {asked.limit}" + " --drawn" * asked.drawn
+    if asked.philly is not None:
+        command += f" --philly CSV --from-day {asked.from_day} --days {asked.days} --load {asked.load:g}"
+    command += " --sia FOLDER" * (asked.sia is not None)
     lines = [
         "# Scheduling policies side by side",
         "",
         f"`{command}`, {usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
-        f"Means over {len(seeds)} seeds; in brackets the difference to `{policies[0]}`, seed by seed, with its "
-        "interval of 95 %.",
-        "",
-        "## Jobs of SC'17's workloads-100, drawn anew",
-        "",
-        *compared(drawn_anew, seeds, policies),
+        f"Means over {len(seeds)} seeds; in brackets the difference to the better of {' and '.join(OWN)} in that "
+        "figure, seed by seed, with its interval of 95 %. slowed: jobs that took more than 10 % longer from their "
+        "first start to their end than alone and well placed, stops included. CPU: of a run, this process alone.",
     ]
-    if arguments.philly is not None:
-        jobs = read_philly(arguments.philly)
-
-        def window(seed: int) -> Scenario:
-            return philly_scenario(
-                jobs, from_day=arguments.from_day, days=arguments.days, load=arguments.load, seed=seed
-            )
-
-        shape = window(seeds[0])
-        lines += [
-            "",
-            f"## Philly: {len(shape.arrivals):,} jobs on {len(shape.cluster.nodes)} nodes of 8 GPUs",
-            "",
-            *compared(window, seeds, policies),
-        ]
+    for kind in kinds(asked):
+        found = rows_of(kind, seeds, policies, asked.rows, 0 if asked.report else asked.limit)
+        lines += ["", f"## {kind.title(kind.make(seeds[0]))}", "", *compared(found)]
     text = "\n".join([*lines, ""])
     print(text)
-    if arguments.out is not None:
-        arguments.out.write_text(text, encoding="utf-8")
+    if asked.out is not None:
+        asked.out.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -1,0 +1,146 @@
+"""
+Ours beside each paper's own system, on the paper's own figures: ``python bench/own_on_papers.py --rows FOLDER``.
+
+The settings are those of ``placeopt bench papers`` (``docs/papers.md``), and the runs are kept as that keeps them: they
+are not played again while scenario and policy are the same. For each figure the means over the seeds and, seed by seed,
+the difference of ours to the paper's own system, with Student's interval of 95 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from placeopt.metrics import paired_interval
+from placeopt.papers.journal import read_results
+from placeopt.papers.measures import MEASURES
+from placeopt.papers.records import Case, Row
+from placeopt.papers.runs import run
+from placeopt.workplace import usable_cores, versions
+
+INSTANCES = Path(__file__).resolve().parent.parent / "instances"
+
+
+@dataclass(frozen=True)
+class Match:
+    """Settings of one paper: its own system, the others it compares with, ours, and its figures."""
+
+    settings: tuple[str, ...]
+    system: str
+    others: tuple[str, ...]
+    ours: tuple[str, ...]
+    figures: tuple[str, ...]
+
+
+MATCHES = (
+    Match(
+        ("horus-w-small", "horus-w-large"),
+        "horus",
+        ("fcfs", "pab", "obp"),
+        ("placeopt-queue",),
+        ("makespan_min", "wait_min", "completion_s"),
+    ),
+    Match(("horus-trace",), "horus-f", ("fcfs", "obp", "horus"), ("placeopt-queue",), ("wait_min", "makespan_h")),
+    Match(
+        ("dynamoml-12", "dynamoml-16"),
+        "dynamoml",
+        ("k8s-scaling",),
+        ("placeopt-elastic", "placeopt-queue"),
+        ("makespan_min", "training_min", "late_percent"),
+    ),
+    Match(
+        ("soda-month",),
+        "soda",
+        ("kelp-drf", "coda"),
+        ("placeopt-queue",),
+        ("utilisation_of_active_percent", "active_percent", "gpu_at_once_percent", "wait_s", "late_percent"),
+    ),
+    Match(
+        ("genie-5", "genie-10", "genie-20"),
+        "genie",
+        ("capacity", "tetris-cer"),
+        ("placeopt-jct", "placeopt-queue"),
+        ("in_time_percent", "makespan_h"),
+    ),
+)
+
+
+def table(match: Match, setting: str, rows: Sequence[Row]) -> list[str]:
+    """Return the table of one setting: a row a policy, those without a run told of."""
+    lines = [
+        f"| {setting} | {' | '.join(f'{MEASURES[key].title}, {MEASURES[key].unit}' for key in match.figures)} |",
+        f"|---|{'---:|' * len(match.figures)}",
+    ]
+    by = {(row.case.policy, row.case.seed): row for row in rows if row.case.setting == setting}
+    for policy in (*match.others, match.system, *match.ours):
+        mine = sorted(seed for name, seed in by if name == policy)
+        if not mine:
+            lines.append(f"| {policy} | not run |{' |' * (len(match.figures) - 1)}")
+            continue
+        cells = []
+        for key in match.figures:
+            values = [by[policy, seed].figures.get(key) for seed in mine]
+            known = [value for value in values if value is not None]
+            cell = f"{fmean(known):,.1f}" if known else "-"
+            both = [seed for seed in mine if policy in match.ours and (match.system, seed) in by]
+            pairs = [(by[policy, seed].figures.get(key), by[match.system, seed].figures.get(key)) for seed in both]
+            told = [(one, other) for one, other in pairs if one is not None and other is not None]
+            apart = paired_interval([one for one, _ in told], [other for _, other in told]) if len(told) > 1 else None
+            if apart is not None:
+                better = (apart.mean > 0) is MEASURES[key].more
+                word = ("better" if better else "worse") if apart.excludes_zero else "tie"
+                cell += f" ({apart.mean:+,.1f} ± {apart.high - apart.mean:,.1f}, {word})"
+            cells.append(cell)
+        name = f"**{policy}**" if policy == match.system else policy
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+def main() -> int:
+    """Simulate and report."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--rows", type=Path, required=True, help="folder of the runs")
+    parser.add_argument("--out", type=Path, help="write the tables here as well")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", default="", help="settings, by commas; all if left out")
+    parser.add_argument("--report", action="store_true", help="run nothing, report what there is")
+    asked = parser.parse_args()
+    only = asked.only.split(",") if asked.only else [setting for match in MATCHES for setting in match.settings]
+    known = ", ".join(f"{name} {version}" for name, version in versions().items())
+    lines = [
+        "# Ours beside the papers' own systems, on their own figures",
+        "",
+        f"`python bench/own_on_papers.py --rows FOLDER --seeds {asked.seeds}"
+        f"{f' --only {asked.only}' * bool(asked.only)}`, {usable_cores()} cores, Python {platform.python_version()}, "
+        f"{known}.",
+        "",
+        f"Means over seeds 0 to {asked.seeds - 1}; in brackets the difference of ours to the paper's own system "
+        "(bold), seed by seed, with its interval of 95 %. Settings: [docs/papers.md](../docs/papers.md).",
+    ]
+    for match in MATCHES:
+        for setting in (one for one in match.settings if one in only):
+            cases = [
+                Case(setting=setting, policy=policy, seed=seed)
+                for policy in (match.system, *match.ours, *match.others)
+                for seed in range(asked.seeds)
+            ]
+            if asked.report:
+                there = read_results(asked.rows)[1]
+                rows = [there[case] for case in cases if case in there]
+            else:
+                rows = run(cases, asked.rows, instances=INSTANCES, command="bench/own_on_papers.py")
+            lines += ["", *table(match, setting, rows)]
+    text = "\n".join([*lines, ""])
+    print(text)
+    if asked.out is not None:
+        asked.out.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
