@@ -42,9 +42,10 @@ def gpu_map(instance: Instance, plan: Plan | None = None, *, name: str = "gpus")
     columns = _columns(racks, across)
     depth = sum(max(len(nodes) for nodes in racks[i : i + columns]) + 2 for i in range(0, len(racks), columns))
     width = min(columns, len(racks)) * (max(across, 1) + 1)
-    inches = (min(16.0, max(7.0, 0.16 * width + 1)), min(30.0, max(3.0, 0.16 * depth + 1.5)))
+    beside = 2.2 if by_node else 1.0  # the scale of colours stands there
+    inches = (min(16.0, max(7.0, 0.16 * width + beside)), min(30.0, max(3.0, 0.16 * depth + 1.5)))
     held = sum(int(str(row[4])) for row in rows) / 1000
-    unit = "a square is a node" if by_node else "a square is a GPU, a row a node"
+    unit = "a square is a node, white where it has none" if by_node else "a square is a GPU, a row a node"
     when = "as the plan leaves it" if plan is not None else "as it runs now"
     return Figure(
         name=name,
