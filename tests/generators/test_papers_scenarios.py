@@ -100,12 +100,12 @@ def test_tasks_of_genie() -> None:
 
 
 def test_rates_of_genie_fit_what_was_measured() -> None:
-    """Within 6 % on average; and inference scales with GPUs, training does not."""
+    """Within 6 % on average; inference loses by small batches alone, training by synchronising too."""
     assert all(model.errors.mean < 0.06 for model in genie_models().values())
     lstm = genie_models()["lstm"]
     trains = {option.id: option.value for option in task_options(lstm, 40, 3600, 4, trains=True)}
     infers = {option.id: option.value for option in task_options(lstm, 40, 3600, 4, trains=False)}
-    assert infers["4x4"] == 16_000
+    assert infers["1x1"] == 1000 < infers["1x2"] == infers["2x1"] < infers["4x4"] < 16_000
     assert trains["1x2"] > trains["2x1"]
     assert trains["4x4"] < trains["1x2"]
     assert set(infers) == {f"{n}x{g}" for n in (1, 2, 4) for g in (1, 2, 4)}

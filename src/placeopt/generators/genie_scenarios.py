@@ -156,7 +156,7 @@ def task_options(model: StepModel, batch: int, alone_s: float, nodes: int, *, tr
     for n, g in SHAPES:
         if n > nodes or n * g > batch:
             continue
-        rate = speed * model.rate(n, g, batch) if trains else n * g * single
+        rate = speed * model.rate(n, g, batch, synchronises=trains)
         latency = max(1, round(1000 * alone_s * single / rate))
         options.append(
             Option(

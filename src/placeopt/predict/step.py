@@ -11,7 +11,7 @@ from placeopt.predict.errors import relative_errors
 from placeopt.predict.rate import Run
 from placeopt.predict.records import Fitted, Provenance
 
-TERMS = 6
+TERMS, COMPUTING = 6, 2
 
 
 class StepModel(Fitted):
@@ -26,15 +26,23 @@ class StepModel(Fitted):
     coefficients: tuple[float, float, float, float, float, float]
     """c0, c1, i0, i1, a0, a1; none below 0."""
 
-    def step_s(self, nodes: int, gpus: int, batch: int) -> float:
-        """Return the seconds of a step with a global ``batch``; raises ``BadInput`` below one node, GPU or sample."""
+    def step_s(self, nodes: int, gpus: int, batch: int, *, synchronises: bool = True) -> float:
+        """
+        Return the seconds of a step with a global ``batch``; inference computes only (GENIE 5.1.4).
+
+        Raises
+        ------
+        BadInput
+            Below one node, GPU or sample.
+        """
         if min(nodes, gpus, batch) < 1:
             raise BadInput(f"nodes, gpus, batch: {nodes}, {gpus}, {batch}; expected 1 or more of each")
-        return float(_terms([Run(nodes, gpus, batch, 1.0)])[0] @ np.array(self.coefficients))
+        seconds = _terms([Run(nodes, gpus, batch, 1.0)])[0] * np.array(self.coefficients)
+        return float(seconds.sum() if synchronises else seconds[:COMPUTING].sum())
 
-    def rate(self, nodes: int, gpus: int, batch: int) -> float:
+    def rate(self, nodes: int, gpus: int, batch: int, *, synchronises: bool = True) -> float:
         """Return samples a second; 0 where a step takes no time, which no run ever showed."""
-        seconds = self.step_s(nodes, gpus, batch)
+        seconds = self.step_s(nodes, gpus, batch, synchronises=synchronises)
         return batch / seconds if seconds > 0 else 0.0
 
 
