@@ -6,7 +6,7 @@ import pytest
 
 from builders import job, node, placement
 from placeopt.model import Cluster, Placement, Policy
-from placeopt.model.policy import Queue
+from placeopt.model.policy import Postpone, Queue
 from placeopt.simulate import simulate
 from placeopt.simulate.openings import Openings
 from scenarios import PLAIN, policy, random_scenario, scenario, timed, two_sockets
@@ -50,6 +50,21 @@ def test_a_gang_opens_when_all_its_workers_have_room_on_any_nodes() -> None:
     assert openings.closed == {"gang"}
     ended(openings, placement(job("x", cpu_millicores=8000), [("n1", (3,))]))
     assert openings.closed == set()
+
+
+def test_who_found_no_room_is_not_asked_again_until_some_is_given_up() -> None:
+    """Be it by an end or by a gift: others may give meanwhile, but what is free has not grown."""
+    openings = closed({"one": job("a"), "two": job("c", gpus=2)})
+    openings.failed("one")
+    openings.failed("two")
+    openings.open_all()
+    assert openings.has_no_room("one")
+    openings.take(placement(job("x", cpu_millicores=8000), [("n0", (0,))]), -1)
+    assert not openings.has_no_room("one")
+    assert openings.has_no_room("two")
+    limited = closed({"one": job("a")}, PLAIN.model_copy(update={"postpone": Postpone(rule="utility")}))
+    limited.failed("one")
+    assert not limited.has_no_room("one"), "a place may become good enough by itself"
 
 
 def test_where_room_is_not_all_that_counts_every_end_opens_all() -> None:

@@ -55,6 +55,8 @@ class Holdings(Scheduler):
         """Of jobs that were touched in this round: where they were when it began."""
         self._begun: set[str] = set()
         """Jobs that start in this round."""
+        self._steps = 0
+        """How often anything of ``_running`` and ``_before`` has changed."""
         self._watcher = None if scheduling.watch is None else Watcher(scheduling.watch)
         self._room = Room(scenario.cluster, policy) if scheduling.changes_jobs else None
         self._openings = Openings(
@@ -83,6 +85,7 @@ class Holdings(Scheduler):
         self._catch_up(scene.now_ms, {})
         self._before.clear()
         self._begun.clear()
+        self._steps += 1
 
     def _decision(self, scene: Scene) -> Decision:
         """Return what is different since the round began."""
@@ -106,6 +109,7 @@ class Holdings(Scheduler):
 
     def _touch(self, job: str) -> None:
         self._before.setdefault(job, self._running.get(job))
+        self._steps += 1
 
     # -- moves
 
@@ -154,6 +158,7 @@ class Holdings(Scheduler):
         record = self._jobs[job]
         option = self._option(placement)
         self._running[job] = placement
+        self._steps += 1
         self._queue.holds(record, placement, 1)
         self._service.start(job, granted(placement), self._now)
         self._free_milli -= granted(placement)
@@ -167,6 +172,7 @@ class Holdings(Scheduler):
 
     def _vacate(self, job: str) -> None:
         placement, record = self._running.pop(job), self._jobs[job]
+        self._steps += 1
         self._queue.holds(record, placement, -1)
         self._service.stop(job, self._now)
         self._free_milli += granted(placement)

@@ -32,6 +32,7 @@ class JobByJob(Holdings):
         if scheduling.apart_max_thousandths is not None:
             self._told_ground = Ground(scenario)
         self._giving = self._make_giving()
+        self._givers: tuple[int, list[Candidate]] = (-1, [])
         self._least: dict[Hashable, int] = {}
         self._overcommitted = self.policy.share_mode == "overcommit"  # more may be granted than there is
 
@@ -154,9 +155,12 @@ class JobByJob(Holdings):
 
     def _place(self, job: str, shape: Hashable) -> Placement | None:
         full = not self._overcommitted and self._least[shape] > self._free_milli
-        if shape in self._openings.closed or full:
+        if shape in self._openings.closed or full or self._openings.has_no_room(shape):
             return self._place_smaller(job)
-        return self._try(job) or self._place_smaller(job)
+        placement = self._try(job)
+        if placement is None:
+            self._openings.failed(shape)
+        return placement or self._place_smaller(job)
 
     def _try(self, job: str) -> Placement | None:
         plan = self._engine.place([job], method=self._scheduling.method)
@@ -201,8 +205,7 @@ class JobByJob(Holdings):
         takes_workers = self._scheduling.elastic == "load"  # then the fewest will do for one that takes from others
         told = self._told(job, sizes if takes_workers else {})
         options = [one for one in told.options if giving.may_claim(record, one)]
-        running = sorted(filter(self._may_give, self._running), key=self._by_arrival) if options else []
-        candidates = [self._candidate(name) for name in running]
+        candidates = self._candidates() if options else []
         for option in sorted(options, key=lambda one: -one.value):
             gifts = giving.choose(record, option, candidates, scene.now_ms, scene.ends)
             if gifts is None:
@@ -225,9 +228,14 @@ class JobByJob(Holdings):
         """Whether a running job may be changed now: not one that was touched in this round."""
         return job not in self._before and self._may_change(job)
 
-    def _candidate(self, job: str) -> Candidate:
-        placement, option = self._running[job], self._option(self._running[job])
-        return Candidate(self._jobs[job], placement, option)
+    def _candidates(self) -> list[Candidate]:
+        """Return the running jobs that may be changed now, in order of arrival; the same until a job is touched."""
+        if self._givers[0] != self._steps:
+            names = sorted(filter(self._may_give, self._running), key=self._by_arrival)
+            held = ((self._jobs[name], self._running[name]) for name in names)
+            found = [Candidate(record, placement, self._option(placement)) for record, placement in held]
+            self._givers = self._steps, found
+        return self._givers[1]
 
     # -- changes of running jobs
 

@@ -38,6 +38,8 @@ class Openings:
         self._by_amounts = by_amounts and policy.postpone.rule == "none" and not policy.queues
         self.closed: set[Hashable] = set()
         """Kinds that are not worth asking for."""
+        self._lasts = policy.postpone.rule == "none"
+        self._roomless: set[Hashable] = set()
         self._needs: dict[Hashable, tuple[Need, ...]] = {}
 
     def learn(self, kind: Hashable, job: Job) -> None:
@@ -62,6 +64,17 @@ class Openings:
                 free[0] -= sign * sum(one.gpus.values())
             free[1] -= sign * one.cpu_millicores
             free[2] -= sign * one.memory_mib
+        if sign < 0 and self._roomless:
+            self._roomless = self._still(self._roomless, tuple(one.node for one in placement.assignments))
+
+    def has_no_room(self, kind: Hashable) -> bool:
+        """Tell whether a kind found no room in what is free, of which nobody has given up any since."""
+        return kind in self._roomless
+
+    def failed(self, kind: Hashable) -> None:
+        """Note that a kind found no room in what is free, whoever might give."""
+        if self._lasts:
+            self._roomless.add(kind)
 
     def ended(self, placement: Placement) -> None:
         """Let kinds be asked for again that may have room where a placement has gone (after ``take``)."""
@@ -77,10 +90,13 @@ class Openings:
         self.closed.clear()
 
     def _open(self, nodes: tuple[str, ...]) -> None:
+        self.closed = self._still(self.closed, nodes)
+
+    def _still(self, kinds: set[Hashable], nodes: tuple[str, ...]) -> set[Hashable]:
+        """Return those of ``kinds`` that have no room either now that ``nodes`` have more left."""
         if not self._by_amounts:
-            self.closed.clear()
-            return
-        self.closed = {kind for kind in self.closed if not any(self._opens(need, nodes) for need in self._needs[kind])}
+            return set()
+        return {kind for kind in kinds if not any(self._opens(need, nodes) for need in self._needs[kind])}
 
     def _opens(self, need: Need, nodes: tuple[str, ...]) -> bool:
         """Tell whether an option that had no room may have some now that ``nodes`` have more left."""

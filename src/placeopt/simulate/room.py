@@ -82,12 +82,12 @@ class Room:
     def _workers_on(self, node: str, option: Option, most: int) -> int:
         demand = option.demand
         here = most if option.workers_per_node_max is None else min(most, option.workers_per_node_max)
-        if demand.gpus:
-            here = min(here, len(self._usable(node, demand)) // demand.gpus)
         if demand.cpu_millicores:
             here = min(here, self._cpu[node] // demand.cpu_millicores)
         if demand.memory_mib:
             here = min(here, self._memory[node] // demand.memory_mib)
+        if demand.gpus and here > 0:  # asked last: it takes longest
+            here = min(here, len(self._usable(node, demand)) // demand.gpus)
         return max(0, here)
 
     def _amounts(self, node: str, demand: Demand) -> bool:
