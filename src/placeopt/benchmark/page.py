@@ -113,7 +113,8 @@ def conditions_of(runs: Sequence[Run], rows: Sequence[Row], shared: int) -> tupl
     solvers, instances = ({getattr(row.case, name) for row in rows} for name in ("solver", "instance"))
     out = [
         f"{len(rows):,} cases, {shared:,} of them of (instance, seed) pairs that every solver of their kind has run: "
-        f"{len(solvers)} solvers, {len(instances)} instances, {', '.join(f'{limit:g}' for limit in limits)} s each",
+        f"{_many(len(solvers), 'solver')}, {_many(len(instances), 'instance')}, "
+        f"{', '.join(f'{limit:g}' for limit in limits)} s each",
         f"threads {', '.join(map(str, threads))}; seeds {', '.join(map(str, seeds))}"
         + ("; orders shuffled by seed" if any(r.case.permuted for r in rows) else ""),
         f"the machine's load was {min(loads):.1f} to {max(loads):.1f}",
@@ -123,6 +124,10 @@ def conditions_of(runs: Sequence[Run], rows: Sequence[Row], shared: int) -> tupl
     if len({tuple(run.versions.items()) for run in runs}) > 1:
         out.append("versions differ between the runs: compare with care")
     return tuple(out)
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _told(runs: Sequence[Run]) -> str:
