@@ -48,6 +48,7 @@ SETTINGS = (
         _trace,
         TRACE,
         ("wait_min", "wait_median_min", "makespan_h", "slowdown", "utilisation_percent"),
+        seeds_most=3,
         whole_seeds=1,
     ),
 )
