@@ -108,7 +108,7 @@ def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
         try:
             summary = summarise(simulate(scenario, named_policy(policy)))
         except PlaceoptError as error:
-            there.send({"why": str(error)})
+            there.send({"why": f"cannot play it: {error}"})
             return
         values = (
             0.0 if summary.completion_s is None else summary.completion_s.mean,
@@ -191,7 +191,7 @@ def compared(found: dict[str, list[Row]]) -> list[str]:
         lines.append(f"| {name}{f' ({why})' if why else ''} | {' | '.join(cells)} | {cpu:.1f} |")
     for name in sorted(found.keys() - able.keys()):
         why = next(row["why"] for row in found[name] if "figures" not in row)
-        lines.append(f"| {name} | not played: {' '.join(why.split())} |{' |' * len(FIGURES)}")
+        lines.append(f"| {name} | {' '.join(why.split())} |{' |' * len(FIGURES)}")
     words = []
     for figure, (better, ties) in verdicts.items():
         told = f"{figure}: {base[figure]}, " + (f"behind {', '.join(better)}" if better else "behind nobody")
@@ -213,28 +213,32 @@ def main(arguments: Iterable[str] | None = None) -> int:
     parser.add_argument("--days", type=int, default=1)
     parser.add_argument("--load", type=float, default=0.9)
     parser.add_argument("--sia", type=Path, help="folder of Sia's workload-1.csv, workload-2.csv, ...")
+    parser.add_argument("--sia-first", type=int, help="the first of these files; --first-seed if left out")
     parser.add_argument("--limit", type=int, default=600, help="seconds of CPU time of a run")
     parser.add_argument("--report", action="store_true", help="run nothing, report what there is")
     asked = parser.parse_args(None if arguments is None else list(arguments))
-    seeds = list(range(asked.first_seed, asked.first_seed + asked.seeds))
     policies = policy_names() if asked.policies == "all" else asked.policies.split(",")
     policies = list(dict.fromkeys([*OWN, *policies]))
     known = ", ".join(f"{name} {version}" for name, version in versions().items())
-    command = f"python bench/scheduling_policies.py --rows ROWS --first-seed {seeds[0]} --seeds {len(seeds)}"
+    command = f"python bench/scheduling_policies.py --rows ROWS --first-seed {asked.first_seed} --seeds {asked.seeds}"
     command += f" --policies {asked.policies} --limit {asked.limit}" + " --drawn" * asked.drawn
     if asked.philly is not None:
         command += f" --philly CSV --from-day {asked.from_day} --days {asked.days} --load {asked.load:g}"
-    command += " --sia FOLDER" * (asked.sia is not None)
+    sia_first = asked.first_seed if asked.sia_first is None else asked.sia_first
+    if asked.sia is not None:
+        command += f" --sia FOLDER --sia-first {sia_first}"
     lines = [
         "# Scheduling policies side by side",
         "",
         f"`{command}`, {usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
-        f"Means over {len(seeds)} seeds; in brackets the difference to the better of {' and '.join(OWN)} in that "
+        f"Means over {asked.seeds} seeds; in brackets the difference to the better of {' and '.join(OWN)} in that "
         "figure, seed by seed, with its interval of 95 %. slowed: jobs that took more than 10 % longer from their "
         "first start to their end than alone and well placed, stops included. CPU: of a run, this process alone.",
     ]
     for kind in kinds(asked):
+        first = sia_first if kind.name == "sia" else asked.first_seed
+        seeds = list(range(first, first + asked.seeds))
         found = rows_of(kind, seeds, policies, asked.rows, 0 if asked.report else asked.limit)
         lines += ["", f"## {kind.title(kind.make(seeds[0]))}", "", *compared(found)]
     text = "\n".join([*lines, ""])
