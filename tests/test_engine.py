@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from builders import instance, job, machine, node, option, placement, running
@@ -30,6 +31,7 @@ from placeopt.model.policy import Interference, Queue, Quota, Weights
 from placeopt.stages import exact
 from placeopt.stages.round import Progress
 from placeopt.stages.sizes import SIZES
+from rounds import random_round
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 NO_COST = Weights(communication=0, interference=0, fragmentation=0)
@@ -129,6 +131,16 @@ class TestStatusAndLimit:
         assert violations(round_, plan) == []
         assert audit(round_, plan) == []
         assert plan.levels[0].bound is not None
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_every_method_copes_with_a_cluster_without_gpus(self, method: str) -> None:
+        """Some of the jobs, which may do without, find room; a campaign found this round."""
+        round_ = random_round(np.random.default_rng(61827), changes=False)
+        assert not any(machine.gpus for machine in round_.cluster.machines)
+        plan = solve(round_, method=method, time_limit_s=1)
+        assert violations(round_, plan) == []
+        assert audit(round_, plan) == []
+        assert plan.placements
 
     def test_a_round_without_jobs_is_optimal(self) -> None:
         """Nothing to do is done."""

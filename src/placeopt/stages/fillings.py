@@ -241,5 +241,5 @@ def _lawful(problem: Problem, allocation: Allocation) -> Allocation:
 
 
 def _one_type_a_node(problem: Problem) -> bool:
-    first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))]
-    return bool((first[problem.gpu_node] == problem.gpu_type).all())
+    first_of_node = problem.node_gpu_start[problem.gpu_node]
+    return bool((problem.gpu_type[first_of_node] == problem.gpu_type).all())
