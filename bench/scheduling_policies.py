@@ -177,16 +177,16 @@ def compared(found: dict[str, list[Row]]) -> list[str]:
     verdicts: dict[str, tuple[list[str], list[str]]] = {figure: ([], []) for figure in FIGURES[:2]}
     for name in sorted(able, key=lambda one: fmean(of(one, FIGURES[0]))):
         cells = []
+        why = "; ".join(dict.fromkeys(row["why"] for row in able[name] if "why" in row))
         for figure in FIGURES:
             cell = f"{fmean(of(name, figure)):,.1f}"
             apart = None if name == base[figure] else paired_interval(of(name, figure), of(base[figure], figure))
             if apart is not None and figure in verdicts:
                 tie = not apart.excludes_zero
                 cell += f" ({apart.mean:+,.1f} ± {apart.high - apart.mean:,.1f}{', tie' if tie else ''})"
-                if name not in OWN and (tie or apart.mean < 0):
+                if name not in OWN and not why and (tie or apart.mean < 0):
                     verdicts[figure][tie].append(name)
             cells.append(cell)
-        why = "; ".join(dict.fromkeys(row["why"] for row in able[name] if "why" in row))
         cpu = fmean(row["cpu_s"] for row in able[name])
         lines.append(f"| {name}{f' ({why})' if why else ''} | {' | '.join(cells)} | {cpu:.1f} |")
     for name in sorted(found.keys() - able.keys()):
