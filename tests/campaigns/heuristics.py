@@ -55,11 +55,14 @@ class Tally:
     """Seconds past the limit, and the same in parts of what is allowed."""
     excess: list[float] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    cut: int = 0
+    """Small rounds in which the clock cut in."""
 
     def add(self, other: Tally) -> None:
         """Take in another one."""
-        for name in self.__dataclass_fields__:
+        for name in ("gaps", "cheapest", "late", "excess", "faults"):
             getattr(self, name).extend(getattr(other, name))
+        self.cut += other.cut
 
 
 def main() -> int:
@@ -116,7 +119,9 @@ def examine(engine: Engine, round_: Instance, name: str, seed: int, best: int, l
     """Solve twice; note the gap and all that is wrong."""
     plan, again = (engine.solve(round_, method=name, seed=seed, deterministic=True) for _ in range(2))
     faults = [violation.message for violation in violations(round_, plan)] + audit(round_, plan)
-    if plan.model_dump_json() != again.model_dump_json():
+    cut = "time" in (plan.limit, again.limit)  # on a machine so busy nothing is promised
+    tally.cut += cut
+    if not cut and plan.model_dump_json() != again.model_dump_json():
         faults.append("another plan with the same seed")
     found = plan.levels[0].objective
     if found > best:
@@ -162,7 +167,9 @@ def small_table(tallies: dict[str, Tally], command: str) -> str:
         "",
         "Small rounds with every feature (`tests/rounds.py`), against brute force: gap of value in percent of the",
         "best, and how often the cost is the least where the value is the greatest. Each is solved twice,",
-        "deterministic; both plans pass referee and audit and are equal byte for byte, or it is a fault.",
+        "deterministic; both plans pass referee and audit and are equal byte for byte, or it is a fault. Where the",
+        f"clock cuts in on a busy machine, {sum(tally.cut for tally in tallies.values())} times here, equality is not",
+        "asked for.",
         "",
         "| method | rounds | best value in | mean gap | 95 % below | worst | least cost in | faults |",
         "|---|---:|---:|---:|---:|---:|---:|---:|",
