@@ -31,6 +31,7 @@ def test_every_listed_instance_reads(path: str) -> None:
 def test_lists_name_all_stored_instances() -> None:
     folders = ("hand", "openb", "generated", "hard", "real")  # others hold machines, not rounds
     stored = {f"{folder}/{file.name}" for folder in folders for file in (STORED / folder).glob("*.json*")}
+    stored.remove("openb/openb-gpu-nodes.json.gz")  # nodes alone, and no jobs to place
     assert {path for name in LISTS for path in listed(name)} == stored
 
 

@@ -9,7 +9,7 @@ from placeopt.solvers.race import RACE, RACERS
 from placeopt.stages.arrange import run_arrange
 from placeopt.stages.bound import Asked, ask_bound, run_bound
 from placeopt.stages.crew import Crew
-from placeopt.stages.exact import is_built, run_exact
+from placeopt.stages.exact import AGAIN_S, is_built, run_exact
 from placeopt.stages.fillings import run_fillings, suits
 from placeopt.stages.forced import run_forced
 from placeopt.stages.heuristic import run_heuristic
@@ -100,7 +100,7 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
             run_ranks(round_)
     if exact and not round_.stopped():  # it was too large for exact stages
         run_fillings(round_, crew.solve, relaxed, score, order)
-    if exact and method.search and not round_.stopped():
+    if exact and method.search and not round_.stopped() and round_.limits.left_s > AGAIN_S:
         run_search(round_, crew.solve)
 
 
