@@ -69,6 +69,17 @@ def test_auto_searches_where_exact_stages_cannot_prove(monkeypatch: pytest.Monke
     assert order() == ["counts-cost", "search"]
 
 
+def test_auto_searches_where_fillings_stay_far_from_the_bound() -> None:
+    """Several resources bind, only value counts, and shares are many: fillings of GPUs come to nothing there."""
+    round_ = generate("resources", jobs=60, nodes=8, gpus=8, seed=1)
+    plan = placeopt.solve(round_, time_limit_s=5, deterministic=True)
+    made = [stage.name for stage in plan.stages if stage.outcome == "improved"]
+    assert made[:2] == ["heuristic", "search"]
+    near = generate("planted", jobs=80, nodes=6, gpus=8, seed=1)
+    names = [stage.name for stage in placeopt.solve(near, time_limit_s=5, deterministic=True).stages]
+    assert names.index("counts-value") < names.index("search")
+
+
 def test_cut_by_time_it_keeps_what_it_has() -> None:
     """No error, no worse plan."""
     round_ = generate("gangs", jobs=1000, nodes=200, gpus=4, seed=2)

@@ -18,7 +18,7 @@ from placeopt.stages.patterns import is_large, run_patterns
 from placeopt.stages.previous import run_previous
 from placeopt.stages.ranks import run_ranks
 from placeopt.stages.round import Round
-from placeopt.stages.search import is_wide, run_search
+from placeopt.stages.search import is_far, is_wide, run_search
 
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 30e-6
@@ -98,7 +98,7 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
         run_exact(round_, crew.solve, formulation, solver)
         if round_.best is not before and not round_.stopped():
             run_ranks(round_)
-    if exact and not round_.stopped():  # it was too large for exact stages
+    if exact and not round_.stopped() and not (method.search and is_far(round_)):  # too large for exact stages
         run_fillings(round_, crew.solve, relaxed, score, order)
     if exact and method.search and not round_.stopped() and round_.limits.left_s > AGAIN_S:
         run_search(round_, crew.solve)

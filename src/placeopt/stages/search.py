@@ -10,7 +10,7 @@ from placeopt.problem import IntArray
 from placeopt.stages.fillings import suits
 from placeopt.stages.flows import prices, run_flows
 from placeopt.stages.roster import choose_jobs, run_roster
-from placeopt.stages.round import LevelName, Round
+from placeopt.stages.round import LevelName, Round, relative_gap
 from placeopt.stages.sizes import SIZES, product
 from placeopt.stages.solving import Solve
 
@@ -22,13 +22,27 @@ OFFER_EVERY = 25
 """Steps between two offers of what became better."""
 LAG = 0.003
 """Part of the value that a plan made anew may lag behind the best one and still be gone on with."""
+FAR = 0.01
+"""Gap of value from which on a plan is far from its bound."""
 RESERVES = 2.0
 """Time kept back for the last offer and bound, in times of what the last ones took."""
 
 
 def is_wide(round_: Round) -> bool:
-    """Tell whether the round is so large that a search before exact stages helps; many shares are better dived for."""
-    return bool(round_.weighted) and not suits(round_.problem) and product(round_) > SIZES.search_product
+    """
+    Tell whether the round is so large that a search helps before exact stages.
+
+    Where only value counts, or shares are many, it does so only if the best plan is far from the bound.
+    """
+    if product(round_) <= SIZES.search_product:
+        return False
+    return is_far(round_) or (bool(round_.weighted) and not suits(round_.problem))
+
+
+def is_far(round_: Round) -> bool:
+    """Tell whether the best plan is worth much less than the bound: then what fillings count is not what binds."""
+    gap = None if round_.best is None else relative_gap(round_.best.value, round_.value_bound)
+    return gap is not None and gap > FAR
 
 
 def run_search(round_: Round, solve: Solve, share: float = 1.0) -> None:
