@@ -18,7 +18,6 @@ from placeopt.heuristics.table import Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
 
-CLOCK_EVERY = 64
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""
 
@@ -110,10 +109,9 @@ def greedy(
         chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed)))
     else:
         chosen = chooser(state)
-    every = CLOCK_EVERY if chooser is None else 1  # one of its decisions may take as long as many by score
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
-        if position % every == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
+        if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if state.placements[job] is not None:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import score_named
-from placeopt.heuristics.greedy import CLOCK_EVERY, GreedyResult, places
+from placeopt.heuristics.greedy import GreedyResult, places
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.problem.allowance import waiting_allowances
 from placeopt.terms.rules import fits_beyond_room
@@ -37,7 +37,7 @@ def swaf(
     candidates = Candidates(state, score_named(score, problem))
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
-        if position % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
+        if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         option = chosen[job]
         if state.placements[job] is not None or option < 0 or option in hopeless:
