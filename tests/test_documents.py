@@ -21,8 +21,11 @@ from placeopt.formats.documents import (
     write_plan,
 )
 from placeopt.formats.schema import instance_schema, plan_schema, scenario_schema, scheduling_schema
-from placeopt.model import Instance, Plan
+from placeopt.model import Instance, Plan, Policy
 from placeopt.model.base import Record
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.whatif.steps import Patch
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
 DOCS = Path(__file__).parents[1] / "docs"
@@ -31,7 +34,7 @@ TINY = {
 }
 
 
-def refused(text: str | bytes, kind: type[Instance] | type[Plan] = Instance) -> str:
+def refused(text: str | bytes, kind: type[Record] = Instance) -> str:
     """Return the message with which ``text`` is refused."""
     with pytest.raises(BadInput) as caught:
         loads(kind, text, source="f.json")
@@ -218,9 +221,16 @@ class TestMessages:
         )
 
     def test_the_other_document(self) -> None:
-        """A plan given where an instance is wanted, and the other way round."""
-        assert "looks like a plan" in refused((GOLDEN / "plan-1.json").read_bytes())
-        assert "looks like an instance" in refused((GOLDEN / "instance-1.json").read_bytes(), Plan)
+        """A plan given where an instance is wanted, and so on: both are named, not fields that are unknown there."""
+        assert "looks like a plan, expected an instance" in refused((GOLDEN / "plan-1.json").read_bytes())
+        round_, steps = (GOLDEN / "instance-1.json").read_bytes(), b'{"steps": []}'
+        kinds = (Plan, "plan"), (Policy, "policy"), (Scheduling, "scheduling policy"), (Scenario, "scenario")
+        for kind, called in (*kinds, (Patch, "patch")):
+            assert f"looks like an instance, one round, expected a {called}" in refused(round_, kind)
+        world = json.dumps({"cluster": TINY["cluster"], "arrivals": []})
+        for other in (Instance, Plan, Policy, Patch):
+            assert "looks like a scenario, jobs that arrive over time, expected a" in refused(world, other)
+        assert "looks like a patch, expected a scenario" in refused(steps, Scenario)
 
     def test_cut_off(self) -> None:
         """Every proper beginning of a file is refused; the message says that the file ends too early."""

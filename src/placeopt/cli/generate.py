@@ -16,15 +16,24 @@ from placeopt.report.text import plural
 def generate(
     out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write it: .json, .json.gz, or - for standard output.")],
     spec: Annotated[
-        str, typer.Option(metavar="NAME", help="One of uniform, varied, gangs, fractions, cubemesh.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="uniform, varied, gangs, fractions, cubemesh; and hard ones: planted, resources, parity, islands, "
+            "preempt, defrag.",
+        ),
     ] = "uniform",
     jobs: Annotated[int, typer.Option(metavar="N", help="Waiting jobs; some running ones come on top.")] = 50,
     nodes: Annotated[int, typer.Option(metavar="N", help="Nodes.")] = 16,
-    gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh takes 8 only.")] = 8,
+    gpus: Annotated[int, typer.Option(metavar="N", help="GPUs of each node; cubemesh and islands take 8 only.")] = 8,
     seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same file.")] = 0,
     scenario: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Instead of a round a setting of 'bench papers', to simulate, in full size."),
+        typer.Option(
+            metavar="NAME",
+            help="Instead of a round a setting of the papers, to simulate, in full size, such as sc17-table-1 or "
+            "genie-10; a wrong name lists them.",
+        ),
     ] = None,
     instances: Annotated[
         str, typer.Option(metavar="DIR", help="Folder that holds papers/, for the settings that are stored.")

@@ -27,6 +27,14 @@ _PATTERNS = {
     )
     for constraint in get_args(annotation)[1:]
 }
+_SIGNS = {
+    "placements": "a plan",
+    "arrivals": "a scenario, jobs that arrive over time",
+    "jobs": "an instance, one round",
+    "cluster": "an instance, one round",
+    "steps": "a patch",
+}
+"""A key at the top that no other kind of document has, the surest first."""
 _TOO_DEEP = "nested too deeply; no document of placeopt is deeper than 12 levels"
 _WORDS = {
     "int_type": "a whole number, without quotes, fraction or unit",
@@ -136,18 +144,24 @@ def validation_fault(kind: type[Record], error: ValidationError, source: str) ->
     """Turn what the model refuses into one error."""
     errors = error.errors(include_url=False)
     for fault in errors:
-        if fault["loc"] == ("format_version",):
+        if fault["loc"] == ("format_version",) and fault["type"] != "extra_forbidden":
             return BadInput(
                 f"{source}: format_version: {value_text(fault['input'])}, this version of placeopt reads "
                 f"{FORMAT_VERSION}; was the file written by a later one?"
             )
-        if fault["type"] == "extra_forbidden" and fault["loc"] in (("cluster",), ("placements",)):
-            given, wanted = ("an instance", "a plan") if fault["loc"] == ("cluster",) else ("a plan", "an instance")
-            return BadInput(f"{source}: {path_text(fault['loc'])}: this looks like {given}, expected {wanted}")
+    unknown = {fault["loc"][0] for fault in errors if fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1}
+    for sign, given in _SIGNS.items():
+        if sign in unknown:
+            return BadInput(f"{source}: {sign}: this looks like {given}, expected {_called(kind)}")
     # A list with a bad element also counts as too short: pydantic drops the element first.
     bad = {fault["loc"][:end] for fault in errors for end in range(len(fault["loc"]))}
     errors = [fault for fault in errors if fault["type"] != "too_short" or fault["loc"] not in bad]
     return bad_input(source, [_fault_text(kind, fault) for fault in errors[:SHOWN]], len(errors))
+
+
+def _called(kind: type[Record]) -> str:
+    word = "scheduling policy" if kind.__name__ == "Scheduling" else kind.__name__.lower()
+    return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
 
 
 def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
