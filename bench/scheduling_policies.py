@@ -40,7 +40,8 @@ from placeopt.workplace import usable_cores, versions
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
 OWN = ("placeopt-queue", "placeopt-preemptive")
 """Ours for whole traces, which the others are compared with, figure by figure with the better one."""
-FIGURES = ("completion, s", "slowed", "wait, s", "stops", "last end, s")
+FIGURES = ("completion, s", "slowed", "delayed", "wait, s", "stopped, s", "stops", "last end, s")
+JUDGED = FIGURES[:3]
 Row = dict[str, Any]
 
 
@@ -113,7 +114,9 @@ def played(scenario: Scenario, policy: str, limit_s: int) -> Row:
         values = (
             0.0 if summary.completion_s is None else summary.completion_s.mean,
             float(summary.slowed),
+            float(summary.delayed),
             0.0 if summary.wait_s is None else summary.wait_s.mean,
+            0.0 if summary.stopped_s is None else summary.stopped_s.mean,
             float(summary.stops),
             summary.last_end_s or 0.0,
         )
@@ -139,7 +142,8 @@ def rows_of(kind: Kind, seeds: list[int], policies: list[str], path: Path, limit
     if path.exists():
         for line in path.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
-            known[row["scenario"], row["scheduling"]] = row
+            if "figures" not in row or row["figures"].keys() >= set(FIGURES):
+                known[row["scenario"], row["scheduling"]] = row
     found: dict[str, list[Row]] = {name: [] for name in policies}
     scenarios = {seed: kind.make(seed) for seed in seeds}
     for name in policies:
@@ -174,7 +178,7 @@ def compared(found: dict[str, list[Row]]) -> list[str]:
         f"| policy | {' | '.join(FIGURES)} | CPU, s |",
         f"|---|{'---:|' * (len(FIGURES) + 1)}",
     ]
-    verdicts: dict[str, tuple[list[str], list[str]]] = {figure: ([], []) for figure in FIGURES[:2]}
+    verdicts: dict[str, tuple[list[str], list[str]]] = {figure: ([], []) for figure in JUDGED}
     for name in sorted(able, key=lambda one: fmean(of(one, FIGURES[0]))):
         cells = []
         why = "; ".join(dict.fromkeys(row["why"] for row in able[name] if "why" in row))
@@ -233,8 +237,9 @@ def main(arguments: Iterable[str] | None = None) -> int:
         f"`{command}`, {usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
         f"Means over {asked.seeds} seeds; in brackets the difference to the better of {' and '.join(OWN)} in that "
-        "figure, seed by seed, with its interval of 95 %. slowed: jobs that took more than 10 % longer from their "
-        "first start to their end than alone and well placed, stops included. CPU: of a run, this process alone.",
+        "figure, seed by seed, with its interval of 95 %. slowed: jobs that were in their places, restarts included, "
+        "more than 10 % longer than they take alone and well placed; delayed: those that took so much longer from "
+        "first start to end, what they waited after stops (stopped) included. CPU: of a run, this process alone.",
     ]
     for kind in kinds(asked):
         first = sia_first if kind.name == "sia" else asked.first_seed

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import INSTANCES, Cli, said
 
-from placeopt import read_scenario
+from placeopt import read_scenario, write_scenario
 from placeopt.simulate import named_policy, policy_names, simulate
+from scenarios import scenario, timed
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
 HUNDRED = INSTANCES / "papers" / "sc17-workloads-100.json"
@@ -27,6 +28,21 @@ def test_a_table_with_a_line_a_policy(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert [line.split()[0] for line in lines[1:]] == ["policy", "fcfs", "best-fit"]
     assert "440.0 s" in lines[2]
     assert max(map(len, lines)) <= 100
+
+
+def test_a_job_that_is_stopped_for_long_is_delayed(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It loses nothing in its places, so it is not slowed; the column is there where it tells something else."""
+    monkeypatch.setenv("COLUMNS", "120")
+    jobs = [timed("long", 0, 60_000, gpus=4), timed("short", 1000, 30_000, gpus=4)]
+    write_scenario(tmp_path / "made.json", scenario(jobs, physics={"restart_ms": 1000}))
+    done = cli("simulate", tmp_path / "made.json", "--policy", "srtf-preemptive")
+    columns, cells = (line.split("  ") for line in done.out.splitlines()[1:])
+    told = dict(zip(filter(None, columns), filter(None, cells), strict=True))
+    assert {name.strip(): cell.strip() for name, cell in told.items()}.items() >= {
+        "slowed": "0",
+        "delayed": "1",
+        "slowdown": "1.008",
+    }.items()
 
 
 def test_json_and_the_folder_say_the_same(cli: Cli, tmp_path: Path) -> None:

@@ -94,6 +94,8 @@ def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
     case = Case(setting="dynamoml-12", policy="dynamoml", seed=0)
     (row,) = runs.run([case], tmp_path, instances=INSTANCES)
     assert runs.is_current(case, row, INSTANCES)
+    older = {name: value for name, value in row.figures.items() if name != "training_min"}
+    assert not runs.is_current(case, row.model_copy(update={"figures": older}), INSTANCES), "compared only since"
 
 
 def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:

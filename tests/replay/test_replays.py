@@ -97,6 +97,10 @@ def test_draws_give_an_interval_and_rows_are_not_run_twice(tmp_path: Path, monke
     told: list[Played] = []
     again = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows, on_news=told.append)
     assert (len(told), again.kept) == (1, len(lines) - 1)
+    lines[0] = lines[0].replace('"delayed"', '"unknown"')  # of a time when it was not measured
+    rows.write_text("\n".join(lines) + "\n")
+    assert add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows).kept == len(lines) - 1
+    lines = rows.read_text().splitlines()
     monkeypatch.setattr("placeopt.replay.runs.play", lambda *_, **__: pytest.fail("ran again"))
     third = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows)
     assert third.spots == again.spots == first.spots
@@ -152,7 +156,7 @@ def test_measures_by_hand() -> None:
     assert (found["mean_wait"], found["median_wait"], found["max_wait"]) == (150.0, 150.0, 300.0)
     assert found["p95_wait"] == pytest.approx(285.0)
     assert (found["max_completion"], found["max_slowdown"], found["makespan"]) == (400.0, 4.0, 400.0)
-    assert (found["at_once"], found["in_time"], found["slowed"]) == (25.0, None, 0.0)
+    assert (found["at_once"], found["in_time"], found["slowed"], found["delayed"]) == (25.0, None, 0.0, 0.0)
 
 
 def test_one_stranded_job_of_forty_has_a_percentile_but_no_mean() -> None:

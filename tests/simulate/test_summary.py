@@ -47,6 +47,27 @@ def test_slowed_jobs_are_counted_by_the_scenario_s_limit() -> None:
         assert summarise(simulate(world, policy())).slowed == slowed
 
 
+@pytest.mark.parametrize(
+    ("physics", "slowdown", "slowed"), [({"restart_ms": 400}, 1.08, 0), ({"keeps_work": False}, 1.6, 1)]
+)
+def test_what_a_stopped_job_waits_again_is_no_slowing_by_its_place(physics: dict, slowdown: float, slowed: int) -> None:
+    """
+    A job of 5 s runs for 3 s, waits 1 s for a dearer one, and runs 0.4 + 2 s more, or all 5 s anew.
+
+    In its places it is for 5.4 or 8 s; from first start to end 6.4 or 9 s, more than 10 % above 5 either way.
+    """
+    jobs = [timed("low", 0, 5000, gpus=4), timed("high", 3000, 1000, gpus=4, priority=1)]
+    stops = policy("best-fit", order="priority", preempts="priority")
+    found = summarise(simulate(scenario(jobs, physics=physics), stops))
+    assert (found.stops, found.slowed, found.delayed) == (1, slowed, 1)
+    assert found.slowdown is not None
+    assert found.slowdown.max == slowdown
+    assert found.stopped_s is not None
+    assert (found.stopped_s.mean, found.stopped_s.max) == (0.5, 1)
+    assert found.wait_s is not None
+    assert found.wait_s.max == 0
+
+
 def test_of_nothing() -> None:
     """No jobs, no figures, no fault."""
     found = summarise(simulate(scenario([]), policy()))

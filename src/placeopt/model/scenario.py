@@ -194,7 +194,7 @@ class Scenario(Record):
     core_curves: Annotated[tuple[CoreCurve, ...], Field(max_length=10_000)] = ()
     """With physics ``rate``: jobs of these profiles are slowed where they have too few cores; no others are."""
     slowed_thousandths: Thousandths = 1100
-    """A job that ran so much longer than alone and well placed, or more, counts as slowed (SLO violated)."""
+    """A job that is in its places for more than this part of its run time alone counts as slowed (SLO violated)."""
     arrivals: Annotated[tuple[Arrival, ...], Field(max_length=MAX_JOBS)] = ()
     endpoints: Annotated[tuple[Endpoint, ...], Field(max_length=10_000)] = ()
     """Services that answer requests; their replicas come and leave as the policy lets them follow the load."""

@@ -80,7 +80,7 @@ def _first_slowdown(history: History) -> float | None:
     job = next(iter(ending(history)), None)
     if job is None or job.start_ms is None or job.end_ms is None:
         return None
-    return (job.end_ms - job.start_ms) / max(1, job.alone_ms)
+    return job.placed_ms / max(1, job.alone_ms)
 
 
 def _mean_of(spread: Spread | None) -> float | None:
@@ -111,6 +111,7 @@ MEASURES: dict[str, Measure] = {
     "slowdown_with_wait": Measure("slowdown with wait", "", False, lambda s, _: _mean_of(s.slowdown_with_wait)),
     "first_slowdown": Measure("slowdown of the first job", "", False, lambda _, h: _first_slowdown(h)),
     "slowed": Measure("jobs slowed > 10 %", "", False, lambda s, _: float(s.slowed)),
+    "delayed": Measure("jobs slowed or stopped > 10 %", "", False, lambda s, _: float(s.delayed)),
     "in_time_percent": Measure("in time", "%", True, lambda s, _: _percent(s.in_time)),
     "normalised": Measure("latency / that on 1 GPU", "", False, lambda _, h: _normalised(h)),
     "utilisation_percent": Measure("GPU utilisation", "%", True, lambda s, _: 100 * s.occupancy.utilisation),

@@ -158,11 +158,12 @@ def start_record(command: str) -> Start:
 
 
 def is_current(case: Case, row: Row | None, instances: Path) -> bool:
-    """Whether there is a row, and it is of the scenario and the policy as they are now."""
+    """Whether there is a row, of the scenario and the policy as they are now, with all that is compared."""
     if row is None:
         return False
     return (
         row.version == __version__
+        and row.figures.keys() >= set(SETTINGS[case.setting].measures)
         and row.scheduling == _scheduling(case)
         and row.scenario == _digest(case.setting, case.seed, case.whole, instances)
     )

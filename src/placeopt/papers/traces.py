@@ -15,7 +15,7 @@ from placeopt.papers.records import ONCE, WHOLE_ROUNDS, Setting
 
 KEY = "traces"
 QUEUES = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", "placeopt-queue")
-MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "last_end_s")
+MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "delayed", "last_end_s")
 WORKLOADS = {"newtrace": 10, "philly": 8}
 """Files that there are of each kind; the seed says which."""
 PHILLY_FROM, PHILLY_DAYS = 40, 1

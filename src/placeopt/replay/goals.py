@@ -12,10 +12,10 @@ TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "max")
 OVER_JOBS = {"wait": "s", "completion": "s", "slowdown": ""}
 """What is measured of each job, and its unit; ``slowdown`` is (end - arrival) / run time alone."""
-OF_ALL = {"makespan": "s", "in_time": "%", "at_once": "%", "slowed": ""}
+OF_ALL = {"makespan": "s", "in_time": "%", "at_once": "%", "slowed": "", "delayed": ""}
 """
 What is measured of a whole run: from the first arrival to the last end; part of the jobs with a deadline that met it;
-part that did not wait; how many were slowed beyond the scenario's limit.
+part that did not wait; how many were slowed beyond the scenario's limit in their places, or from first start to end.
 """
 FORM = re.compile(r"\s*([a-z0-9_]+)\s*(<=|>=)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(s|m|h|d|%)?\s*")
 

@@ -91,10 +91,11 @@ def measured(history: History) -> dict[str, float | None]:
     due = [(job.end_ms, job.due_ms) for job in history.jobs if job.due_ms is not None]
     step = history.scenario.physics.step_ms or 0
     at_once = sum(wait <= step / 1000 for wait in of_jobs["wait"])
-    found["makespan"] = summarise(history).makespan_s if not history.stranded else None
+    summary = summarise(history)
+    found["makespan"] = summary.makespan_s if not history.stranded else None
     found["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
     found["at_once"] = 100 * at_once / len(history.jobs) if history.jobs else None
-    found["slowed"] = float(summarise(history).slowed)
+    found["slowed"], found["delayed"] = float(summary.slowed), float(summary.delayed)
     return found
 
 

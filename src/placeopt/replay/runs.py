@@ -13,7 +13,7 @@ from typing import Self
 from placeopt.fanout import fan_out
 from placeopt.formats.rows import RowFile
 from placeopt.metrics import t_interval
-from placeopt.replay.goals import Goal
+from placeopt.replay.goals import Goal, measures
 from placeopt.replay.playing import Setup, play
 from placeopt.replay.records import Played, Spot
 
@@ -47,7 +47,8 @@ class Runs:
         self._jobs, self._cancel, self._on_news = jobs, cancel, on_news
         self._stack = ExitStack()
         self._file = None if rows is None else self._stack.enter_context(RowFile(rows, Played, "a run of a scenario"))
-        self._done = {row.key: row for row in (self._file.found if self._file is not None else ())}
+        found = self._file.found if self._file is not None else ()
+        self._done = {row.key: row for row in found if row.measures.keys() >= set(measures())}
         self._old = frozenset(self._done)
         self.kept = 0
         """Runs that were asked for and stood in the file already."""

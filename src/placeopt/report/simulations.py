@@ -22,6 +22,7 @@ COLUMNS = [
     ">p95",
     ">slowdown",
     ">slowed",
+    ">delayed",
     ">in time",
     ">GPUs held",
     ">decision",
@@ -48,9 +49,14 @@ def simulation_facts(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
 def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
     """Return the table of the simulations of one scenario, and what it leaves out."""
     first = summaries[0]
+    stopped = any(summary.delayed != summary.slowed for summary in summaries)
+    hidden = () if stopped else (COLUMNS.index(">delayed"),)  # nobody was stopped for long: it says the same
+    columns, *rows = (
+        [cell for i, cell in enumerate(row) if i not in hidden] for row in (COLUMNS, *map(_row, summaries))
+    )
     parts: list[RenderableType] = [
         heading(f"{first.scenario}: {first.jobs:,} jobs, {first.occupancy.gpus:,} GPUs"),
-        Rows(COLUMNS, [_row(summary) for summary in summaries], wrap="policy", drop=["in time", "p95", "decision"]),
+        Rows(columns, rows, wrap="policy", drop=["in time", "p95", "decision"]),
     ]
     notes = [_note(summary) for summary in summaries if not summary.finished or summary.stranded or summary.rounds_cut]
     if notes:
@@ -68,6 +74,7 @@ def _row(summary: Summary) -> list[str]:
         _seconds(None if wait is None else wait.p95),
         "-" if summary.slowdown is None else f"{summary.slowdown.mean:.3f}",
         number(summary.slowed),
+        number(summary.delayed),
         percent(summary.in_time),
         percent(summary.occupancy.allocation),
         "-" if decision is None else f"{decision.mean:.1f} ms",

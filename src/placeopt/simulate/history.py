@@ -58,6 +58,15 @@ class JobHistory:
         """How long its GPUs waited for CPU cores and memory bandwidth while it ran; 0 while it is where it is."""
         return sum(span.host_wait_ms for span in self.spans)
 
+    @property
+    def placed_ms(self) -> int:
+        """
+        How long it was in its places, restarts and work that was lost included; nothing of where it is now.
+
+        From start to end that is all the time but what it waited again after a stop or a failure.
+        """
+        return sum(span.end_ms - span.start_ms for span in self.spans if span.end_ms is not None)
+
 
 @dataclass(frozen=True)
 class Rounds:

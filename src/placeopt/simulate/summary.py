@@ -44,13 +44,17 @@ class Summary:
     completion_s: Spread | None
     """End - arrival."""
     wait_s: Spread | None
-    """Start - arrival."""
+    """First start - arrival."""
+    stopped_s: Spread | None
+    """From the first start to the end, what a job waited again after it was stopped or failed."""
     slowdown: Spread | None
-    """(End - start) / run time alone and well placed."""
+    """Time in its places / run time alone and well placed: without all waiting, with restarts and lost work."""
     slowdown_with_wait: Spread | None
     """(End - arrival) / run time alone and well placed."""
     slowed: int
-    """Jobs slowed beyond the scenario's limit: SLO violations by placement."""
+    """Jobs whose slowdown, without waiting, is beyond the scenario's limit: SLO violations by placement."""
+    delayed: int
+    """Jobs for which (end - first start) / run time is: those slowed, and those stopped for as long."""
     started_at_once: float | None
     """Part of the jobs that did not wait."""
     in_time: float | None
@@ -79,7 +83,8 @@ def summarise(history: History) -> Summary:
     until = until if history.finished else history.now_ms
     alone = [max(1, job.alone_ms) for job in done]
     waits = [_start(job) - job.arrival_ms for job in done]
-    slow = [(_end(job) - _start(job)) / a for job, a in zip(done, alone, strict=True)]
+    since_start = [_end(job) - _start(job) for job in done]
+    slow = [job.placed_ms / a for job, a in zip(done, alone, strict=True)]
     with_wait = [(_end(job) - job.arrival_ms) / a for job, a in zip(done, alone, strict=True)]
     due = [(_end(job), job.due_ms) for job in done if job.due_ms is not None]
     limit = history.scenario.slowed_thousandths / 1000
@@ -100,9 +105,11 @@ def summarise(history: History) -> Summary:
         makespan_s=(max(ends) - first) / 1000 if ends else None,
         completion_s=spread_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
         wait_s=spread_of([wait / 1000 for wait in waits]),
+        stopped_s=spread_of([(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]),
         slowdown=spread_of(slow),
         slowdown_with_wait=spread_of(with_wait),
         slowed=sum(one > limit for one in slow),
+        delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
         started_at_once=sum(wait <= (history.scenario.physics.step_ms or 0) for wait in waits) / len(done)
         if done
         else None,
