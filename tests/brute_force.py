@@ -19,13 +19,19 @@ from math import gcd, prod
 
 import numpy as np
 
-from placeopt.model.policy import Postpone
+from placeopt.model.policy import Postpone, SlowdownCurve
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
 from placeopt.terms.minimal_utility import falls_short
 from placeopt.terms.objective import weighted_costs
 from placeopt.terms.rules import fits
 
 HORUS_FITS = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}  # Horus, fig. 6
+
+
+def _quadratic(curve: str | SlowdownCurve) -> tuple[float, float, float]:
+    if isinstance(curve, str):
+        return HORUS_FITS[curve]
+    return curve.square_millionths / 1e6, curve.linear_millionths / 1e6, curve.constant_millionths / 1e6
 
 
 def optimum(problem: Problem) -> tuple[int, int, Allocation]:
@@ -365,7 +371,7 @@ class Enumeration:
 
     def _horus(self, rows: IntArray) -> IntArray:
         horus = self.problem.policy.horus
-        a, b, c = HORUS_FITS[self.problem.policy.interference.curve]
+        a, b, c = _quadratic(self.problem.policy.interference.curve)
         jobs, use = self._per_gpu(rows)
         table = [
             round(horus.utilisation_thousandths * (a * x * x + b * x + c))
@@ -395,7 +401,7 @@ class Enumeration:
         return total
 
     def _by_curve(self, rows: IntArray) -> IntArray:
-        a, b, c = HORUS_FITS[self.problem.policy.interference.curve]
+        a, b, c = _quadratic(self.problem.policy.interference.curve)
         jobs, use = self._per_gpu(rows)
         table = [
             round(1000 * ((a + b + c - 1) * p / 100 if p <= 100 else a * (p / 100) * (p / 100) + b * (p / 100) + c - 1))

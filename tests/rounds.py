@@ -37,6 +37,7 @@ from placeopt.model.policy import (
     Postpone,
     Queue,
     Quota,
+    SlowdownCurve,
     TargetWorker,
     Usable,
     Weights,
@@ -50,6 +51,7 @@ MOST_PLACEMENTS = 80
 GPU_MODELS = ("A", "B")
 PROFILES = ("p0", "p1", "p2")
 TAINTS = ("old", "loud")
+FITTED = SlowdownCurve(square_millionths=777_777, linear_millionths=250_001, constant_millionths=3)
 
 T = TypeVar("T")
 
@@ -263,7 +265,7 @@ def _policy(dice: Dice) -> Policy:
         ),
         weights=_weights(dice),
         interference=Interference(
-            model=dice.pick(("pairwise", "worst", "curve")), curve=dice.pick(("gtx-1080", "rtx-2080"))
+            model=dice.pick(("pairwise", "worst", "curve")), curve=dice.pick(("gtx-1080", "rtx-2080", FITTED))
         ),
         fragmentation=Fragmentation(
             form=dice.pick(("partial", "fgd")),

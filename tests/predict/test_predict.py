@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from placeopt import BadInput, Instance
+from placeopt import BadInput, Instance, Policy, generate
+from placeopt.model.policy import Interference
 from placeopt.predict import (
     REGRESSORS,
+    CurveModel,
     InterferenceModel,
     Pair,
     RateModel,
@@ -18,6 +21,7 @@ from placeopt.predict import (
     Run,
     best_fit_cores,
     first_cores,
+    fit_curve,
     fit_interference,
     fit_rate,
     fit_regressor,
@@ -229,6 +233,49 @@ def table() -> list[dict[str, float]]:
     return rows
 
 
+class TestCurve:
+    """Slowdown by the use of a shared GPU."""
+
+    USE: Mapping[str, float] = {f"p{percent}": float(percent) for percent in range(10, 100, 10)}
+
+    def pairs(self, a: float, b: float, c: float) -> list[Pair]:
+        """Every profile beside every other, each slowed as the curve says."""
+        made = CurveModel.model_construct(a=a, b=b, c=c)
+        return [Pair(j, k, 1 / made.slowdown((u + v) / 100)) for j, u in self.USE.items() for k, v in self.USE.items()]
+
+    @pytest.mark.parametrize("made", [(1.2, 0.1, 0.05), (0.0, 0.6, 0.7), (2.0, 0.0, 0.0)])
+    def test_the_curve_that_made_the_pairs_is_found(self, made: tuple[float, float, float]) -> None:
+        """Below full use and above it, and pairs left out of the fit are met."""
+        model = fit_curve("t", self.pairs(*made), self.USE, source="made up")
+        assert (model.a, model.b, model.c) == pytest.approx(made, abs=1e-9)
+        assert model.errors.worst < 1e-9
+        assert model.most == 1.8
+
+    def test_a_policy_takes_it(self) -> None:
+        """By hand: f = x^2 + x / 3, so f(1) = 1.333333; in whole millionths, and never below 1 at full use."""
+        curve = fit_curve("t", self.pairs(1, 1 / 3, 0), self.USE, source="made up").for_policy()
+        assert (curve.square_millionths, curve.linear_millionths, curve.constant_millionths) == (1_000_000, 333_333, 0)
+        policy = Policy(interference=Interference(model="curve", curve=curve))
+        round_ = generate("uniform", jobs=3, nodes=2, gpus=2, seed=0).model_copy(update={"policy": policy})
+        assert Instance.model_validate_json(round_.model_dump_json()).policy == policy
+        idle = fit_curve(
+            "t", [pair._replace(ratio=1.0) for pair in self.pairs(1, 1, 1)], self.USE, source="no slowdown"
+        )
+        assert idle.slowdown(1) == pytest.approx(1)
+        assert idle.for_policy().constant_millionths <= 10**6
+
+    def test_what_cannot_be_fitted_is_refused(self) -> None:
+        """Too few pairs, a ratio of nothing, a profile of unknown use."""
+        some = self.pairs(1, 1, 1)
+        for pairs, use, word in (
+            (some[:4], self.USE, "at least 5"),
+            ([some[0]._replace(ratio=0.0), *some], self.USE, r"ratio of 0\.0"),
+            (some, {}, "utilisation_percent of 'p10'"),
+        ):
+            with pytest.raises(BadInput, match=word):
+                fit_curve("t", pairs, use, source="made up")
+
+
 class TestRegressor:
     """Utilisation from features."""
 
@@ -271,8 +318,9 @@ def test_models_come_back_from_files(tmp_path: Path) -> None:
         fit_rate("made", made(0.6, 0.3), source="test"),
         fit_interference("made", [Pair("a", "a", 0.5), Pair("a", "b", 0.5)], source="test", folds=2),
         fit_regressor("boosting", table(), "utilisation", source="test"),
+        fit_curve("made", TestCurve().pairs(1, 1, 1), TestCurve.USE, source="test"),
     ]
-    for model, kind in zip(models, (RateModel, InterferenceModel, Regressor), strict=True):
+    for model, kind in zip(models, (RateModel, InterferenceModel, Regressor, CurveModel), strict=True):
         write_fitted(tmp_path / "model.json", model)
         assert read_fitted(kind, tmp_path / "model.json") == model  # type: ignore[type-var]
     with pytest.raises(BadInput):

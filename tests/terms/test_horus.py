@@ -5,6 +5,7 @@ import pytest
 
 from builders import instance, job, machine
 from placeopt.errors import BadInput
+from placeopt.formats.documents import loads
 from placeopt.model import Gpu, Policy
 from placeopt.model.policy import Horus, Interference
 from placeopt.problem import Placement, Problem, compile_problem
@@ -52,12 +53,17 @@ def test_two_jobs_apart_by_hand() -> None:
 
 
 def test_the_other_curve() -> None:
-    """RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366; unknown names list the known."""
+    """RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366."""
     assert slowdown("rtx-2080", 1.0) == pytest.approx(1.16366)
     problem = overcommitted("rtx-2080", memory=0, utilisation=1000)
     assert TERM.score(problem, (Placement(0, (0,), (0,)), Placement(1, (0,), (0,)))) == 1164
-    with pytest.raises(BadInput, match="known: gtx-1080, rtx-2080"):
-        slowdown("v100", 1.0)
+
+
+def test_unknown_curves_are_refused_at_the_door() -> None:
+    """A name that is no curve, and a curve by which jobs would get faster; the referee would know neither."""
+    for curve, word in (('"v100"', "expected 'gtx-1080' or 'rtx-2080'"), ('{"square_millionths": 999999}', "999999")):
+        with pytest.raises(BadInput, match=word):
+            loads(Policy, f'{{"interference": {{"curve": {curve}}}}}')
 
 
 def test_a_gpu_in_use_costs_f_of_0_even_without_utilisation() -> None:

@@ -10,12 +10,14 @@ from differential import solve
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Gpu, Part, Policy, Slowdown
+from placeopt.model.policy import Curve, SlowdownCurve
 from placeopt.model.policy import Interference as Choice
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
 from placeopt.terms.interference import Interference, slowdowns
 from placeopt.terms.presence import count_meetings
 
 TERM = Interference()
+HORUS: Curve = "rtx-2080"
 PARTS = (
     Part(id="s0", level="socket"),
     Part(id="w0", level="switch", parent="s0"),
@@ -32,9 +34,11 @@ BESIDE_LOUD = Slowdown(
 )
 
 
-def round_of(model: Literal["pairwise", "worst", "curve"], *profiles: str, percent: int = 0) -> Problem:
+def round_of(
+    model: Literal["pairwise", "worst", "curve"], *profiles: str, percent: int = 0, curve: Curve = "rtx-2080"
+) -> Problem:
     """Jobs of one or two GPUs on one machine: GPUs 0 and 1 under a switch of socket 0, 2 in it, 3 in socket 1."""
-    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3, interference=Choice(model=model))
+    policy = Policy(share_mode="overcommit", jobs_per_gpu_max=3, interference=Choice(model=model, curve=curve))
     jobs = [job(f"{i}", profile=name, gpu_utilisation_percent=percent) for i, name in enumerate(profiles)]
     return compile_problem(
         instance(2, jobs, machines=[machine(gpus=GPUS, parts=PARTS)], policy=policy, slowdowns=(BESIDE_LOUD,))
@@ -85,6 +89,18 @@ def test_the_curve_is_a_line_up_to_full_use_and_the_published_quadratic_above() 
     assert TERM.score(problem, at(problem, 0, 0)) == 2 * 1620
     assert TERM.score(problem, at(problem, 0, 1)) == 0
     assert TERM.worst(problem) == 2 * 4899  # three jobs of 75 % on a GPU: f(2.25) - 1 = 4.89936
+
+
+def test_a_fitted_curve_counts_in_the_place_of_a_published_one() -> None:
+    """
+    f = x^2 + 0.5 x + 0.1, so f(1) = 1.6.
+
+    Two jobs of 40 % on a GPU: 0.6 x 0.8 = 480 thousandths each. Two of 75 %: 2.25 + 0.75 + 0.1 = 3.1, so 2100 each.
+    """
+    curve = SlowdownCurve(square_millionths=1_000_000, linear_millionths=500_000, constant_millionths=100_000)
+    for percent, excess in ((40, 480), (75, 2100)):
+        problem = round_of("curve", "calm", "calm", percent=percent, curve=curve)
+        assert TERM.score(problem, at(problem, 0, 0)) == 2 * excess
 
 
 def test_the_curve_costs_nothing_where_no_jobs_meet() -> None:

@@ -22,7 +22,11 @@ def excesses(case: Case, held: Held) -> dict[str, int]:
 
 def _by_curve(case: Case, held: Held, other: Held) -> int:
     """Excess by how full the GPUs are that the two share; 0 if they share none."""
-    a, b, c = CURVES[case.policy.interference.curve]
+    curve = case.policy.interference.curve
+    if isinstance(curve, str):
+        a, b, c = CURVES[curve]
+    else:
+        a, b, c = (n / 1e6 for n in (curve.square_millionths, curve.linear_millionths, curve.constant_millionths))
     found = 0
     for node, gpu in _around(case, held, "gpu") & _around(case, other, "gpu"):
         percent = sum(

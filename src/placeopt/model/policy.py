@@ -4,7 +4,7 @@ import hashlib
 from functools import cached_property
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from placeopt.model.base import (
     Count,
@@ -60,12 +60,42 @@ class Weights(Record):
         return any(getattr(self, name) for name in type(self).model_fields)
 
 
+Millionths = Annotated[int, Field(ge=0, le=10**9)]
+
+
+class SlowdownCurve(Record):
+    """
+    A slowdown of one's own making: f(x) = (square x^2 + linear x + constant) / 10^6, x the use of a GPU as a fraction.
+
+    No coefficient is below 0, so that f grows and bounds on its cost hold; and f(1) is at least 1: nobody gets faster.
+    ``placeopt.predict.fit_curve`` fits one to measured pairs.
+    """
+
+    square_millionths: Millionths = 0
+    linear_millionths: Millionths = 0
+    constant_millionths: Millionths = 0
+
+    @model_validator(mode="after")
+    def _slows(self) -> Self:
+        full = self.square_millionths + self.linear_millionths + self.constant_millionths
+        if full < 10**6:
+            raise ValueError(f"sum to {full}, the slowdown of a GPU in full use; expected 1000000 or more")
+        return self
+
+
+Curve = Annotated[
+    Annotated[Literal["gtx-1080", "rtx-2080"], Tag("published")] | Annotated[SlowdownCurve, Tag("fitted")],
+    Discriminator(lambda value: "published" if isinstance(value, str) else "fitted"),
+]
+"""Slowdown by the use of a shared GPU: a published quadratic by GPU generation (Horus fig. 6), or one's own."""
+
+
 class Interference(Record):
     """Which model of slowdown counts: see ``placeopt.terms.interference``."""
 
     model: Literal["pairwise", "worst", "curve"] = "pairwise"
-    curve: Id = "rtx-2080"
-    """Published quadratic by GPU generation (Horus fig. 6), for ``curve`` and for the Horus cost."""
+    curve: Curve = "rtx-2080"
+    """For ``curve``, and for the Horus cost."""
 
 
 class TargetWorker(Record):

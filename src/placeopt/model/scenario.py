@@ -10,7 +10,6 @@ from pydantic import Field, ValidationError, model_validator
 from placeopt.model.base import (
     MAX_JOBS,
     FormatVersion,
-    Id,
     Mib,
     Milliseconds,
     Name,
@@ -25,6 +24,7 @@ from placeopt.model.host import CoreCurve
 from placeopt.model.instance import FORMAT_VERSION, Instance, Slowdown
 from placeopt.model.job import Job, Option
 from placeopt.model.placement import Running
+from placeopt.model.policy import Curve
 
 
 class Physics(Record):
@@ -43,7 +43,7 @@ class Physics(Record):
     """
     interference: Literal["pairwise", "worst", "curve"] = "pairwise"
     """With ``rate``: sum over co-runners, the worst of them, or by the utilisation of shared GPUs (Horus fig. 6)."""
-    curve: Id = "rtx-2080"
+    curve: Curve = "rtx-2080"
     spread_slowdown_thousandths: Thousandths = 300
     """Of jobs that state none: excess run time with GPUs as far apart as a machine allows."""
     step_ms: Annotated[int, Field(ge=1, le=86_400_000)] | None = None

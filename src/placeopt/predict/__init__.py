@@ -1,6 +1,7 @@
 """Predictions that a round needs: rates, memory, utilisation, interference, cores; fitted from measured profiles."""
 
 from placeopt.predict.cores import Category, best_fit_cores, first_cores
+from placeopt.predict.curve import CurveModel, fit_curve
 from placeopt.predict.errors import Errors, relative_errors, rmsle
 from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
 from placeopt.predict.memory import gpu_memory_mib
@@ -12,6 +13,7 @@ from placeopt.predict.step import StepModel, fit_step
 __all__ = [
     "REGRESSORS",
     "Category",
+    "CurveModel",
     "Errors",
     "Fitted",
     "InterferenceModel",
@@ -24,6 +26,7 @@ __all__ = [
     "best_fit_cores",
     "cross_validated",
     "first_cores",
+    "fit_curve",
     "fit_interference",
     "fit_rate",
     "fit_regressor",

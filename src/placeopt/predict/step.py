@@ -8,6 +8,7 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.predict.errors import relative_errors
+from placeopt.predict.least_squares import nonnegative
 from placeopt.predict.rate import Run
 from placeopt.predict.records import Fitted, Provenance
 
@@ -50,8 +51,6 @@ def fit_step(name: str, runs: Sequence[Run], *, source: str, licence: str = "") 
     """
     Fit the model by least squares of the relative error of a step, coefficients of at least 0.
 
-    Whatever comes out below 0 is taken to be 0, the most negative first, and the rest is fitted again.
-
     Raises
     ------
     BadInput
@@ -63,15 +62,7 @@ def fit_step(name: str, runs: Sequence[Run], *, source: str, licence: str = "") 
         raise BadInput(f"runs of {name!r}: a rate of {min(run.rate for run in runs)}; expected rates above 0")
     seconds = np.array([run.batch / run.rate for run in runs])
     a = _terms(runs) / seconds[:, None]
-    used = list(range(TERMS))
-    while True:
-        found = np.linalg.lstsq(a[:, used], np.ones(len(runs)), rcond=None)[0]
-        if not len(found) or found.min() >= 0:
-            break
-        del used[int(found.argmin())]
-    both = np.zeros(TERMS)
-    both[used] = found
-    c = both.tolist()
+    c = nonnegative(a, np.ones(len(runs))).tolist()
     model = StepModel(
         name=name,
         provenance=Provenance(source=source, licence=licence, rows=len(runs)),

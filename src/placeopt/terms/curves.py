@@ -1,4 +1,4 @@
-"""Published slowdown curves, tabulated once in integers."""
+"""Slowdown curves, published or fitted, tabulated once in integers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from placeopt.errors import BadInput
+from placeopt.model.policy import SlowdownCurve
 from placeopt.problem import IntArray
 
 SLOWDOWN_CURVES: dict[str, tuple[float, float, float]] = {
@@ -16,23 +16,17 @@ SLOWDOWN_CURVES: dict[str, tuple[float, float, float]] = {
 }
 
 
-def slowdown(curve: str, x: float) -> float:
-    """
-    Evaluate the published quadratic at ``x``.
-
-    Raises
-    ------
-    BadInput
-        If no curve has that name.
-    """
-    if curve not in SLOWDOWN_CURVES:
-        raise BadInput(f"policy.interference.curve: no curve {curve!r}; known: {', '.join(sorted(SLOWDOWN_CURVES))}")
-    a, b, c = SLOWDOWN_CURVES[curve]
+def slowdown(curve: str | SlowdownCurve, x: float) -> float:
+    """Evaluate the quadratic at ``x``: a published one by its name, or one that the policy states."""
+    if isinstance(curve, str):
+        a, b, c = SLOWDOWN_CURVES[curve]
+    else:
+        a, b, c = curve.square_millionths / 1e6, curve.linear_millionths / 1e6, curve.constant_millionths / 1e6
     return a * x * x + b * x + c
 
 
 @cache
-def excess_table(curve: str, most_percent: int) -> IntArray:
+def excess_table(curve: str | SlowdownCurve, most_percent: int) -> IntArray:
     """
     Shape (most_percent + 1,): s(x) - 1 in thousandths for x = 0..most_percent percent.
 
@@ -47,7 +41,7 @@ def excess_table(curve: str, most_percent: int) -> IntArray:
 
 
 @cache
-def cost_table(curve: str, weight_thousandths: int, most_percent: int) -> IntArray:
+def cost_table(curve: str | SlowdownCurve, weight_thousandths: int, most_percent: int) -> IntArray:
     """Shape (most_percent + 1,): w2 x f(x) of Horus eq. 9 in thousandths for x = 0..most_percent percent."""
     return _frozen([round(weight_thousandths * slowdown(curve, p / 100)) for p in range(most_percent + 1)])
 

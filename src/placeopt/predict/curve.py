@@ -1,0 +1,128 @@
+"""Slowdown of jobs that share a GPU by how much of it they use together: a quadratic fitted to measured pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.model.policy import SlowdownCurve
+from placeopt.predict.errors import relative_errors
+from placeopt.predict.interference import Pair
+from placeopt.predict.least_squares import Floats, nonnegative
+from placeopt.predict.records import Fitted, Provenance
+
+
+class CurveModel(Fitted):
+    """
+    Slowdown s(x) by the cumulative utilisation x of a GPU, a fraction (Horus fig. 6).
+
+    ``s(x) = 1 + (f(1) - 1) x`` up to full use, ``s(x) = f(x) = a x^2 + b x + c`` above, as in the cost term. ``errors``
+    are of s, over pairs left out of the fit one fold after the other.
+    """
+
+    a: float
+    b: float
+    c: float
+    """None below 0; together at least 1."""
+    most: float
+    """The fullest GPU that was measured; beyond it the curve is a guess."""
+
+    def slowdown(self, x: float) -> float:
+        """Return s(x)."""
+        full = self.a + self.b + self.c
+        return 1 + (full - 1) * x if x <= 1 else self.a * x * x + self.b * x + self.c
+
+    def for_policy(self) -> SlowdownCurve:
+        """Return the curve as ``policy.interference.curve`` and a scenario's ``physics.curve`` take it."""
+        a, b = round(1e6 * self.a), round(1e6 * self.b)
+        c = max(round(1e6 * self.c), 1_000_000 - a - b)
+        return SlowdownCurve(square_millionths=a, linear_millionths=b, constant_millionths=c)
+
+
+def fit_curve(
+    name: str,
+    pairs: Sequence[Pair],
+    utilisation_percent: Mapping[str, float],
+    *,
+    source: str,
+    licence: str = "",
+    left_out: int = 0,
+    folds: int = 5,
+    seed: int = 0,
+) -> CurveModel:
+    """
+    Fit a curve to pairs of jobs that shared a GPU, by least squares of the relative error.
+
+    Parameters
+    ----------
+    pairs
+        With ratios above 0. A ratio above 1 counts as no slowdown.
+    utilisation_percent
+        Of a GPU that each profile has alone, 0 to 100; a pair's x is the sum of both.
+    left_out
+        Rows that the reader dropped, for the record.
+    folds, seed
+        Of the cross-validation.
+
+    Raises
+    ------
+    BadInput
+        If there are fewer pairs than folds, a ratio is not above 0, or a profile's utilisation is missing or none.
+
+    Notes
+    -----
+    Horus prints its fits and not how it came to them. Coefficients are at least 0, which the bounds on its cost need;
+    its own have a b of -0.003 and -0.007. A curve below 1 at full use is lifted to 1.
+    """
+    if len(pairs) < folds:
+        raise BadInput(f"pairs: {len(pairs)}; expected at least {folds}, one for each fold")
+    for pair in pairs:
+        if not pair.ratio > 0:
+            raise BadInput(f"pair {pair.profile!r} beside {pair.beside!r}: a ratio of {pair.ratio}; expected above 0")
+        for profile in (pair.profile, pair.beside):
+            percent = utilisation_percent.get(profile)
+            if percent is None or not 0 <= percent <= 100:
+                raise BadInput(f"utilisation_percent of {profile!r}: {percent}; expected 0 to 100")
+    x = np.array([utilisation_percent[pair.profile] + utilisation_percent[pair.beside] for pair in pairs]) / 100
+    s = np.array([max(1.0, 1 / pair.ratio) for pair in pairs])
+    fold = np.random.default_rng(seed).permutation(len(s)) % folds
+    predicted = np.empty(len(s))
+    for f in range(folds):
+        predicted[fold == f] = _at(_fit(x[fold != f], s[fold != f]), x[fold == f])
+    a, b, c = _fit(x, s).tolist()
+    return CurveModel(
+        name=name,
+        provenance=Provenance(
+            source=source,
+            licence=licence,
+            rows=len(pairs),
+            left_out=left_out,
+            why_left_out="not runnable together, or never measured" if left_out else "",
+        ),
+        errors=relative_errors(predicted, s),
+        a=a,
+        b=b,
+        c=c,
+        most=float(x.max()),
+    )
+
+
+def _terms(x: Floats) -> tuple[Floats, Floats]:
+    """Shapes (rows, 3) and (rows,): what a, b, c are multiplied with, and what stands beside them, in s(x)."""
+    line = (x <= 1)[:, None]
+    return np.where(line, x[:, None], np.stack([x * x, x, np.ones(len(x))], axis=1)), np.where(x <= 1, 1 - x, 0.0)
+
+
+def _fit(x: Floats, s: Floats) -> Floats:
+    factors, beside = _terms(x)
+    found = nonnegative(factors / s[:, None], (s - beside) / s)
+    found[2] += max(0.0, 1 - found.sum())
+    return found
+
+
+def _at(coefficients: Floats, x: Floats) -> Floats:
+    factors, beside = _terms(x)
+    out: Floats = factors @ coefficients + beside
+    return out
