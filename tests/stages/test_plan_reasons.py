@@ -9,7 +9,7 @@ import pytest
 from brute_force import careless, placements
 from builders import instance, job, machine, node, running
 from placeopt.model import Domain, Instance, Policy, Split
-from placeopt.model.plan import UnplacedReason
+from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.model.policy import Weights
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.stages.heuristic import run_heuristic
@@ -29,8 +29,13 @@ def heuristic_round(of: Instance, seconds: float = 60.0) -> Round:
     return round_
 
 
+def why(round_: Round) -> dict[int, Unplaced]:
+    assert round_.best is not None
+    return reasons(round_, State(round_.problem, round_.best.allocation))
+
+
 def said(round_: Round) -> dict[str, UnplacedReason]:
-    return {unplaced.job: unplaced.reason for unplaced in reasons(round_).values()}
+    return {unplaced.job: unplaced.reason for unplaced in why(round_).values()}
 
 
 def lopsided(*, held: bool = False, wanted: int = 4, value: int = 9) -> Instance:
@@ -57,7 +62,7 @@ class TestWhatGreedyMisses:
     def test_a_job_that_fits_is_not_reached(self) -> None:
         """Nothing else is there at all."""
         round_ = heuristic_round(lopsided())
-        found = reasons(round_)[0]
+        found = why(round_)[0]
         assert found.reason == "not_reached"
         assert found.detail == "fits on node 'n0' and 3 more; the search did not get to it"
 
@@ -67,7 +72,7 @@ class TestWhatGreedyMisses:
 
     def test_a_conflict_is_proven(self) -> None:
         """The small rack is held by a job that stays: no way at all is left."""
-        found = reasons(heuristic_round(lopsided(held=True, wanted=3)))[0]
+        found = why(heuristic_round(lopsided(held=True, wanted=3)))[0]
         assert found.reason == "conflict"
         assert "3 places for its 3 parts, but no way to lie in them as it asks" in found.detail
 
@@ -75,7 +80,7 @@ class TestWhatGreedyMisses:
         """Neither that it fits nor that it does not."""
         round_ = heuristic_round(lopsided())
         round_.limits = replace(round_.limits, time_limit_s=0.0)
-        found = reasons(round_)[0]
+        found = why(round_)[0]
         assert found.reason == "not_reached"
         assert "no time was left to tell" in found.detail
 

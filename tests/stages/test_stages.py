@@ -201,7 +201,7 @@ class TestTime:
         assert (round_.not_reached, round_.limit) == (frozenset({1}), "time")
 
 
-def test_the_relaxation_of_a_large_round_is_solved_beside_the_referee(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_relaxation_of_a_large_round_is_solved_beside_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """It proves what it proves when solved afterwards, and a small round does without the thread."""
     round_ = generate("varied", jobs=60, nodes=12, gpus=4, seed=3)
     begun: list[str] = []

@@ -13,6 +13,8 @@ def check_links(case: Case) -> None:
     gpu_jobs: dict[Place, list[tuple[str, int]]] = {}
     cpu_jobs: dict[Place, list[tuple[str, int]]] = {}
     for held in case.held:
+        if len(held.placement.assignments) == 1:
+            continue  # nothing crosses; by far the most are so
         loads = gpu_jobs if held.option.demand.gpus else cpu_jobs
         for place, load in crossing_loads(case.directory, held):
             loads.setdefault(place, []).append((held.job.id, load))

@@ -22,27 +22,31 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
         n = nodes[assignment.node]
         start, end = problem.first_gpu[n], problem.first_gpu[n + 1]
         for worker in assignment.workers:
+            gpus, shares = [], []
             for index in worker.gpus:
-                if start + index >= end or str(index) not in assignment.gpus:
+                share = assignment.gpus.get(str(index))
+                if start + index >= end or share is None:
                     raise BadInput(
                         f"running job {running.job!r} on node {assignment.node!r}: worker {worker.rank} holds GPU "
                         f"{index}, which the node lacks or 'gpus' does not list; the node has GPUs 0..{end - start - 1}"
                     )
-            gpus = [start + index for index in worker.gpus]
-            workers.append((worker.rank, n, gpus, [assignment.gpus[str(index)] for index in worker.gpus]))
-    workers.sort()
-    held = tuple(gpu for _, _, gpus, _ in workers for gpu in gpus)
-    shares = tuple(share for _, _, _, worker_shares in workers for share in worker_shares)
+                gpus.append(start + index)
+                shares.append(share)
+            workers.append((worker.rank, n, gpus, shares))
+    if len(workers) > 1:
+        workers.sort()
+    held = tuple([gpu for _, _, gpus, _ in workers for gpu in gpus])
+    granted = tuple([share for _, _, _, shares in workers for share in shares])
     for o in problem.options_of(job):
         name, count, each, milli = problem.options.shapes[o]
         if name == running.option and count == len(workers):
-            if any(len(gpus) != each for _, _, gpus, _ in workers):
+            if any([len(gpus) != each for _, _, gpus, _ in workers]):  # noqa: C419 - half the time of a generator
                 raise BadInput(
                     f"running job {running.job!r}: option {running.option!r} gives each worker {each} GPUs, "
                     "but a running worker holds another number; make 'running' agree with the option"
                 )
-            same = all(share == milli for share in shares)
-            return Placement(o, tuple(n for _, n, _, _ in workers), held, None if same else shares)
+            same = granted.count(milli) == len(granted)
+            return Placement(o, tuple([n for _, n, _, _ in workers]), held, None if same else granted)
     raise BadInput(
         f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "
         "(or the option's utility is below the job's minimum); make 'running' agree with the job's options"

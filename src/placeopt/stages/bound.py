@@ -21,7 +21,13 @@ from placeopt.stages.solving import Begin, Solve
 
 SIMPLEX_WORK = 60.0
 BESIDE_PRODUCT = 1_000_000
-"""Waiting jobs x GPUs from which the relaxation is solved while the referee reads greedy's plan."""
+"""Waiting jobs x GPUs from which the relaxation is solved beside greedy and the referee."""
+BESIDE_RESERVES, BUILD_RESERVES, BUILD_SHARE = 1.5, 0.75, 0.1
+"""
+Times what is kept back for the end: so much must be left to begin the relaxation before greedy, which takes one and may
+not be cut short for a bound; so much may go into building it, which takes less than half, or such a part of what is
+left. Otherwise it comes later.
+"""
 MOST_CUTS, CUT_SHARE, CUT_GRACE_S = 10, 0.05, 0.05
 """Times that rows of single nodes are added, part of the time left that they may take, what the last may be late."""
 NO_PRESOLVE = (("presolve", "off"),)
@@ -41,14 +47,17 @@ def ask_bound(round_: Round, begin: Begin) -> Asked | None:
     """
     Let the relaxation of a large round be solved beside what needs no solver.
 
-    None where that is of no use: a small round, one thread only, or a model that is not built in time.
+    None where that is of no use: a small round, one thread only, too little time, or a model not built in time.
     """
     limits = round_.limits
     if limits.threads == 1 or limits.deterministic or product(round_) < BESIDE_PRODUCT:
         return None
+    if limits.left_s < BESIDE_RESERVES * limits.reserve_s:
+        return None
     try:
         state = open_state(round_.whole) if round_.narrowed else round_.open
-        fillings = build_fillings(state, limits.deadline)
+        seconds = max(BUILD_RESERVES * limits.reserve_s, BUILD_SHARE * limits.left_s)
+        fillings = build_fillings(state, time.monotonic() + seconds)
     except PlaceoptError:
         return None
     # it goes on until the plan is due, which is later than other stages may take

@@ -90,6 +90,7 @@ class Recorder:
             )
         )
         self._start = problem.node_gpu_start.tolist()
+        self._workers: dict[tuple[int, tuple[int, ...]], WorkerGpus] = {}  # alike in most jobs, so few are made
 
     def record(self, job: int, placement: Indexed) -> Placement:
         """Return the placement of one job."""
@@ -109,19 +110,22 @@ class Recorder:
 
     def _assignment(self, placement: Indexed, node: int, ranks: Sequence[int]) -> Assignment:
         each, milli, cpu, memory = self._shape[placement.option]
-        start = self._start[node]
+        start, granted = self._start[node], placement.shares
         workers, held = [], {}
         for rank in ranks:
-            positions = range(rank * each, (rank + 1) * each)
-            indexes = tuple([placement.gpus[i] - start for i in positions])
-            workers.append(trusted(WorkerGpus, {"rank": rank, "gpus": indexes}))
-            for i, index in zip(positions, indexes, strict=True):
-                held[index] = milli if placement.shares is None else placement.shares[i]
+            first = rank * each
+            indexes = tuple([gpu - start for gpu in placement.gpus[first : first + each]])
+            worker = self._workers.get((rank, indexes))
+            if worker is None:
+                worker = self._workers[rank, indexes] = trusted(WorkerGpus, {"rank": rank, "gpus": indexes})
+            workers.append(worker)
+            for i, index in enumerate(indexes, first):
+                held[index] = milli if granted is None else granted[i]
         return trusted(
             Assignment,
             {
                 "node": self.problem.node_ids[node],
-                "gpus": {str(index): held[index] for index in sorted(held)},
+                "gpus": {str(index): held[index] for index in (sorted(held) if len(held) > 1 else held)},
                 "cpu_millicores": len(ranks) * cpu,
                 "memory_mib": len(ranks) * memory,
                 "workers": tuple(workers),

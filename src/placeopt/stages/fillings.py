@@ -117,9 +117,7 @@ class _Maker:
         several = (options.gpus * options.bundle_workers)[fillings.start_option[fillings.bundle_start]] > 1
         self._groups = (fillings.bundle[several], fillings.filling, fillings.bundle[~several])
         self._random = np.random.default_rng(round_.limits.seed)
-        limits = round_.limits
-        reserve = limits.started + limits.time_limit_s - limits.deadline
-        self._began, self._longest, self._measured = 0.0, RESERVES * reserve, False
+        self._began, self._longest, self._measured = 0.0, RESERVES * round_.limits.reserve_s, False
 
     def in_time(self, seconds: float = 0.0) -> bool:
         """Whether what cannot be cut short, all but the solves, may well end before the deadline, ``seconds`` later."""

@@ -46,9 +46,10 @@ def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float
         levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
     open_levels = [level for level in levels if level.bound != level.objective]
     checking = time.monotonic()
+    final = State(round_.problem, best.allocation)
     plan = best.draft.model_copy(
         update={
-            "unplaced": tuple(reasons(round_).values()),
+            "unplaced": tuple(reasons(round_, final).values()),
             "status": "feasible" if open_levels else "optimal",
             "limit": round_.limit if open_levels else "none",
             "levels": tuple(levels),
@@ -58,7 +59,7 @@ def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float
                 w.cost.name: Cost(raw=raw, weight=w.weight, worst=w.worst, unit=w.cost.unit)
                 for w, raw in zip(round_.weighted, best.raw, strict=True)
             },
-            "facts": _facts(round_),
+            "facts": _facts(round_, final),
             "stages": tuple(round_.stages),
             "seed": round_.limits.seed,
             "versions": versions(),
@@ -95,7 +96,7 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
     return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
 
 
-def _facts(round_: Round) -> dict[str, int]:
+def _facts(round_: Round, final: State) -> dict[str, int]:
     """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
     problem, options = round_.problem, round_.problem.options
     placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
@@ -109,7 +110,7 @@ def _facts(round_: Round) -> dict[str, int]:
         "jobs_waiting": problem.num_jobs - len(placed),
         "jobs_running": len(problem.running),
         **_changed(round_),
-        **_slots(round_),
+        **slots_left(final),
     }
 
 
@@ -121,8 +122,3 @@ def _changed(round_: Round) -> dict[str, int]:
     held = round_.best.allocation
     count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)
     return {f"jobs_{change}": count[change] for change in change_limits(problem)}
-
-
-def _slots(round_: Round) -> dict[str, int]:
-    """Slots of N free GPUs that are left, by level."""
-    return slots_left(State(round_.problem, None if round_.best is None else round_.best.allocation))

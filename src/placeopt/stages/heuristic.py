@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from placeopt.heuristics import CHOOSERS, greedy, make_room, swaf, window
 from placeopt.model.plan import StageOutcome
@@ -20,13 +19,8 @@ def run_heuristic(
     strict: bool = False,
     chooser: str | None = None,
     shape: str = "value",
-    before_offer: Callable[[], None] = lambda: None,
 ) -> None:
-    """
-    Offer greedy's allocation, then what takes the place of running jobs; with another ``shape`` its own alone.
-
-    ``before_offer`` is called when there is an allocation, and before the referee reads it.
-    """
+    """Offer greedy's allocation, then what takes the place of running jobs; with another ``shape`` its own alone."""
     started = time.monotonic()
     untimed = round_.limits.deterministic and chooser is None  # the clock guards what a bipartition may take
     deadline = float("inf") if untimed else round_.limits.deadline
@@ -47,7 +41,6 @@ def run_heuristic(
             seed=round_.limits.seed,
             chooser=None if chooser is None else CHOOSERS[chooser],
         )
-    before_offer()
     refused = round_.offer(result.allocation)
     if strict:
         round_.blocks = "the queue is strict and an earlier job does not fit"

@@ -28,9 +28,11 @@ SHARE_OF_TIME = 0.5
 """Of what is left of the time limit; the final check and the audit come after."""
 
 
-def reasons(round_: Round) -> dict[int, Unplaced]:
+def reasons(round_: Round, final: State) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
+
+    ``final`` is the cluster under that plan.
 
     ``conflict``: it does not fit beside the running jobs that must stay even alone; that is exact. ``policy``: its
     queue may hold no more, or is blocked by an earlier job. ``postponed``: there is room, but only below its minimal
@@ -40,7 +42,6 @@ def reasons(round_: Round) -> dict[int, Unplaced]:
     if round_.best is None:
         return {}
     problem = round_.problem
-    final = State(problem, round_.best.allocation)
     whole = round_.whole  # look-ahead may have closed GPUs: without the plan, they are there
     states = (final, State(whole), open_state(whole)) if round_.narrowed else (final, round_.base, round_.open)
     beside, alone, opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)

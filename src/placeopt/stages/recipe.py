@@ -45,26 +45,12 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
     """
     order = method.order or round_.problem.policy.order
     score = method.score if method.score != "auto" else "share_prices" if suits(round_.problem) else "stranding"
+    asked: Asked | None = None
     with collection_paused():
         run_lookahead(round_, score, order, strict=method.strict)
-
-    asked: Asked | None = None
-
-    def ask() -> None:
-        nonlocal asked
         if method.bound and crew.is_apart:
             asked = ask_bound(round_, crew.begin)
-
-    with collection_paused():
-        run_heuristic(
-            round_,
-            score,
-            order,
-            strict=method.strict,
-            chooser=method.chooser,
-            shape=method.shape,
-            before_offer=ask,
-        )
+        run_heuristic(round_, score, order, strict=method.strict, chooser=method.chooser, shape=method.shape)
     round_.keep_back(RESERVE_S + _offers_at_the_end(round_) * round_.offer_s)
     if previous is not None and not method.strict and not round_.stopped():
         run_previous(round_, previous, score, order)

@@ -66,6 +66,11 @@ class Limits:
         """Seconds until the deadline, at least 0."""
         return max(0.0, self.deadline - time.monotonic())
 
+    @property
+    def reserve_s(self) -> float:
+        """Seconds kept back between the deadline of the stages and the end of the time limit."""
+        return self.started + self.time_limit_s - self.deadline
+
     def options(self, work: float, seconds: float | None = None) -> SolveOptions:
         """
         What a solve on one thread is told: to take at most ``seconds`` of what is left, by default all of it.
