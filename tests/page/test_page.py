@@ -142,13 +142,27 @@ class TestSimulations:
         }
         assert (told.starts, told.ends) == ({"a": 1000, "b": 1000}, {"b": 6000, "a": 9000})
 
-    def test_idle_gpus_of_nodes_in_use(self, log: Path) -> None:
-        """Of a node of four GPUs three are idle while one is held, none once it is free."""
+    def test_what_idle_gpus_are_good_for(self, log: Path) -> None:
+        """
+        Two nodes of four GPUs; on one a GPU is held from 1 s to 9 s: three others are idle there.
+
+        Slots of four: both nodes, one meanwhile. Of two: 4, and 2 + 3 // 2 = 3 meanwhile.
+        """
         from placeopt.model.scenario import Scenario
 
         scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
-        fragments = simulation_figures([read_log(log)], scenario)[2]
-        assert [(round(x * 3600), y) for _, x, y in fragments.rows] == [(1, 3.0), (5, 3.0), (9, 0.0)]  # type: ignore[misc, operator, call-overload]
+        figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario)}
+        for name, first, meanwhile in (("fragments", 0, 3), ("slots-2", 4, 3), ("slots-4", 2, 1)):
+            points = [(round(x * 3600), y) for _, x, y in figures[name].rows]  # type: ignore[misc, operator, call-overload]
+            assert points == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
+
+    def test_the_scenario_of_other_logs_is_refused(self, log: Path) -> None:
+        """Its nodes are not those of the log."""
+        from placeopt.model.scenario import Scenario
+
+        other = Scenario(cluster=instance([node("else")], [], machines=[machine()]).cluster)
+        with pytest.raises(BadInput, match="node 'n0' is not in the scenario"):
+            simulation_figures([read_log(log)], other)
 
     def test_a_log_that_was_cut_is_read_to_its_last_line(self, log: Path) -> None:
         """Who runs at its end is shown so far."""

@@ -3,6 +3,7 @@
 from placeopt.metrics.confidence import Interval, bootstrap_interval, paired_interval, t_interval
 from placeopt.metrics.fairness import jain_index
 from placeopt.metrics.occupancy import Occupancy, Stay, occupancy
+from placeopt.metrics.over_time import fragments_over_time, slots_over_time
 from placeopt.metrics.spread import Spread, spread_of
 
 __all__ = [
@@ -11,9 +12,11 @@ __all__ = [
     "Spread",
     "Stay",
     "bootstrap_interval",
+    "fragments_over_time",
     "jain_index",
     "occupancy",
     "paired_interval",
+    "slots_over_time",
     "spread_of",
     "t_interval",
 ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import BadInput
+from placeopt.metrics import Stay, fragments_over_time, slots_over_time
 from placeopt.model.scenario import Scenario
 from placeopt.page.figure import COLOURS, MARKS, Figure, Tips
 
@@ -38,6 +39,10 @@ class Log:
     ends: dict[str, int]
     held: dict[tuple[str, int], list[tuple[int, int, str, int]]]
     end_ms: int
+
+    def stays(self) -> list[Stay]:
+        """Return who held what and when, as `placeopt.metrics` takes it."""
+        return [Stay(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
 
 
 def read_log(path: str | os.PathLike[str]) -> Log:
@@ -96,7 +101,13 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
     """
     Draw all figures of some logs: bars by GPU for each small one, and all together GPUs held and waiting.
 
-    With the scenario also the idle GPUs of nodes partly in use, for which the cluster must be known.
+    With the scenario, which tells the cluster, also what idle GPUs are good for: pieces left on nodes partly in use,
+    and slots for jobs to come.
+
+    Raises
+    ------
+    BadInput
+        If a log has nodes that the scenario lacks.
     """
     figures = [gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
     held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
@@ -110,16 +121,7 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
         )
     )
     if scenario is not None:
-        pieces = {log.name: _fragments(log, scenario) for log in logs}
-        figures.append(
-            curves(
-                "fragments",
-                "Idle GPUs on nodes partly in use, over time",
-                "GPUs that nobody holds any part of, on nodes of which others are held.",
-                {name: [(t / 3_600_000, float(v)) for t, v in steps] for name, steps in pieces.items()},
-                ("hours", "GPUs"),
-            )
-        )
+        figures += _idle(logs, _gpus_of(scenario))
     waits = {log.name: sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts) for log in logs}
     figures.append(
         curves(
@@ -131,6 +133,41 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
         )
     )
     return figures
+
+
+def _idle(logs: list[Log], gpus_of: dict[str, int]) -> list[Figure]:
+    """Idle GPUs of nodes partly in use, and slots of so many GPUs as the largest nodes have, and of half of them."""
+    for log in logs:
+        strange = next((node for node, _ in log.held if node not in gpus_of), None)
+        if strange is not None:
+            raise BadInput(f"log {log.name!r}: node {strange!r} is not in the scenario; name the one that was played")
+    stays = {log.name: log.stays() for log in logs}
+    largest = max(gpus_of.values(), default=0)
+    return [
+        _amounts(
+            "fragments",
+            "Idle GPUs on nodes partly in use, over time",
+            "GPUs that nobody holds any part of, on nodes of which others are held.",
+            {name: fragments_over_time(those, gpus_of) for name, those in stays.items()},
+            "GPUs",
+        ),
+        *(
+            _amounts(
+                f"slots-{size}",
+                f"Slots of {size} idle {'GPU' if size == 1 else 'GPUs'} on one node, over time",
+                "So many jobs of one worker with as many GPUs would find them at once.",
+                {name: slots_over_time(those, gpus_of, size) for name, those in stays.items()},
+                "slots",
+            )
+            for size in sorted({largest, largest // 2} - {0})
+        ),
+    ]
+
+
+def _amounts(name: str, title: str, caption: str, steps: dict[str, list[tuple[int, int]]], unit: str) -> Figure:
+    """Amounts by time, from milliseconds to hours."""
+    hours = {log: [(t / 3_600_000, float(v)) for t, v in points] for log, points in steps.items()}
+    return curves(name, title, caption, hours, ("hours", unit))
 
 
 def _is_small(log: Log) -> bool:
@@ -193,29 +230,9 @@ def _steps(spans: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
     return out
 
 
-def _fragments(log: Log, scenario: Scenario) -> list[tuple[int, int]]:
-    """(time, idle GPUs on nodes partly in use from then on)."""
+def _gpus_of(scenario: Scenario) -> dict[str, int]:
     count = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}
-    gpus = {node.id: count[node.machine] for node in scenario.cluster.nodes}
-    changes: list[tuple[int, int, str, int]] = []  # ends first at one moment
-    for (node, gpu), spans in log.held.items():
-        for start, end, _, _ in spans:
-            changes += [(start, 1, node, gpu), (end, -1, node, gpu)]
-    on: dict[tuple[str, int], int] = defaultdict(int)
-    busy: dict[str, int] = defaultdict(int)
-    out: list[tuple[int, int]] = []
-    total = 0
-    for moment, sign, node, gpu in sorted(changes):
-        before = gpus.get(node, 0) - busy[node] if busy[node] else 0
-        was = on[node, gpu] > 0
-        on[node, gpu] += sign
-        busy[node] += (on[node, gpu] > 0) - was
-        total += (gpus.get(node, 0) - busy[node] if busy[node] else 0) - before
-        if out and out[-1][0] == moment:
-            out[-1] = (moment, total)
-        else:
-            out.append((moment, total))
-    return out
+    return {node.id: count[node.machine] for node in scenario.cluster.nodes}
 
 
 def curves(
