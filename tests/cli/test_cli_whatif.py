@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import INSTANCES, Cli, said
 
-from placeopt import generate, read_instance, solve, write_instance, write_plan
+from placeopt import generate, read_instance, read_scenario, solve, write_instance, write_plan
 
 MINSKY = INSTANCES / "hand" / "minsky-1.json"
 
@@ -31,6 +31,34 @@ def test_fit_says_how_many(cli: Cli, round_: Path) -> None:
     before = json.loads(cli(*asked).out)
     after = json.loads(cli(*asked, "--plan", round_ / "plan.json").out)
     assert before["found"] == before["most"] > after["found"]
+
+
+def test_a_patch_on_a_trace_is_written(cli: Cli, tmp_path: Path) -> None:
+    """Twice the rate and a node more; what is about a policy, of which a trace has none, is refused, and plans are."""
+    patch, out = tmp_path / "patch.json", tmp_path / "faster.json"
+    patch.write_text(
+        '{"steps": [{"do": "scale_arrivals", "percent": 200}, {"do": "add_nodes", "machine": "minsky", "count": 1}]}'
+    )
+    assert cli("whatif", "apply", SC17, "--patch", patch, "--out", out).code == 0
+    before, after = read_scenario(SC17), read_scenario(out)
+    assert [one.job.arrival_ms for one in after.arrivals] == [one.job.arrival_ms // 2 for one in before.arrivals]
+    assert len(after.cluster.nodes) == 1 + len(before.cluster.nodes)
+    patch.write_text('{"steps": [{"do": "set_policy", "fields": {"share_mode": "exclusive"}}]}')
+    said(cli("whatif", "apply", SC17, "--patch", patch, "--out", out), 2, "set_policy", "none of its own")
+    said(cli("whatif", "apply", SC17, "--plan", patch, "--out", out), 2, "a plan is of a round")
+    assert read_scenario(out) == after
+
+
+def test_answers_are_kept_in_a_file(cli: Cli, round_: Path, tmp_path: Path) -> None:
+    """Asked twice, the rows are the same; a standard stream holds nothing."""
+    rows = tmp_path / "rows.jsonl"
+    asked = ("whatif", "fail", round_ / "round.json", "--level", "rack", "--all", "--quiet", "--json", "--rows")
+    first = json.loads(cli(*asked, rows).out)
+    kept = rows.read_bytes()
+    assert len(kept.splitlines()) == len(first["scenarios"])
+    assert json.loads(cli(*asked, rows).out)["scenarios"] == first["scenarios"]
+    assert rows.read_bytes() == kept
+    said(cli(*asked, "-"), 2, "expected a file")
 
 
 def test_what_does_not_fit_is_no(cli: Cli) -> None:

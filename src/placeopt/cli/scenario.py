@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from placeopt.cli.exits import UsageError
-from placeopt.cli.files import check_sources
+from placeopt.cli.files import STREAM, check_sources
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
@@ -45,6 +46,10 @@ On = Annotated[
         metavar="WHERE",
         help="here, dask, ray (with so many workers), dask:ADDRESS or ray:ADDRESS (all there).",
     ),
+]
+KeptRows = Annotated[
+    str | None,
+    typer.Option("--rows", metavar="FILE", help="Append every answer; what stands there is not worked out again."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress.")]
@@ -115,6 +120,13 @@ def check_jobs(jobs: int) -> None:
     """Refuse a number of scenarios side by side that is none."""
     if jobs < 1:
         raise UsageError(f"--jobs: {jobs}, expected 1 or more")
+
+
+def rows_path(rows: str | None) -> Path | None:
+    """Return the file of answers; raises `UsageError` for a standard stream, which cannot be gone on with."""
+    if rows == STREAM:
+        raise UsageError("--rows: '-', expected a file")
+    return None if rows is None else Path(rows)
 
 
 def deliver(found: Record, page: Callable[[], list[RenderableType]], as_json: bool) -> None:

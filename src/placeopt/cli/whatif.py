@@ -12,6 +12,7 @@ from placeopt.cli.scenario import (
     AsJson,
     InstanceFile,
     Jobs,
+    KeptRows,
     On,
     PatchFiles,
     PlanFile,
@@ -23,8 +24,17 @@ from placeopt.cli.scenario import (
     deliver,
     limits_of,
     read_base,
+    rows_path,
 )
-from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, add_by_replay
+from placeopt.cli.whatif_replay import (
+    Draws,
+    Replay,
+    ReplayPolicy,
+    RowsFile,
+    add_by_replay,
+    apply_to_scenario,
+    is_scenario,
+)
 from placeopt.fanout import HERE, workers
 
 if TYPE_CHECKING:
@@ -113,6 +123,7 @@ def fail(
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds a scenario.")] = 10.0,
     jobs: Jobs = 1,
     on: On = HERE,
+    rows: KeptRows = None,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -139,6 +150,7 @@ def fail(
             changes=changes,
             limits=limits,
             jobs=width,
+            rows=rows_path(rows),
             cancel=interruption.event,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} scenarios"),
         )
@@ -214,8 +226,10 @@ def apply(
     plan: PlanFile = None,
     patch: PatchFiles = None,
 ) -> int:
-    """Write the instance after a plan and scenarios; the one that is read stays as it is."""
+    """Write the instance, or the trace, after a plan and scenarios; the one that is read stays as it is."""
     check_target(out, (instance, plan, *(patch or ())))
+    if is_scenario(instance):
+        return apply_to_scenario(instance, plan, patch, out)
     from placeopt.formats.documents import dumps
     from placeopt.report.contents import contents_facts, summary_line
 

@@ -7,16 +7,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from placeopt.cli.bench import parse_seeds
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import STREAM, check_sources, read_scheduling, write_document
+from placeopt.cli.files import STREAM, check_sources, read_scheduling, say, write_document
 from placeopt.cli.progress import Ticker
-from placeopt.cli.scenario import KEEPS, check_jobs, deliver, limits_of, read_patch
+from placeopt.cli.scenario import KEEPS, check_jobs, deliver, limits_of, read_patch, rows_path
 from placeopt.cli.signals import Interruption
 from placeopt.fanout import workers
 
@@ -37,6 +36,7 @@ RowsFile = Annotated[
     typer.Option("--rows", metavar="FILE", help="Of a scenario: append every run; what stands there is not run again."),
 ]
 DEFAULT_POLICY = "placeopt"
+PLAN_OF_A_ROUND = "--plan: a plan is of a round; a scenario begins with what runs in it"
 DEFAULT_MEASURE = "p95_wait"
 
 
@@ -57,9 +57,9 @@ class Replay:
     as_json: bool
     quiet: bool
 
-    def refused(self) -> str | None:
-        """Name an option that is about scenarios and was given all the same."""
-        given = {"--policy": self.policy, "--draws": self.draws, "--rows": self.rows}
+    def refused(self, *, rows: bool = False) -> str | None:
+        """Name an option that is about scenarios and was given all the same; ``rows``: but for that file."""
+        given = {"--policy": self.policy, "--draws": self.draws, "--rows": None if rows else self.rows}
         return next((name for name, value in given.items() if value is not None), None)
 
 
@@ -110,6 +110,23 @@ def sweep_by_replay(asked: Replay, vary: str, measure: str | None, csv: str | No
     return interruption.code or ExitCode.DONE
 
 
+def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out: str) -> int:
+    """Write a scenario after patches."""
+    if plan is not None:
+        raise UsageError(PLAN_OF_A_ROUND)
+    from placeopt.formats.documents import dumps, read_scenario
+    from placeopt.replay.patching import patched
+    from placeopt.report.text import plural
+
+    before = read_scheduling(DEFAULT_POLICY)
+    world, after = patched(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
+    if after != before:
+        raise UsageError("--patch: set_policy and set_quota are about a policy, and a scenario has none of its own")
+    write_document(out, dumps(world))
+    say(f"{world.name}: {plural(len(world.arrivals), 'job')} on {plural(len(world.cluster.nodes), 'node')}", out)
+    return ExitCode.DONE
+
+
 @contextmanager
 def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any], Interruption]]:
     """Read what is asked about, and give what all questions share."""
@@ -117,7 +134,7 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     check_jobs(asked.jobs)
     draws = () if asked.draws is None else parse_seeds(asked.draws, "--draws")
     if asked.plan is not None:
-        raise UsageError("--plan: a plan is of a round; a scenario begins with what runs in it")
+        raise UsageError(PLAN_OF_A_ROUND)
     check_sources({"SCENARIO": asked.scenario})
     started = time.monotonic()
     from placeopt.formats.documents import read_scenario
@@ -144,7 +161,7 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
         shared = {
             "draws": draws,
             "limits": Limits(seed=limits.seed, time_limit_s=limits.time_limit_s),
-            "rows": None if asked.rows is None else Path(asked.rows),
+            "rows": rows_path(asked.rows),
             "jobs": width,
             "cancel": interruption.event,
             "on_news": news,

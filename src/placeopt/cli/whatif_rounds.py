@@ -12,6 +12,7 @@ from placeopt.cli.scenario import (
     AsJson,
     InstanceFile,
     Jobs,
+    KeptRows,
     On,
     PatchFiles,
     PlanFile,
@@ -22,8 +23,9 @@ from placeopt.cli.scenario import (
     check_jobs,
     deliver,
     limits_of,
+    rows_path,
 )
-from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, RowsFile, is_scenario, sweep_by_replay
+from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, is_scenario, sweep_by_replay
 from placeopt.fanout import HERE, workers
 
 RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds a round.")]
@@ -44,7 +46,7 @@ def sweep(
     ] = None,
     policy: ReplayPolicy = None,
     draws: Draws = None,
-    rows: RowsFile = None,
+    rows: KeptRows = None,
     csv: Annotated[str | None, typer.Option(metavar="FILE", help="Write the points as CSV.")] = None,
     plan: PlanFile = None,
     patch: PatchFiles = None,
@@ -67,7 +69,7 @@ def sweep(
     asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, on, as_json, quiet)
     if is_scenario(instance):
         return sweep_by_replay(asked, vary, measure, csv)
-    if refused := asked.refused() or ("--measure" if measure is not None else None):
+    if refused := asked.refused(rows=True) or ("--measure" if measure is not None else None):
         raise UsageError(f"{refused}: goes with a scenario; {instance} is none")
     from placeopt.report.whatif_rounds import sweep_csv, sweep_page
     from placeopt.whatif.sweep import parse_variation
@@ -80,6 +82,7 @@ def sweep(
             variation,
             limits=limits,
             jobs=width,
+            rows=rows_path(rows),
             cancel=interruption.event,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} settings"),
         )
@@ -129,6 +132,7 @@ def price(
     time_limit: RoundLimit = 10.0,
     jobs: Jobs = 1,
     on: On = HERE,
+    rows: KeptRows = None,
     threads: Threads = None,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -150,6 +154,7 @@ def price(
             of.split(","),
             limits=limits,
             jobs=width,
+            rows=rows_path(rows),
             cancel=interruption.event,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} rounds"),
         )

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
@@ -17,6 +18,7 @@ from placeopt.model import Instance
 from placeopt.whatif.after import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
 from placeopt.whatif.inside import INSIDE, gpus_under, without_gpus
+from placeopt.whatif.kept import Kept
 from placeopt.whatif.levels import nodes_under
 from placeopt.whatif.records import Failure, Failures
 from placeopt.whatif.remade import Patched, asked_milli, without_nodes
@@ -36,6 +38,7 @@ def fail(
     changes: bool = False,
     limits: Limits | None = None,
     jobs: int | None = 1,
+    rows: Path | None = None,
     cancel: threading.Event | None = None,
     on_news: Callable[[int, int], None] | None = None,
 ) -> Failures:
@@ -60,6 +63,8 @@ def fail(
         Of each scenario.
     jobs
         Scenarios side by side, in processes; None: as ``joblib.parallel_config`` says.
+    rows
+        A file that every scenario's answer is appended to, and from which those of an earlier call are taken.
     cancel
         Set it from another thread to stop with the scenarios that are done.
     on_news
@@ -74,7 +79,8 @@ def fail(
     Raises
     ------
     BadInput
-        If there is no such level or domain, or there are more than 100,000 scenarios.
+        If there is no such level or domain, there are more than 100,000 scenarios, or ``rows`` cannot be written or is
+        no such file.
     """
     began = time.monotonic()
     under = _losses(instance, level)
@@ -89,16 +95,21 @@ def fail(
             f"k: {k} of {len(chosen)} are {math.comb(len(chosen), k):,} scenarios, at most {MOST_SCENARIOS:,}"
         )
     scenarios = list(itertools.combinations(chosen, k))
-    base = only_running(instance)
-    batches = [scenarios[first : first + TOGETHER] for first in range(0, len(scenarios), TOGETHER)]
-    stop = None if cancel is None or jobs != 1 else cancel  # no event reaches another process
-    task = partial(_batch, base=base, under=under, changes=changes, limits=limits or Limits(), cancel=stop)
-    found: dict[tuple[str, ...], Failure] = {}
-    for done in fan_out(task, batches, jobs, cancelled=None if cancel is None else cancel.is_set):
-        found.update({one.domains: one for one in done})
-        if on_news is not None:
-            on_news(len(found), len(scenarios))
-    return _summary(level, k, [found[s] for s in scenarios if s in found], len(scenarios), time.monotonic() - began)
+    base, limits = only_running(instance), limits or Limits()
+    cancelled = (lambda: False) if cancel is None else cancel.is_set
+    stop = None if jobs != 1 else cancel  # no event reaches another process
+    task = partial(_batch, base=base, under=under, changes=changes, limits=limits, cancel=stop)
+    with Kept(rows, Failure, base, limits, ("fail", level, changes), cancelled) as kept:
+        to_do = [scenario for scenario in scenarios if " ".join(scenario) not in kept.found]
+        together = TOGETHER if rows is None else 1  # what is kept, is kept at once
+        batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
+        for done in fan_out(task, batches, jobs, cancelled=cancelled):
+            for one in done:
+                kept.add(" ".join(one.domains), one)
+            if on_news is not None:
+                on_news(len(kept.found), len(scenarios))
+    found = [kept.found[name] for name in map(" ".join, scenarios) if name in kept.found]
+    return _summary(level, k, found, len(scenarios), time.monotonic() - began)
 
 
 @dataclass(frozen=True)

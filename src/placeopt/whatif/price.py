@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 from placeopt.whatif.capacity import Limits
+from placeopt.whatif.kept import Kept
 from placeopt.whatif.levels import levels_of, nodes_under
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.records import Outcome, Price, Prices
@@ -56,6 +58,7 @@ def price(
     *,
     limits: Limits | None = None,
     jobs: int | None = 1,
+    rows: Path | None = None,
     cancel: threading.Event | None = None,
     on_news: Callable[[int, int], None] | None = None,
 ) -> Prices:
@@ -73,6 +76,8 @@ def price(
         Of each round.
     jobs
         Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
+    rows
+        A file that every price is appended to, and from which those of an earlier call are taken.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def price(
     Raises
     ------
     BadInput
-        If ``of`` names what the round has not.
+        If ``of`` names what the round has not, or ``rows`` cannot be written or is no such file.
 
     Notes
     -----
@@ -93,16 +98,17 @@ def price(
     began, limits = time.monotonic(), limits or Limits()
     base = valued(instance)
     more = [one for what in dict.fromkeys(of) for one in _more(base, what)]
-    with Engine() as engine:
-        before = outcome_of(engine, base, limits, cancel)
-    duals = _duals(base, limits)
-    stop = None if jobs != 1 else cancel
-    task = partial(_price, before=before, duals=duals, limits=limits, cancel=stop)
-    found: list[Price] = []
-    for one in fan_out(task, more, jobs, cancelled=None if cancel is None else cancel.is_set):
-        found.append(one)
-        if on_news is not None:
-            on_news(len(found), len(more))
+    cancelled = (lambda: False) if cancel is None else cancel.is_set
+    with Kept(rows, Price, base, limits, ("price",), cancelled) as kept:
+        before = kept.outcome("as it is", partial(_as_it_is, base, limits, cancel))
+        to_do = [one for one in more if _part(one) not in kept.found]
+        duals = _duals(base, limits) if to_do else None
+        task = partial(_price, before=before, duals=duals, limits=limits, cancel=None if jobs != 1 else cancel)
+        for price in fan_out(task, to_do, jobs, cancelled=cancelled):
+            kept.add(_part(price), price)
+            if on_news is not None:
+                on_news(len(kept.found), len(more))
+    found = [kept.found[_part(one)] for one in more if _part(one) in kept.found]
     dearest = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
     return Prices(
         value=before.value,
@@ -111,6 +117,15 @@ def price(
         left=len(more) - len(found),
         seconds=time.monotonic() - began,
     )
+
+
+def _part(one: More | Price) -> str:
+    return f"{one.of} {one.name}"
+
+
+def _as_it_is(base: Instance, limits: Limits, cancel: threading.Event | None) -> Outcome:
+    with Engine() as engine:
+        return outcome_of(engine, base, limits, cancel)
 
 
 def price_by_duals(duals: Duals | None, more: Instance) -> int | None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from placeopt.engine import Engine
@@ -15,6 +16,7 @@ from placeopt.fanout import fan_out
 from placeopt.model import Instance
 from placeopt.model.policy import Quota
 from placeopt.whatif.capacity import Limits
+from placeopt.whatif.kept import Kept
 from placeopt.whatif.levels import free_prefix
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.patch import apply_step
@@ -78,6 +80,7 @@ def sweep(
     *,
     limits: Limits | None = None,
     jobs: int | None = 1,
+    rows: Path | None = None,
     cancel: threading.Event | None = None,
     on_news: Callable[[int, int], None] | None = None,
 ) -> Sweep:
@@ -92,27 +95,32 @@ def sweep(
         Of each round; its seed also draws the demand.
     jobs
         Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
+    rows
+        A file that every point is appended to, and from which those of an earlier call are taken.
 
     Raises
     ------
     BadInput
-        If there is no such node, machine type or queue.
+        If there is no such node, machine type or queue, or ``rows`` cannot be written or is no such file.
     """
     began, limits = time.monotonic(), limits or Limits()
     base = valued(instance)
     for setting in variation.settings[:1]:
         varied(base, variation, setting, limits.seed)  # what is wrong with it is said before anything is solved
+    cancelled = (lambda: False) if cancel is None else cancel.is_set
     stop = None if jobs != 1 else cancel
     task = partial(_point, base=base, variation=variation, limits=limits, cancel=stop)
-    points: list[Point] = []
-    for point in fan_out(task, variation.settings, jobs, cancelled=None if cancel is None else cancel.is_set):
-        points.append(point)
-        if on_news is not None:
-            on_news(len(points), len(variation.settings))
-    order = {setting: number for number, setting in enumerate(variation.settings)}
+    words = ("sweep", variation.what, variation.name)
+    with Kept(rows, Point, base, limits, words, cancelled) as kept:
+        to_do = [setting for setting in variation.settings if str(setting) not in kept.found]
+        for point in fan_out(task, to_do, jobs, cancelled=cancelled):
+            kept.add(str(point.setting), point)
+            if on_news is not None:
+                on_news(len(kept.found), len(variation.settings))
+    points = [kept.found[str(setting)] for setting in variation.settings if str(setting) in kept.found]
     return Sweep(
         varied=f"{variation.what}:{variation.name}" if variation.name else variation.what,
-        points=tuple(sorted(points, key=lambda point: order[point.setting])),
+        points=tuple(points),
         left=len(variation.settings) - len(points),
         seconds=time.monotonic() - began,
     )
