@@ -169,12 +169,7 @@ class Engine(Residence):
         cancelled = None if cancel is None else cancel.is_set
         with collection_paused():
             round_ = Round(problem.instance, problem, limits, on_progress, cancelled)
-            refused = round_.offer(round_.base.allocation())
-        if refused:  # every stage falls back on leaving the running jobs where they are
-            raise BadInput(
-                f"running placements: {refused}; what runs when a round begins must keep every rule of policy "
-                f"{problem.policy.name!r}"
-            )
+            round_.begin()
         try:
             run_stages(round_, chosen, Crew(round_, self._runners), previous)
         except KeyboardInterrupt:

@@ -10,10 +10,11 @@ import pytest
 
 from builders import instance, job, running
 from placeopt import generate, solve
-from placeopt.errors import InternalFault, OutOfTime
+from placeopt.check import Violation, violations
+from placeopt.errors import BadInput, InternalFault, OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
-from placeopt.model import Instance, Policy, Slowdown
-from placeopt.model.policy import Postpone, Weights
+from placeopt.model import Instance, Plan, Policy, Slowdown
+from placeopt.model.policy import Changes, Postpone, Weights
 from placeopt.problem import Placement, compile_problem
 from placeopt.solvers.beside import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
@@ -87,6 +88,40 @@ class TestOffer:
         assert round_.offer((Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))) is None
         assert round_.best is not None
         assert [held is not None and held.nodes for held in round_.best.allocation] == [(1,), (0,)]
+
+
+class TestBegin:
+    """The running jobs, which every stage falls back on."""
+
+    def test_they_are_read_with_the_plan_that_holds_them_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Once for both where they may not be changed; by themselves where they may, or where nothing else is there."""
+        read: list[int] = []
+
+        def noted(of: Instance, plan: Plan, **named: Any) -> list[Violation]:
+            read.append(len(plan.placements))
+            return violations(of, plan, **named)
+
+        monkeypatch.setattr("placeopt.stages.round.violations", noted)
+        held, free = job("held"), job("free")
+        for preemptible, jobs, expected in (
+            (False, [held, free], [2]),
+            (True, [held, free], [1, 2]),
+            (False, [held], [1]),
+        ):
+            read.clear()
+            policy = NO_COST.model_copy(update={"changes": Changes(preemptions_max=1)})
+            runs = [running(held, [("n0", [0])], preemptible=preemptible)]
+            solve(instance(1, jobs, running=runs, policy=policy), method="stranding")
+            assert read == expected
+
+    @pytest.mark.parametrize("waiting", [0, 1])
+    def test_where_they_break_a_rule_the_input_is_at_fault(self, waiting: int) -> None:
+        """Also where greedy's plan, which holds them too, is read first."""
+        a, b = job("a"), job("b")
+        runs = [running(a, [("n0", [0])]), running(b, [("n0", [0])])]
+        free = [job(f"free{i}") for i in range(waiting)]
+        with pytest.raises(BadInput, match=r"running placements: gpu_share: node 'n0' gpu 0"):
+            solve(instance(1, [a, b, *free], running=runs, policy=NO_COST), method="stranding")
 
 
 class TestBounds:

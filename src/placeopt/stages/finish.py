@@ -35,10 +35,10 @@ def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float
     ------
     InternalFault
         If referee or audit object; always a bug.
+    BadInput
+        If there is no plan but the running jobs as they are, and these break a rule.
     """
-    best = round_.best
-    if best is None:
-        raise InternalFault("the running jobs alone were refused by the referee after they had been accepted")
+    best, draft = round_.read()
     levels = [Level(name="value", sense="max", objective=best.value, bound=round_.whole_bound)]
     if round_.weighted:
         # it holds at the proven value only, and among plans that keep to look-ahead
@@ -47,7 +47,7 @@ def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float
     open_levels = [level for level in levels if level.bound != level.objective]
     checking = time.monotonic()
     final = State(round_.problem, best.allocation)
-    plan = best.draft.model_copy(
+    plan = draft.model_copy(
         update={
             "unplaced": tuple(reasons(round_, final).values()),
             "status": "feasible" if open_levels else "optimal",
@@ -65,7 +65,7 @@ def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float
             "versions": versions(),
         }
     )
-    found = [str(v.message) for v in violations(round_.instance, plan, since=best.draft)] + audit(
+    found = [str(v.message) for v in violations(round_.instance, plan, since=draft)] + audit(
         round_.instance, plan, round_.whole
     )
     if found:

@@ -51,6 +51,7 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
         if method.bound and crew.is_apart:
             asked = ask_bound(round_, crew.begin)
         run_heuristic(round_, score, order, strict=method.strict, chooser=method.chooser, shape=method.shape)
+        round_.read()
     round_.keep_back(RESERVE_S + _offers_at_the_end(round_) * round_.offer_s)
     if previous is not None and not method.strict and not round_.stopped():
         run_previous(round_, previous, score, order)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from placeopt.check import violations
-from placeopt.errors import InternalFault
+from placeopt.errors import BadInput, InternalFault
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics import greedy
 from placeopt.heuristics.lookahead import Ahead, Wait
@@ -89,10 +89,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Best:
-    """The best checked allocation, the draft of a plan that the referee has read, and the objective."""
+    """
+    The best allocation, the draft of a plan that the referee has read, and the objective.
+
+    Without draft, and so not read yet, are at most the running jobs alone: see ``Round.begin``.
+    """
 
     allocation: Allocation
-    draft: Plan
+    draft: Plan | None
     value: int
     cost: int
     raw: tuple[int, ...]  # score of every cost that counts, unweighted
@@ -101,7 +105,8 @@ class Best:
 @dataclass
 class Round:
     """
-    State shared by the stages. ``offer`` is the only way in for an allocation, ``prove`` for a bound.
+    State shared by the stages. ``begin`` takes the running jobs as they are; after that ``offer`` is the only way in
+    for an allocation, ``prove`` for a bound.
 
     Raises nothing for what a stage got wrong: an allocation that the referee refuses is not taken, and the stage's
     outcome says so.
@@ -146,12 +151,12 @@ class Round:
     def __post_init__(self) -> None:
         """Start from the running jobs alone."""
         self.whole = self.problem
-        self._begin()
+        self._open()
         self.weighted = weighted_costs(self.problem)
         self.value_bound = self.whole_bound = trivial_value_bound(self.problem)
         self.gpu_milli_bound = trivial_gpu_milli_bound(self.problem)
 
-    def _begin(self) -> None:
+    def _open(self) -> None:
         self.base = State(self.problem)
         self.open = open_state(self.problem) if self.problem.changeable else self.base  # stages change neither
 
@@ -173,10 +178,10 @@ class Round:
         """
         held = self.best
         read = None if held is None or held.allocation != self.base.allocation() else held.draft
-        self.problem, self.ahead, self.best = problem, ahead, None
-        self._begin()
+        self.problem, self.ahead = problem, ahead
+        self._open()
         self.value_bound = min(self.value_bound, trivial_value_bound(problem))
-        self.offer(self.base.allocation(), read)
+        self.begin(read)
 
     @property
     def value_proven(self) -> bool:
@@ -198,17 +203,59 @@ class Round:
             gap = relative_gap(self.best.cost, self.cost_bound)
         return gap is not None and gap <= self.limits.gap
 
-    def offer(self, allocation: Allocation, read: Plan | None = None) -> str | None:
+    def begin(self, read: Plan | None = None) -> None:
+        """
+        Start from the running jobs as they are.
+
+        The referee reads them at once where they may be changed. Where they may not, every plan holds them all, and
+        what breaks no rule with more beside it breaks none alone: so they are read with the first plan, and by
+        themselves only if that is refused or there is none.
+
+        Parameters
+        ----------
+        read
+            Their draft, if the referee has accepted it before.
+
+        Raises
+        ------
+        BadInput
+            If they break a rule.
+        """
+        allocation = self.base.allocation()
+        raw, price = self._priced(allocation)
+        self.best = Best(allocation, read, value(self.problem, allocation), price, raw)
+        if self.problem.changeable:
+            self.read()
+
+    def read(self) -> tuple[Best, Plan]:
+        """
+        Return the best allocation and its draft, which the referee has read.
+
+        Raises
+        ------
+        BadInput
+            If it is that of the running jobs, was not read before, and breaks a rule.
+        """
+        best = self.best
+        if best is None:
+            raise InternalFault("the round has not begun")
+        if best.draft is not None:
+            return best, best.draft
+        draft, found = self._judged(best.allocation)
+        if found:  # every stage falls back on leaving the running jobs where they are
+            raise BadInput(
+                f"running placements: {found}; what runs when a round begins must keep every rule of policy "
+                f"{self.problem.policy.name!r}"
+            )
+        self.best = replace(best, draft=draft)
+        return self.best, draft
+
+    def offer(self, allocation: Allocation) -> str | None:
         """
         Take ``allocation`` if it is strictly better and the referee accepts it.
 
         Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not have
         seen that rule whole.
-
-        Parameters
-        ----------
-        read
-            The draft of this very allocation, if the referee has accepted it before.
 
         Returns
         -------
@@ -219,35 +266,47 @@ class Round:
         ------
         InternalFault
             If a value above the proven bound passes the referee: then the bound is wrong.
+        BadInput
+            If it is refused, and already the running jobs alone break a rule.
         """
         if self.best is not None and allocation == self.best.allocation:
             return None
         lawful = withdrawn(self.problem, allocation)
         if lawful != allocation:
-            read = None
             order = order_jobs(self.problem, self.problem.policy.order)
             allocation = greedy(self.problem, order, deadline=self.limits.deadline, start=lawful).allocation
         gain = value(self.problem, allocation)
         if self.best is not None and gain < self.best.value:
             return None
-        raw = tuple(w.cost.score(self.problem, allocation) for w in self.weighted)
-        price = sum(w.weight * score for w, score in zip(self.weighted, raw, strict=True))
+        raw, price = self._priced(allocation)
         if self.best is not None and (gain, -price) <= (self.best.value, -self.best.cost):
             return None
-        before = time.monotonic()
-        with collection_paused():
-            draft = draft_plan(self.instance, self.problem, allocation) if read is None else read
-            found = violations(self.instance, draft) if read is None else []
-        self.offer_s = time.monotonic() - before if read is None else self.offer_s
-        self.check_s += self.offer_s if read is None else 0.0
+        draft, found = self._judged(allocation)
         if found:
-            return f"{found[0].rule}: {found[0].message}"
+            if self.best is not None:
+                self.read()
+            return found
         if gain > self.value_bound:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self.value_bound}")
         if self.best is not None and gain > self.best.value:
             self.cost_bound = None  # it held at the former value
         self.best = Best(allocation, draft, gain, price, raw)
         return None
+
+    def _priced(self, allocation: Allocation) -> tuple[tuple[int, ...], int]:
+        """Return the score of every cost that counts, and their weighted sum."""
+        raw = tuple(w.cost.score(self.problem, allocation) for w in self.weighted)
+        return raw, sum(w.weight * score for w, score in zip(self.weighted, raw, strict=True))
+
+    def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
+        """Return the draft of a plan, and the referee's first complaint."""
+        before = time.monotonic()
+        with collection_paused():
+            draft = draft_plan(self.instance, self.problem, allocation)
+            found = violations(self.instance, draft)
+        self.offer_s = time.monotonic() - before
+        self.check_s += self.offer_s
+        return draft, f"{found[0].rule}: {found[0].message}" if found else None
 
     def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = (), *, of_whole: bool = False) -> None:
         """
