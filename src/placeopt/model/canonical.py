@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from json.encoder import encode_basestring
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from placeopt.model.base import Record, trusted
@@ -13,6 +14,8 @@ FEW = 500
 """Rows below which pydantic is as quick."""
 SHARED = 4
 """Rows per distinct object in a column from which writing by columns pays."""
+PLAIN = ({str}, {int}, {str, type(None)}, {int, type(None)})
+"""Types of a column whose equal values are written alike: not so ``1``, ``True`` and ``1.0``."""
 
 
 def canonical_rows(rows: Sequence[R]) -> str | None:
@@ -22,26 +25,27 @@ def canonical_rows(rows: Sequence[R]) -> str | None:
     Column by column: a value that many rows share is written once. None where the rows share too little for that to
     pay, or a field has no default to compare with other than the first, its key.
     """
-    if len(rows) < FEW:
+    if len(rows) < FEW or len(type(rows[0]).model_fields) == 1:
         return None
     kind = type(rows[0])
-    fields = list(kind.model_fields.items())
-    if any(_varied([row.__dict__[name] for row in rows]) for name, _ in fields):
+    read = itemgetter(*kind.model_fields)  # row by row: a row is in the cache while it is read
+    columns_held = zip(*[read(row.__dict__) for row in rows], strict=True)
+    held = dict(zip(kind.model_fields, map(list, columns_held), strict=True))
+    if any(_varied(values) for values in held.values()):
         return None
-    columns = []
-    for number, (name, field) in enumerate(fields):
-        values = [row.__dict__[name] for row in rows]
+    columns: list[Sequence[str]] = []
+    for number, (name, field) in enumerate(kind.model_fields.items()):
         if field.is_required():
             if number:
                 return None
-            columns.append([f'"{name}":{encode_basestring(value)},' for value in values])
+            columns.append([f'"{name}":{encode_basestring(value)},' for value in held[name]])
             continue
-        column = _column(kind, name, values, field.get_default(call_default_factory=True))
+        column = _column(kind, name, held[name], field.get_default(call_default_factory=True))
         if column is None:
             return None
         if column:
             columns.append(column)
-    return "{" + "},{".join(["".join(parts)[:-1] for parts in zip(*columns, strict=True)]) + "}"
+    return "{" + "},{".join([text[:-1] for text in map("".join, zip(*columns, strict=True))]) + "}"
 
 
 def _varied(values: list[Any]) -> bool:
@@ -51,9 +55,10 @@ def _varied(values: list[Any]) -> bool:
 
 def _column(kind: type[Record], name: str, values: list[Any], default: object) -> list[str] | None:
     """Return ``"name":value,`` of every row, nothing where it is the default; an empty list if it is so everywhere."""
-    ids = list(map(id, values))  # the rows hold the objects, so no number is given to another one meanwhile
+    plain = set(map(type, values)) in PLAIN
+    keys = values if plain else list(map(id, values))  # the rows hold the objects, so no number is given to two
     head, written, texts = f'"{name}":', 0, {}
-    for key, value in dict(zip(ids, values, strict=True)).items():
+    for key, value in dict(zip(keys, values, strict=True)).items():
         if value == default:
             texts[key] = ""
         elif value.__class__ is str:
@@ -65,7 +70,7 @@ def _column(kind: type[Record], name: str, values: list[Any], default: object) -
             if written * SHARED > len(values):
                 return None
             texts[key] = _written(kind, name, value) + ","
-    return [texts[key] for key in ids] if any(texts.values()) else []
+    return list(map(texts.__getitem__, keys)) if any(texts.values()) else []
 
 
 def _written(kind: type[Record], name: str, value: Any) -> str:
