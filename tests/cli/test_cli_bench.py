@@ -35,6 +35,10 @@ def test_a_wrong_answer_is_no(cli: Cli, tmp_path: Path) -> None:
     )
     assert outcome.code == 1
     assert "contradicts what is known" in outcome.out
+    out = ("--solvers", "highs", "--out", tmp_path / "none")
+    told = cli("bench", "run", "--set", INSTANCES / "gap.test", *out, "--solu", tmp_path / "typo.solu")
+    said(told, 3, "typo.solu: no such file")
+    assert not (tmp_path / "none").exists()
 
 
 def test_list_names_the_sets(cli: Cli) -> None:

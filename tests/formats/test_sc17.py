@@ -67,6 +67,30 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     profile.write_text("[1]")
     with pytest.raises(BadInput, match="expected an object"):
         read_sc17(workload, infra, profile, machines=1)
-    profile.write_text("{")
-    with pytest.raises(BadInput, match="no JSON"):
+    for text in ("{", "[" * 100_000):
+        profile.write_text(text)
+        with pytest.raises(BadInput, match="no JSON"):
+            read_sc17(workload, infra, profile, machines=1)
+
+
+@pytest.mark.parametrize("arrival", [float("inf"), float("nan"), "1", None])
+def test_times_that_are_none_are_refused(tmp_path: Path, arrival: object) -> None:
+    """JSON as Python reads it has infinities, which cannot be milliseconds."""
+    with pytest.raises(BadInput, match="not the files of SC'17's artifact"):
+        read_sc17(*files(tmp_path, {**JOB, "arrival": arrival}), machines=1)
+
+
+@pytest.mark.parametrize("seconds", [0, float("inf")])
+def test_profiles_without_times_are_refused(tmp_path: Path, seconds: float) -> None:
+    """Nothing takes no time, or for ever, in a socket."""
+    solo = {"bvlc_net": {"4": {"num_gpus": {"2": {"intra-socket": seconds, "inter-socket": 25.0}}}}}
+    with pytest.raises(BadInput, match="not the files of SC'17's artifact"):
+        read_sc17(*files(tmp_path, profile={**PROFILE, "solo": solo}), machines=1)
+
+
+def test_a_machine_of_another_form_is_refused(tmp_path: Path) -> None:
+    """Its list of GPU memories is empty."""
+    workload, infra, profile = files(tmp_path)
+    infra.write_text(json.dumps({"machines": {"0": {**MACHINE, "mem_per_gpu": []}}}))
+    with pytest.raises(BadInput, match="IndexError"):
         read_sc17(workload, infra, profile, machines=1)

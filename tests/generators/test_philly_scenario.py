@@ -73,6 +73,9 @@ def test_the_seed_draws_profiles_and_errors(tmp_path: Path) -> None:
         (HEADER + "yesterday,1,1,1,a\n", "line 2: .*yesterday"),
         (HEADER + "2017-10-01 00:00:00,1,0,1,a\n", "line 2: .*1 GPU or more"),
         (HEADER + "2017-10-01 00:00:00,nan,1,1,a\n", "line 2"),
+        (HEADER + "2017-10-01 00:00:00,inf,1,1,a\n", "line 2: cannot convert float infinity"),
+        (HEADER + "2017-10-01 00:00:00,1e12,1,1,a\n", "line 2: .*a duration from 0 on"),
+        (HEADER + "2017-10-01 00:00:00,1,1,1,a\0\n", "line 2: .*virtual cluster"),
     ],
 )
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, words: str) -> None:

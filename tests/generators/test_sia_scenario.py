@@ -49,6 +49,10 @@ def test_gpu_hours_are_about_the_classes_of_pollux() -> None:
         ("a,1,cifar10,x,64\n", "line 2"),
         ("a,-1,cifar10,4,64\n", "line 2"),
         ("a,1,gpt,4,64\n", "no application 'gpt'"),
+        ("a,1e12,cifar10,4,64\n", "line 2: time"),
+        (",1,cifar10,4,64\n", "line 2: '', expected a name"),
+        ("a b,1,cifar10,4,64\n", "line 2: 'a b', expected a name"),
+        ("x" * 200_000, "no CSV: field larger"),
         ("", "none"),
     ],
 )

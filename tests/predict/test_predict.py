@@ -153,6 +153,9 @@ class TestRate:
         """A digit is a node; uneven rows are counted and left out."""
         text = "placement,local_bsz,step_time,sync_time\n1,4,0.5,0.1\n44,8,0.8,0.2\n31,8,0.8,0.2\n"
         assert sia_runs(text) == ([Run(1, 1, 4, 8.0), Run(2, 4, 64, 80.0)], 1)
+        for row in ("1,4,0,0.1", "1,0,0.5,0.1", "1,inf,0.5,0.1", "1,4,nan,0.1", "1,4"):
+            with pytest.raises(BadInput, match=r"line 2: .*numbers above 0"):
+                sia_runs(f"placement,local_bsz,step_time,sync_time\n{row}\n")
         with pytest.raises(BadInput, match="profile, line 2"):
             sia_runs("placement,step_time\n1,0.5\n")
 

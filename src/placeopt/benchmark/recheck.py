@@ -146,6 +146,6 @@ def _value_faults(row: Row, path: Path) -> list[str]:
 
     try:
         values = np.asarray(json.loads(read_bytes(path))["values"], dtype=np.int64)
-    except (ValueError, KeyError, TypeError, OverflowError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return [f"{path}: no list of integers under 'values'"]
     return misfits(read_model(Path(row.case.path)), values, row.answer.objective)

@@ -18,6 +18,7 @@ from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import On
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.signals import Interruption
+from placeopt.errors import BadInput
 from placeopt.fanout import HERE, workers
 
 INSTANCES = "instances"
@@ -237,7 +238,7 @@ def check(
     from placeopt.formats.solu import read_solu, write_solu
     from placeopt.report.benchmark import checked_json, checked_page
 
-    path = _solu(solu, instances)
+    path = _solu(solu, instances, made=True)
     known = read_solu(path)
     with Ticker(started, quiet=quiet) as ticker, Interruption("what is checked") as interruption:
         checked = recheck(
@@ -274,7 +275,10 @@ def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     return tuple(seeds)
 
 
-def _solu(solu: str | None, instances: str) -> Path:
+def _solu(solu: str | None, instances: str, *, made: bool = False) -> Path:
+    """Return the file of known values; one that is named must be there, unless it may be made."""
+    if solu is not None and not made and not Path(solu).exists():
+        raise BadInput(f"--solu: {solu}: no such file; left out, best.solu of --instances counts")
     return Path(instances) / SOLU if solu is None else Path(solu)
 
 

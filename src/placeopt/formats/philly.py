@@ -14,6 +14,7 @@ from pathlib import Path
 
 from placeopt.errors import BadInput
 from placeopt.formats.files import read_bytes
+from placeopt.model.base import MAX_MS
 
 COLUMNS = ("timestamp", "duration", "num_gpus", "gpu_time", "cluster")
 
@@ -47,7 +48,7 @@ def read_philly(path: str | Path) -> list[PhillyJob]:
         if tuple(next(rows, ())) != COLUMNS:
             raise BadInput(f"{path}: line 1: expected the columns {', '.join(COLUMNS)}")
         jobs = [_job(row, rows.line_num) for row in rows if row]  # the file ends in an empty line
-    except (ValueError, csv.Error) as error:
+    except (ValueError, OverflowError, csv.Error) as error:
         raise BadInput(f"{path}: line {rows.line_num}: {error}") from None
     return sorted(jobs, key=lambda job: job.submitted)
 
@@ -57,6 +58,6 @@ def _job(row: list[str], line: int) -> PhillyJob:
         raise ValueError(f"{len(row)} fields, expected {len(COLUMNS)}")
     submitted, duration, gpus, _, cluster = row
     job = PhillyJob(line, datetime.fromisoformat(submitted), round(1000 * float(duration)), int(gpus), cluster)
-    if job.duration_ms < 0 or not 1 <= job.gpus <= 100_000 or not cluster:
+    if not 0 <= job.duration_ms <= MAX_MS or not 1 <= job.gpus <= 100_000 or not cluster or not cluster.isprintable():
         raise ValueError(f"{row}, expected a duration from 0 on, 1 GPU or more, and a virtual cluster")
     return job

@@ -17,6 +17,8 @@ from placeopt.model.job import Communication, Demand, Job, Option
 from placeopt.model.machine import Gpu, Machine, Part
 from placeopt.model.scenario import Arrival, Physics, Scenario
 
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What reading a file of another form comes to; infinities and zeros where there should be seconds, too."""
 STEP_MS = 1_100
 """The clock of the artifact's simulator."""
 VALUE_PER_GPU = 1_000
@@ -68,7 +70,7 @@ def read_sc17(
         arrivals = tuple(_arrival(job_id, job, solo, spread) for job_id, job in jobs.items())
         machine = _machine(next(iter(hardware["machines"].values())))
         slowdowns = _slowdowns(times, solo)
-    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
+    except (*MALFORMED, StopIteration) as error:
         told = f"{type(error).__name__}: {error}"
         raise BadInput(f"{', '.join(files)}: not the files of SC'17's artifact: {told}") from None
     present = {arrival.job.profile for arrival in arrivals}
@@ -103,14 +105,14 @@ def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], l
     try:
         solo, spread = _solo(times)
         return solo, spread, _slowdowns(times, solo)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         raise BadInput(f"{path}: no profile of SC'17's artifact: {type(error).__name__}: {error}") from None
 
 
 def _json(path: str) -> dict[str, Any]:
     try:
         found = json.loads(read_bytes(path))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: no JSON: {error}") from None
     if not isinstance(found, dict):
         raise BadInput(f"{path}: expected an object {{...}}")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from placeopt.errors import BadInput
 from placeopt.formats.files import label, read_bytes
+from placeopt.model.base import MAX_MS
 
 COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 
@@ -40,11 +41,15 @@ def read_sia(path: str | Path) -> list[SiaJob]:
     """
     source = label(str(path))
     reader = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8", "replace")))
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        raise BadInput(f"{source}, line {reader.line_num}: no CSV: {error}") from None
     missing = [column for column in COLUMNS if column not in (reader.fieldnames or ())]
     if missing:
         raise BadInput(f"{source}: no column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
     jobs = []
-    for line, row in enumerate(reader, start=2):
+    for line, row in enumerate(rows, start=2):
         try:
             job = SiaJob(
                 name=row["name"],
@@ -57,7 +62,9 @@ def read_sia(path: str | Path) -> list[SiaJob]:
             raise BadInput(
                 f"{source}, line {line}: {error}; expected a name, seconds, a word and two numbers"
             ) from None
-        if min(job.arrival_ms, job.gpus - 1, job.batch - 1) < 0:
+        if min(job.arrival_ms, job.gpus - 1, job.batch - 1) < 0 or job.arrival_ms > MAX_MS:
             raise BadInput(f"{source}, line {line}: time, num_replicas or batch_size out of range")
+        if job.name.split() != [job.name] or not job.name.isprintable():
+            raise BadInput(f"{source}, line {line}: {job.name!r}, expected a name without white space")
         jobs.append(job)
     return sorted(jobs, key=lambda job: (job.arrival_ms, job.name))

@@ -84,7 +84,8 @@ Mbps = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Revision = Annotated[int, Field(ge=0, le=2**53)]
 """Number of a state of a cluster: one more with every change."""
 
-Milliseconds = Annotated[int, Field(ge=0, le=10_000_000_000_000)]
+MAX_MS = 10_000_000_000_000
+Milliseconds = Annotated[int, Field(ge=0, le=MAX_MS)]
 Weight = Annotated[int, Field(ge=0, le=1_000_000)]
 MAX_VALUE = 1_000_000_000
 Value = Annotated[int, Field(ge=0, le=MAX_VALUE)]

@@ -90,7 +90,7 @@ def read_log(path: str | os.PathLike[str]) -> Log:
             leave(job)
     except OSError as error:
         raise BadInput(f"{source}: {error.strerror or error}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
     if not events:
         raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")

@@ -100,7 +100,7 @@ def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[
                     continue
                 pairs.append(Pair(name, other, ratios[0]))
                 pairs.append(Pair(other, name, ratios[1]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BadInput(
             f"{where}, worker type {worker!r}: {type(error).__name__}: {error}; expected "
             '{worker: {job: {"null": rate, other: [rate, rate of other]}}}'

@@ -173,9 +173,11 @@ def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:
         try:
             digits, local, step = row["placement"].strip(), int(float(row["local_bsz"])), float(row["step_time"])
             gpus = {int(digit) for digit in digits}
-        except (KeyError, ValueError, AttributeError) as error:
+            if not (local >= 1 and 0 < step < float("inf")):
+                raise ValueError(f"local_bsz {local}, step_time {step}")
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise BadInput(
-                f"{where}, line {number}: {error}; expected the columns placement, local_bsz, step_time with numbers"
+                f"{where}, line {number}: {error}; expected placement, local_bsz, step_time, with numbers above 0"
             ) from error
         if len(gpus) != 1 or min(gpus) < 1:
             uneven += 1
