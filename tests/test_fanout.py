@@ -1,7 +1,12 @@
 """Tasks side by side: all results, in any order, and an end when it is asked for."""
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from joblib import parallel_config
@@ -66,3 +71,43 @@ def test_what_breaks_after_a_cancellation_is_no_news() -> None:
     assert failing(2, later) == []
     with pytest.raises(RuntimeError, match="broke"):
         failing(2, lambda: False)
+
+
+STARTING = """
+import os, pathlib, sys, time
+if os.environ.get("SLOW_START"):  # an import of a worker, in which Ctrl-C comes
+    pathlib.Path(os.environ["SLOW_START"], str(os.getpid())).touch()
+    time.sleep(1)
+"""
+SCRIPT = """
+import os, signal, sys, time
+from placeopt.fanout import fan_out
+
+stopped = []
+signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
+os.environ["SLOW_START"] = sys.argv[1]
+print(len(list(fan_out(time.sleep, [60, 60], 2, cancelled=lambda: bool(stopped)))), "came", bool(stopped))
+"""
+
+
+def test_an_interrupt_while_workers_start_ends_without_a_word(tmp_path: Path) -> None:
+    """It used to end in a page of tracebacks, from whatever the new processes were importing; tasks end by it, too."""
+    (tmp_path / "started").mkdir()
+    (tmp_path / "sitecustomize.py").write_text(STARTING)
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, tmp_path / "started"],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        ),  # where tests run in the background
+    ) as process:
+        while process.poll() is None and len(list((tmp_path / "started").iterdir())) < 2:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=50)
+    assert (out, err) == ("0 came True\n", "")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from multiprocessing import resource_tracker
 from typing import Any, Literal, TypeVar
 
 from placeopt.errors import BadInput, Unsupported
@@ -122,7 +124,7 @@ def fan_out(
         return
     try:
         yield from _side_by_side(task, items, jobs, prefer, cancelled)
-    except Exception:  # Ctrl-C reaches the other processes too, and their pool breaks: no news, if it was cancelled
+    except (Exception, KeyboardInterrupt):  # Ctrl-C ends the other processes too: no news, if it was cancelled
         if cancelled is None or not cancelled():
             raise
 
@@ -159,4 +161,29 @@ def _side_by_side(
     parallel = Parallel(
         n_jobs=jobs, prefer=prefer, batch_size=1, pre_dispatch="n_jobs", return_as="generator_unordered"
     )
-    yield from parallel(delayed(task)(item) for item in items if cancelled is None or not cancelled())
+    # Processes that start now inherit it; otherwise a Ctrl-C ends in what each of them is just importing.
+    with _uninterruptible() if prefer == "processes" else nullcontext():
+        results = parallel(
+            delayed(_interruptible)(task, item) for item in items if cancelled is None or not cancelled()
+        )
+    yield from results
+
+
+@contextmanager
+def _uninterruptible() -> Iterator[None]:
+    """Put Ctrl-C off, also for processes that are started meanwhile."""
+    resource_tracker.ensure_running()  # starting it, as joblib would, lets Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _interruptible(task: Callable[[T], R], item: T) -> R:
+    """Carry out a task where Ctrl-C has been put off, and let it end the task."""
+    before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    try:
+        return task(item)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
