@@ -137,6 +137,7 @@ class Engine(Residence):
         solver_options: dict[str, str] | None = None,
         read_s: float | None = None,
         prove: bool = True,
+        say_why: bool = True,
     ) -> Plan:
         """Solve the round that ``compiled`` gives, whose running jobs stand lawfully."""
         chosen = method_of(method)
@@ -176,7 +177,7 @@ class Engine(Residence):
             round_.cut("user")
         solve_s = time.monotonic() - solving - round_.check_s
         with collection_paused():
-            plan = finish(round_, read_s, compile_s, solve_s, started)
+            plan = finish(round_, read_s, compile_s, solve_s, started, say_why=say_why)
         if round_.limit == "user" and round_.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
             raise Interrupted(plan)
         return plan

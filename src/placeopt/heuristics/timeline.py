@@ -8,8 +8,9 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import SCORES
 from placeopt.heuristics.greedy import places
 from placeopt.problem import Move, Placement, Problem, State
-from placeopt.terms.rules import fits
-from placeopt.terms.run_time import expected_ends, option_of, run_time_ms
+from placeopt.terms.interference import meets
+from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.run_time import company_of, expected_ends, option_of, run_time_ms, run_time_there_ms, together
 
 MAX_STARTS = 16
 """Later starts that are tried for a job, the earliest ones."""
@@ -48,6 +49,7 @@ class Timeline:
         self.instead: dict[int, int | None] = {}
         """Of a booked job: when it would have ended, had it started when it was asked; None: it could not."""
         self._candidates = Candidates(self.state, SCORES[score](problem))
+        self._company: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
 
     def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
         """
@@ -88,9 +90,12 @@ class Timeline:
     def put(self, job: int, placement: Placement | None) -> None:
         """Let the state have a job there, or nowhere."""
         undo = self.state.apply(Move(job, placement))
+        self._company.pop(job, None)
         for held in (undo.placement, placement):
             for node in dict.fromkeys(held.nodes) if held is not None else ():
                 self._candidates.changed(node)
+                for other in self.state.node_jobs[node]:
+                    self._company.pop(other, None)
 
     def _runs_well(self, job: int, here: Start) -> bool:
         """Tell whether it would lose nothing now, or nobody knows."""
@@ -115,27 +120,59 @@ class Timeline:
     def _best(self, job: int, at: int, *, heed: bool = True) -> Start | None:
         """Return the start of least score, one of unknown end only if there is no other; ``heed`` what is booked."""
         found: list[Start] = []
+        seen: set[tuple[int, ...]] = set()
         for option in self.problem.options_of(job):
             for placement in places(self._candidates, option):
-                if fits(self.state, job, placement):
-                    start = self._start(job, placement, at)
-                    if not heed or self._leaves_booked(start):
-                        found.append(start)
+                alike = self._alike(placement)
+                if alike in seen or not fits_beyond_room(self.state, job, placement):
+                    continue
+                start = self._start(job, placement, at)
+                if not heed or self._leaves_booked(start):
+                    found.append(start)
+                    if alike is not None:
+                        seen.add(alike)  # others like it score the same, and the first one counts
         return min(found, key=lambda start: (start.end_ms is None, start.score), default=None)
 
+    def _alike(self, placement: Placement) -> tuple[int, ...] | None:
+        """Return what is equal for placements on idle nodes of a class that differ in the node alone; None: not so."""
+        problem, node = self.problem, placement.nodes[0]
+        if self.state.node_jobs[node] or any(other != node for other in placement.nodes):
+            return None
+        first = problem.first_gpu[node]
+        return (placement.option, int(problem.node_class[node]), *(gpu - first for gpu in placement.gpus))
+
     def _start(self, job: int, placement: Placement, at: int) -> Start:
-        state = self.state
-        beside = dict.fromkeys(other for node in placement.nodes for other in state.node_jobs[node])
-        before = [run_time_ms(state, other) or 0 for other in beside]
-        undo = state.apply(Move(job, placement))
-        length = run_time_ms(state, job)
-        after = [run_time_ms(state, other) or 0 for other in beside]
-        state.apply(undo)
+        length, harm = self._effects(job, placement)
         if length is None:
             return Start(placement, at, None, 0)
-        end, harm = at + length, sum(max(0, a - b) for a, b in zip(after, before, strict=True))
+        end = at + length
         spread = self.problem.policy.postpone.spread_slowdown_thousandths
         return Start(placement, at, end, 1000 * (end + HARM * harm) + spread * self._delay(placement, at, end))
+
+    def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
+        """Return the job's run time there, None where nobody knows, and by how much its neighbours' get longer."""
+        state, problem = self.state, self.problem
+        if problem.policy.interference.model == "curve":  # all that share a GPU have a part in it: put it there and see
+            beside = dict.fromkeys(other for node in placement.nodes for other in state.node_jobs[node])
+            alone = [run_time_ms(state, other) or 0 for other in beside]
+            undo = state.apply(Move(job, placement))
+            length, both = run_time_ms(state, job), [run_time_ms(state, other) or 0 for other in beside]
+            state.apply(undo)
+            return length, sum(max(0, b - a) for a, b in zip(alone, both, strict=True))
+        excesses, harm = [], 0
+        for other, felt, caused in meets(state, job, placement):
+            excesses.append(felt)
+            held = state.placements[other]
+            if caused and held is not None:
+                company = self._company.get(other)
+                if company is None:
+                    company = self._company[other] = company_of(state, other)
+                before, after = (
+                    run_time_there_ms(problem, other, held, one) or 0
+                    for one in (company, together(problem, (company, caused)))
+                )
+                harm += after - before
+        return run_time_there_ms(problem, job, placement, together(problem, excesses)), harm
 
     def _delay(self, placement: Placement, at: int, end: int) -> int:
         """Return by how long the sockets in use become whole later because of the job, summed."""

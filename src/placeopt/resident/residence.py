@@ -49,6 +49,7 @@ class Residence(ABC):
         cancel: threading.Event | None,
         on_progress: Callable[[Progress], None] | None,
         prove: bool = True,
+        say_why: bool = True,
     ) -> Plan:
         """Solve a round."""
 
@@ -133,6 +134,7 @@ class Residence(ABC):
         deterministic: bool = False,
         warm: bool = True,
         prove: bool = True,
+        say_why: bool = True,
         cancel: threading.Event | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Plan:
@@ -157,6 +159,10 @@ class Residence(ABC):
         prove
             Whether methods of greedy look for a bound in whole rounds. Otherwise theirs is the trivial one, for those
             who decide often and ask for no proof; the decisions are the same.
+        say_why
+            Whether a whole plan says why each job waits, which takes up to a quarter of a round where many do.
+            Otherwise they are ``not_reached``, but for those that are preempted or had better wait; the decisions are
+            the same.
 
         Raises
         ------
@@ -197,6 +203,7 @@ class Residence(ABC):
             cancel=cancel,
             on_progress=on_progress,
             prove=prove,
+            say_why=say_why,
         )
         resident.issued(plan)
         return plan

@@ -61,6 +61,7 @@ class WholeRounds(Scheduler):
             deterministic=limits.deterministic,
             warm=False,
             prove=False,
+            say_why=False,
             cancel=cancel,
         )
         if cancel is not None and cancel.is_set():

@@ -20,7 +20,9 @@ from placeopt.terms.rules import relaxed
 from placeopt.workplace import versions
 
 
-def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float) -> Plan:
+def finish(
+    round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float, *, say_why: bool = True
+) -> Plan:
     """
     Return the plan of a round whose stages are over.
 
@@ -30,6 +32,8 @@ def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float
         Seconds spent before, for the plan's record; none is stated in deterministic mode.
     started
         When the call began, on ``time.monotonic``.
+    say_why
+        Whether to look for the reasons of jobs that wait.
 
     Raises
     ------
@@ -49,7 +53,7 @@ def finish(round_: Round, read_s: float | None, compile_s: float, solve_s: float
     final = State(round_.problem, best.allocation)
     plan = draft.model_copy(
         update={
-            "unplaced": tuple(reasons(round_, final).values()),
+            "unplaced": tuple(reasons(round_, final, asked=say_why).values()),
             "status": "feasible" if open_levels else "optimal",
             "limit": round_.limit if open_levels else "none",
             "levels": tuple(levels),

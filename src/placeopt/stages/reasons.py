@@ -28,11 +28,15 @@ SHARE_OF_TIME = 0.5
 """Of what is left of the time limit; the final check and the audit come after."""
 
 
-def reasons(round_: Round, final: State) -> dict[int, Unplaced]:
+UNASKED: tuple[UnplacedReason, str] = ("not_reached", "nobody asked why")
+
+
+def reasons(round_: Round, final: State, *, asked: bool = True) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
-    ``final`` is the cluster under that plan.
+    ``final`` is the cluster under that plan. Not ``asked``: all but those that were preempted or had better wait are
+    ``not_reached``, which costs nothing.
 
     ``conflict``: it does not fit beside the running jobs that must stay even alone; that is exact. ``policy``: its
     queue may hold no more, or is blocked by an earlier job. ``postponed``: there is room, but only below its minimal
@@ -42,11 +46,7 @@ def reasons(round_: Round, final: State) -> dict[int, Unplaced]:
     if round_.best is None:
         return {}
     problem = round_.problem
-    whole = round_.whole  # look-ahead may have closed GPUs: without the plan, they are there
-    states = (final, State(whole), open_state(whole)) if round_.narrowed else (final, round_.base, round_.open)
-    beside, alone, opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
-    now = time.monotonic()
-    deadline = now + SHARE_OF_TIME * (round_.limits.started + round_.limits.time_limit_s - now)
+    looked = _Looked(round_, final) if asked else None
     known: dict[int, tuple[UnplacedReason, str]] = {}
     out: dict[int, Unplaced] = {}
     for job, placement in enumerate(round_.best.allocation):
@@ -60,51 +60,65 @@ def reasons(round_: Round, final: State) -> dict[int, Unplaced]:
         elif placement is None:
             k = int(problem.job_class[job])
             if k not in known:
-                try:
-                    known[k] = _reason(round_, job, beside, alone, opened, deadline)
-                except OutOfTime:
-                    known[k] = "not_reached", "no time was left to tell whether there is a place for it"
+                known[k] = UNASKED if looked is None else looked.reason(job)
             reason, detail = known[k]
             out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": reason, "detail": detail})
     return out
 
 
-def _reason(
-    round_: Round, job: int, beside: Candidates, alone: Candidates, opened: Candidates, deadline: float
-) -> tuple[UnplacedReason, str]:
-    problem = round_.problem
-    if round_.narrowed and (kept := _is_kept(round_, beside, job)) is not None:
-        return "postponed", kept
-    too_low = utility_is_low(beside, job)
-    if too_low is not None:
-        return "postponed", too_low
-    found = _way(beside, job, deadline)
-    if found is not None:
-        more = f" and {len(found.nodes) - 1} more" if len(found.nodes) > 1 else ""
-        where = f"fits on node {problem.node_ids[found.nodes[0]]!r}{more}"
-        if found.counted and applies(problem):
-            return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
-        if found.worth == 0:
-            return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
-        if round_.blocks and job not in round_.not_reached:
-            return "policy", f"{where}, but {round_.blocks}"
-        stopped = "the search did not get to it" if round_.limit == "none" else f"stopped by {round_.limit}"
-        return "not_reached", f"{where}; {stopped}"
-    if not len(problem.options_of(job)):
-        return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-    queue = queue_is_full(beside.state, job)
-    if queue is not None:
-        return "policy", queue
-    if _way(alone, job, deadline) is not None:
-        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job)}"
-    if not problem.changeable:
-        return "conflict", conflict_detail(alone, job, "the running jobs")
-    if _way(opened, job, deadline) is not None:
-        return (
-            "outvoted",
-            f"fits only if running jobs make room, which the plan does not ask of them: {need_of(problem, job)}",
-        )
-    return "conflict", conflict_detail(opened, job, "the running jobs that must stay")
+class _Looked:
+    """Why jobs wait, by a look at what is free: beside the plan, beside what runs, and beside what must stay of it."""
+
+    def __init__(self, round_: Round, final: State) -> None:
+        problem, whole = round_.problem, round_.whole
+        # look-ahead may have closed GPUs: without the plan, they are there
+        states = (final, State(whole), open_state(whole)) if round_.narrowed else (final, round_.base, round_.open)
+        self._round = round_
+        self._beside, self._alone, self._opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
+        now = time.monotonic()
+        self._deadline = now + SHARE_OF_TIME * (round_.limits.started + round_.limits.time_limit_s - now)
+
+    def reason(self, job: int) -> tuple[UnplacedReason, str]:
+        """Return reason and detail; without time left, that."""
+        try:
+            return self._found(job)
+        except OutOfTime:
+            return "not_reached", "no time was left to tell whether there is a place for it"
+
+    def _found(self, job: int) -> tuple[UnplacedReason, str]:
+        round_, problem = self._round, self._round.problem
+        if round_.narrowed and (kept := _is_kept(round_, self._beside, job)) is not None:
+            return "postponed", kept
+        too_low = utility_is_low(self._beside, job)
+        if too_low is not None:
+            return "postponed", too_low
+        found = _way(self._beside, job, self._deadline)
+        if found is not None:
+            more = f" and {len(found.nodes) - 1} more" if len(found.nodes) > 1 else ""
+            where = f"fits on node {problem.node_ids[found.nodes[0]]!r}{more}"
+            if found.counted and applies(problem):
+                return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
+            if found.worth == 0:
+                return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
+            if round_.blocks and job not in round_.not_reached:
+                return "policy", f"{where}, but {round_.blocks}"
+            stopped = "the search did not get to it" if round_.limit == "none" else f"stopped by {round_.limit}"
+            return "not_reached", f"{where}; {stopped}"
+        if not len(problem.options_of(job)):
+            return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
+        queue = queue_is_full(self._beside.state, job)
+        if queue is not None:
+            return "policy", queue
+        if _way(self._alone, job, self._deadline) is not None:
+            return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job)}"
+        if not problem.changeable:
+            return "conflict", conflict_detail(self._alone, job, "the running jobs")
+        if _way(self._opened, job, self._deadline) is not None:
+            return (
+                "outvoted",
+                f"fits only if running jobs make room, which the plan does not ask of them: {need_of(problem, job)}",
+            )
+        return "conflict", conflict_detail(self._opened, job, "the running jobs that must stay")
 
 
 class _Way(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -205,17 +206,27 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
 
 def _with_others(state: State, job: int, placement: Placement | None) -> int:
     """Return what a job at ``placement`` and its co-runners there do to each other, in thousandths."""
+    if placement is None or not state.problem.slowdown.any():
+        return 0
+    return sum(felt + caused for _, felt, caused in meets(state, job, placement))
+
+
+def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, int, int]]:
+    """
+    Yield whom a job would meet at a placement: (other, excess by it, excess that it gets by the job), in thousandths.
+
+    By the slowdowns of their profiles; under ``curve`` these do not count.
+    """
     problem = state.problem
     profile = int(problem.class_profile[problem.job_class[job]])
-    if placement is None or not placement.gpus or profile < 0 or not problem.slowdown.any():
-        return 0
-    total, near = 0, _Near(problem, placement)
+    if not placement.gpus or profile < 0:
+        return
+    near = _Near(problem, placement)
     for other in dict.fromkeys(k for node in placement.nodes for k in state.node_jobs[node] if k != job):
         beside, held = int(problem.class_profile[problem.job_class[other]]), state.placements[other]
         if beside >= 0 and held is not None:
             level = near.closest(held)
-            total += int(problem.slowdown[level, profile, beside]) + int(problem.slowdown[level, beside, profile])
-    return total
+            yield other, int(problem.slowdown[level, profile, beside]), int(problem.slowdown[level, beside, profile])
 
 
 def _closest(state: State, job: int, other: int) -> int:

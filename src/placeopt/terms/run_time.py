@@ -10,6 +10,7 @@ traffic has no path excess. An estimate and no more: nothing is proven by it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,15 +24,27 @@ from placeopt.topology import ClusterTopology
 
 def run_time_ms(state: State, job: int) -> int | None:
     """Expected run time of a placed job beside the others of ``state``, rounded up; None if its option states none."""
-    problem, placement = state.problem, state.placements[job]
-    alone = None if placement is None else option_of(problem, job, placement.option).run_time_ms
-    if placement is None or alone is None:
+    placement = state.placements[job]
+    return None if placement is None else run_time_there_ms(state.problem, job, placement, company_of(state, job))
+
+
+def run_time_there_ms(problem: Problem, job: int, placement: Placement, company: int) -> int | None:
+    """Expected run time of a job at a placement with an excess of ``company`` thousandths by its neighbours there."""
+    alone = option_of(problem, job, placement.option).run_time_ms
+    if alone is None:
         return None
-    beside = excess_beside(state, job).values()
-    worst_only = problem.policy.interference.model != "pairwise"
-    company = max(beside, default=0) if worst_only else sum(beside)
     apart = path_excess(problem, placement, spread_of(problem, job))
     return -(-alone * (1000 + apart + company) // 1000)
+
+
+def company_of(state: State, job: int) -> int:
+    """Excess of a placed job by its neighbours together, in thousandths."""
+    return together(state.problem, excess_beside(state, job).values())
+
+
+def together(problem: Problem, excesses: Iterable[int]) -> int:
+    """Excess by several neighbours at once: their sum, or the worst of them."""
+    return sum(excesses) if problem.policy.interference.model == "pairwise" else max(excesses, default=0)
 
 
 def path_excess(problem: Problem, placement: Placement, spread: int) -> int:

@@ -1,0 +1,96 @@
+"""Look-ahead's timeline: what it takes a short way to is what the long way gives."""
+
+import numpy as np
+import pytest
+
+from builders import instance, job, machine, node, running
+from placeopt.heuristics import lookahead
+from placeopt.heuristics.lookahead import look_ahead
+from placeopt.heuristics.timeline import Timeline
+from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
+from placeopt.model.policy import Interference, Postpone
+from placeopt.problem import Move, Placement, compile_problem
+from placeopt.queueing import order_jobs
+from placeopt.terms.rules import fits
+from placeopt.terms.run_time import run_time_ms
+
+NOW = 1_000_000
+
+
+class LongWay(Timeline):
+    """Jobs are put there to see how long all run then, and no place is left out because another one is like it."""
+
+    def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
+        state = self.state
+        assert fits(state, job, placement)
+        beside = {other for node in placement.nodes for other in state.node_jobs[node]}
+        alone = {other: run_time_ms(state, other) or 0 for other in beside}
+        undo = state.apply(Move(job, placement))
+        length, harm = run_time_ms(state, job), sum((run_time_ms(state, other) or 0) - alone[other] for other in beside)
+        state.apply(undo)
+        return length, harm
+
+    def _alike(self, placement: Placement) -> None:
+        del placement
+
+
+def sockets(name: str, across: int) -> Machine:
+    """Two sockets of two GPUs each."""
+    far = [across] * 2
+    return machine(
+        name,
+        gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],
+        parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
+        gpu_distance_matrix=((0, 1, *far), (1, 0, *far), (*far, 0, 1), (*far, 1, 0)),
+    )
+
+
+def drawn(rng: np.random.Generator, model: str) -> Instance:
+    """Machines of two kinds, idle ones among them; on half of the GPUs jobs that disturb each other; others wait."""
+
+    def one(name: str, gpus: int) -> Job:
+        return job(
+            name,
+            gpus=gpus,
+            run_time_ms=int(rng.integers(1, 30)) * 60_000,
+            profile=str(rng.choice(["a", "b"])),
+            gpu_utilisation_percent=40,
+            communication=Communication(weight=1),
+        )
+
+    nodes = [node(f"n{i}", str(rng.choice(["near", "far"]))) for i in range(7)]
+    jobs, runs = [one(f"w{i}", int(rng.integers(1, 4))) for i in range(8)], []
+    for i in range(5):
+        for gpu in np.flatnonzero(rng.random(4) < 0.6).tolist():
+            jobs.append(one(f"r{i}-{gpu}", 1))
+            end = NOW + int(rng.integers(1, 20)) * 60_000
+            runs.append(running(jobs[-1], [(f"n{i}", [gpu])], expected_end_ms=end))
+    slowdowns = (
+        Slowdown(profile=one, beside=other, socket_thousandths=int(rng.integers(900)), node_thousandths=100)
+        for one in "ab"
+        for other in "ab"
+    )
+    return instance(
+        nodes,
+        jobs,
+        machines=[sockets("near", 2), sockets("far", 20)],
+        running=runs,
+        slowdowns=tuple(slowdowns),
+        now_ms=NOW,
+        policy=Policy(interference=Interference(model=model), postpone=Postpone(rule="lookahead")),
+    )
+
+
+@pytest.mark.parametrize("model", ["pairwise", "worst", "curve"])
+def test_the_short_way_decides_the_same(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In rounds some of which make jobs wait."""
+    waits = 0
+    for seed in range(40):
+        problem = compile_problem(drawn(np.random.default_rng(31_000 + seed), model))
+        order = order_jobs(problem, "fcfs")
+        found = look_ahead(problem, order)
+        with monkeypatch.context() as patched:
+            patched.setattr(lookahead, "Timeline", LongWay)
+            assert look_ahead(problem, order) == found
+        waits += len(found.waits)
+    assert waits > 0
