@@ -152,7 +152,7 @@ class TestSimulations:
 
         scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
         figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario)}
-        for name, first, meanwhile in (("fragments", 0, 3), ("slots-2", 4, 3), ("slots-4", 2, 1)):
+        for name, first, meanwhile in (("fragments", 0, 3), ("idle-slots-2", 4, 3), ("idle-slots-4", 2, 1)):
             points = [(round(x * 3600), y) for _, x, y in figures[name].rows]  # type: ignore[misc, operator, call-overload]
             assert points == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
 

@@ -136,6 +136,7 @@ def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
         ({"do": "add_nodes", "count": 1, "machine": "m", "domain": "x"}, "no domain 'x'"),
         ({"do": "replace_nodes", "of": "x", "machine": "m"}, "no node is of machine type 'x'"),
         ({"do": "replace_nodes", "machine": "m"}, "expected 'nodes' or 'of'"),
+        ({"do": "replace_nodes", "of": "m", "machine": "m"}, "the nodes are of type 'm' already"),
         ({"do": "set_policy", "fields": {"share_mode": "none"}}, "share_mode"),
         ({"do": "set_policy", "fields": {"sharing": 1}}, "sharing"),
         ({"do": "set_quota", "queue": "x"}, "no queue 'x'.*there are: q"),

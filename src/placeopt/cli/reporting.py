@@ -12,6 +12,7 @@ import typer
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
 from placeopt.errors import BadInput
+from placeopt.report.text import plural
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
@@ -65,8 +66,8 @@ def report(
                 write_document(str(folder / f"{figure.name}.{form}"), render(figure, form))
             write_document(str(folder / f"{figure.name}.csv"), figure.csv().encode())
     if not quiet and out != STREAM:
-        also = f" and to {figures}" if figures is not None else ""
-        say(f"{len(drawn)} figures{also}", out)
+        each = f", and each to {figures}" if figures is not None else ""
+        say(f"{plural(len(drawn), 'figure')}{each}", out)
     return ExitCode.DONE
 
 
@@ -146,7 +147,10 @@ class _Found:
         facts = [Fact("placeopt", __version__)]
         for instance in self.instances:
             facts.append(
-                Fact(f"round {instance.name}", f"{len(instance.cluster.nodes):,} nodes, {len(instance.jobs):,} jobs")
+                Fact(
+                    f"round {instance.name}",
+                    f"{plural(len(instance.cluster.nodes), 'node')}, {plural(len(instance.jobs), 'job')}",
+                )
             )
             if instance.note:
                 facts.append(Fact("its data", instance.note))
@@ -157,7 +161,8 @@ class _Found:
             )
         for scenario in self.scenarios:
             words = (
-                f"{len(scenario.arrivals):,} jobs, {len(scenario.cluster.nodes):,} nodes, rule {scenario.physics.rule}"
+                f"{plural(len(scenario.arrivals), 'job')}, {plural(len(scenario.cluster.nodes), 'node')}, rule "
+                f"{scenario.physics.rule}"
             )
             facts.append(Fact(f"scenario {scenario.name}", f"{words}. {scenario.note}".strip()))
         for log in self.logs:

@@ -26,7 +26,7 @@ def fit_figure(answer: Fit, name: str) -> Figure:
 
     def draw(axes: Axes) -> Tips:
         bars = axes.barh([row[0] for row in rows], [row[2] for row in rows], color=COLOURS[0], height=0.6)
-        axes.bar_label(bars, [f"{row[1]:,} workers" for row in rows], padding=3, fontsize=8)
+        axes.bar_label(bars, [f"{row[1]:,} worker{'' if row[1] == 1 else 's'}" for row in rows], padding=3, fontsize=8)
         axes.invert_yaxis()
         axes.margins(x=0.2)
         axes.set_xlabel("GPUs of the largest gang in one domain")

@@ -153,7 +153,7 @@ def _idle(logs: list[Log], gpus_of: dict[str, int]) -> list[Figure]:
         ),
         *(
             _amounts(
-                f"slots-{size}",
+                f"idle-slots-{size}",
                 f"Slots of {size} idle {'GPU' if size == 1 else 'GPUs'} on one node, over time",
                 "So many jobs of one worker with as many GPUs would find them at once.",
                 {name: slots_over_time(those, gpus_of, size) for name, those in stays.items()},
@@ -243,6 +243,8 @@ def curves(
     scale, unit = (60.0, "minutes") if short else (1.0, labels[0])
 
     def draw(axes: Axes) -> Tips:
+        from matplotlib.ticker import MaxNLocator
+
         for i, (label, points) in enumerate(curves.items()):
             colour, style = COLOURS[i % len(COLOURS)], STYLES[i // len(COLOURS) % len(STYLES)]
             axes.step(
@@ -260,6 +262,8 @@ def curves(
         axes.set_xlabel(unit)
         axes.set_ylabel(labels[1])
         axes.set_ylim(bottom=0)
+        if all(y == int(y) for points in curves.values() for _, y in points):
+            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         if len(curves) <= 2 * len(COLOURS):
             axes.legend(frameon=False, fontsize=7)
         return {}

@@ -145,6 +145,9 @@ def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
         chosen |= {node.id for node in instance.cluster.nodes if node.machine == step.of}
     if not chosen:
         raise BadInput(f"no node is of machine type {step.of!r}" if step.of else "expected 'nodes' or 'of'")
+    chosen &= {node.id for node in instance.cluster.nodes if node.machine != step.machine}
+    if not chosen:
+        raise BadInput(f"machine: the nodes are of type {step.machine!r} already")
     displaced = [held.job for held in instance.running if any(a.node in chosen for a in held.assignments)]
     nodes = [
         node.model_copy(update={"machine": step.machine}) if node.id in chosen else node

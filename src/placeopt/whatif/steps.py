@@ -59,7 +59,7 @@ class Fail(Record):
 
 
 class ReplaceNodes(Record):
-    """Give nodes another machine type, by name or all of a type; what runs there is displaced."""
+    """Give nodes another machine type, by name or all of a type; what runs on those that change is displaced."""
 
     do: Literal["replace_nodes"]
     nodes: tuple[Id, ...] = ()
