@@ -88,6 +88,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def test_a_report_fits_a_narrow_terminal(cli: Cli, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns go; no name is broken, and the last figures stay."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cli("bench", "report", results, "--instances", INSTANCES, "--no-plots").out.splitlines()
+    heads = [line for line in lines if line.lstrip().startswith("solver") and "PAR10 s" in line]
+    assert heads
+    assert all("primal-dual s" in line and "spent s" not in line and len(line) <= 80 for line in heads)
+
+
 def test_report_and_check(cli: Cli, results: Path, tmp_path: Path) -> None:
     """Both kinds side by side; every plan and value is read again."""
     report = cli("bench", "report", results, "--instances", INSTANCES, "--out", tmp_path / "r", "--no-plots")

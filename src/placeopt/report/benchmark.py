@@ -147,7 +147,7 @@ def _rows(table: Table) -> Rows:
     numeric = [all(not isinstance(row[i], str) for row in table.rows) for i in range(len(table.columns))]
     columns = [f">{name}" if right else name for name, right in zip(table.columns, numeric, strict=True)]
     cells = [[readable(cell) for cell in row] for row in table.rows]
-    return Rows(columns, cells, wrap=table.columns[0])
+    return Rows(columns, cells, wrap=table.columns[0], drop=("spent s", "PAR2 s", "primal s"))
 
 
 def _intervals(table: Table) -> Rows:
