@@ -7,8 +7,9 @@ import pytest
 from conftest import DGX1, GANGS, INSTANCES, MINSKY, Cli, said
 
 from builders import instance, job, machine, node, plan_for, running
-from placeopt.formats.documents import write_instance, write_plan
+from placeopt.formats.documents import write_instance, write_plan, write_scenario
 from placeopt.model import Domain, Gpu, Instance, Part, Plan
+from placeopt.model.scenario import Arrival, Scenario
 
 
 def saved(tmp_path: Path, document: Instance | Plan) -> Path:
@@ -131,6 +132,32 @@ def test_machine(cli: Cli, tmp_path: Path) -> None:
     facts = json.loads(cli("show", path, "--json").out)
     assert facts["document"] == "machine"
     assert len(facts["links"]) == 28
+
+
+def test_scenario(cli: Cli, tmp_path: Path) -> None:
+    """
+    Two jobs of two GPUs for 5 s each, 10 s apart, and a service, on eight GPUs: 20 of 80 GPU seconds, 25 %.
+
+    All at once there is no time to have a part of.
+    """
+    jobs = [job(name, gpus=2, run_time_ms=5_000, arrival_ms=at) for name, at in (("a", 0), ("b", 10_000))]
+    service = Arrival(job=job("s", gpus=1, run_time_ms=9_000), service=True)
+    world = Scenario(
+        name="w",
+        cluster=instance(2, [], machines=[machine(gpus=4)]).cluster,
+        arrivals=(*(Arrival(job=one) for one in jobs), service),
+    )
+    path = tmp_path / "w.json"
+    write_scenario(path, world)
+    text = cli("show", path).out
+    assert "3 jobs, 1 of them without an end over 10.0 s; 2 nodes, 8 GPUs" in text
+    assert "25.0 % of the GPUs' time from the first arrival to the last" in text
+    facts = json.loads(cli("show", path, "--json").out)
+    assert (facts["document"], facts["load"], facts["gpu_hours"]) == ("scenario", 0.25, 20 / 3600)
+    assert [(row["jobs"], row["gpu_milli_each"]) for row in facts["job_classes"]] == [(2, 2000), (1, 1000)]
+    write_scenario(path, world.model_copy(update={"arrivals": world.arrivals[:1]}))
+    assert "1 job all at once; " in cli("show", path).out
+    said(cli("show", path, "--instance", path), 2, "goes with a plan")
 
 
 def test_colour_and_its_absence(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,20 +8,23 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.formats.files import label, read_bytes
 from placeopt.model import Instance, Machine, Plan
+from placeopt.model.scenario import Scenario
 
-SIGNS: tuple[tuple[str, type[Instance] | type[Plan] | type[Machine]], ...] = (
+SIGNS: tuple[tuple[str, type[Instance] | type[Plan] | type[Machine] | type[Scenario]], ...] = (
+    ("arrivals", Scenario),
+    ("physics", Scenario),
     ("cluster", Instance),
     ("placements", Plan),
     ("levels", Plan),
     ("cpu_millicores", Machine),
     ("gpus", Machine),
 )
-"""A key that only one kind of document has at its top."""
+"""A key that tells a kind of document by its top, the surest first."""
 
 
-def read_any(path: str) -> Instance | Plan | Machine:
+def read_any(path: str) -> Instance | Plan | Machine | Scenario:
     """
-    Read an instance, a plan or a machine.
+    Read an instance, a plan, a machine or a scenario.
 
     Raises
     ------
@@ -37,5 +40,8 @@ def read_any(path: str) -> Instance | Plan | Machine:
     kind = next((kind for key, kind in SIGNS if key in keys), None)
     if kind is None:
         held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"
-        raise BadInput(f"{source}: {held}; expected an instance (cluster), a plan (placements) or a machine (gpus)")
+        raise BadInput(
+            f"{source}: {held}; expected an instance (cluster), a plan (placements), a machine "
+            "(gpus) or a scenario (arrivals)"
+        )
     return loads(kind, data, source=source)

@@ -25,7 +25,10 @@ WIDTHS = (40, 400)
 
 def show(
     document: Annotated[
-        str, typer.Argument(metavar="FILE", help="Instance, plan or machine: .json, .json.gz or -; told by content.")
+        str,
+        typer.Argument(
+            metavar="FILE", help="Instance, plan, machine or scenario: .json, .json.gz or -; told by content."
+        ),
     ],
     instance: Annotated[
         str | None, typer.Option(metavar="INSTANCE", help="The round that a plan belongs to; a plan needs it.")
@@ -37,18 +40,21 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print the same facts as JSON.")] = False,
 ) -> int:
     """
-    Draw an instance, a plan or a machine.
+    Draw an instance, a plan, a machine or a scenario.
 
     Instance: nodes, jobs, demand, and the GPUs that are held now. Plan: value and bound, costs, waiting jobs, and the
     GPUs by job; on up to 4 nodes also each job's links. Machine: its GPUs and how they are connected.
+    Scenario: nodes, what arrives over which time, and how much of the GPUs' time that asks for.
     """
     if width is not None and not WIDTHS[0] <= width <= WIDTHS[1]:
         raise UsageError(f"--width: {width}, expected {WIDTHS[0]} to {WIDTHS[1]}")
     check_sources({"FILE": document, "--instance": instance})
     from placeopt.cli.recognise import read_any
     from placeopt.model import Instance, Plan
+    from placeopt.model.scenario import Scenario
     from placeopt.report import documents
     from placeopt.report.palette import ASCII, BLOCKS
+    from placeopt.report.scenario import scenario_facts, scenario_page
 
     columns, glyphs = width or output_width(), BLOCKS if can_unicode() else ASCII
     found = read_any(document)
@@ -63,6 +69,8 @@ def show(
     elif isinstance(found, Instance):
         data = partial(documents.instance_data, found)
         page = partial(documents.instance_page, found, glyphs, width=columns)
+    elif isinstance(found, Scenario):
+        data, page = partial(scenario_facts, found), partial(scenario_page, found)
     else:
         data, page = partial(documents.machine_data, found), partial(documents.machine_page, found)
     if as_json:

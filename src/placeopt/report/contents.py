@@ -116,22 +116,7 @@ def contents_tables(facts: Contents) -> list[RenderableType]:
     """Return the tables of an instance: what it is, its nodes, its jobs, and demand against capacity."""
     title = heading(facts["name"], f"revision {facts['revision']}, policy {facts['policy']}, {facts['share_mode']}")
     parts: list[RenderableType] = [title, Text(summary_line(facts))]
-    if facts["note"]:
-        note = plain(" ".join(facts["note"].split()))
-        parts.append(Text(note if len(note) <= 300 else f"{note[:299]}…", style="dim"))
-    node_rows = [
-        [
-            row["machine"],
-            number(row["nodes"]) + (f" ({row['drained']} drained)" if row["drained"] else ""),
-            number(row["gpus_each"]),
-            row["gpu_models"] or "-",
-            f"{row['cpu_millicores_each'] / 1000:,g}",
-            f"{row['memory_mib_each'] / 1024:,.0f} GiB",
-        ]
-        for row in facts["node_classes"]
-    ]
-    columns = ["machine", ">nodes", ">GPUs each", "GPU model", ">cores", ">memory"]
-    parts += [Text(""), *_table("Nodes", columns, node_rows, "machine", ["memory", "cores"])]
+    parts += [*note_lines(facts["note"]), *node_table(facts)]
     job_rows = [
         [row["kind"], row["shape"], number(row["waiting"]), number(row["running"]), gpus(row["gpu_milli_each"])]
         for row in facts["job_classes"]
@@ -150,6 +135,29 @@ def contents_tables(facts: Contents) -> list[RenderableType]:
     ]
     columns = ["", ">there is", ">running jobs hold", ">waiting jobs ask", ">together"]
     return [*parts, Text(""), heading("Demand"), Rows(columns, demand_rows, drop=["together"])]
+
+
+def note_lines(note: str) -> list[RenderableType]:
+    """Return where the data come from, cut where it is long; nothing where nothing is said."""
+    words = plain(" ".join(note.split()))
+    return [Text(words if len(words) <= 300 else f"{words[:299]}…", style="dim")] if words else []
+
+
+def node_table(facts: Contents) -> list[RenderableType]:
+    """Return nodes by machine type, under an empty line."""
+    node_rows = [
+        [
+            row["machine"],
+            number(row["nodes"]) + (f" ({row['drained']} drained)" if row["drained"] else ""),
+            number(row["gpus_each"]),
+            row["gpu_models"] or "-",
+            f"{row['cpu_millicores_each'] / 1000:,g}",
+            f"{row['memory_mib_each'] / 1024:,.0f} GiB",
+        ]
+        for row in facts["node_classes"]
+    ]
+    columns = ["machine", ">nodes", ">GPUs each", "GPU model", ">cores", ">memory"]
+    return [Text(""), *_table("Nodes", columns, node_rows, "machine", ["memory", "cores"])]
 
 
 def summary_line(facts: Contents) -> str:
@@ -178,7 +186,7 @@ def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[JobClass]:
     for job in jobs:
         option = job.options[0]
         if id(option) not in shapes:
-            shapes[id(option)] = _shape(job)
+            shapes[id(option)] = job_shape(job)
         shape, milli = shapes[id(option)]
         row = counts.setdefault(
             (job.kind, shape), JobClass(kind=job.kind, shape=shape, waiting=0, running=0, gpu_milli_each=milli)
@@ -190,7 +198,7 @@ def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[JobClass]:
     return sorted(counts.values(), key=lambda row: -(row["waiting"] + row["running"]))
 
 
-def _shape(job: Job) -> tuple[str, int]:
+def job_shape(job: Job) -> tuple[str, int]:
     """Return what a job asks for in words, and in GPU-milli."""
     option = job.options[0]
     demand = option.demand
