@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from builders import instance, job, machine, node, running
+from builders import instance, job, machine, node, option, running
 from placeopt import solve, violations
 from placeopt.auditing import audit
 from placeopt.check import Violation
@@ -216,7 +216,28 @@ def test_each_plan_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (round_module, finish_module):
         monkeypatch.setattr(module, "violations", noted)
-    plan = solve(minskys([pair("w")], [(None, 1_000), (500_000, 500_000)]), time_limit_s=10)
+    wide = pair("wide").model_copy(update={"options": (option(gpus=4, run_time_ms=1_000),)})
+    plan = solve(minskys([pair("w"), wide], [(None, 1_000), (500_000, 500_000)]), time_limit_s=10)
     assert [stage.name for stage in plan.stages[:2]] == ["lookahead", "heuristic"]
     held = [each.model_dump_json(include={"placements"}) for each in read]
     assert len(held[:-1]) == len(set(held[:-1])), "the last is the end's, which reads the words around a known plan"
+
+
+@pytest.mark.parametrize(
+    ("fields", "settled"),
+    [
+        ({}, True),
+        ({"options": (option("a", gpus=2, run_time_ms=100_000), option("b", gpus=2, run_time_ms=90_000))}, False),
+        ({"options": (option(gpus=2, run_time_ms=100_000, value=0),)}, False),
+        ({"gpus": 0}, False),
+        ({"run_time_ms": None}, False),
+    ],
+)
+def test_where_all_start_in_their_places_nothing_is_left_to_decide(fields: dict[str, object], settled: bool) -> None:
+    """No other stage looks at the round; all the same if somebody has a choice left, or no time that counts."""
+    wanted = {"gpus": 2, "run_time_ms": 100_000, "communication": Communication(weight=1), **fields}
+    plan = solved(minskys([job("w", **wanted)], [(10_000, 500_000), (500_000, 500_000)]))
+    assert ([stage.name for stage in plan.stages] == ["lookahead"]) is settled
+    anyhow = solved(minskys([job("w", **wanted), job("never", gpus=5)], [(10_000, 500_000), (500_000, 500_000)]))
+    assert len(anyhow.stages) > 1
+    assert anyhow.placements == plan.placements

@@ -19,28 +19,34 @@ SHARE_OF_TIME = 0.3
 FOREVER = np.iinfo(np.int64).max
 
 
-def run_lookahead(round_: Round, score: str, order: str, *, strict: bool) -> None:
+def run_lookahead(round_: Round, score: str, order: str, *, strict: bool) -> bool:
     """
-    Narrow the round to what may start now, and where, for all later stages alike.
+    Narrow the round to what may start now, and where, for all later stages alike; true: they have nothing to decide.
 
     A job that waits may go nowhere. A GPU that is needed later is closed to options that might not end in time: alone
     and as far apart as on a machine. A job whose place was weighed by times has that place or none, since costs do not
     know of times. Later stages need no knowledge of all that. What they prove is of plans that keep to it; the plan's
     own bound is of the whole round, so it is hardly ever called optimal.
+
+    Nothing is left to decide where all that waits starts, each job in its place. Nearly every round of a cluster that
+    is seldom full is like that, and need not be compiled anew.
     """
     if round_.problem.policy.postpone.rule != "lookahead":
-        return
+        return False
     started, limits = time.monotonic(), round_.limits
     deadline = float("inf") if limits.deterministic else started + SHARE_OF_TIME * limits.left_s
     jobs, former = order_jobs(round_.problem, order), round_.problem
     ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=round_.cancelled)
-    refused = None
-    if ahead.waits or ahead.needed or ahead.scheduled:
-        narrowed = hold_back(former, ahead)
-        round_.narrow(narrowed, ahead)
-        starts = {job: renumbered(narrowed, job, one, former) for job, one in ahead.starts.items()}
-        allocation = [starts.get(job, held) for job, held in enumerate(round_.base.allocation())]
-        refused = round_.offer(tuple(allocation))
+    refused, settled = None, settles(former, ahead)
+    if settled:
+        refused = _start(round_, former, ahead)
+        held = None if round_.best is None else round_.best.allocation
+        settled = held is not None and all(held[job] == place for job, place in ahead.starts.items())
+    if not settled and (ahead.waits or ahead.needed or ahead.scheduled):
+        refused = _start(round_, hold_back(former, ahead), ahead)
+    if settled and round_.best is not None:
+        round_.prove_value(round_.best.value)
+        round_.prove_cost(round_.best.cost)
     number = len(ahead.waits)
     detail = "nobody ends earlier by waiting"
     if number:
@@ -48,6 +54,37 @@ def run_lookahead(round_: Round, score: str, order: str, *, strict: bool) -> Non
     detail += "; stages after this one are about plans that keep to it" if round_.narrowed else ""
     outcome: StageOutcome = "failed" if refused else "improved" if ahead.starts or ahead.waits else "kept"
     round_.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
+    return settled
+
+
+def _start(round_: Round, narrowed: Problem, ahead: Ahead) -> str | None:
+    """Go on with the narrowed round, and offer what starts now; return what the referee says against it."""
+    former = round_.problem
+    round_.narrow(narrowed, ahead)
+    starts = {job: renumbered(narrowed, job, one, former) for job, one in ahead.starts.items()}
+    return round_.offer(tuple(starts.get(job, held) for job, held in enumerate(round_.base.allocation())))
+
+
+def settles(problem: Problem, ahead: Ahead) -> bool:
+    """
+    Tell whether every job that waits starts, in the place that it has or none.
+
+    Places bind jobs with GPUs alone; a job of several options may have another one there, and workers whose traffic
+    tells them apart may change places.
+    """
+    waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
+    return (
+        not problem.changeable
+        and bool(waiting)
+        and ahead.scheduled.issuperset(waiting)
+        and all(
+            bool(ahead.starts[job].gpus)
+            and len(problem.options_of(job)) == 1
+            and problem.options.value[ahead.starts[job].option] > 0
+            and not problem.class_communication[problem.job_class[job]].edges
+            for job in waiting
+        )
+    )
 
 
 def hold_back(problem: Problem, ahead: Ahead) -> Problem:

@@ -47,7 +47,9 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None)
     score = method.score if method.score != "auto" else "share_prices" if suits(round_.problem) else "stranding"
     asked: Asked | None = None
     with collection_paused():
-        run_lookahead(round_, score, order, strict=method.strict)
+        if run_lookahead(round_, score, order, strict=method.strict):
+            round_.read()
+            return
         if method.bound and crew.is_apart:
             asked = ask_bound(round_, crew.begin)
         run_heuristic(round_, score, order, strict=method.strict, chooser=method.chooser, shape=method.shape)
