@@ -1,7 +1,5 @@
 """The specs ``preempt`` and ``defrag``: running jobs stand in the way, and may be stopped, or moved."""
 
-from typing import Any
-
 import numpy as np
 
 from placeopt.generators.assemble import assemble
@@ -9,11 +7,10 @@ from placeopt.generators.busy import Columns
 from placeopt.generators.racks import racks, two_socket_machine
 from placeopt.generators.size import Size
 from placeopt.generators.uniform import (
-    JOB_CPU_MILLICORES_PER_GPU,
-    JOB_MEMORY_MIB_PER_GPU,
     NODE_CPU_MILLICORES_PER_GPU,
     NODE_MEMORY_MIB_PER_GPU,
     NODES_PER_RACK,
+    in_proportion,
 )
 from placeopt.generators.worth import PRIORITY_FACTORS, worth
 from placeopt.model import Instance, Policy
@@ -62,18 +59,11 @@ def _changing(spec: str, size: Size, changes: Changes, **flags: bool) -> Instanc
             gpus = np.minimum(rng.choice(list(RUNNING_GPUS), num_jobs, p=list(RUNNING_GPUS.values())), size.gpus)
         else:
             gpus = rng.choice([max(1, size.gpus // 2), size.gpus], num_jobs)
-        columns: dict[str, list[Any]] = {
-            "workers": [1] * num_jobs,
-            "gpus": gpus.tolist(),
-            "gpu_milli": [1000] * num_jobs,
-            "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
-            "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
-        }
         valued = worth(rng, 1000 * gpus)
         if runs:
             valued["priority"] = [0] * num_jobs
             valued["value"] = (1000 * gpus * PRIORITY_FACTORS[0]).tolist()
-        return columns | valued
+        return in_proportion(gpus=gpus) | valued
 
     policy = Policy(name=spec, weights=Weights(communication=0, interference=0, fragmentation=0), changes=changes)
     cluster = racks(machine, size.nodes, NODES_PER_RACK)

@@ -1,7 +1,6 @@
 """The spec ``cubemesh``: DGX-1 machines, where it matters which GPUs of a node a job gets."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,7 @@ from placeopt.generators.assemble import assemble
 from placeopt.generators.busy import Columns
 from placeopt.generators.racks import racks
 from placeopt.generators.size import Size
-from placeopt.generators.uniform import NODES_PER_RACK, draw_profiles
+from placeopt.generators.uniform import NODES_PER_RACK, draw_profiles, in_proportion
 from placeopt.generators.worth import worth
 from placeopt.model import Instance
 from placeopt.topology.builders import dgx1
@@ -49,11 +48,5 @@ def cubemesh(size: Size) -> Instance:
 def single_workers(rng: np.random.Generator, num_jobs: int, shares: Mapping[int, float]) -> Columns:
     """Draw jobs of one worker on a DGX-1; ``shares``: parts of the jobs by number of GPUs."""
     gpus = rng.choice(list(shares), num_jobs, p=list(shares.values()))
-    columns: dict[str, list[Any]] = {
-        "workers": [1] * num_jobs,
-        "gpus": gpus.tolist(),
-        "gpu_milli": [1000] * num_jobs,
-        "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
-        "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
-    }
+    columns = in_proportion(gpus=gpus, cpu_millicores=JOB_CPU_MILLICORES_PER_GPU, memory_mib=JOB_MEMORY_MIB_PER_GPU)
     return columns | draw_profiles(rng, columns["gpus"]) | worth(rng, 1000 * gpus)

@@ -1,7 +1,5 @@
 """The spec ``fractions``: many sizes of GPU shares."""
 
-from typing import Any
-
 import numpy as np
 
 from placeopt.generators.assemble import assemble
@@ -10,11 +8,10 @@ from placeopt.generators.openb_classes import openb_classes
 from placeopt.generators.racks import racks, two_socket_machine
 from placeopt.generators.size import Size
 from placeopt.generators.uniform import (
-    JOB_CPU_MILLICORES_PER_GPU,
-    JOB_MEMORY_MIB_PER_GPU,
     NODE_CPU_MILLICORES_PER_GPU,
     NODE_MEMORY_MIB_PER_GPU,
     NODES_PER_RACK,
+    in_proportion,
 )
 from placeopt.generators.worth import worth
 from placeopt.model import Instance, Policy
@@ -36,14 +33,7 @@ def fractions(size: Size) -> Instance:
         classes = openb_classes()
         pod = classes.draw(rng, num_jobs, np.ones(classes.pods.size, dtype=bool))
         gpus, milli = np.minimum(classes.gpus[pod], size.gpus), classes.gpu_milli[pod]
-        columns: dict[str, list[Any]] = {
-            "workers": [1] * num_jobs,
-            "gpus": gpus.tolist(),
-            "gpu_milli": milli.tolist(),
-            "cpu_millicores": (gpus * milli * JOB_CPU_MILLICORES_PER_GPU // 1000).tolist(),
-            "memory_mib": (gpus * milli * JOB_MEMORY_MIB_PER_GPU // 1000).tolist(),
-        }
-        return columns | worth(rng, gpus * milli)
+        return in_proportion(gpus=gpus, gpu_milli=milli) | worth(rng, gpus * milli)
 
     policy = Policy(name="fragmentation", weights=Weights(communication=0, interference=0, fragmentation=1000))
     cluster = racks(machine, size.nodes, NODES_PER_RACK)

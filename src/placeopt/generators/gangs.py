@@ -1,7 +1,5 @@
 """The spec ``gangs``: jobs over several nodes and racks, with conditions on how their workers lie."""
 
-from typing import Any
-
 import numpy as np
 
 from placeopt.generators.assemble import assemble
@@ -9,11 +7,10 @@ from placeopt.generators.busy import Columns
 from placeopt.generators.racks import racks, two_socket_machine
 from placeopt.generators.size import Size
 from placeopt.generators.uniform import (
-    JOB_CPU_MILLICORES_PER_GPU,
-    JOB_MEMORY_MIB_PER_GPU,
     NODE_CPU_MILLICORES_PER_GPU,
     NODE_MEMORY_MIB_PER_GPU,
     draw_profiles,
+    in_proportion,
 )
 from placeopt.generators.worth import worth
 from placeopt.model import Instance, Split
@@ -56,13 +53,7 @@ def gangs(size: Size) -> Instance:
         gpus = rng.choice([1, max(size.gpus // 2, 1), size.gpus], num_jobs)
         workers = np.where(workers * gpus > size.num_gpus, 1, workers)
         condition = rng.choice(list(CONDITIONS), num_jobs, p=list(CONDITIONS.values())).tolist()
-        columns: dict[str, list[Any]] = {
-            "workers": workers.tolist(),
-            "gpus": gpus.tolist(),
-            "gpu_milli": [1000] * num_jobs,
-            "cpu_millicores": (gpus * JOB_CPU_MILLICORES_PER_GPU).tolist(),
-            "memory_mib": (gpus * JOB_MEMORY_MIB_PER_GPU).tolist(),
-        }
+        columns = in_proportion(workers=workers, gpus=gpus)
         lies = [_lie(size, *job) for job in zip(condition, columns["workers"], columns["gpus"], strict=True)]
         columns["splits"] = [splits for splits, _ in lies]
         columns["workers_per_node_max"] = [most for _, most in lies]

@@ -1,7 +1,5 @@
 """The spec ``parity``: there are GPUs enough for all, and yet no plan can place all."""
 
-from typing import Any
-
 import numpy as np
 
 from placeopt.errors import BadInput
@@ -10,10 +8,9 @@ from placeopt.generators.busy import Columns
 from placeopt.generators.racks import racks, two_socket_machine
 from placeopt.generators.size import Size
 from placeopt.generators.uniform import (
-    JOB_CPU_MILLICORES_PER_GPU,
-    JOB_MEMORY_MIB_PER_GPU,
     NODE_CPU_MILLICORES_PER_GPU,
     NODE_MEMORY_MIB_PER_GPU,
+    in_proportion,
 )
 from placeopt.generators.worth import worth
 from placeopt.model import Instance, Policy, Split
@@ -50,17 +47,11 @@ def parity(size: Size) -> Instance:
         workers = rng.choice(list(WORKERS), num_jobs, p=list(WORKERS.values()))
         workers = np.where(workers > size.nodes, 1, workers)
         halves = (rng.random(num_jobs) < HALVES) & (workers > 1) & (size.nodes > NODES_PER_RACK)
-        columns: dict[str, list[Any]] = {
-            "workers": workers.tolist(),
-            "gpus": [each] * num_jobs,
-            "gpu_milli": [1000] * num_jobs,
-            "cpu_millicores": [each * JOB_CPU_MILLICORES_PER_GPU] * num_jobs,
-            "memory_mib": [each * JOB_MEMORY_MIB_PER_GPU] * num_jobs,
-            "splits": [
-                (Split(level="rack", domains=2, workers=count // 2),) if half else ()
-                for count, half in zip(workers.tolist(), halves.tolist(), strict=True)
-            ],
-        }
+        columns = in_proportion(workers=workers, gpus=np.full(num_jobs, each))
+        columns["splits"] = [
+            (Split(level="rack", domains=2, workers=count // 2),) if half else ()
+            for count, half in zip(workers.tolist(), halves.tolist(), strict=True)
+        ]
         return columns | worth(rng, 1000 * workers * each)
 
     policy = Policy(name="value", weights=Weights(communication=0, interference=0, fragmentation=0))

@@ -1,8 +1,7 @@
 """The spec ``uniform``: equal nodes, sizes as in Philly."""
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from placeopt.generators import philly
 from placeopt.generators.assemble import assemble
@@ -46,11 +45,31 @@ def draw_philly(rng: np.random.Generator, num_jobs: int, size: Size) -> Columns:
     """Draw jobs of Philly's sizes with profile, CPU and memory in proportion to their GPUs, and worth."""
     milli = philly.draw_sizes(rng, num_jobs, size.num_gpus)
     shape = philly.workers(rng, milli, size.gpus)
-    of_worker = shape["gpus"] * shape["gpu_milli"]
-    columns: dict[str, list[Any]] = {name: values.tolist() for name, values in shape.items()}
-    columns["cpu_millicores"] = (of_worker * JOB_CPU_MILLICORES_PER_GPU // 1000).tolist()
-    columns["memory_mib"] = (of_worker * JOB_MEMORY_MIB_PER_GPU // 1000).tolist()
+    columns = in_proportion(workers=shape["workers"], gpus=shape["gpus"], gpu_milli=shape["gpu_milli"])
     return columns | draw_profiles(rng, (shape["workers"] * shape["gpus"]).tolist()) | worth(rng, milli)
+
+
+def in_proportion(
+    *,
+    gpus: NDArray[np.int64],
+    workers: NDArray[np.int64] | int = 1,
+    gpu_milli: NDArray[np.int64] | int = 1000,
+    cpu_millicores: int = JOB_CPU_MILLICORES_PER_GPU,
+    memory_mib: int = JOB_MEMORY_MIB_PER_GPU,
+) -> Columns:
+    """
+    Write down jobs whose CPU and memory are in proportion to their GPUs, shape (jobs,) each, or one value for all.
+
+    ``gpus`` of each worker and ``gpu_milli`` of each GPU; ``cpu_millicores`` and ``memory_mib`` of a whole GPU.
+    """
+    share = gpus * gpu_milli
+    return {
+        "workers": np.broadcast_to(workers, len(gpus)).tolist(),
+        "gpus": gpus.tolist(),
+        "gpu_milli": np.broadcast_to(gpu_milli, len(gpus)).tolist(),
+        "cpu_millicores": (share * cpu_millicores // 1000).tolist(),
+        "memory_mib": (share * memory_mib // 1000).tolist(),
+    }
 
 
 def draw_profiles(rng: np.random.Generator, num_gpus: list[int]) -> Columns:
