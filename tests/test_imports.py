@@ -20,7 +20,7 @@ ROOT = Path(placeopt.__file__).parent
 FLOORS = (
     ("errors",),
     ("model",),
-    ("check", "formats"),
+    ("arguments", "check", "formats"),
     ("linear", "metrics", "topology"),
     ("predict", "problem"),
     ("generators", "terms"),

@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Literal, Self
 
+from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.errors import BadInput
 from placeopt.formats.collection import collection_paused
 from placeopt.methods import method_of
@@ -37,6 +38,11 @@ class Engine(Residence):
         ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, for those who
         cannot start processes; a solver that does not stop when asked is then left behind.
 
+    Raises
+    ------
+    BadInput
+        If it is another word, or ``policy`` is none.
+
     Notes
     -----
     Not thread-safe: calls to one engine, one after the other, may come from any thread, but no two at once; only the
@@ -44,6 +50,10 @@ class Engine(Residence):
     """
 
     def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
+        if policy is not None:
+            expect("policy", policy, Policy, "a Policy, or None")
+        if isolation not in ("process", "thread"):
+            raise BadInput(f"isolation: {isolation!r}, expected process or thread")
         super().__init__(policy)
         make = Worker if isolation == "process" else InProcess
         self._runners: tuple[Worker | InProcess, Worker | InProcess] = (make(), make())
@@ -101,7 +111,7 @@ class Engine(Residence):
         against the time limit.
         """
         started = time.monotonic() - (read_s or 0.0)
-
+        expect("instance", instance, Instance, INSTANCE)
         return self._round(
             lambda: compile_problem(instance, self._policy),
             started=started,
@@ -143,7 +153,15 @@ class Engine(Residence):
         chosen = method_of(method)
         if not prove and chosen.is_greedy:
             chosen = replace(chosen, bound=False)
-        _check_arguments(time_limit_s, gap, threads)
+        check_round(
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            previous=previous,
+            cancel=cancel,
+            on_progress=on_progress,
+        )
         _check_solver_options(method, solver_options or {}, deterministic=deterministic)
         if chosen.needs_solver:
             self._runners[0].start()
@@ -264,15 +282,6 @@ def solve(
         )
 
 
-def _check_arguments(time_limit_s: float, gap: float, threads: int | None) -> None:
-    if not 0 < time_limit_s <= MAX_TIME_LIMIT_S:
-        raise BadInput(f"time_limit_s: {time_limit_s}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
-    if not 0 <= gap < 1:
-        raise BadInput(f"gap: {gap}, expected a fraction from 0 up to 1, such as 0.01 for one percent")
-    if threads is not None and threads < 1:
-        raise BadInput(f"threads: {threads}, expected 1 or more")
-
-
 def _check_solver_options(method: str, options: dict[str, str], *, deterministic: bool) -> None:
     if not options:
         return
@@ -281,6 +290,3 @@ def _check_solver_options(method: str, options: dict[str, str], *, deterministic
         raise BadInput(f"solver_options: method {method!r} runs no exact solver; use another method")
     for solver in dict.fromkeys(solver for _, solver in exact):
         check_extra(solver, tuple(options.items()))
-
-
-MAX_TIME_LIMIT_S = 7 * 86_400

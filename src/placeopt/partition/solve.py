@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from placeopt.arguments import INSTANCE, expect
 from placeopt.engine import Engine, solve
 from placeopt.errors import BadInput
 from placeopt.fanout import fan_out
@@ -70,6 +71,7 @@ def solve_in_parts(
     BadInput
         As ``placeopt.solve`` and ``split``.
     """
+    expect("instance", instance, Instance, INSTANCE)
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs: {jobs}; expected 1 or more")
     started = time.monotonic()

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
+from placeopt.arguments import INSTANCE, expect
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.collection import collection_paused
 from placeopt.methods import Method, method_of
@@ -81,6 +82,7 @@ class Residence(ABC):
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
+        expect("instance", instance, Instance, INSTANCE)
         with collection_paused():
             resident = Resident(instance, self._policy or instance.policy)
         self._resident = resident
@@ -227,7 +229,9 @@ class Residence(ABC):
         BadInput
             If the plan is of another cluster or policy, or breaks a rule.
         """
-        self._loaded().commit(plan, movable, shrinkable, preemptible)
+        resident = self._loaded()
+        expect("plan", plan, Plan, "a Plan that place() gave")
+        resident.commit(plan, movable, shrinkable, preemptible)
 
     def release(self, job: str) -> Job:
         """
