@@ -196,11 +196,23 @@ def compared(found: dict[str, list[Row]]) -> list[str]:
     for name in sorted(found.keys() - able.keys()):
         why = next(row["why"] for row in found[name] if "figures" not in row)
         lines.append(f"| {name} | {' '.join(why.split())} |{' |' * len(FIGURES)}")
+    rivals = [name for name, rows in able.items() if not any("why" in row for row in rows)]
+
+    def ahead_of(one: str, figure: str) -> list[str]:
+        """Return who is better beyond doubt."""
+        apart = {other: paired_interval(of(other, figure), of(one, figure)) for other in rivals if other != one}
+        return [name for name, by in apart.items() if by is not None and by.excludes_zero and by.mean < 0]
+
+    def standing(one: str) -> str:
+        places = (f"{figure.split(',')[0]} behind {', '.join(ahead_of(one, figure)) or 'nobody'}" for figure in JUDGED)
+        return f"{one}: {', '.join(places)}"
+
     words = []
     for figure, (better, ties) in verdicts.items():
         told = f"{figure}: {base[figure]}, " + (f"behind {', '.join(better)}" if better else "behind nobody")
         words.append(told + (f", not to be told apart from {', '.join(ties)}" if ties else ""))
-    return ["Best of ours, beside which differences stand. " + "; ".join(words) + ".", "", *lines]
+    told = f"Each of ours by itself, beside all others and beyond doubt. {'; '.join(map(standing, ours))}."
+    return ["Best of ours, beside which differences stand. " + "; ".join(words) + ".", "", told, "", *lines]
 
 
 def main(arguments: Iterable[str] | None = None) -> int:

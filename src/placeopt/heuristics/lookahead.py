@@ -163,10 +163,12 @@ def _decided(line: Timeline, scheduled: frozenset[int], score: str) -> Ahead:
     for start in line.booked.values():
         for gpu in start.placement.gpus:
             needed[gpu] = min(start.start_ms, needed.get(gpu, start.start_ms))
-    idle = Candidates(State(problem), SCORES[score](problem))
-    waits = {
-        job: Wait(start.placement, start.start_ms, start.end_ms or 0, line.instead[job])
-        for job, start in line.booked.items()
-        if place(idle, job) is not None
-    }
+    waits: dict[int, Wait] = {}
+    if line.booked:
+        idle = Candidates(State(problem), SCORES[score](problem))
+        waits = {
+            job: Wait(start.placement, start.start_ms, start.end_ms or 0, line.instead[job])
+            for job, start in line.booked.items()
+            if place(idle, job) is not None
+        }
     return Ahead(waits, needed, {job: start.placement for job, start in line.started.items()}, scheduled)

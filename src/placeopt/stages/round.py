@@ -176,6 +176,9 @@ class Round:
 
         What is proven of the part from then on says nothing of the whole, where more jobs may start.
         """
+        if problem is self.problem and self.best is not None and self.best.allocation == self.base.allocation():
+            self.ahead = ahead  # all of the round: it has just begun so
+            return
         held = self.best
         read = None if held is None or held.allocation != self.base.allocation() else held.draft
         self.problem, self.ahead = problem, ahead
