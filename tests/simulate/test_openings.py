@@ -74,13 +74,44 @@ def test_where_room_is_not_all_that_counts_every_end_opens_all() -> None:
     assert openings.closed == set()
 
 
-@pytest.mark.parametrize("share_mode", ["fraction", "overcommit"])
+def test_room_is_room_on_one_gpu() -> None:
+    """Half of each of two GPUs is none for a whole one; where jobs have GPUs of their own, half is none for anybody."""
+    kinds = {"whole": job("w"), "half": job("h", gpu_milli=500)}
+    for mode, left in (("fraction", {"whole"}), ("exclusive", {"whole", "half"})):
+        rules = PLAIN.model_copy(update={"share_mode": mode})
+        openings = Openings(CLUSTER, rules)
+        for name in ("n0", "n1"):
+            for gpu in range(4):
+                openings.take(placement(job("x", gpu_milli=500), [(name, (gpu,))]))
+        for kind, one in kinds.items():
+            openings.learn(kind, one)
+            openings.closed.add(kind)
+        gone = placement(job("y", gpus=0, cpu_millicores=1), [("n0", ())])
+        openings.take(gone)
+        ended(openings, gone)
+        assert openings.closed == left
+
+
+def test_what_others_took_is_room_no_more() -> None:
+    """A GPU comes free and is taken: who had found none need not be asked; when it comes free again, he is."""
+    openings = closed({"one": job("a")})
+    openings.failed("one")
+    gone = placement(job("x", cpu_millicores=8000), [("n0", (0,))])
+    openings.take(gone, -1)
+    assert not openings.has_no_room("one")
+    openings.take(gone)
+    assert openings.has_no_room("one")
+    openings.take(gone, -1)
+    assert not openings.has_no_room("one")
+
+
+@pytest.mark.parametrize("share_mode", ["fraction", "exclusive", "overcommit"])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_same_is_decided_as_when_all_are_always_asked(
     seed: int, share_mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Byte for byte; and fewer are asked."""
-    shared = {"share_mode": share_mode, "jobs_per_gpu_max": 2}
+    shared = {"share_mode": share_mode, "jobs_per_gpu_max": None if share_mode == "exclusive" else 2}
     rules = policy("best-fit", policy=PLAIN.model_copy(update=shared))
     world = random_scenario(seed, jobs=80, nodes=2)
     opened = []
@@ -88,6 +119,7 @@ def test_the_same_is_decided_as_when_all_are_always_asked(
     monkeypatch.setattr(Openings, "_open", lambda self, nodes: (real(self, nodes), opened.append(len(self.closed))))
     simulate(world, rules, log=tmp_path / "some")
     monkeypatch.setattr(Openings, "_open", lambda self, nodes: self.open_all())
+    monkeypatch.setattr(Openings, "has_no_room", lambda self, kind: False)
     simulate(world, rules, log=tmp_path / "all")
     assert (tmp_path / "some").read_bytes() == (tmp_path / "all").read_bytes()
     assert sum(opened) > 0

@@ -33,6 +33,8 @@ class JobByJob(Holdings):
             self._told_ground = Ground(scenario)
         self._giving = self._make_giving()
         self._givers: tuple[int, list[Candidate]] = (-1, [])
+        self._classes: dict[Hashable, int] = {}
+        """Classes of jobs by number, since their records take long to hash."""
         self._least: dict[Hashable, int] = {}
         self._overcommitted = self.policy.share_mode == "overcommit"  # more may be granted than there is
 
@@ -61,7 +63,7 @@ class JobByJob(Holdings):
         self._asked[job.id] = self.told(job if array is None else job.model_copy(update={"queue": array}))
         told = self._told(job.id)
         self._coming[job.id] = told
-        shape: Hashable = class_key(told, self.policy)
+        shape: Hashable = self._classes.setdefault(class_key(told, self.policy), len(self._classes))
         if self._giving is not None:
             shape = shape, self._giving.key(job, self._now)
         if shape not in self._least:

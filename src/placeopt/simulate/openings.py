@@ -10,10 +10,12 @@ from placeopt.model import Cluster, Job, Option, Placement, Policy
 
 @dataclass(frozen=True)
 class Need:
-    """The least that an option needs: so many workers, each of so much on one node."""
+    """The least that an option needs: so many workers, each of so many GPUs and so much else on one node."""
 
     workers: int
+    gpus: int
     gpu_milli: int
+    """Thousandths of each of its GPUs."""
     cpu_millicores: int
     memory_mib: int
 
@@ -22,24 +24,29 @@ class Openings:
     """
     Kinds of jobs that found no room, until a node of one that has ended could take a worker of theirs.
 
-    Compares amounts left on nodes only, so it may let a kind be asked for in vain, but keeps none back that has room.
-    That needs rules by which a job's room depends on nothing but what is free: where jobs wait for a better place,
-    queues have limits, or jobs run with fewer workers (not ``by_amounts``), every end lets all be asked for again.
+    Compares amounts left on GPUs and nodes only, so it may let a kind be asked for in vain, but keeps none back that
+    has room. That needs rules by which a job's room depends on nothing but what is free: where jobs wait for a better
+    place, queues have limits, or jobs run with fewer workers (not ``by_amounts``), every end lets all be asked for
+    again.
     """
 
     def __init__(self, cluster: Cluster, policy: Policy, *, by_amounts: bool = True) -> None:
         machines = {machine.id: machine for machine in cluster.machines}
-        self._free = {
-            node.id: [1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib]
-            for node in cluster.nodes
-            for machine in (machines[node.machine],)
-        }
-        self._shares_gpus = policy.share_mode == "overcommit"
+        self._free: dict[str, list[int]] = {}  # millicores, MiB
+        self._left: dict[str, list[int]] = {}  # thousandths of each GPU
+        for node in cluster.nodes:
+            machine = machines[node.machine]
+            self._free[node.id] = [machine.cpu_millicores, machine.memory_mib]
+            self._left[node.id] = [1000] * len(machine.gpus)
+        self._shares_gpus, self._whole_gpus = policy.share_mode == "overcommit", policy.share_mode == "exclusive"
         self._by_amounts = by_amounts and policy.postpone.rule == "none" and not policy.queues
         self.closed: set[Hashable] = set()
         """Kinds that are not worth asking for."""
         self._lasts = policy.postpone.rule == "none"
-        self._roomless: set[Hashable] = set()
+        self._freed: list[str] = []
+        """Nodes, each time that a placement gave something up there."""
+        self._failed_at: dict[Hashable, int] = {}
+        """Kinds that found no room in what was free, and how long ``_freed`` was: room elsewhere has only shrunk."""
         self._needs: dict[Hashable, tuple[Need, ...]] = {}
 
     def learn(self, kind: Hashable, job: Job) -> None:
@@ -51,7 +58,8 @@ class Openings:
         demand = option.demand
         return Need(
             workers=option.workers if option.workers_min is None else option.workers_min,
-            gpu_milli=0 if self._shares_gpus else demand.gpus * demand.gpu_milli,
+            gpus=0 if self._shares_gpus else demand.gpus,
+            gpu_milli=demand.gpu_milli,
             cpu_millicores=demand.cpu_millicores,
             memory_mib=demand.memory_mib,
         )
@@ -61,20 +69,28 @@ class Openings:
         for one in placement.assignments:
             free = self._free[one.node]
             if not self._shares_gpus:
-                free[0] -= sign * sum(one.gpus.values())
-            free[1] -= sign * one.cpu_millicores
-            free[2] -= sign * one.memory_mib
-        if sign < 0 and self._roomless:
-            self._roomless = self._still(self._roomless, tuple(one.node for one in placement.assignments))
+                left = self._left[one.node]
+                for index, milli in one.gpus.items():
+                    left[int(index)] -= sign * (1000 if self._whole_gpus else milli)
+            free[0] -= sign * one.cpu_millicores
+            free[1] -= sign * one.memory_mib
+        if sign < 0:
+            self._freed.extend([one.node for one in placement.assignments])
 
     def has_no_room(self, kind: Hashable) -> bool:
-        """Tell whether a kind found no room in what is free, of which nobody has given up any since."""
-        return kind in self._roomless
+        """Tell whether a kind found no room in what is free, and has none on nodes of which some was given up since."""
+        since = self._failed_at.get(kind)
+        if since is None or since == len(self._freed):
+            return since is not None
+        if not self._by_amounts or self._may_fit(kind, tuple(dict.fromkeys(self._freed[since:]))):
+            return False
+        self._failed_at[kind] = len(self._freed)  # what was given up was taken by others
+        return True
 
     def failed(self, kind: Hashable) -> None:
         """Note that a kind found no room in what is free, whoever might give."""
         if self._lasts:
-            self._roomless.add(kind)
+            self._failed_at[kind] = len(self._freed)
 
     def ended(self, placement: Placement) -> None:
         """Let kinds be asked for again that may have room where a placement has gone (after ``take``)."""
@@ -96,7 +112,11 @@ class Openings:
         """Return those of ``kinds`` that have no room either now that ``nodes`` have more left."""
         if not self._by_amounts:
             return set()
-        return {kind for kind in kinds if not any(self._opens(need, nodes) for need in self._needs[kind])}
+        return {kind for kind in kinds if not self._may_fit(kind, nodes)}
+
+    def _may_fit(self, kind: Hashable, nodes: tuple[str, ...]) -> bool:
+        """Tell whether a kind that had no room may have some now that ``nodes`` have more left."""
+        return any(self._opens(need, nodes) for need in self._needs[kind])
 
     def _opens(self, need: Need, nodes: tuple[str, ...]) -> bool:
         """Tell whether an option that had no room may have some now that ``nodes`` have more left."""
@@ -112,9 +132,9 @@ class Openings:
         return False
 
     def _workers_on(self, node: str, need: Need, most: int) -> int:
-        milli, cpu, memory = self._free[node]
-        if need.gpu_milli:
-            most = min(most, milli // need.gpu_milli)
+        cpu, memory = self._free[node]
+        if need.gpus:
+            most = min(most, sum([left >= need.gpu_milli for left in self._left[node]]) // need.gpus)
         if need.cpu_millicores:
             most = min(most, cpu // need.cpu_millicores)
         if need.memory_mib:
