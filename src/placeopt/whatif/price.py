@@ -175,7 +175,8 @@ def _more(base: Instance, what: str) -> Iterator[More]:
     elif what in levels_of(base):
         yield from _domains(base, what)
     else:
-        raise BadInput(f"{what!r}: expected node, quota, or a level of the network: {', '.join(levels_of(base)[1:])}")
+        levels = ", ".join(levels_of(base)[1:]) or "none here"
+        raise BadInput(f"{what!r}: expected node, quota, or a level of the network: {levels}")
 
 
 def _nodes(base: Instance) -> Iterator[More]:
