@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import INSTANCES, Cli
+from conftest import INSTANCES, Cli, said
 
 PAIRS = ("bench", "papers", "--only", "sc17-alexnet-1-spread,sc17-alexnet-64-spread", "--instances", INSTANCES)
 
@@ -42,7 +42,8 @@ def test_reports_without_running_and_names(cli: Cli, tmp_path: Path) -> None:
     """A folder without results is named; so are papers and settings."""
     missing = cli(*PAIRS, "--out", tmp_path, "--no-run")
     assert (missing.code, "results.jsonl" in missing.err) == (3, True)
-    assert "horus-trace" in cli("bench", "papers", "--only", "list", "--out", tmp_path).out
+    assert "horus-trace" in cli("bench", "papers", "--only", "list").out
+    said(cli("bench", "papers", "--only", "horus"), 2, "--out: missing")
     unknown = cli("bench", "papers", "--only", "nothing", "--out", tmp_path)
     assert (unknown.code, "neither a paper" in unknown.err) == (3, True)
     assert cli(*PAIRS, "--out", tmp_path, "--jobs", "0").code == 2

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def papers(
-    out: Annotated[str, typer.Option(metavar="DIR", help="Folder of results; what it holds already is not run again.")],
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Folder of results; what it holds already is not run again.")
+    ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Papers or settings; left out, all. 'list' names them.")
     ] = None,
@@ -58,6 +60,8 @@ def papers(
     if only == "list":
         write_out(listing() + "\n")
         return ExitCode.DONE
+    if out is None:
+        raise UsageError("--out: missing, expected a folder for the results; only --only list does without")
     names, settings = catalogue.chosen([] if only is None else [name.strip() for name in only.split(",")])
     cases = runs.plan(settings, numbers, whole=full, instances=Path(instances))
     folder = Path(out)
