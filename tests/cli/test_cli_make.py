@@ -1,16 +1,21 @@
 """``placeopt generate``, ``import`` and ``doctor``."""
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 from conftest import INSTANCES, Cli, said
 
+from placeopt.cli import installation
+from placeopt.cli.installation import EXTRAS
 from placeopt.formats.documents import loads, read_instance
 from placeopt.generators import SPECS, generate
 from placeopt.model import Machine
 
-TOPO = Path(__file__).resolve().parents[1] / "data" / "topo"
+ROOT = Path(__file__).resolve().parents[2]
+TOPO = ROOT / "tests" / "data" / "topo"
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn1,8000,4096,2,T4\nn2,8000,4096,0,\n"
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1000,512,1,500\np2,1000,512,0,0\np3,1000,512,2,1000\n"
 
@@ -136,6 +141,17 @@ def test_doctor(cli: Cli) -> None:
     assert (done.code, facts["ok"], facts["problems"]) == (0, True, [])
     assert {"python", "ortools", "highspy", "cores", "memory limits", "solver highs"} <= facts["facts"].keys()
     assert "solved in" in facts["facts"]["solver cpsat"]
+
+
+def test_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of pyproject.toml that commands ask for; one that is missing is no problem, and who needs it is told."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    packages = {(name, re.split("[>=<]", package)[0]) for name in extras for package in extras[name]}
+    assert {pair for pair in packages if pair[0] not in ("cli", "dev")} == set(EXTRAS)
+    monkeypatch.setitem(EXTRAS, ("plot", "nobody-has-this"), "pictures")
+    told = installation._extra("plot", "nobody-has-this")
+    assert told.fact == "nobody-has-this is not installed; pictures need it: placeopt[plot]"
+    assert not told.problem
 
 
 def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,14 @@ PACKAGES = (
     *("placeopt", "ortools", "highspy", "pulp", "numpy", "networkx", "pydantic", "joblib"),
     *("typer", "rich", "defusedxml"),
 )
+EXTRAS = {
+    ("plot", "matplotlib"): "report, and the pictures of bench",
+    ("predict", "scikit-learn"): "fitted forests and boosting",
+    ("onnx", "onnx"): "features of ONNX files",
+    ("dask", "distributed"): "runs on dask",
+    ("ray", "ray"): "runs on ray",
+}
+"""(Extra, its package): what asks for it."""
 IMPORT_ORDERS = (("highspy", "ortools.sat.python.cp_model"), ("ortools.sat.python.cp_model", "highspy"))
 """Some versions of the two cannot be loaded into one process, in one order or in both."""
 
@@ -40,6 +48,7 @@ def examine() -> list[Finding]:
     return [
         Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         *(_package(name) for name in PACKAGES),
+        *(_extra(name, package) for name, package in EXTRAS),
         _cores(),
         *_memory(),
         *_solvers(),
@@ -51,9 +60,16 @@ def _package(name: str) -> Finding:
     try:
         return Finding(name, version(name))
     except PackageNotFoundError:
-        return Finding(
-            name, "missing", f"is not installed; pip install {'defusedxml' if name == 'defusedxml' else name}"
-        )
+        return Finding(name, "missing", f"is not installed; pip install {name}")
+
+
+def _extra(name: str, package: str) -> Finding:
+    """Look for what only some commands need."""
+    what = f"extra {name}"
+    try:
+        return Finding(what, f"{package} {version(package)}")
+    except PackageNotFoundError:
+        return Finding(what, f"{package} is not installed; {EXTRAS[name, package]} need it: placeopt[{name}]")
 
 
 def _cores() -> Finding:
