@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import INSTANCES, Cli, said
 
-from placeopt import read_scenario, write_scenario
+from placeopt import read_instance, read_scenario, write_scenario
 from placeopt.simulate import named_policy, policy_names, simulate
 from scenarios import scenario, timed
 
@@ -117,6 +117,24 @@ def test_import_refuses_what_is_none(cli: Cli, tmp_path: Path) -> None:
     files = ["--workload", TABLE_1, "--infrastructure", TABLE_1, "--profile", TABLE_1]
     said(cli("import", "sc17", *files, "--out", out), 3, "not the files of SC'17's artifact")
     assert not out.exists()
+
+
+def test_a_moment_is_written_as_a_round(cli: Cli, tmp_path: Path) -> None:
+    """SC'17's first six jobs, first come first served: who runs and who waits then; and what is refused."""
+    out = tmp_path / "moment.json"
+    played = ("simulate", TABLE_1, "--policy", "fcfs", "--quiet", "--round", out)
+    assert cli(*played).code == 0
+    busiest = read_instance(out)
+    assert cli(*played, "--at", 100).code == 0
+    later = read_instance(out)
+    assert later.now_ms == 100_000
+    assert len(busiest.jobs) - len(busiest.running) >= len(later.jobs) - len(later.running) > 0
+    assert cli("audit", out, "--time-limit", 5, "--quiet").code == 0
+    said(cli("simulate", TABLE_1, "--policy", "fcfs,best-fit", "--round", out), 2, "one policy")
+    said(cli("simulate", TABLE_1, "--at", 3), 2, "--round")
+    said(cli("simulate", TABLE_1, "--round", TABLE_1), 2, "written over")
+    said(cli(*played, "--at", 1e9), 3, "nothing runs and nothing waits")
+    assert read_instance(out) == later
 
 
 def test_stored_scenarios_are_read() -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.files import STREAM, check_sources, read_scheduling, write_document
+from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
 from placeopt.cli.output import show
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
@@ -21,7 +21,7 @@ from placeopt.errors import BadInput
 if TYPE_CHECKING:
     from placeopt.model.scenario import Scenario
     from placeopt.model.scheduling import Scheduling
-    from placeopt.simulate import Summary, Tick
+    from placeopt.simulate import History, Summary, Tick
 
 SUMMARIES = "summaries.json"
 
@@ -42,6 +42,15 @@ def simulate(
         str | None, typer.Option(metavar="FOLDER", help="Write the logs, a file a policy, and summaries.json there.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the logs that are in the folder.")] = False,
+    round_: Annotated[
+        str | None,
+        typer.Option(
+            "--round", metavar="INSTANCE", help="Write a moment as a round, to solve, audit or ask whatif of."
+        ),
+    ] = None,
+    at: Annotated[
+        float | None, typer.Option(metavar="S", help="That moment; left out, when the most jobs wait.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Neither table nor progress.")] = False,
 ) -> int:
@@ -49,7 +58,7 @@ def simulate(
     Play jobs that arrive over time under scheduling policies, and compare what comes of it.
 
     Ctrl-C stops and keeps what is there; with --out, --resume goes on from it. The same seed gives the same log, byte
-    for byte.
+    for byte. --round writes what stood where at a moment: placeopt audit says how far the policy was from the best.
     """
     started = time.monotonic()
     if not 0 <= seed <= MAX_SEED:
@@ -60,7 +69,12 @@ def simulate(
         raise UsageError(f"--rule: {rule!r}, expected rate or sc17")
     if resume and out is None:
         raise UsageError("--resume: goes on with the logs in a folder; name it with --out")
+    if round_ is not None and "," in policy:
+        raise UsageError("--round: a moment is one of one policy; name one with --policy")
+    if at is not None and (round_ is None or not at >= 0):
+        raise UsageError(f"--at: {at}, expected seconds from 0 on, and --round with the file to write")
     check_sources({"SCENARIO": scenario})
+    check_target(round_, (scenario, policy))
     from placeopt.simulate import simulate as play
     from placeopt.simulate import summarise
 
@@ -92,11 +106,22 @@ def simulate(
                     on_progress=on_progress,
                 )
                 summaries.append(summarise(history))
+                if round_ is not None:
+                    _write_round(history, at, round_)
                 if interruption.event.is_set():
                     break
             ticker.stop()
             _deliver(summaries, folder, as_json=as_json, quiet=quiet)
             return interruption.code or ExitCode.DONE
+
+
+def _write_round(history: History, at_s: float | None, path: str) -> None:
+    from placeopt.formats.documents import dumps
+    from placeopt.simulate import longest_queue_ms, round_at
+
+    at_ms = longest_queue_ms(history) if at_s is None else round(1000 * min(at_s, history.now_ms / 1000))
+    name = f"{history.scenario.name}-{history.scheduling.name}-{at_ms / 1000:g}s"
+    write_document(path, dumps(round_at(history, at_ms, name=name)))
 
 
 def log_name(scenario: str, policy: str, seed: int) -> str:
