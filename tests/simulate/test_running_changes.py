@@ -29,7 +29,7 @@ POLICIES = [
     policy("best-fit", name="inference", order="inference_first", preempts="inference", policy=SHARED),
     policy("best-fit", name="las", order="las", preempts="las", levels_gpu_s=(5, 30), quantum_ms=4000, policy=SHARED),
     policy("best-fit", name="srtf", order="srtf", preempts="srtf", policy=SHARED),
-    policy("best-fit", name="srsf", order="srsf", preempts="srsf", policy=SHARED),
+    policy("best-fit", name="srsf", order="srsf", preempts="srsf", restarts_max_thousandths=40, policy=SHARED),
     policy(
         "best-fit",
         name="capacity",
@@ -242,6 +242,21 @@ def test_least_gpu_time_left_first_where_that_pays_for_a_restart(restart_ms: int
     assert summarise(simulate(world, srsf)).stops == stops
 
 
+@pytest.mark.parametrize(("most", "stops"), [(None, 3), (120, 3), (119, 2), (80, 2), (79, 1), (0, 0)])
+def test_nobody_is_stopped_whose_restarts_would_take_too_much(most: int | None, stops: int) -> None:
+    """A job of 10 s loses 0.4 s at each restart; three short ones come, and what may not stop it waits for its end."""
+    world = world_of(
+        plainly("long", 0, 10_000, gpus=4),
+        *(plainly(f"short{i}", at, 1000, gpus=4) for i, at in enumerate((1000, 4000, 7000))),
+        restart_ms=400,
+    )
+    srsf = policy("best-fit", order="srsf", preempts="srsf", restarts_max_thousandths=most)
+    told = story(world, srsf)
+    assert len(told["long"]) == 1 + stops
+    assert sum(end - start for start, end, _ in told["long"]) == 10_000 + 400 * stops
+    assert [told[f"short{i}"][0][0] in (1000, 4000, 7000) for i in range(3)] == [i < stops for i in range(3)]
+
+
 def test_priority_with_aging_lets_long_waits_overtake() -> None:
     """One of priority 1 counts as much as a wait of 1 s."""
     jobs = [plainly("run", 0, 3000, gpus=4), plainly("old", 100, 10, gpus=4)]
@@ -375,6 +390,7 @@ def test_changes_are_refused_where_they_mean_nothing() -> None:
         ({"preempts": "arrays"}, "arrays"),
         ({"order": "srtf", "arrays": Arrays(by="user")}, "'capacity' and 'drf'"),
         ({"aging_ms": 5}, "aging_ms"),
+        ({"restarts_max_thousandths": 100}, "goes with preempts"),
         ({"rounds": "whole", "elastic": "load"}, "policy.changes"),
     ):
         with pytest.raises(ValueError, match=told):

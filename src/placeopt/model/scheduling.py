@@ -137,6 +137,11 @@ class Scheduling(Record):
     """With the order ``priority``: a wait of so long counts as much as one of priority. None: no aging."""
     preempts: Preempts = "never"
     """With ``each``. Whole rounds stop, move and shrink jobs by ``policy.changes``."""
+    restarts_max_thousandths: Thousandths | None = None
+    """
+    With ``preempts``: nobody is stopped whose restarts would take more than this part of its predicted run time.
+    None: no limit.
+    """
     levels_gpu_s: tuple[Annotated[int, Field(ge=0, le=10**12)], ...] = ()
     """With ``las``: attained service in GPU-seconds from which on a job is one level higher; ascending."""
     quantum_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
@@ -183,6 +188,8 @@ class Scheduling(Record):
             raise ValueError("levels_gpu_s: goes with the order or preemption 'las', which needs it")
         if list(self.levels_gpu_s) != sorted(set(self.levels_gpu_s)):
             raise ValueError("levels_gpu_s: must ascend")
+        if self.restarts_max_thousandths is not None and self.preempts == "never":
+            raise ValueError("restarts_max_thousandths: goes with preempts; nobody is stopped otherwise")
         if self.quantum_ms is not None and self.preempts != "las":
             raise ValueError("quantum_ms: goes with preempts 'las'; nothing else changes while nobody comes or ends")
         if self.order == "capacity" and self.arrays is None:

@@ -28,6 +28,8 @@ class Candidate:
     placement: Placement
     option: Option
     """In which it runs."""
+    may_stop: bool = True
+    """Or it may give workers only."""
 
     @property
     def demand(self) -> Demand:
@@ -137,7 +139,8 @@ class Giving:
         if self._workers:
             for one in last_first:
                 yield from _spare(one)
-        for one in self._stoppable(job, option, last_first, now_ms, ends):
+        stoppable = [one for one in last_first if one.may_stop]
+        for one in self._stoppable(job, option, stoppable, now_ms, ends):
             yield Gift(one.job.id, None)
 
     def _stoppable(

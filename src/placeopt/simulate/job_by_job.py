@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Hashable, Iterable
 
 from placeopt.engine import Engine
@@ -35,6 +36,7 @@ class JobByJob(Holdings):
         self._givers: tuple[int, list[Candidate]] = (-1, [])
         self._classes: dict[Hashable, int] = {}
         """Classes of jobs by number, since their records take long to hash."""
+        self._stops: Counter[str] = Counter()
         self._least: dict[Hashable, int] = {}
         self._overcommitted = self.policy.share_mode == "overcommit"  # more may be granted than there is
 
@@ -106,7 +108,9 @@ class JobByJob(Holdings):
             self._pass(scene, None, gifts=False)
         self._wait_again(disturbers, scene, at_the_end=True)
         self._grow()
-        return self._decision(scene)
+        decision = self._decision(scene)
+        self._stops.update(decision.stop)
+        return decision
 
     def repeat(self, scene: Scene, decision: Decision) -> None:
         """See ``Scheduler``."""
@@ -132,6 +136,7 @@ class JobByJob(Holdings):
             self._start(placement)
         self._wait_again([job for job in decision.stop if job in disturbers], scene, at_the_end=True)
         self._decision(scene)
+        self._stops.update(decision.stop)
 
     # -- the pass over the queue
 
@@ -235,9 +240,21 @@ class JobByJob(Holdings):
         if self._givers[0] != self._steps:
             names = sorted(filter(self._may_give, self._running), key=self._by_arrival)
             held = ((self._jobs[name], self._running[name]) for name in names)
-            found = [Candidate(record, placement, self._option(placement)) for record, placement in held]
+            found = [
+                Candidate(record, placement, self._option(placement), self._may_stop(placement))
+                for record, placement in held
+            ]
             self._givers = self._steps, found
         return self._givers[1]
+
+    def _may_stop(self, placement: Placement) -> bool:
+        """Tell whether one more restart would leave the job's restarts within the part of its run time allowed."""
+        most, name = self._scheduling.restarts_max_thousandths, placement.job
+        if most is None:
+            return True
+        options = self._arrivals[name].job.options  # as it came: what waits again has the run time that is left
+        whole = next(option.run_time_ms for option in options if option.id == placement.option)
+        return whole is None or 1000 * self._restart_ms * (self._stops[name] + 1) <= most * whole
 
     # -- changes of running jobs
 
