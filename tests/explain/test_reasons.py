@@ -29,7 +29,7 @@ def test_conflict_of_one_demand() -> None:
     found = explained(instance(2, [job("j", gpus=8, cpu_millicores=1000)]), "j")
     assert (found.reason, found.plan_reason, found.beside, found.proven) == ("conflict", "conflict", "running", True)
     assert groups(found) == {"gpu_count"}
-    assert found.detail == "does not fit beside the running jobs that must stay: GPU count forbids it"
+    assert found.detail == "does not fit beside the running jobs that must stay: by GPU count alone"
     assert [constraint.asks for constraint in found.conflict] == ["8 GPUs"]
 
 

@@ -176,7 +176,7 @@ def _detail(reason: UnplacedReason, held: Sequence[Constraint], outvoted: Outvot
     if not held:
         return f"does not fit beside {beside}"
     if len(held) == 1:
-        return f"does not fit beside {beside}: {held[0].name} forbids it"
+        return f"does not fit beside {beside}: by {held[0].name} alone"
     return f"does not fit beside {beside}: {listed([one.name for one in held])} cannot hold together"
 
 
