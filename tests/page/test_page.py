@@ -267,6 +267,23 @@ def choice(kind: str, price: int, found: int) -> Added:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("least", "found", "impossible", "words"),
+    [
+        (3, 3, False, "3 nodes, proven"),
+        (1, 1, False, "1 node, proven"),
+        (2, 5, False, "2 to 5 nodes"),
+        (4, None, False, "4 nodes or more"),
+        (None, None, True, "no number of nodes will do"),
+    ],
+)
+def test_how_many_nodes_a_title_says(least: int | None, found: int | None, impossible: bool, words: str) -> None:
+    """It once said "4 to None nodes"."""
+    answer = choice("box", 1, 3).model_copy(update={"at_least": least, "found": found, "impossible": impossible})
+    (figure,) = answer_figures(answer, 0)
+    assert figure.title == f"Add box: {words}"
+
+
 FIT = Fit(found=3, most=5, gpu_milli_each=2000, gangs=(Gang(level="node", workers=2, gpus_each=2),),
           binds=(Binding(name="memory", asks="9 MiB"),), seconds=0.1)  # fmt: skip
 SLOTS = Slots(

@@ -84,6 +84,15 @@ def slots_figure(answer: Slots, name: str) -> Figure:
     )
 
 
+def _how_many(answer: Added) -> str:
+    if answer.impossible:
+        return "no number of nodes will do"
+    if answer.found is None:
+        return f"{answer.at_least or 0} nodes or more"
+    least = "" if answer.at_least in (None, answer.found) else f"{answer.at_least} to "
+    return f"{least}{answer.found} node{'' if answer.found == 1 else 's'}"
+
+
 def added_figure(answer: Added, name: str) -> Figure:
     """What every number of nodes tried leaves waiting."""
     tried = sorted(answer.tried, key=lambda one: one.nodes)
@@ -108,10 +117,9 @@ def added_figure(answer: Added, name: str) -> Figure:
         axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
         return tips
 
-    span = {True: "no number of nodes does", False: f"{answer.at_least} to {answer.found} nodes"}[answer.impossible]
     return Figure(
         name,
-        f"Add {answer.node_type}: {f'{answer.found} nodes, proven' if answer.proven else span}",
+        f"Add {answer.node_type}: {_how_many(answer)}{', proven' if answer.proven else ''}",
         "What the plan found for each number that was tried leaves waiting.",
         (7.5, 3.2),
         draw,
