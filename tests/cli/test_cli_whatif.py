@@ -131,7 +131,7 @@ def test_what_is_wrong_is_named(cli: Cli, arguments: tuple[object, ...], code: i
 
 
 def test_rounds_are_compared(cli: Cli, round_: Path, tmp_path: Path) -> None:
-    """A sweep with its points as CSV, a swap with itself, prices."""
+    """A sweep with its points as CSV, a swap for a type of the same make, prices."""
     file = round_ / "round.json"
     csv = tmp_path / "curve.csv"
     outcome = cli("whatif", "sweep", file, "--vary", "nodes:node-00000=0-1", "--csv", csv, "--time-limit", 5, "--quiet")
@@ -139,8 +139,14 @@ def test_rounds_are_compared(cli: Cli, round_: Path, tmp_path: Path) -> None:
     assert "nodes more" in outcome.out
     assert csv.read_text().startswith("setting,value,value_bound,")
     assert len(csv.read_text().splitlines()) == 3
-    machine = read_instance(file).cluster.nodes[0].machine
-    assert "0 nodes exchanged" in cli("whatif", "swap", file, "--of", machine, "--by", machine, "--quiet").out
+    machine = read_instance(file).cluster.machines[0]
+    twin = tmp_path / "twin.json"
+    twin.write_text(
+        json.dumps({"steps": [{"do": "add_machines", "machines": [{**machine.model_dump(), "id": "twin"}]}]})
+    )
+    swap = ("whatif", "swap", file, "--of", machine.id, "--quiet", "--by")
+    assert "16 nodes exchanged" in cli(*swap, "twin", "--patch", twin).out
+    said(cli(*swap, machine.id), 3, f"of type {machine.id!r} already")
     prices = json.loads(cli("whatif", "price", file, "--of", "node,rack", "--json", "--quiet").out)["prices"]
     assert {one["of"] for one in prices} == {"node", "domain"}
 
