@@ -82,6 +82,12 @@ class TestGolden:
         text = json.loads((GOLDEN / "instance-1.json").read_bytes())
         assert missing_fields(Instance, [text]) == []
 
+    def test_a_curve_of_ones_own(self) -> None:
+        """What the golden policy has by name may be stated; read and written again it is the same."""
+        curve = '{"square_millionths":1000000,"linear_millionths":2,"constant_millionths":3}'
+        policy = loads(Policy, f'{{"interference": {{"curve": {curve}}}}}')
+        assert policy.model_dump_json(exclude_defaults=True) == f'{{"interference":{{"curve":{curve}}}}}'
+
 
 def missing_fields(kind: type[Record], values: list[Any]) -> list[str]:
     """List the fields of ``kind`` and of the records below it that none of ``values`` states."""
@@ -95,6 +101,8 @@ def missing_fields(kind: type[Record], values: list[Any]) -> list[str]:
             below = [item for value in stated for item in ([value] if not isinstance(value, list) else value)]
             if name == "costs":
                 below = [item for value in below for item in value.values()]
+            if any(isinstance(value, str) for value in below):
+                continue  # a name in the place of a record, which has a test of its own
             missing += missing_fields(inner, below)
     return missing
 
