@@ -130,7 +130,7 @@ class Resident:
         if self._parts.table.mostly_empty:
             self._compile(self.snapshot)
 
-    def place(self, jobs: Iterable[str], method: Method, versions: dict[str, str]) -> Plan:
+    def place(self, jobs: Iterable[str], method: Method, versions: dict[str, str], *, say_why: bool = True) -> Plan:
         """
         Return the plan for some waiting jobs; see ``partial.plan_for``.
 
@@ -152,7 +152,7 @@ class Resident:
         if self.policy.postpone.rule == "utility":
             desk = FullDesk(self.problem())
             asked = dict(zip(asked, self._parts.table.positions(asked), strict=True))
-        return plan_for(self.book, desk, self.policy, asked, method, versions)
+        return plan_for(self.book, desk, self.policy, asked, method, versions, say_why=say_why)
 
     def issued(self, plan: Plan) -> None:
         """Note that ``plan`` is a checked one of the whole snapshot."""

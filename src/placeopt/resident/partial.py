@@ -14,7 +14,7 @@ from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, U
 from placeopt.problem import Placement
 from placeopt.resident.book import Book
 from placeopt.resident.desk import Desk
-from placeopt.stages.reasons import conflict_detail, is_laid_out, need_of, queue_is_full, utility_is_low
+from placeopt.stages.reasons import UNASKED, conflict_detail, is_laid_out, need_of, queue_is_full, utility_is_low
 
 NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
@@ -43,10 +43,17 @@ def decide_all(desk: Desk, jobs: dict[str, int], score: str) -> dict[str, Placem
 
 
 def plan_for(
-    book: Book, desk: Desk, policy: Policy, jobs: dict[str, int], method: Method, versions: dict[str, str]
+    book: Book,
+    desk: Desk,
+    policy: Policy,
+    jobs: dict[str, int],
+    method: Method,
+    versions: dict[str, str],
+    *,
+    say_why: bool = True,
 ) -> Plan:
     """
-    Return the checked plan for waiting jobs (id -> class) by greedy alone.
+    Return the checked plan for waiting jobs (id -> class) by greedy alone; ``say_why`` as in ``Engine.place``.
 
     Raises
     ------
@@ -61,7 +68,7 @@ def plan_for(
     for job_id, placement in found.items():
         bound += desk.worth(jobs[job_id])
         if placement is None:
-            reason, detail = _reason(desk, method.score, jobs[job_id])
+            reason, detail = _reason(desk, method.score, jobs[job_id]) if say_why else UNASKED
             unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])

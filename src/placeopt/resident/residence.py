@@ -162,9 +162,9 @@ class Residence(ABC):
             Whether methods of greedy look for a bound in whole rounds. Otherwise theirs is the trivial one, for those
             who decide often and ask for no proof; the decisions are the same.
         say_why
-            Whether a whole plan says why each job waits, which takes up to a quarter of a round where many do.
-            Otherwise they are ``not_reached``, but for those that are preempted or had better wait; the decisions are
-            the same.
+            Whether the plan says why each job waits, which takes up to a quarter of a round where many do, and more
+            than half of a decision that finds no place. Otherwise they are ``not_reached``, but for those that are
+            preempted or had better wait; the decisions are the same.
 
         Raises
         ------
@@ -191,7 +191,8 @@ class Residence(ABC):
                     "policy.postpone.rule: 'lookahead' weighs all waiting jobs against each other, so it decides whole "
                     "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
                 )
-            return resident.place([jobs] if isinstance(jobs, str) else jobs, chosen, versions())
+            ids = [jobs] if isinstance(jobs, str) else jobs
+            return resident.place(ids, chosen, versions(), say_why=say_why)
         plan = self._round(
             resident.problem,
             started=started,
