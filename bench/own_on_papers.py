@@ -70,8 +70,8 @@ MATCHES = (
 )
 
 
-def table(match: Match, setting: str, rows: Sequence[Row]) -> list[str]:
-    """Return the table of one setting: a row a policy, those without a run told of."""
+def table(match: Match, setting: str, rows: Sequence[Row], seeds: int) -> list[str]:
+    """Return the table of one setting: a row a policy, those without a run, or without one of each seed, told of."""
     lines = [
         f"| {setting} | {' | '.join(f'{MEASURES[key].title}, {MEASURES[key].unit}' for key in match.figures)} |",
         f"|---|{'---:|' * len(match.figures)}",
@@ -97,6 +97,7 @@ def table(match: Match, setting: str, rows: Sequence[Row]) -> list[str]:
                 cell += f" ({apart.mean:+,.1f} ± {apart.high - apart.mean:,.1f}, {word})"
             cells.append(cell)
         name = f"**{policy}**" if policy == match.system else policy
+        name += f" ({len(mine)} seed{'s' * (len(mine) > 1)} so far)" if len(mine) < seeds else ""
         lines.append(f"| {name} | {' | '.join(cells)} |")
     return lines
 
@@ -134,7 +135,7 @@ def main() -> int:
                 rows = [there[case] for case in cases if case in there]
             else:
                 rows = run(cases, asked.rows, instances=INSTANCES, command="bench/own_on_papers.py")
-            lines += ["", *table(match, setting, rows)]
+            lines += ["", *table(match, setting, rows, asked.seeds)]
     text = "\n".join([*lines, ""])
     print(text)
     if asked.out is not None:
