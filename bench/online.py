@@ -18,8 +18,8 @@ import sys
 import time
 from pathlib import Path
 
-from hindsight import hindsight
 from placeopt.papers.one_at_a_time.arrivals import Arrivals, read_arrivals
+from placeopt.papers.one_at_a_time.hindsight import hindsight
 from placeopt.workplace import versions
 from policies import BOUND, PEERS, POLICIES, title
 
@@ -88,7 +88,7 @@ def measured(named: Arrivals, policy: str, seed: int) -> dict[str, float]:
     arrivals, order = named.by_seed(seed)
     started = time.process_time()
     if policy == BOUND:
-        found = {percent: hindsight(arrivals, order, percent) for percent in AT}
+        found = {percent: hindsight(arrivals, order, percent, isolation="thread") for percent in AT}
     else:
         placed = POLICIES[policy](arrivals, order, seed)
         found = arrivals.allocated(order, placed)

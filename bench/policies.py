@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from own_policies import refusing, with_moves
+from placeopt.heuristics import Moves, OneByOne, Quota
 from placeopt.papers.one_at_a_time.arrivals import Arrivals
+from placeopt.papers.one_at_a_time.horizon import quota_until
 from placeopt.papers.one_at_a_time.playing import POINTS, placed_by
 
 Run = Callable[[Arrivals, np.ndarray, int], np.ndarray]
@@ -17,9 +18,7 @@ BOUND = "hindsight"
 PEERS = ("random", "dot_product", "gpu_clustering", "gpu_packing", "best_fit", "fgd")
 """Published by Weng et al., ATC'23."""
 
-
-MOVES = 10
-"""Running jobs moved after every hundred arrivals, at most."""
+MOVES = Moves()
 
 
 def by_score(score: str) -> Run:
@@ -27,11 +26,22 @@ def by_score(score: str) -> Run:
     return lambda arrivals, order, seed: placed_by(score, arrivals, order, seed)
 
 
+def one_by_one(*, moves: Moves | None = None, until: int | None = None) -> Run:
+    """Place by prices, with moves, or with the quotas of a horizon."""
+
+    def run(arrivals: Arrivals, order: np.ndarray, seed: int) -> np.ndarray:
+        quota: Quota | None = None if until is None else quota_until(arrivals, until, isolation="thread")
+        game = OneByOne(arrivals.problem, quota=quota, moves=moves, seed=seed)
+        return np.array([game.arrive(job) is not None for job in order.tolist()])
+
+    return run
+
+
 NAMES = (*PEERS, *(f"{name}{POINTS}" for name in PEERS[1:]), "stranding", "prices")
 POLICIES: dict[str, Run] = {
     **{name: by_score(name) for name in NAMES},
-    "prices:moves": with_moves(MOVES),
-    **{f"prices:until {percent}": refusing(percent) for percent in (100, 130)},
+    "prices:moves": one_by_one(moves=MOVES),
+    **{f"prices:until {percent}": one_by_one(until=percent) for percent in (100, 130)},
 }
 
 
@@ -41,7 +51,7 @@ def title(policy: str) -> str:
     if policy == BOUND:
         return "*any, in hindsight, at most*"
     if kind == "moves":
-        return f"{name}, and at most {MOVES} moves after every 100 arrivals"
+        return f"{name}, and at most {MOVES.most} moves after every {MOVES.every} arrivals"
     if kind.startswith("until"):
         return f"*{name}, knowing mix and horizon ({kind.split()[1]} %), refusing*"
     return policy.replace("_", " ").replace(":", ", in ")

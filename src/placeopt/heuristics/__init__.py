@@ -4,6 +4,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.choosers import CHOOSERS
 from placeopt.heuristics.family import SCORES, score_named
 from placeopt.heuristics.greedy import GreedyResult, greedy, place, places, table_for
+from placeopt.heuristics.one_by_one import Moves, OneByOne, Quota
 from placeopt.heuristics.preempt import make_room
 from placeopt.heuristics.scores import Stranding
 from placeopt.heuristics.settle import settle
@@ -16,6 +17,9 @@ __all__ = [
     "SCORES",
     "Candidates",
     "GreedyResult",
+    "Moves",
+    "OneByOne",
+    "Quota",
     "Stranding",
     "Table",
     "greedy",
