@@ -52,7 +52,7 @@ def test_hindsight_counts_a_job_as_often_as_it_came() -> None:
 
 def test_what_runs_keeps_its_place() -> None:
     """One of two GPUs is taken, so of two jobs that are expected the plan places one; what runs is nobody's demand."""
-    there = job("there")
+    there = job("there", cpu_millicores=1000)
     made = instance(1, [job("a"), there], machines=[machine(gpus=2)], running=[running(there, [("n0", [0])])])
     arrivals = arrivals_of(made)
     assert placeable(arrivals, np.array([0, 0]), isolation="thread") == 1000
@@ -61,19 +61,19 @@ def test_what_runs_keeps_its_place() -> None:
     assert (quota.expected[k], quota.planned[k], quota.expected.sum()) == (2, 1, 2)
 
 
-@pytest.mark.parametrize("percent", [100, 181])
+@pytest.mark.parametrize("percent", [100, 170])
 def test_the_quota_is_the_plans_part(percent: int) -> None:
     """
     Whole ones and 810, as many of each, come to the percentage; four GPUs take whole ones first.
 
-    100 % is 2.2 of each, so two, and four GPUs have room for all; 181 % is four of each, and only whole ones fit.
+    100 % is 2.2 of each, so two, and four GPUs have room for all; 170 % is 3.8 of each, so four: only whole ones fit.
     """
     arrivals = in_turns()
     quota = quota_until(arrivals, percent, isolation="thread")
     small, whole = arrivals.problem.job_class[:2].tolist()
-    count = {100: 2, 181: 4}[percent]
+    count = {100: 2, 170: 4}[percent]
     assert quota.expected[[small, whole]].tolist() == [count, count]
-    assert quota.planned[[small, whole]].round(6).tolist() == {100: [2, 2], 181: [0, 4]}[percent]
+    assert quota.planned[[small, whole]].round(6).tolist() == {100: [2, 2], 170: [0, 4]}[percent]
 
 
 def test_who_knows_the_horizon_refuses_what_packs_badly() -> None:
