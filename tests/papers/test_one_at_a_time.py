@@ -85,6 +85,8 @@ def test_who_fits_is_placed(score: str) -> None:
     """Two GPUs of one node: two whole ones fit, the third fails, and so does one of its kind after it."""
     arrivals = arrivals_of(instance(1, [job(f"j{i}") for i in range(4)], machines=[machine(gpus=2)]))
     assert placed_by(score, arrivals, np.arange(4), 0).tolist() == [True, True, False, False]
+    with pytest.raises(BadInput, match="no score 'fastest'; known: first_fit, "):
+        placed_by("fastest", arrivals, np.arange(4), 0)
 
 
 def test_fgd_on_openb_as_published() -> None:

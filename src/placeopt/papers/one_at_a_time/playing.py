@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import Candidates, Table, place, score_named, table_for
+from placeopt.errors import BadInput
+from placeopt.heuristics import SCORES, Candidates, Table, place, score_named, table_for
 from placeopt.papers.one_at_a_time.arrivals import Arrivals
 from placeopt.papers.one_at_a_time.points import GradientInPoints, InPoints
 from placeopt.problem import IntArray, State
@@ -37,6 +38,8 @@ def placed_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.
         If there is no such score.
     """
     name, points, _ = score.partition(POINTS)
+    if name not in SCORES:
+        raise BadInput(f"score: no score {name!r}; known: {', '.join(SCORES)}")
     problem = arrivals.problem
     state = State(problem)
     if points:
