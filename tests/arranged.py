@@ -18,7 +18,8 @@ from placeopt.solvers.reading import OnProgress
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.arrange import run_arrange
-from placeopt.stages.round import Limits, Round
+from placeopt.stages.limits import Limits
+from placeopt.stages.round import Round
 from plans import plan_of
 from rounds import Dice, random_round
 

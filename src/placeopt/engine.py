@@ -21,8 +21,9 @@ from placeopt.solvers.pool import Worker
 from placeopt.solvers.registry import check_extra
 from placeopt.stages.crew import Crew
 from placeopt.stages.finish import finish
+from placeopt.stages.limits import Limits
 from placeopt.stages.recipe import exact_solvers, first_reserve_s, run_stages
-from placeopt.stages.round import Limits, Progress, Round
+from placeopt.stages.round import Progress, Round
 from placeopt.workplace import usable_cores
 
 

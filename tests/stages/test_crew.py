@@ -9,7 +9,8 @@ from placeopt.problem import compile_problem
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.stages.crew import Crew
-from placeopt.stages.round import Limits, Round
+from placeopt.stages.limits import Limits
+from placeopt.stages.round import Round
 
 
 class Interrupted(InProcess):

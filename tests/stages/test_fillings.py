@@ -18,7 +18,8 @@ from placeopt.solvers import highs
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.stages.bound import run_bound
 from placeopt.stages.fillings import run_fillings, suits
-from placeopt.stages.round import Limits, Round
+from placeopt.stages.limits import Limits
+from placeopt.stages.round import Round
 from rounds import random_round
 
 SHARES = Policy(share_mode="fraction", weights=Weights(communication=0, interference=0, fragmentation=0))

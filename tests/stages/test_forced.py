@@ -13,7 +13,8 @@ from placeopt.model.policy import Weights
 from placeopt.problem import compile_problem
 from placeopt.stages.forced import run_forced
 from placeopt.stages.heuristic import run_heuristic
-from placeopt.stages.round import Limits, Round
+from placeopt.stages.limits import Limits
+from placeopt.stages.round import Round
 from rounds import random_round
 
 FRAGMENTATION = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))

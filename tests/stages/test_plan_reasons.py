@@ -13,8 +13,9 @@ from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.model.policy import Weights
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.stages.heuristic import run_heuristic
+from placeopt.stages.limits import Limits
 from placeopt.stages.reasons import reasons
-from placeopt.stages.round import Limits, Round
+from placeopt.stages.round import Round
 from placeopt.terms.rules import fits
 from rounds import random_round
 

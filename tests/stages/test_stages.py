@@ -21,7 +21,8 @@ from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.stages.bound import run_bound
 from placeopt.stages.exact import run_exact
 from placeopt.stages.heuristic import run_heuristic
-from placeopt.stages.round import Limits, Round
+from placeopt.stages.limits import Limits
+from placeopt.stages.round import Round
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 

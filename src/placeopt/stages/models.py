@@ -12,7 +12,8 @@ from placeopt.model import Instance, Policy
 from placeopt.problem import State, compile_problem
 from placeopt.stages.draft import draft_plan
 from placeopt.stages.exact import build_level
-from placeopt.stages.round import Limits, Round
+from placeopt.stages.limits import Limits
+from placeopt.stages.round import Round
 from placeopt.stages.sizes import product, waiting
 
 MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}

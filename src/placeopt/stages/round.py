@@ -16,8 +16,8 @@ from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
 from placeopt.queueing import order_jobs
-from placeopt.solvers.result import SolveOptions
 from placeopt.stages.draft import draft_plan
+from placeopt.stages.limits import Limits
 from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
 
@@ -45,46 +45,6 @@ class Progress:
         """Relative gap of the first level that is not proven."""
         gap = relative_gap(self.value, self.value_bound)
         return relative_gap(self.cost, self.cost_bound) if gap == 0 and self.cost is not None else gap
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a round may use. Times are of ``time.monotonic()``."""
-
-    started: float
-    deadline: float
-    time_limit_s: float
-    gap: float = 0.0
-    threads: int = 1
-    seed: int = 0
-    deterministic: bool = False
-    memory_limit_mib: int | None = None
-    solver_options: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def left_s(self) -> float:
-        """Seconds until the deadline, at least 0."""
-        return max(0.0, self.deadline - time.monotonic())
-
-    @property
-    def reserve_s(self) -> float:
-        """Seconds kept back between the deadline of the stages and the end of the time limit."""
-        return self.started + self.time_limit_s - self.deadline
-
-    def options(self, work: float, seconds: float | None = None) -> SolveOptions:
-        """
-        What a solve on one thread is told: to take at most ``seconds`` of what is left, by default all of it.
-
-        In deterministic mode ``work`` ends it, and the clock is only a guard.
-        """
-        most = self.left_s if seconds is None or self.deterministic else min(seconds, self.left_s)
-        return SolveOptions(
-            time_limit_s=most,
-            seed=self.seed,
-            deterministic=self.deterministic,
-            work_limit=work if self.deterministic else None,
-            memory_limit_mib=self.memory_limit_mib,
-        )
 
 
 @dataclass(frozen=True)
