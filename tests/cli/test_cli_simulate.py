@@ -12,6 +12,7 @@ from conftest import INSTANCES, Cli, said
 
 from placeopt import read_instance, read_scenario, write_scenario
 from placeopt.simulate import named_policy, policy_names, simulate
+from placeopt.simulate.journal import Journal
 from scenarios import scenario, timed
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
@@ -58,9 +59,41 @@ def test_json_and_the_folder_say_the_same(cli: Cli, tmp_path: Path) -> None:
     assert cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--quiet").out == ""
     assert log.read_bytes() == before
     log.write_bytes(before[:700])
-    again = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--resume", "--json")
+    again = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", folder, "--json")
     assert log.read_bytes() == before
     assert json.loads(again.out)[0]["last_end_s"] == 440.0
+
+
+def test_a_log_of_something_else_is_not_written_over(cli: Cli, tmp_path: Path) -> None:
+    """Hours of simulation are not lost to a command that names an old folder; who wants to play anew says so."""
+    command = ["simulate", TABLE_1, "--policy", "fcfs", "--out", tmp_path, "--quiet"]
+    assert cli(*command).code == 0
+    log = tmp_path / "sc17-workloads-5.fcfs.s0.jsonl"
+    before = log.read_bytes()
+    said(cli(*command, "--rule", "rate"), 3, log.name, "another scenario", "--no-resume")
+    assert log.read_bytes() == before
+    assert cli(*command, "--rule", "rate", "--no-resume").code == 0
+    assert log.read_bytes() != before
+
+
+def test_two_simulations_do_not_write_one_log(cli: Cli, tmp_path: Path) -> None:
+    """The second says so, and leaves what the first has written."""
+    log = tmp_path / "sc17-workloads-5.fcfs.s0.jsonl"
+    with Journal(log) as journal:
+        journal.write(e="first")
+        for how in ("--resume", "--no-resume"):
+            refused = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", tmp_path, how)
+            said(refused, 3, log.name, "another simulation writes there")
+    assert log.read_text() == '{"e":"first"}\n'
+
+
+def test_names_with_separators_of_lines_are_resumed(tmp_path: Path) -> None:
+    """A log has a line a record, whatever Unicode takes for the end of one."""
+    world = scenario([timed("a", 0, 1000)]).model_copy(update={"name": "one\u2028two\x85three"})
+    log = tmp_path / "log"
+    first = simulate(world, named_policy("fcfs"), log=log)
+    again = simulate(world, named_policy("fcfs"), log=log, resume=True)
+    assert again.jobs == first.jobs
 
 
 def test_another_rule(cli: Cli) -> None:
@@ -93,7 +126,6 @@ def test_a_policy_from_a_file(cli: Cli, tmp_path: Path) -> None:
         ([TABLE_1, "--seed", "-1"], 2, ["--seed"]),
         ([TABLE_1, "--time-limit", "0"], 2, ["--time-limit"]),
         ([TABLE_1, "--rule", "guess"], 2, ["rate or sc17"]),
-        ([TABLE_1, "--resume"], 2, ["--out"]),
         ([TABLE_1, "--out", "-"], 2, ["no folder"]),
     ],
 )
@@ -166,7 +198,7 @@ def test_stopped_from_outside_and_gone_on_with(
     there = log.read_bytes()
     assert len(there) < len(whole_log)
     assert whole_log.startswith(there[: there.rfind(b"\n") + 1])
-    done = subprocess.run([*command, "--resume", "--quiet"], capture_output=True, timeout=120)
+    done = subprocess.run([*command, "--quiet"], capture_output=True, timeout=120)
     assert done.returncode == 0
     assert log.read_bytes() == whole_log
 

@@ -41,7 +41,9 @@ def simulate(
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write the logs, a file a policy, and summaries.json there.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the logs that are in the folder.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Go on with the logs that are in the folder, or play all anew.")
+    ] = True,
     round_: Annotated[
         str | None,
         typer.Option(
@@ -57,8 +59,9 @@ def simulate(
     """
     Play jobs that arrive over time under scheduling policies, and compare what comes of it.
 
-    Ctrl-C stops and keeps what is there; with --out, --resume goes on from it. The same seed gives the same log, byte
-    for byte. --round writes what stood where at a moment: placeopt audit says how far the policy was from the best.
+    Ctrl-C stops and keeps what is there; with --out, the same command goes on where it was stopped. The same seed gives
+    the same log, byte for byte. --round writes what stood where at a moment: placeopt audit says how far the policy was
+    from the best.
     """
     started = time.monotonic()
     if not 0 <= seed <= MAX_SEED:
@@ -67,8 +70,6 @@ def simulate(
         raise UsageError(f"--time-limit: {time_limit}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
     if rule not in (None, "rate", "sc17"):
         raise UsageError(f"--rule: {rule!r}, expected rate or sc17")
-    if resume and out is None:
-        raise UsageError("--resume: goes on with the logs in a folder; name it with --out")
     if round_ is not None and "," in policy:
         raise UsageError("--round: a moment is one of one policy; name one with --policy")
     if at is not None and (round_ is None or not at >= 0):

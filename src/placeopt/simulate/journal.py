@@ -7,6 +7,7 @@ log tells is played again without deciding, and compared line by line.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from pathlib import Path
@@ -16,10 +17,14 @@ from typing import Self, TextIO
 from placeopt.errors import BadInput
 from placeopt.simulate.decision import Line
 
+ANEW = "start anew without resuming (--no-resume), or name another folder"
+
 
 class Journal:
     """
-    Writes lines; while an older log lasts, compares them with its lines instead. A context manager.
+    Writes lines; while an older log lasts, compares them with its lines instead.
+
+    A context manager that keeps others out.
 
     Parameters
     ----------
@@ -28,29 +33,51 @@ class Journal:
     resume
         Go on with the log that is there, if there is one; a last line that was cut is dropped. Else the file is
         written anew.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be written, another simulation writes it, or what is there is no text.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, *, resume: bool = False) -> None:
         self._path = None if path is None else Path(path)
         self._old: list[str] = []
         self._at = 0
-        self._file: TextIO | None = None
-        if self._path is None:
+        self._file = None if self._path is None else self._open(self._path, resume)
+
+    def _open(self, path: Path, resume: bool) -> TextIO:
+        """Keep others out, and read what is there or take it away."""
+        try:
+            file = path.open("a", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
+        try:
+            self._begin(file, path, resume)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _begin(self, file: TextIO, path: Path, resume: bool) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BadInput(f"{path}: another simulation writes there; wait for it or name another folder") from None
+        if not resume:
+            if os.fstat(file.fileno()).st_size:  # not of a device, such as /dev/null
+                file.truncate(0)
             return
         try:
-            if resume and self._path.exists():
-                text = self._path.read_text(encoding="utf-8")
-                whole = text[: text.rfind("\n") + 1]
-                self._old = whole.splitlines()
-                if len(whole) < len(text):
-                    os.truncate(self._path, len(whole.encode()))
-            self._file = self._path.open("a" if self._old else "w", encoding="utf-8", newline="\n")
+            text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            raise BadInput(
-                f"{self._path}: not UTF-8, so no log of a simulation; drop --resume, or name another"
-            ) from None
+            raise BadInput(f"{path}: not UTF-8, so no log of a simulation; {ANEW}") from None
         except OSError as error:
-            raise BadInput(f"{self._path}: cannot be written: {error.strerror or error}") from None
+            raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+        whole = text[: text.rfind("\n") + 1]
+        self._old = whole.split("\n")[:-1]  # by no other mark: names may hold what splitlines splits at
+        if len(whole) < len(text):
+            file.truncate(len(whole.encode()))
 
     def __enter__(self) -> Self:
         return self
@@ -80,7 +107,7 @@ class Journal:
             if text != self._old[self._at]:
                 raise BadInput(
                     f"{self._path}: line {self._at + 1}: {_cut(self._old[self._at])}, expected {_cut(text)}: the log "
-                    "is of another scenario, policy, seed or version; start anew without resuming"
+                    f"is of another scenario, policy, seed or version; {ANEW}"
                 )
             self._at += 1
         elif self._file is not None:
@@ -93,7 +120,7 @@ class Journal:
         try:
             line = json.loads(self._old[self._at])
         except ValueError:
-            raise BadInput(f"{self._path}: line {self._at + 1}: no JSON; start anew without resuming") from None
+            raise BadInput(f"{self._path}: line {self._at + 1}: no JSON; {ANEW}") from None
         return line if isinstance(line, dict) and line.get("e") == "round" and line.get("n") == number else None
 
     def flush(self) -> None:
