@@ -41,6 +41,16 @@ def test_a_wrong_answer_is_no(cli: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_no_answer_is_no(cli: Cli, tmp_path: Path) -> None:
+    """A file that is no instance: the other case is run, and the exit code says that one has come to nothing."""
+    (tmp_path / "broken.json").write_text('{"cluster": {}}')
+    sets = f"{tmp_path / 'broken.json'},{INSTANCES / 'hand' / 'minsky-1.json'}"
+    outcome = cli("bench", "run", "--set", sets, "--solvers", "fcfs", "--time-limit", 5, "--out", tmp_path / "out")
+    assert outcome.code == 1
+    assert "2 of 2 cases" in outcome.out
+    assert "abort  broken" in outcome.out
+
+
 def test_list_names_the_sets(cli: Cli) -> None:
     """As text and as JSON."""
     assert "gap" in cli("bench", "list", "--instances", INSTANCES).out

@@ -68,7 +68,8 @@ def run(
     Rows are appended to DIR/results.jsonl as they come; the same command goes on where it was stopped.
 
     Verdicts: ok (proven, equal to the known optimum), solved (proven), better (than the best known), timeout (ended
-    without a proof), fail (wrong), abort (no answer). Exit code 1 says that a case failed.
+    without a proof), fail (wrong), abort (no answer). Exit code 1 says that a case failed or
+    has no answer.
     """
     started = time.monotonic()
     _check(time_limit, threads, jobs, memory_limit)
@@ -113,8 +114,8 @@ def run(
         write_out(counts_json(rows, len(plan.cases), out) + "\n")
     elif not quiet:
         show(*counts_page(rows, len(plan.cases), out, plan.left_out))
-    failed = any(row.verdict == "fail" for row in rows)
-    return interruption.code or (ExitCode.NO if failed else ExitCode.DONE)
+    wrong = any(row.verdict in ("fail", "abort") for row in rows)
+    return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
 
 
 def list(  # noqa: A001 - the command's name
