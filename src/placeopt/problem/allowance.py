@@ -8,7 +8,8 @@ import numpy as np
 
 from placeopt.model import Job
 from placeopt.model import Option as Shape
-from placeopt.problem.arrays import IntArray, Problem
+from placeopt.problem.arrays import IntArray
+from placeopt.problem.problem import Problem
 
 THETA = 0.4
 """Weight of the nodes taken in GENIE eq. 10."""

@@ -21,8 +21,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
-from placeopt.problem.arrays import Problem
 from placeopt.problem.placement import Allocation, Placement
+from placeopt.problem.problem import Problem
 from placeopt.problem.state import Move, State
 
 Change = Literal["kept", "shrunk", "moved", "preempted"]

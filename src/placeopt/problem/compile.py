@@ -9,12 +9,14 @@ import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Communication, Instance, Job, Option, Policy
-from placeopt.problem.arrays import RESOURCES, Frozen, IntArray, Options, Problem
+from placeopt.problem.arrays import RESOURCES, Frozen, IntArray
 from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
 from placeopt.problem.domains import node_domains
 from placeopt.problem.hardware import Hardware, compile_hardware
 from placeopt.problem.indexing import running_placement
+from placeopt.problem.options import Options
 from placeopt.problem.placement import Placement
+from placeopt.problem.problem import Problem
 from placeopt.problem.target import target_workload
 
 MAX_OPTION_ROWS = 200_000

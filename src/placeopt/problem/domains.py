@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.model import Instance, Policy
-from placeopt.problem.arrays import IntArray, Level
+from placeopt.problem.arrays import IntArray
+from placeopt.problem.problem import Level
 from placeopt.topology.cluster_topology import ClusterTopology
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.model import Instance, Policy
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, Frozen, IntArray, Level
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, Frozen, IntArray
 from placeopt.problem.domains import fragmentation_levels, gpu_parts
+from placeopt.problem.problem import Level
 from placeopt.topology.cluster_topology import ClusterTopology
 
 

@@ -8,8 +8,9 @@ from itertools import chain
 
 import numpy as np
 
-from placeopt.problem.arrays import IntArray, Problem
+from placeopt.problem.arrays import IntArray
 from placeopt.problem.placement import Placement
+from placeopt.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

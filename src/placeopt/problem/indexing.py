@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from placeopt.errors import BadInput
 from placeopt.model import Placement as PlacementRecord
-from placeopt.problem.arrays import Problem
 from placeopt.problem.placement import Placement
+from placeopt.problem.problem import Problem
 
 
 def running_placement(running: PlacementRecord, problem: Problem, job: int, nodes: dict[str, int]) -> Placement:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placeopt.problem.arrays import IntArray
+from placeopt.problem.options import Options
 from placeopt.topology.cluster_topology import ClusterTopology
-
-if TYPE_CHECKING:
-    from placeopt.problem.arrays import IntArray, Options
 
 FAR = 1 << 60
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.problem.arrays import RESOURCES, IntArray, Problem
+from placeopt.problem.arrays import RESOURCES, IntArray
 from placeopt.problem.holdings import holdings
 from placeopt.problem.placement import Allocation, Placement
+from placeopt.problem.problem import Problem
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 

@@ -1,0 +1,61 @@
+"""All ways in which the jobs of a round may run, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from placeopt.model import Split
+from placeopt.problem.arrays import BoolArray, Frozen, IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Options(Frozen):
+    """
+    All ways in which the job classes may run: one row an option and number of workers, O rows.
+
+    An elastic option is one row per number of workers. A *bundle* is what lands on one node together: all
+    workers of a single-node option, one worker otherwise.
+    """
+
+    job_class: IntArray  # (O,)
+    name: tuple[str, ...]  # (O,) the option's id in the file
+    value: IntArray  # (O,)
+    cost_milli: IntArray  # (O,)
+    workers: IntArray  # (O,)
+    bundles: IntArray  # (O,) number of bundles: 1 where single-node
+    gpus: IntArray  # (O,) GPUs of one worker
+    milli: IntArray  # (O,) requested share of each GPU
+    gpu_memory_mib: IntArray  # (O,) of each GPU
+    utilisation: IntArray  # (O,) expected percent of each GPU
+    demand: IntArray  # (O, R) of one worker
+    network_mbps: IntArray  # (O,) of one worker
+    workers_per_node: IntArray  # (O,) at most; the number of workers where nothing is said
+    splits: tuple[tuple[Split, ...], ...]  # (O,)
+    gpu_type_ok: BoolArray  # (O, T)
+    node_class_ok: BoolArray  # (O, C) whether one bundle fits on an idle node of the class
+
+    def __len__(self) -> int:
+        """O, the number of options."""
+        return len(self.name)
+
+    @cached_property
+    def grants(self) -> list[tuple[int, int, int]]:
+        """Of each option what one GPU is asked for, as plain integers: thousandths, memory, percent of utilisation."""
+        return list(zip(self.milli.tolist(), self.gpu_memory_mib.tolist(), self.utilisation.tolist(), strict=True))
+
+    @cached_property
+    def shapes(self) -> list[tuple[str, int, int, int]]:
+        """Of each option, as plain integers: name, workers, GPUs of one worker, thousandths of each."""
+        columns = (self.workers.tolist(), self.gpus.tolist(), self.milli.tolist())
+        return list(zip(self.name, *columns, strict=True))
+
+    @cached_property
+    def bundle_workers(self) -> IntArray:
+        """Shape (O,): workers in one bundle."""
+        return self.workers // self.bundles
+
+    @property
+    def total_milli(self) -> IntArray:
+        """Shape (O,): GPU share that the whole job asks for, in thousandths of a GPU."""
+        return self.workers * self.gpus * self.milli

@@ -1,0 +1,144 @@
+"""The compiled problem: read-only integer arrays over nodes, GPUs, job classes and options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from placeopt.model import Communication, Instance, Policy, Running
+from placeopt.problem.arrays import BoolArray, Frozen, IntArray
+from placeopt.problem.options import Options
+from placeopt.problem.placement import Placement
+from placeopt.problem.reference import best_paths
+from placeopt.problem.target import Target
+from placeopt.topology.cluster_topology import ClusterTopology
+
+
+@dataclass(frozen=True, eq=False)
+class Level(Frozen):
+    """A partition of (some of) the GPUs into domains of one level, with its fragmentation weight."""
+
+    name: str
+    weight: int
+    gpu_to_domain: IntArray  # (G,), -1 where the GPU lies in no such domain
+    total: IntArray  # (domains,) GPUs in each
+
+
+@dataclass(frozen=True, eq=False)
+class Problem(Frozen):
+    """
+    One round, compiled. N nodes, G GPUs, J jobs, K job classes, O options, C node classes, T GPU types, D domains.
+
+    Jobs of a class ask for the same in every respect that rules, costs and values see; nodes of a class offer the
+    same while idle. ``state.State`` holds what is used.
+    """
+
+    instance: Instance
+    policy: Policy
+    topology: ClusterTopology
+
+    node_ids: tuple[str, ...]
+    node_class: IntArray  # (N,)
+    node_capacity: IntArray  # (N, R) usable
+    node_schedulable: BoolArray  # (N,) not drained
+
+    gpu_type: IntArray  # (G,)
+    gpu_memory_mib: IntArray  # (G,)
+    type_model: tuple[str, ...]  # (T,)
+    type_memory_mib: IntArray  # (T,)
+    gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
+    gpu_socket: IntArray  # (G,) likewise of the socket
+    levels: tuple[Level, ...]
+    target: Target  # the workload that fragmentation ``fgd`` is measured against
+
+    job_ids: tuple[str, ...]
+    job_class: IntArray  # (J,)
+    job_arrival_ms: IntArray  # (J,)
+    job_priority: IntArray  # (J,)
+    class_option_start: IntArray  # (K + 1,) options of class k are class_option_start[k] up to [k + 1]
+    class_communication: tuple[Communication, ...]  # (K,)
+    class_profile: IntArray  # (K,) row in the slowdown table, -1 without
+    class_queue: IntArray  # (K,) row in policy.queues, -1 without
+    class_utility_min: IntArray  # (K,) thousandths, -1 without
+    options: Options
+    slowdown: IntArray  # (4, P, P) excess in thousandths at gpu, switch, socket, node
+
+    machine_link_mbps: IntArray  # (N,) uplink of the node
+    domain_link_mbps: IntArray  # (D,)
+    split_domain: dict[str, IntArray]  # level that a split names -> (N,) domain of it above each node, -1 without
+    running: dict[int, Placement]  # job -> where it runs now
+    may_move: frozenset[int]  # running jobs that policy and job allow to be moved
+    may_shrink: frozenset[int]  # likewise to be shrunk; those above the minimum of their option
+    may_preempt: frozenset[int]  # likewise to be preempted
+
+    @cached_property
+    def changeable(self) -> frozenset[int]:
+        """Running jobs to which anything may be done at all."""
+        return self.may_move | self.may_shrink | self.may_preempt
+
+    @cached_property
+    def best_path(self) -> IntArray:
+        """Shape (O,): path length between all pairs of an option's GPUs where they are as close as they can be."""
+        return best_paths(self.topology, self.options, self.gpu_type)
+
+    @cached_property
+    def running_records(self) -> dict[int, Running]:
+        """Running job -> its placement as the instance writes it."""
+        number = {self.job_ids[job]: job for job in self.running}
+        return {number[record.job]: record for record in self.instance.running if record.job in number}
+
+    @property
+    def num_nodes(self) -> int:
+        """N."""
+        return len(self.node_ids)
+
+    @property
+    def num_gpus(self) -> int:
+        """G."""
+        return len(self.gpu_type)
+
+    @property
+    def num_jobs(self) -> int:
+        """J."""
+        return len(self.job_ids)
+
+    @property
+    def gpu_node(self) -> IntArray:
+        """Shape (G,): the node of each GPU."""
+        return self.topology.gpu_node
+
+    @property
+    def node_gpu_start(self) -> IntArray:
+        """Shape (N + 1,): the GPUs of node n are node_gpu_start[n] up to [n + 1]."""
+        return self.topology.node_gpu_start
+
+    @cached_property
+    def first_gpu(self) -> list[int]:
+        """``node_gpu_start`` as plain integers, for loops over placements."""
+        starts: list[int] = self.node_gpu_start.tolist()
+        return starts
+
+    @property
+    def jobs_per_gpu(self) -> int | None:
+        """Most jobs that may hold one GPU; None is no limit."""
+        return 1 if self.policy.share_mode == "exclusive" else self.policy.jobs_per_gpu_max
+
+    @property
+    def shares_bind(self) -> bool:
+        """Whether the shares on a GPU must sum to at most 1000."""
+        return self.policy.share_mode != "overcommit"
+
+    def options_of(self, job: int) -> range:
+        """Return the rows of ``options`` open to ``job``."""
+        k = self.job_class[job]
+        return range(int(self.class_option_start[k]), int(self.class_option_start[k + 1]))
+
+    def node_ok(self, option: int) -> BoolArray:
+        """Shape (N,): nodes on which one bundle of ``option`` fits while they are idle."""
+        allowed: BoolArray = self.options.node_class_ok[option][self.node_class]
+        return allowed
+
+    def gpu_ok(self, option: int) -> BoolArray:
+        """Shape (G,): GPUs that ``option`` may hold while they are idle."""
+        allowed: BoolArray = self.options.gpu_type_ok[option][self.gpu_type]
+        return allowed
