@@ -6,7 +6,7 @@ import pytest
 from builders import instance, job, machine, node, running
 from placeopt.heuristics import lookahead
 from placeopt.heuristics.lookahead import look_ahead
-from placeopt.heuristics.timeline import Timeline
+from placeopt.heuristics.timeline import Seen, Start, Timeline
 from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Postpone
 from placeopt.problem import Move, Placement, compile_problem
@@ -18,7 +18,15 @@ NOW = 1_000_000
 
 
 class LongWay(Timeline):
-    """Jobs are put there to see how long all run then, and no place is left out because another one is like it."""
+    """
+    Jobs are put there to see how long all run then, and no place is left out because another one is like it, or because
+    it was asked for before.
+    """
+
+    def _best(self, job: int, at: int, *, heed: bool = True, settled: set[Seen] | None = None) -> Start | None:
+        del settled
+        self._outlooks.clear()
+        return super()._best(job, at, heed=heed)
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
         state = self.state
@@ -46,11 +54,15 @@ def sockets(name: str, across: int) -> Machine:
 
 
 def drawn(rng: np.random.Generator, model: str) -> Instance:
-    """Machines of two kinds, idle ones among them; on half of the GPUs jobs that disturb each other; others wait."""
+    """
+    Machines of two kinds, idle ones among them; on half of the GPUs jobs that disturb each other, some of them on two
+    machines; others wait.
+    """
 
-    def one(name: str, gpus: int) -> Job:
+    def one(name: str, gpus: int, workers: int = 1) -> Job:
         return job(
             name,
+            workers=workers,
             gpus=gpus,
             run_time_ms=int(rng.integers(1, 30)) * 60_000,
             profile=str(rng.choice(["a", "b"])),
@@ -59,12 +71,15 @@ def drawn(rng: np.random.Generator, model: str) -> Instance:
         )
 
     nodes = [node(f"n{i}", str(rng.choice(["near", "far"]))) for i in range(7)]
-    jobs, runs = [one(f"w{i}", int(rng.integers(1, 4))) for i in range(8)], []
-    for i in range(5):
-        for gpu in np.flatnonzero(rng.random(4) < 0.6).tolist():
-            jobs.append(one(f"r{i}-{gpu}", 1))
-            end = NOW + int(rng.integers(1, 20)) * 60_000
-            runs.append(running(jobs[-1], [(f"n{i}", [gpu])], expected_end_ms=end))
+    jobs = [one(f"w{i}", int(rng.integers(1, 4))) for i in range(8)]
+    jobs += [one(f"g{i}", int(rng.integers(1, 3)), workers=2) for i in range(2)]
+    where = [[(f"n{i}", [gpu])] for i in range(5) for gpu in range(1, 4) if rng.random() < 0.6]
+    where += [[(f"n{i}", [0]), (f"n{i + 1}", [0])] for i in range(0, 4, 2) if rng.random() < 0.8]
+    runs = []
+    for i, workers in enumerate(where):
+        jobs.append(one(f"r{i}", 1, len(workers)))
+        end = NOW + int(rng.integers(1, 20)) * 60_000
+        runs.append(running(jobs[-1], workers, expected_end_ms=end))
     slowdowns = (
         Slowdown(profile=one, beside=other, socket_thousandths=int(rng.integers(900)), node_thousandths=100)
         for one in "ab"

@@ -51,7 +51,8 @@ class Candidates:
         self._pick: Pick | None = getattr(score, "pick", None)
         self._refuses: Callable[[Candidates, int, list[int]], list[int]] | None = getattr(score, "refuses", None)
         self._redraw: Callable[[FloatArray], FloatArray] | None = getattr(score, "redraw", None)
-        self._remembers_gpus = self.remembers and (self._pick is None or self._may_remember(score))
+        self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
+        """Whether GPUs of a node are chosen by what is left of each of them, and by nothing else."""
         self._scores_seen: Memory[tuple[float, int]] | None = Memory() if self._may_remember(score) else None
         self._gpus_seen: Memory[tuple[int, ...]] = Memory()
         start = self.problem.node_gpu_start
@@ -162,7 +163,7 @@ class Candidates:
         need = int(options.gpus[option] * options.bundle_workers[option])
         if not need:
             return ()
-        if not held and self._remembers_gpus and self._gpus_seen.helps:
+        if not held and self.remembers_gpus and self._gpus_seen.helps:
             key = (self._shape[option], self._views.gpus_of(node))
             start = self.problem.first_gpu[node]
             found = self._gpus_seen.recall(key)

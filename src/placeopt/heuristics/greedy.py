@@ -149,8 +149,7 @@ def places(candidates: Candidates, option: int) -> Iterator[Placement]:
     socket; what may lie on several nodes, one place.
     """
     if candidates.problem.options.bundles[option] == 1:
-        scores = candidates.scores(option)
-        for node in _in_order(scores) if len(scores) else ():
+        for node in nodes_in_order(candidates.scores(option)):
             yield from places_on_node(candidates, option, node)
         return
     nodes = nodes_for_bundles(candidates, option)
@@ -187,8 +186,10 @@ def place_on_nodes(candidates: Candidates, option: int, nodes: Sequence[int]) ->
     return Placement(option, tuple(nodes), tuple(held))
 
 
-def _in_order(scores: np.ndarray) -> Iterator[int]:
-    """Yield the best nodes by score, ties by number; they are sorted only where the first one will not do."""
+def nodes_in_order(scores: np.ndarray) -> Iterator[int]:
+    """Yield the best ``TRIES`` nodes by score, ties by number; they are sorted only where the first one will not do."""
+    if not len(scores):
+        return
     best = int(scores.argmin())
     if np.isfinite(scores[best]):
         yield best

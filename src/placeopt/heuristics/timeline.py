@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import SCORES
-from placeopt.heuristics.greedy import places
+from placeopt.heuristics.greedy import nodes_in_order, places, places_on_node
+from placeopt.heuristics.outlook import Occupants, Outlook
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.interference import meets
 from placeopt.terms.rules import fits_beyond_room
@@ -16,6 +18,10 @@ MAX_STARTS = 16
 """Later starts that are tried for a job, the earliest ones."""
 HARM = 2
 """What neighbours lose by a job counts twice: for them, and for whoever gets their GPUs next."""
+
+
+Seen = tuple[int, int]
+"""An option, and the number of those who are on a node."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Timeline:
         """Of a booked job: when it would have ended, had it started when it was asked; None: it could not."""
         self._candidates = Candidates(self.state, SCORES[score](problem))
         self._company: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
+        self._occupants = Occupants(self.state, self._end_of, self._company_of)
+        self._outlooks: dict[Seen, tuple[Outlook, ...]] = {}
 
     def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
         """
@@ -58,10 +66,11 @@ class Timeline:
         One that can start now and would run as well as it can does. ``if_room_now``: it gets a later start only where
         it could start now, be it on GPUs that are taken later.
         """
-        here = self._best(job, self.now)
+        settled: set[Seen] = set()
+        here = self._best(job, self.now, settled=settled)
         if here is None and if_room_now and (not self.booked or self._best(job, self.now, heed=False) is None):
             return None
-        later = None if here is not None and self._runs_well(job, here) else self._later(job, here)
+        later = None if here is not None and self._runs_well(job, here) else self._later(job, here, settled)
         if later is not None:
             self.booked[job] = later
             self.instead[job] = None if here is None else here.end_ms
@@ -92,18 +101,21 @@ class Timeline:
         undo = self.state.apply(Move(job, placement))
         self._company.pop(job, None)
         for held in (undo.placement, placement):
-            for node in dict.fromkeys(held.nodes) if held is not None else ():
+            if held is None:
+                continue
+            for node in dict.fromkeys(held.nodes):
                 self._candidates.changed(node)
                 for other in self.state.node_jobs[node]:
                     self._company.pop(other, None)
+            self._occupants.changed(job, held.nodes)
 
     def _runs_well(self, job: int, here: Start) -> bool:
         """Tell whether it would lose nothing now, or nobody knows."""
         alone = option_of(self.problem, job, here.placement.option).run_time_ms
         return here.end_ms is None or alone is None or here.end_ms <= self.now + alone
 
-    def _later(self, job: int, here: Start | None) -> Start | None:
-        """Return the best later start inside the window, if it is better than the one now."""
+    def _later(self, job: int, here: Start | None, settled: set[Seen]) -> Start | None:
+        """Return the best later start in the window, if it is better than the one now; ``settled``: see ``_best``."""
         best = here
         ends = {*self.ends.values(), *(start.end_ms for start in self.booked.values() if start.end_ms is not None)}
         ahead = _Ahead(self)
@@ -111,27 +123,61 @@ class Timeline:
             if best is not None and 1000 * (moment + self.shortest_ms(job)) >= best.score:
                 break  # nor does any later one end earlier
             ahead.go_on(moment)
-            then = self._best(job, moment)
+            then = self._best(job, moment, settled=settled)
             if then is not None and then.end_ms is not None and (best is None or then.score < best.score):
                 best = then
         ahead.come_back()
         return None if best is here else best
 
-    def _best(self, job: int, at: int, *, heed: bool = True) -> Start | None:
-        """Return the start of least score, one of unknown end only if there is no other; ``heed`` what is booked."""
-        found: list[Start] = []
-        seen: set[tuple[int, ...]] = set()
+    def _best(self, job: int, at: int, *, heed: bool = True, settled: set[Seen] | None = None) -> Start | None:
+        """
+        Return the start of least score, one of unknown end only if there is no other; ``heed`` what is booked.
+
+        ``settled`` has nodes with those who are there that were asked for an earlier start, and is added to. Later
+        starts there are worse: the job ends later, and no socket is held up for a shorter time.
+        """
+        best: Start | None = None
+        alike: set[tuple[int, ...]] = set()
         for option in self.problem.options_of(job):
-            for placement in places(self._candidates, option):
-                alike = self._alike(placement)
-                if alike in seen or not fits_beyond_room(self.state, job, placement):
+            for seen, outlooks in self._asked(job, option):
+                if settled is not None and seen is not None and seen in settled:
                     continue
-                start = self._start(job, placement, at)
-                if not heed or self._leaves_booked(start):
-                    found.append(start)
-                    if alike is not None:
-                        seen.add(alike)  # others like it score the same, and the first one counts
-        return min(found, key=lambda start: (start.end_ms is None, start.score), default=None)
+                refused = False
+                for one in outlooks:
+                    if one.alike is not None and one.alike in alike:
+                        continue  # it scores as the first like it, which counts
+                    start = self._start(one, at)
+                    if best is not None and (start.end_ms is None, start.score) >= (best.end_ms is None, best.score):
+                        continue
+                    if fits_beyond_room(self.state, job, one.placement) and (not heed or self._leaves_booked(start)):
+                        best = start
+                        if one.alike is not None:
+                            alike.add(one.alike)
+                    else:
+                        refused = True
+                if settled is not None and seen is not None and not refused:
+                    settled.add(seen)
+        return best
+
+    def _asked(self, job: int, option: int) -> Iterator[tuple[Seen | None, tuple[Outlook, ...]]]:
+        """Yield what starts in an option would come to, node by node, and what that is remembered by."""
+        candidates = self._candidates
+        if self.problem.options.bundles[option] > 1:
+            for placement in places(candidates, option):
+                yield None, (self._outlook(job, placement),)
+            return
+        for node in nodes_in_order(candidates.scores(option)):
+            seen = (option, self._occupants.of(node))
+            known = self._outlooks.get(seen)
+            if known is None:
+                known = tuple(self._outlook(job, one) for one in places_on_node(candidates, option, node))
+                if candidates.remembers_gpus:
+                    self._outlooks[seen] = known
+            yield seen, known
+
+    def _outlook(self, job: int, placement: Placement) -> Outlook:
+        length, harm = self._effects(job, placement)
+        return Outlook(placement, self._alike(placement), length, harm, self._clear(placement))
 
     def _alike(self, placement: Placement) -> tuple[int, ...] | None:
         """Return what is equal for placements on idle nodes of a class that differ in the node alone; None: not so."""
@@ -141,13 +187,12 @@ class Timeline:
         first = problem.first_gpu[node]
         return (placement.option, int(problem.node_class[node]), *(gpu - first for gpu in placement.gpus))
 
-    def _start(self, job: int, placement: Placement, at: int) -> Start:
-        length, harm = self._effects(job, placement)
-        if length is None:
-            return Start(placement, at, None, 0)
-        end = at + length
+    def _start(self, one: Outlook, at: int) -> Start:
+        if one.length_ms is None:
+            return Start(one.placement, at, None, 0)
+        end = at + one.length_ms
         spread = self.problem.policy.postpone.spread_slowdown_thousandths
-        return Start(placement, at, end, 1000 * (end + HARM * harm) + spread * self._delay(placement, at, end))
+        return Start(one.placement, at, end, 1000 * (end + HARM * one.harm_ms) + spread * one.delay_ms(at, end))
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
         """Return the job's run time there, None where nobody knows, and by how much its neighbours' get longer."""
@@ -164,9 +209,7 @@ class Timeline:
             excesses.append(felt)
             held = state.placements[other]
             if caused and held is not None:
-                company = self._company.get(other)
-                if company is None:
-                    company = self._company[other] = company_of(state, other)
+                company = self._company_of(other)
                 before, after = (
                     run_time_there_ms(problem, other, held, one) or 0
                     for one in (company, together(problem, (company, caused)))
@@ -174,23 +217,33 @@ class Timeline:
                 harm += after - before
         return run_time_there_ms(problem, job, placement, together(problem, excesses)), harm
 
-    def _delay(self, placement: Placement, at: int, end: int) -> int:
-        """Return by how long the sockets in use become whole later because of the job, summed."""
-        problem, total = self.problem, 0
+    def _company_of(self, job: int) -> int:
+        """Excess of a placed job by its neighbours together, in thousandths."""
+        company = self._company.get(job)
+        if company is None:
+            company = self._company[job] = company_of(self.state, job)
+        return company
+
+    def _end_of(self, job: int) -> int | None:
+        """Return when a job that is in the state ends there, None where nobody knows."""
+        booked = self.booked.get(job)
+        return self.ends.get(job) if booked is None else booked.end_ms
+
+    def _clear(self, placement: Placement) -> tuple[int, ...]:
+        """Return when the others on each socket in use have ended, but for sockets where nobody knows of one."""
+        problem, clear = self.problem, []
         for node in dict.fromkeys(placement.nodes):
-            touched = {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}
-            for socket in touched:
-                clear = at
-                for other in self.state.node_jobs[node]:
-                    held = self.state.placements[other]
-                    if held is not None and any(
-                        problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus
-                    ):
-                        booked = self.booked.get(other)
-                        known = self.ends.get(other) if booked is None else booked.end_ms
-                        clear = max(clear, end if known is None else known)
-                total += max(0, end - clear)
-        return total
+            for socket in {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}:
+                ends = [
+                    self._end_of(other)
+                    for other in self.state.node_jobs[node]
+                    if (held := self.state.placements[other]) is not None
+                    and any(problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus)
+                ]
+                known = [end for end in ends if end is not None]
+                if len(known) == len(ends):
+                    clear.append(max(known, default=0))
+        return tuple(clear)
 
     def _leaves_booked(self, start: Start) -> bool:
         """Tell whether the start lets every booked GPU be free in time."""
