@@ -137,8 +137,8 @@ def test_what_is_refused(cli: Cli, arguments: list[object], code: int, words: li
 def test_a_policy_whose_method_cannot_place_single_jobs(cli: Cli, tmp_path: Path) -> None:
     """The engine's own words."""
     path = tmp_path / "mine.json"
-    path.write_text('{"name": "mine", "rounds": "each", "method": "drb"}')
-    said(cli("simulate", TABLE_1, "--policy", path), 3, "'drb' places whole rounds")
+    path.write_text('{"name": "mine", "rounds": "each", "method": "drb-strict"}')
+    said(cli("simulate", TABLE_1, "--policy", path), 3, "'drb-strict' places whole rounds")
     path.write_text('{"name": "mine", "method": "magic"}')
     said(cli("simulate", TABLE_1, "--policy", path), 3, "no method 'magic'")
 

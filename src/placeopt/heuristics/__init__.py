@@ -3,7 +3,7 @@
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.choosers import CHOOSERS
 from placeopt.heuristics.family import SCORES, score_named
-from placeopt.heuristics.greedy import GreedyResult, greedy, place, places, table_for
+from placeopt.heuristics.greedy import Chooser, GreedyResult, greedy, place, places, table_for
 from placeopt.heuristics.one_by_one import Moves, OneByOne, Quota
 from placeopt.heuristics.preempt import make_room
 from placeopt.heuristics.scores import Stranding
@@ -16,6 +16,7 @@ __all__ = [
     "CHOOSERS",
     "SCORES",
     "Candidates",
+    "Chooser",
     "GreedyResult",
     "Moves",
     "OneByOne",

@@ -68,6 +68,9 @@ class Candidates:
         """Note that the free capacity of ``node`` changed."""
         self._journal.append(node)
         self._views.forget(node)
+        if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
+            self._journal.clear()
+            self._known.clear()
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""

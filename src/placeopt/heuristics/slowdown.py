@@ -130,7 +130,7 @@ class LeastSlowdown:
         found = [
             (int(excess[profile, beside]), int(excess[beside, profile]), count)
             for (beside, held), count in state.tenants[int(self._problem.gpu_node[gpu])].items()
-            if gpu in held
+            if beside >= 0 and gpu in held
         ]
         known = sum(count for _, _, count in found) == state.gpu_jobs[gpu] and all(a and b for a, b, _ in found)
         return found if known else None
@@ -148,6 +148,8 @@ class LeastSlowdown:
         mine, sockets = set(gpus), {self._socket[gpu] for gpu in gpus} - {-1}
         switches = {self._switch[gpu] for gpu in gpus} - {-1}
         for (beside, held), count in candidates.state.tenants[node].items():
+            if beside < 0:
+                continue
             if not mine.isdisjoint(held):
                 level = 0
             elif any(self._switch[gpu] in switches for gpu in held):

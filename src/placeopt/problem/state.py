@@ -15,7 +15,7 @@ CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 
 Tenant = tuple[int, tuple[int, ...]]
-"""Profile, and GPUs held on a node."""
+"""Profile, -1 for none, and GPUs held on a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class State:
     @property
     def tenants(self) -> list[dict[Tenant, int]]:
         """
-        On each node, profile and GPUs of jobs that have a profile, and how many are alike; empty where none disturbs.
+        On each node, profile and GPUs of jobs that hold some, and how many are alike; empty where none disturbs.
 
         Followed from the first time that somebody asks: until then whatever is taken must be in ``placements``.
         """
@@ -155,8 +155,6 @@ class State:
     def _change_tenants(self, placement: Placement, sign: int) -> None:
         problem, tenants = self.problem, self.tenants
         profile = int(problem.class_profile[problem.options.job_class[placement.option]])
-        if profile < 0:
-            return
         for node in dict.fromkeys(placement.nodes):
             first, end = problem.node_gpu_start[node], problem.node_gpu_start[node + 1]
             key = profile, tuple(gpu for gpu in placement.gpus if first <= gpu < end)

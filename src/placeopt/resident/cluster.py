@@ -149,7 +149,8 @@ class Resident:
                 raise BadInput(f"jobs: no job {job_id!r}; add it with update(add_jobs=...)")
             asked[job_id] = self._parts.table.number(job_id)
         desk = self._desk
-        if self.policy.postpone.rule == "utility":
+        by_neighbours = method.chooser is not None and self.policy.interference.model == "curve"
+        if by_neighbours or self.policy.postpone.rule == "utility":
             desk = FullDesk(self.problem())
             asked = dict(zip(asked, self._parts.table.positions(asked), strict=True))
         return plan_for(self.book, desk, self.policy, asked, method, versions, say_why=say_why)

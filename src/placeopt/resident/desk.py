@@ -4,26 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import Candidates, Table, place, score_named, table_for
+from placeopt.heuristics import CHOOSERS, Candidates, Chooser, Table, place, score_named, table_for
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.resident.carry import Carry
 from placeopt.stages.draft import Recorder
-
-
-class LastingCandidates(Candidates):
-    """``Candidates`` for as long as a cluster stays: the journal of changed nodes does not grow without end."""
-
-    def __init__(self, state: State, score: str, counts: IntArray) -> None:
-        """``counts``, shape (K,): jobs of each class, for scores that go by the mix of jobs."""
-        problem = state.problem
-        super().__init__(state, score_named(score, problem, counts=counts))
-
-    def changed(self, node: int) -> None:
-        """Note that the free capacity of ``node`` changed."""
-        super().changed(node)
-        if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
-            self._journal.clear()
-            self._known.clear()
 
 
 class Desk:
@@ -41,8 +25,9 @@ class Desk:
         _ = state.tenants  # followed from here on: placements are not kept
         self.state.problem, self.state.placements = problem, [None] * problem.num_jobs
         self._counts = counts
-        self._candidates: dict[str, LastingCandidates] = {}
+        self._candidates: dict[str, Candidates] = {}
         self._tables: dict[str, Table | None] = {}
+        self._choosers: dict[str, Chooser] = {}
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
@@ -62,6 +47,7 @@ class Desk:
         self._counts = counts
         self._candidates.clear()
         self._tables.clear()
+        self._choosers.clear()
         self._worth.clear()
         self._recorder = None
 
@@ -86,19 +72,30 @@ class Desk:
             for table in self._tables.values():
                 if table is not None:
                     table.changed(node)
+            for chooser in self._choosers.values():
+                chooser.changed(node)
 
     def _count(self, number: int, placement: Placement, sign: int) -> None:
         self.state.take(number, placement, sign)
 
-    def candidates(self, score: str) -> LastingCandidates:
+    def candidates(self, score: str) -> Candidates:
         """Return what is known of the nodes under a score."""
         known = self._candidates.get(score)
         if known is None:
-            known = self._candidates[score] = LastingCandidates(self.state, score, self._counts)
+            by = score_named(score, self.problem, counts=self._counts)
+            known = self._candidates[score] = Candidates(self.state, by)
         return known
 
-    def decide(self, number: int, score: str) -> Placement | None:
-        """Return the best placement by ``score`` that every rule allows for a job of class ``number``, or None."""
+    def decide(self, number: int, score: str, chooser: str | None = None) -> Placement | None:
+        """
+        Return the best placement that every rule allows for a job of class ``number``, or None.
+
+        The best by ``score``; or by the ``chooser`` of that name, which then takes its place.
+        """
+        if chooser is not None:
+            if chooser not in self._choosers:
+                self._choosers[chooser] = CHOOSERS[chooser](self.state)
+            return self._choosers[chooser].place(number)
         if score not in self._tables:
             self._tables[score] = table_for(self.state, score, self._counts)
         table = self._tables[score]

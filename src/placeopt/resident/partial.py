@@ -20,7 +20,7 @@ NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
 
 
-def decide_all(desk: Desk, jobs: dict[str, int], score: str) -> dict[str, Placement | None]:
+def decide_all(desk: Desk, jobs: dict[str, int], method: Method) -> dict[str, Placement | None]:
     """
     Decide on jobs (id -> class), each beside what runs and those decided on before; the desk is left as it was.
 
@@ -30,7 +30,7 @@ def decide_all(desk: Desk, jobs: dict[str, int], score: str) -> dict[str, Placem
     hopeless: set[int] = set()
     taken: list[tuple[int, Placement]] = []
     for job_id, number in jobs.items():
-        placement = None if number in hopeless else desk.decide(number, score)
+        placement = None if number in hopeless else desk.decide(number, method.score, method.chooser)
         found[job_id] = placement
         if placement is None:
             hopeless.add(number)
@@ -61,14 +61,14 @@ def plan_for(
         If the referee refuses what was decided.
     """
     started = time.monotonic()
-    found = decide_all(desk, jobs, method.score)
+    found = decide_all(desk, jobs, method)
     options = desk.problem.options
     placements, unplaced = [], []
     value = milli = bound = 0
     for job_id, placement in found.items():
         bound += desk.worth(jobs[job_id])
         if placement is None:
-            reason, detail = _reason(desk, method.score, jobs[job_id]) if say_why else UNASKED
+            reason, detail = _reason(desk, method, jobs[job_id]) if say_why else UNASKED
             unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])
@@ -115,7 +115,7 @@ def plan_for(
     stage = {
         "name": "decide",
         "outcome": "improved" if placements else "kept",
-        "detail": f"{method.score}, job by job",
+        "detail": f"{method.chooser or method.score}, job by job",
         "objective": value,
         "bound": bound,
         "seconds": decided - started,
@@ -124,9 +124,9 @@ def plan_for(
     return trusted(Plan, {**fields, "stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)})
 
 
-def _reason(desk: Desk, score: str, number: int) -> tuple[UnplacedReason, str]:
+def _reason(desk: Desk, method: Method, number: int) -> tuple[UnplacedReason, str]:
     """Say why a job of class ``number``, which was not placed, waits."""
-    problem, candidates = desk.problem, desk.candidates(score)
+    problem, candidates = desk.problem, desk.candidates(method.score)
     too_low = utility_is_low(candidates, number)
     if too_low is not None:
         return "postponed", too_low
@@ -135,7 +135,7 @@ def _reason(desk: Desk, score: str, number: int) -> tuple[UnplacedReason, str]:
     queue = queue_is_full(desk.state, number)
     if queue is not None:
         return "policy", queue
-    if desk.decide(number, score) is not None:
+    if desk.decide(number, method.score, method.chooser) is not None:
         return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number)}"
     if any(is_laid_out(problem, option) for option in problem.options_of(number)):
         return "not_reached", "greedy found no way to lie as the job asks; a whole round looks at all ways"

@@ -152,8 +152,8 @@ class Residence(ABC):
             digest.
         method
             As in ``solve``, ``auto`` by default. For some jobs a method of greedy alone: ``stranding`` (the default),
-            ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus`` or ``obp``; order
-            and blocking are the caller's.
+            ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus``, ``obp``, ``drb``
+            or another that neither draws nor blocks the queue; order and blocking are the caller's.
         time_limit_s, gap, threads, seed, deterministic, cancel, on_progress
             As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
         warm
@@ -253,5 +253,4 @@ class Residence(ABC):
 
 def _places_rounds(method: Method) -> bool:
     """Whether a method decides whole rounds only."""
-    alone = method.chooser is None and not method.exact and not method.strict
-    return not alone or method.shape != "value" or method.score in WHOLE_ROUNDS
+    return bool(method.exact) or method.strict or method.shape != "value" or method.score in WHOLE_ROUNDS

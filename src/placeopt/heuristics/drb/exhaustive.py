@@ -39,7 +39,6 @@ class Exhaustive(Bipartition):
 
     def __init__(self, state: State) -> None:
         super().__init__(state)
-        self._known: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
         self._longest = max(1, state.problem.topology.max_machine_distance())
 
     def on_one_node(self, job: int, option: int) -> Iterator[Placement]:
@@ -50,10 +49,10 @@ class Exhaustive(Bipartition):
             return
         ranked: list[tuple[float, int, tuple[int, ...]]] = []
         for node in nodes.tolist():
-            key = (option, self.sites.look_of(node))
-            if key not in self._known:
-                self._known[key] = self._best(job, option, node)
-            utility, gpus = self._known[key]
+            key, known = (option, self.sites.look_of(node)), self.sites.best_sets
+            if key not in known:
+                known[key] = self._best(job, option, node)
+            utility, gpus = known[key]
             if gpus:
                 ranked.append((-utility, node, gpus))
         workers = int(self.problem.options.bundle_workers[option])
@@ -97,17 +96,17 @@ class Exhaustive(Bipartition):
     def _speeds(self, job: int, placement: Placement) -> float:
         """Return J: the mean of suffered and caused."""
         state, node = self.state, placement.nodes[0]
-        others = list(state.node_jobs[node])
-        if not others:
-            return FLOOR
         start = self.problem.first_gpu[node]
         if self.problem.policy.interference.model == "curve":
+            others = list(state.node_jobs[node])
             undo = state.apply(Move(job, placement))
             suffered = np.array(list(excess_beside(state, job).values()))
             caused = np.array([excess_beside(state, other).get(job, 0) for other in others])
             state.apply(undo)
+            number = len(others)
         else:
             suffered, caused = self.sites.pairs(job, node, tuple(g - start for g in placement.gpus))
+            number = len(self.sites.tenants(node))
         slowed, slows = suffered[suffered > 0], caused[caused > 0]
         mean = float((1000 / (1000 + slows)).mean()) if len(slows) else 0.0
-        return (float((1000 / (1000 + slowed)).sum()) / len(others) + mean) / 2
+        return (float((1000 / (1000 + slowed)).sum()) / max(number, 1) + mean) / 2

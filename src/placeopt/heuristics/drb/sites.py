@@ -10,7 +10,11 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.split import Half, split
 from placeopt.heuristics.drb.tree import HalvingTree, machine_tree
 from placeopt.problem import IntArray, Move, Placement, State
+from placeopt.problem.state import Tenant
 from placeopt.terms.interference import Interference
+
+SPARE_LOOKS = 1000
+"""Looks of nodes that are remembered, beside four times the nodes; of more, only those of now."""
 
 
 @dataclass(frozen=True)
@@ -47,33 +51,35 @@ class Sites:
         self.preference = preference(state)
         self._interference = Interference()
         problem = state.problem
-        self._interferes = bool(problem.slowdown.any()) or self._interference.worst(problem) > 0
+        self._by_curve = problem.policy.interference.model == "curve"
+        self._curve_counts = self._by_curve and self._interference.worst(problem) > 0
         self.sockets = _socket_in_node(state)
+        self._look_at_all()
+
+    def _look_at_all(self) -> None:
+        """Begin with nothing remembered."""
         self._levels: dict[int, tuple[IntArray, IntArray]] = {}
         self._numbers: dict[object, int] = {}
-        self._number: IntArray = np.array([self._look(n) for n in range(problem.num_nodes)], dtype=np.int64)
+        self._number: IntArray = np.array([self._look(n) for n in range(self.state.problem.num_nodes)], dtype=np.int64)
         self._sites: dict[tuple[int, int], Site | None] = {}
-        self._known: dict[int, np.ndarray] = {}  # option -> (states, 2): path and worth, NaN unknown
+        self._known: dict[int, np.ndarray] = {}  # option -> (looks, 2): path and worth, NaN unknown
+        self.best_sets: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+        """Of ``Exhaustive``: utility and GPUs by option and look, as long as the numbers of looks hold."""
 
     def changed(self, node: int) -> None:
         """Note that what is free of a node changed."""
         self._number[node] = self._look(node)
+        if len(self._numbers) > 4 * self.state.problem.num_nodes + SPARE_LOOKS:  # new ones come as long as it stays
+            self._look_at_all()
 
     def look_of(self, node: int) -> int:
         """Return a number that nodes share which nothing here tells apart."""
         return int(self._number[node])
 
     def _look(self, node: int) -> int:
-        """Number what the node looks like: its class, what is free of each GPU, and which profiles lie where."""
+        """Number what the node looks like: its class, what is free of each GPU, and who disturbs whom where."""
         problem, state = self.state.problem, self.state
         start, end = problem.first_gpu[node], problem.first_gpu[node + 1]
-        held = []
-        for job in state.node_jobs[node] if self._interferes else ():
-            placement = state.placements[job]
-            here = () if placement is None else tuple(sorted(g - start for g in placement.gpus if start <= g < end))
-            # a job that lies on other nodes too may be slowed there already
-            alone = placement is None or len(set(placement.nodes)) == 1
-            held.append((int(problem.class_profile[problem.job_class[job]]), here, -1 if alone else job))
         key = (
             int(problem.node_class[node]),
             int(problem.topology.node_machine[node]),
@@ -81,9 +87,35 @@ class Sites:
             state.gpu_jobs[start:end].tobytes(),
             state.gpu_free_memory[start:end].tobytes(),
             state.gpu_utilisation[start:end].tobytes(),
-            tuple(sorted(held)),
+            tuple(self._jobs(node) if self._by_curve else self.tenants(node)),
         )
         return self._numbers.setdefault(key, len(self._numbers))
+
+    def tenants(self, node: int) -> list[Tenant]:
+        """Return profile and GPUs, by index, of each job on a node, in order; of none where profiles do not count."""
+        tenants = self.state.tenants
+        if self._by_curve or not tenants:
+            return []
+        start = self.state.problem.first_gpu[node]
+        return sorted(
+            (profile, tuple(sorted(gpu - start for gpu in held)))
+            for (profile, held), count in tenants[node].items()
+            for _ in range(count)
+        )
+
+    def _jobs(self, node: int) -> list[tuple[tuple[int, ...], int]]:
+        """Return the GPUs, by index, of each job on a node; and which job it is if it may be slowed on others too."""
+        if not self._curve_counts:
+            return []
+        problem, state = self.state.problem, self.state
+        start, end = problem.first_gpu[node], problem.first_gpu[node + 1]
+        held = []
+        for job in state.node_jobs[node]:
+            placement = state.placements[job]
+            if placement is not None:
+                here = tuple(sorted(g - start for g in placement.gpus if start <= g < end))
+                held.append((here, -1 if len(set(placement.nodes)) == 1 else job))
+        return sorted(held)
 
     def at(self, job: int, option: int, nodes: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Return path and worth of a bundle on each of ``nodes``, all of which have room for it."""
@@ -154,16 +186,23 @@ class Sites:
         """Shape (GPUs of the node,): thousandths by which a task on each usable GPU slows and is slowed."""
         start, end = self.state.problem.first_gpu[node], self.state.problem.first_gpu[node + 1]
         out = np.zeros(end - start)
-        if self._interferes and self.state.node_jobs[node]:
+        if self._is_shared(node):
             out[usable] = self._slowdown(job, option, node, [(gpu,) for gpu in usable.tolist()])
         return out
+
+    def _is_shared(self, node: int) -> bool:
+        """Tell whether somebody is on a node whom others may disturb."""
+        state = self.state
+        if self._by_curve:
+            return self._curve_counts and bool(state.node_jobs[node])
+        return bool(state.tenants and state.tenants[node])
 
     def _slowdown(self, job: int, option: int, node: int, sets: list[tuple[int, ...]]) -> list[float]:
         """Return what a job suffers and causes, in thousandths, on each of some sets of a node's GPUs."""
         problem, state = self.state.problem, self.state
-        if not self._interferes or not state.node_jobs[node]:
+        if not self._is_shared(node):
             return [0.0] * len(sets)
-        if problem.policy.interference.model == "curve":
+        if self._by_curve:
             start, node_of = problem.first_gpu[node], (node,)
             moves = [Move(job, Placement(option, node_of, tuple(start + g for g in gpus))) for gpus in sets]
             return [float(max(0, self._interference.delta(state, move))) for move in moves]
@@ -188,24 +227,16 @@ class Sites:
         """Return the profiles of the k jobs on a node that have one, and the level of each GPU to them (k, g)."""
         number = self.look_of(node)
         if number not in self._levels:
-            problem, state = self.state.problem, self.state
+            problem = self.state.problem
             here = slice(problem.first_gpu[node], problem.first_gpu[node + 1])
-            profiles, rows = [], []
-            for job in state.node_jobs[node]:
-                profile, held = int(problem.class_profile[problem.job_class[job]]), state.placements[job]
-                if profile < 0 or held is None:
-                    continue
-                gpus = np.array([g for g in held.gpus if here.start <= g < here.stop], dtype=np.int64)
-                row = np.full(here.stop - here.start, 3)
-                for at, part in ((2, problem.gpu_socket), (1, problem.gpu_switch)):
-                    row[np.isin(part[here], part[gpus][part[gpus] >= 0])] = at
-                row[gpus - here.start] = 0
-                profiles.append(profile)
-                rows.append(row)
-            self._levels[number] = (
-                np.array(profiles, dtype=np.int64),
-                np.array(rows, dtype=np.int64).reshape(len(rows), here.stop - here.start),
-            )
+            known = [(profile, held) for profile, held in self.tenants(node) if profile >= 0]
+            rows = np.full((len(known), here.stop - here.start), 3)
+            for row, (_, held) in zip(rows, known, strict=True):
+                gpus = list(held)
+                for at, part in ((2, problem.gpu_socket[here]), (1, problem.gpu_switch[here])):
+                    row[np.isin(part, part[gpus][part[gpus] >= 0])] = at
+                row[gpus] = 0
+            self._levels[number] = np.array([profile for profile, _ in known], dtype=np.int64), rows
         return self._levels[number]
 
 
