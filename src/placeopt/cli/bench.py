@@ -16,7 +16,7 @@ from placeopt.cli.files import check_target, say, write_document
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import On
-from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S, check_jobs
 from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput
 from placeopt.fanout import HERE, workers
@@ -293,6 +293,7 @@ def _words(text: str, option: str) -> tuple[str, ...]:
 def _check(time_limit: float, threads: int, jobs: int, memory_limit: int | None) -> None:
     if not 0 < time_limit <= MAX_TIME_LIMIT_S:
         raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
-    for option, value in (("--threads", threads), ("--jobs", jobs), ("--memory-limit", memory_limit)):
+    check_jobs(jobs)
+    for option, value in (("--threads", threads), ("--memory-limit", memory_limit)):
         if value is not None and value < 1:
             raise UsageError(f"{option}: {value}, expected 1 or more")

@@ -17,6 +17,7 @@ from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import write_document
 from placeopt.cli.output import write_out
 from placeopt.cli.progress import Ticker
+from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
 
 if TYPE_CHECKING:
@@ -50,8 +51,7 @@ def papers(
     the same command goes on where it was stopped.
     """
     started = time.monotonic()
-    if jobs < 1:
-        raise UsageError(f"--jobs: {jobs}, expected 1 or more")
+    check_jobs(jobs)
     numbers = parse_seeds(seeds)
     from placeopt.papers import catalogue, runs
     from placeopt.papers.journal import read_results

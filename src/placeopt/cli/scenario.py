@@ -116,12 +116,6 @@ def limits_of(time_limit: float, threads: int | None, seed: int) -> Limits:
     return Limits(time_limit_s=time_limit, threads=threads, seed=seed)
 
 
-def check_jobs(jobs: int) -> None:
-    """Refuse a number of scenarios side by side that is none."""
-    if jobs < 1:
-        raise UsageError(f"--jobs: {jobs}, expected 1 or more")
-
-
 def rows_path(rows: str | None) -> Path | None:
     """Return the file of answers; raises `UsageError` for a standard stream, which cannot be gone on with."""
     if rows == STREAM:

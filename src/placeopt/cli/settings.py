@@ -18,6 +18,9 @@ MAX_SEED = 2**31 - 1
 
 MAX_TIME_LIMIT_S = 7 * 86_400
 
+MAX_JOBS = 4096
+"""Most processes side by side; no scheduler of them takes any number."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -51,6 +54,11 @@ class Settings:
             raise UsageError(f"--solver-option: method {self.method!r} runs no exact solver; use another --method")
         memory = self.memory_limit_mib
         _expect(memory is None or memory >= 1, "--memory-limit", memory, "1 MiB or more")
+
+
+def check_jobs(jobs: int) -> None:
+    """Refuse a number of processes side by side that is none."""
+    _expect(1 <= jobs <= MAX_JOBS, "--jobs", jobs, f"1 to {MAX_JOBS}")
 
 
 def parse_solver_options(texts: list[str]) -> dict[str, str]:

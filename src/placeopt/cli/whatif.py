@@ -20,12 +20,12 @@ from placeopt.cli.scenario import (
     Seed,
     Threads,
     asking,
-    check_jobs,
     deliver,
     limits_of,
     read_base,
     rows_path,
 )
+from placeopt.cli.settings import check_jobs
 from placeopt.cli.whatif_replay import (
     Draws,
     Replay,

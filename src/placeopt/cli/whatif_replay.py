@@ -15,7 +15,8 @@ from placeopt.cli.bench import parse_seeds
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, read_scheduling, say, write_document
 from placeopt.cli.progress import Ticker
-from placeopt.cli.scenario import KEEPS, check_jobs, deliver, limits_of, read_patch, rows_path
+from placeopt.cli.scenario import KEEPS, deliver, limits_of, read_patch, rows_path
+from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
 from placeopt.fanout import workers
 

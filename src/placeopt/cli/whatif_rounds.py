@@ -20,11 +20,11 @@ from placeopt.cli.scenario import (
     Seed,
     Threads,
     asking,
-    check_jobs,
     deliver,
     limits_of,
     rows_path,
 )
+from placeopt.cli.settings import check_jobs
 from placeopt.cli.whatif_replay import Draws, Replay, ReplayPolicy, is_scenario, sweep_by_replay
 from placeopt.fanout import HERE, workers
 

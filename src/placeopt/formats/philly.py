@@ -57,7 +57,14 @@ def _job(row: list[str], line: int) -> PhillyJob:
     if len(row) != len(COLUMNS):
         raise ValueError(f"{len(row)} fields, expected {len(COLUMNS)}")
     submitted, duration, gpus, _, cluster = row
-    job = PhillyJob(line, datetime.fromisoformat(submitted), round(1000 * float(duration)), int(gpus), cluster)
-    if not 0 <= job.duration_ms <= MAX_MS or not 1 <= job.gpus <= 100_000 or not cluster or not cluster.isprintable():
+    at = datetime.fromisoformat(submitted)
+    if at.tzinfo is not None:
+        raise ValueError(f"{submitted}, expected a time without a zone")
+    job = PhillyJob(line, at, round(1000 * float(duration)), int(gpus), cluster)
+    if (
+        not 0 <= job.duration_ms <= MAX_MS
+        or not 1 <= job.gpus <= 100_000
+        or not (0 < len(cluster) < 254 and cluster.isprintable())
+    ):
         raise ValueError(f"{row}, expected a duration from 0 on, 1 GPU or more, and a virtual cluster")
     return job

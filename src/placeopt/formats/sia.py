@@ -49,6 +49,7 @@ def read_sia(path: str | Path) -> list[SiaJob]:
     if missing:
         raise BadInput(f"{source}: no column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
     jobs = []
+    names: set[str] = set()
     for line, row in enumerate(rows, start=2):
         try:
             job = SiaJob(
@@ -64,7 +65,10 @@ def read_sia(path: str | Path) -> list[SiaJob]:
             ) from None
         if min(job.arrival_ms, job.gpus - 1, job.batch - 1) < 0 or job.arrival_ms > MAX_MS:
             raise BadInput(f"{source}, line {line}: time, num_replicas or batch_size out of range")
-        if job.name.split() != [job.name] or not job.name.isprintable():
-            raise BadInput(f"{source}, line {line}: {job.name!r}, expected a name without white space")
+        if job.name.split() != [job.name] or not job.name.isprintable() or len(job.name) > 253:
+            raise BadInput(f"{source}, line {line}: {job.name!r}, expected 1 to 253 characters without white space")
+        if job.name in names:
+            raise BadInput(f"{source}, line {line}: {job.name!r} stands twice; names of jobs are unique")
+        names.add(job.name)
         jobs.append(job)
     return sorted(jobs, key=lambda job: (job.arrival_ms, job.name))

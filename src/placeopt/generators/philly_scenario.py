@@ -12,6 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.philly import PhillyJob
 from placeopt.generators.profiles import PROFILES, WEIGHTS, slowdowns
 from placeopt.model import Cluster, Communication, Demand, Job, Node, Option, Slowdown
+from placeopt.model.base import MAX_MS, MAX_NODES
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.topology.builders import pcie_box
 
@@ -24,6 +25,7 @@ SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
 VALUE_PER_GPU = 1000
 RESTART_MS = 30_000
 """A job that is stopped or moved loses so much; ours, as in ``sia_scenario``."""
+MAX_DAYS = 100_000
 DIVIDED = 1000
 """
 Excess run time in thousandths beside a job on the same GPU, on top of what one in the same socket costs: jobs ask for
@@ -70,20 +72,33 @@ def philly_scenario(
     BadInput
         If the window is empty or a number is out of range.
     """
-    if not 0 < load <= 10 or node_gpus < 2 or prediction_error < 0:
-        raise BadInput("load: expected above 0 and up to 10; node_gpus: 2 or more; prediction_error: 0 or more")
+    if not 0.001 <= load <= 10 or node_gpus < 2 or not 0 <= prediction_error <= 5:
+        raise BadInput("load: expected 0.001 to 10; node_gpus: 2 or more; prediction_error: 0 to 5")
+    if not 0 <= from_day <= MAX_DAYS or not 1 <= (days or 1) <= MAX_DAYS:
+        raise BadInput(f"from_day, days: {from_day}, {days}, expected up to {MAX_DAYS:,}")
     begin = min((job.submitted for job in jobs), default=None)
     if begin is None:
         raise BadInput("jobs: none")
-    begin += timedelta(days=from_day)
-    end = None if days is None else begin + timedelta(days=days)
+    try:
+        begin += timedelta(days=from_day)
+        end = None if days is None else begin + timedelta(days=days)
+    except OverflowError:
+        raise BadInput("from_day, days: the window ends after the year 9999") from None
     chosen = [job for job in jobs if job.submitted >= begin and (end is None or job.submitted < end)]
     if len(chosen) < 2:
         raise BadInput(f"from_day, days: {len(chosen)} jobs were submitted in that window; expected 2 or more")
     first = chosen[0].submitted
     span_ms = max(1, _ms(chosen[-1].submitted - first))
+    if span_ms > MAX_MS:
+        raise BadInput(
+            f"from_day, days: submissions over {span_ms // 86_400_000:,} days, expected fewer; name a window"
+        )
     asked_ms = sum(job.gpus * max(1, job.duration_ms) for job in chosen)
     nodes = max(math.ceil(asked_ms / span_ms / load / node_gpus), *(-(-job.gpus // node_gpus) for job in chosen))
+    if nodes > MAX_NODES:
+        raise BadInput(
+            f"load: {load:g} takes {nodes:,} nodes, at most {MAX_NODES:,}; take a longer window, or more load"
+        )
     rng = np.random.default_rng(seed)
     kinds = rng.integers(len(PROFILES), size=len(chosen))
     factors = np.exp(rng.normal(0.0, 1.0, size=len(chosen)) * prediction_error)

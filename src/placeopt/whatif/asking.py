@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from pydantic import ValidationError
+
 from placeopt.errors import BadInput
+from placeopt.formats.faults import validation_fault
 from placeopt.model import Demand, Instance, Job, Option
 from placeopt.model.job import Split
 from placeopt.whatif.levels import levels_of
@@ -43,7 +46,8 @@ def parse_job(
     Raises
     ------
     BadInput
-        If it is no such text, asks for nothing, or names a model, level, queue or job that is not there.
+        If it is no such text, asks for nothing or for a number out of range, or names a model, level, queue or job that
+        is not there.
     """
     like = next((job for job in instance.jobs if job.id == text), None)
     if like is not None:
@@ -62,13 +66,16 @@ def parse_job(
         raise BadInput(f"job {text!r}: asks for nothing; state CPU or memory as well")
     if together is not None and together not in levels_of(instance):
         raise BadInput(f"together: no level {together!r} in the cluster; there are: {', '.join(levels_of(instance))}")
-    demand = Demand(
-        gpus=gpus,
-        gpu_milli=milli,
-        gpu_models=(model,) if model else (),
-        cpu_millicores=cpu_millicores,
-        memory_mib=memory_mib,
-    )
+    try:
+        demand = Demand(
+            gpus=gpus,
+            gpu_milli=milli,
+            gpu_models=(model,) if model else (),
+            cpu_millicores=cpu_millicores,
+            memory_mib=memory_mib,
+        )
+    except ValidationError as error:
+        raise validation_fault(Demand, error, f"job {text!r}") from None
     splits = () if together is None else (Split(level=together, domains=1),)
     workers = int(found["workers"] or 1)
     if workers > 100_000:

@@ -6,7 +6,10 @@ import threading
 import time
 from typing import Literal
 
+from pydantic import ValidationError
+
 from placeopt.engine import Engine
+from placeopt.formats.faults import validation_fault
 from placeopt.model import Instance
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.outcome import outcome_of, valued
@@ -51,7 +54,11 @@ def swap(
     """
     began, limits = time.monotonic(), limits or Limits()
     base = valued(instance)
-    changed = apply_step(Patched(base), ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by))
+    try:
+        step = ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by)
+    except ValidationError as error:
+        raise validation_fault(ReplaceNodes, error, "swap") from None
+    changed = apply_step(Patched(base), step)
     machine = {node.id: node.machine for node in instance.cluster.nodes}
     exchanged = sum(node.machine != machine[node.id] for node in changed.instance.cluster.nodes)
     with Engine() as engine:

@@ -41,6 +41,22 @@ def build_machine(
     """
     if len(host.places) > MAX_PLACES:
         raise BadInput(f"{host.file}: {len(host.places)} sockets and NUMA domains; at most {MAX_PLACES} are read")
+    try:
+        return _machine(host, id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in (error.title.lower(), *first["loc"]))
+        raise BadInput(f"{host.file}: no valid machine: {where}: {first['msg']}") from error
+
+
+def _machine(
+    host: Host,
+    machine_id: str | None,
+    cpu_millicores: int | None,
+    memory_mib: int | None,
+    gpu_model: str | None,
+    gpu_memory_mib: int | None,
+) -> Machine:
     parts, part_of = _frame(host.places)
     depth = max((len(gpu.switches) for gpu in host.gpus), default=0)
     above: dict[str, str | None] = {}  # switch key -> part above
@@ -68,21 +84,16 @@ def build_machine(
                 uplink_mbps=_bounded(gpu.uplink_mbps),
             )
         )
-    try:
-        return Machine(
-            id=id if id is not None else _default_id(host),
-            cpu_millicores=1000 * (host.num_cpus or 0) if cpu_millicores is None else cpu_millicores,
-            memory_mib=(host.memory_mib or 0) if memory_mib is None else memory_mib,
-            network_bandwidth_mbps=_bounded(host.network_mbps),
-            parts=tuple(parts),
-            gpus=tuple(gpus),
-            links=host.links,
-            source=f"{host.format}: {' + '.join(Path(file).name for file in host.file.split(' + '))}"[:253],
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise BadInput(f"{host.file}: no valid machine: {where}: {first['msg']}") from error
+    return Machine(
+        id=machine_id if machine_id is not None else _default_id(host),
+        cpu_millicores=1000 * (host.num_cpus or 0) if cpu_millicores is None else cpu_millicores,
+        memory_mib=(host.memory_mib or 0) if memory_mib is None else memory_mib,
+        network_bandwidth_mbps=_bounded(host.network_mbps),
+        parts=tuple(parts),
+        gpus=tuple(gpus),
+        links=host.links,
+        source=f"{host.format}: {' + '.join(Path(file).name for file in host.file.split(' + '))}"[:253],
+    )
 
 
 def _frame(places: tuple[Place, ...]) -> tuple[list[Part], dict[str, str]]:
