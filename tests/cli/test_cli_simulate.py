@@ -127,6 +127,8 @@ def test_a_policy_from_a_file(cli: Cli, tmp_path: Path) -> None:
         ([TABLE_1, "--time-limit", "0"], 2, ["--time-limit"]),
         ([TABLE_1, "--rule", "guess"], 2, ["rate or sc17"]),
         ([TABLE_1, "--out", "-"], 2, ["no folder"]),
+        ([TABLE_1, "--out", TABLE_1], 3, ["is a file, expected a folder"]),
+        ([TABLE_1, "--out", TABLE_1 / "below"], 3, ["below", "Not a directory"]),
     ],
 )
 def test_what_is_refused(cli: Cli, arguments: list[object], code: int, words: list[str]) -> None:

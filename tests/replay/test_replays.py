@@ -1,6 +1,7 @@
 """Capacity questions by replay, on traces small enough to play by hand."""
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from placeopt.replay.goals import measures
 from placeopt.replay.patching import patched
 from placeopt.replay.playing import Limits, Setup, measured, play
 from placeopt.replay.records import Played
+from placeopt.report.replay import curve_page
 from placeopt.simulate import named_policy, simulate
 from placeopt.whatif.steps import Patch
 
@@ -52,6 +54,15 @@ def test_the_fewest_nodes(goal: str, found: int, missed: int | None, jobs: int) 
     for spot in curve.spots:
         waits = by_hand.get(int(spot.setting), [0, 0, 0, 0])
         assert spot.mean == (max(waits) if goal.startswith("max") else sum(waits) / 4)
+
+
+def test_stopped_before_anything_was_played() -> None:
+    """Nothing is known then: the page does not say that the goal is not met."""
+    cancel = threading.Event()
+    cancel.set()
+    curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=1s"), cancel=cancel)
+    assert (curve.spots, curve.left) == ((), 1)
+    assert "not told" in str(curve_page(curve)[0])
 
 
 def test_a_goal_that_nodes_do_not_meet() -> None:

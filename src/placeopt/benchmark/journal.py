@@ -9,6 +9,7 @@ from typing import Self
 
 from placeopt.benchmark.records import Line, Row, Run
 from placeopt.errors import BadInput
+from placeopt.formats.files import make_folder
 from placeopt.formats.rows import RowFile, read_rows
 
 NAME = "results.jsonl"
@@ -29,10 +30,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path) -> None:
-        try:
-            (folder / SOLUTIONS).mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
+        make_folder(make_folder(folder) / SOLUTIONS)
         self._file = RowFile(folder / NAME, Line, EXPECTED)
         self.runs, self.rows = _sorted(self._file.found)
 

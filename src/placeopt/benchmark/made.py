@@ -12,6 +12,7 @@ from pathlib import Path
 from placeopt import __version__
 from placeopt.errors import BadInput
 from placeopt.formats.documents import write_instance
+from placeopt.formats.files import make_folder
 from placeopt.generators import generate
 
 MADE = "made"
@@ -46,10 +47,7 @@ def make(name: str, path: Path) -> None:
         raise BadInput(f"{name!r}: expected such as planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
     jobs, nodes, gpus, seed = map(int, form.groups()[1:])
     made = generate(form[1], jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"{path.parent}: cannot be made: {error.strerror or error}") from None
+    make_folder(path.parent)
     write_instance(path, made)
     for other in (*path.parent.glob(f"{name}~*.json.gz"), path.parent / f"{name}.json.gz"):
         if other != path:

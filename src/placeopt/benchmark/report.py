@@ -28,7 +28,7 @@ from placeopt.benchmark.plots import SCALES, can_plot, draw, mean_gaps
 from placeopt.benchmark.samples import Sample, samples_of
 from placeopt.benchmark.tables import Table
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.files import write_bytes
+from placeopt.formats.files import make_folder, write_bytes
 from placeopt.formats.solu import Known
 
 CASES = "cases"
@@ -170,10 +170,7 @@ def write_report(report: Report, out: Path, *, brief: bool = False) -> list[Path
     BadInput
         If the folder cannot be made or written.
     """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be made: {error.strerror or error}") from None
+    make_folder(out)
     kept = [table for table in report.tables if table.name == CASES] if brief else [*report.tables, *report.curves]
     files = {f"{table.name}.csv": table.csv().encode() for table in kept}
     files.update({name: data for name, _, data in report.plots if not brief or name.endswith(".svg")})

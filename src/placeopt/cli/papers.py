@@ -106,6 +106,7 @@ def _draw(
     wanted: bool | None,
 ) -> int:
     """Write pictures into ``DIR/pictures`` and return how many files; none without matplotlib, unless asked for."""
+    from placeopt.formats.files import make_folder
     from placeopt.page import can_draw, files_of, gantt, paper_figures, read_log, setting_figures
     from placeopt.papers.catalogue import PAPERS
     from placeopt.papers.runs import write_log
@@ -117,8 +118,7 @@ def _draw(
     figures = [figure for key in names for figure in paper_figures(key, PAPERS[key].title, PAPERS[key].figures, runs)]
     for setting in settings:
         figures += setting_figures(setting, runs)
-    target = folder / "pictures"
-    target.mkdir(exist_ok=True)
+    target = make_folder(folder / "pictures")
     for row in rows:
         if any(setting.name == row.case.setting and setting.timeline for setting in settings):
             log = target / f"{row.case.setting}-{row.case.policy}.jsonl"

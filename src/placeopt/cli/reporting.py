@@ -56,11 +56,9 @@ def report(
     command = shlex.join(["placeopt", "report", *inputs, "--out", out])
     write_document(out, page(title, command, facts, drawn).encode())
     if figures is not None:
-        folder = Path(figures)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"{figures}: cannot be made: {error.strerror or error}") from None
+        from placeopt.formats.files import make_folder
+
+        folder = make_folder(figures)
         for figure in drawn:
             for form in FORMATS:
                 write_document(str(folder / f"{figure.name}.{form}"), render(figure, form))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,9 +15,10 @@ from placeopt.cli.output import show
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.signals import Interruption
-from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from placeopt.model.scenario import Scenario
     from placeopt.model.scheduling import Scheduling
     from placeopt.simulate import History, Summary, Tick
@@ -154,12 +154,9 @@ def _folder(out: str | None) -> Path | None:
         return None
     if out == STREAM:
         raise UsageError("--out: '-' is no folder; --json prints the summaries")
-    folder = Path(out)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written: {error.strerror or error}") from None
-    return folder
+    from placeopt.formats.files import make_folder
+
+    return make_folder(out)
 
 
 def _deliver(summaries: list[Summary], folder: Path | None, *, as_json: bool, quiet: bool) -> None:

@@ -112,6 +112,25 @@ def _read_bounded(stream: BinaryIO | gzip.GzipFile, name: str, max_bytes: int) -
     return b"".join(chunks)
 
 
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """
+    Return the folder, made with all above it where it is not there.
+
+    Raises
+    ------
+    BadInput
+        If it cannot be made, or a file is in its place.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise BadInput(f"{path}: is a file, expected a folder") from None
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{path}: cannot be made: {getattr(error, 'strerror', None) or error}") from None
+    return folder
+
+
 def _write_file(target: Path, data: bytes) -> None:
     mode = None
     if target.exists():

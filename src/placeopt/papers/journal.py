@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from placeopt.errors import BadInput
+from placeopt.formats.files import make_folder
 from placeopt.formats.rows import RowFile, read_rows
 from placeopt.papers.records import Case, Line, Row, Start
 
@@ -22,11 +22,7 @@ def open_results(folder: Path) -> RowFile[Line]:
     BadInput
         If the folder cannot be made or written, another command holds it, or a line is no record.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"{folder}: cannot be written: {error.strerror or error}") from None
-    return RowFile(folder / NAME, Line, EXPECTED)
+    return RowFile(make_folder(folder) / NAME, Line, EXPECTED)
 
 
 def read_results(folder: Path) -> tuple[list[Start], dict[Case, Row]]:

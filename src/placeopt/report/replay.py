@@ -62,6 +62,8 @@ def curve_csv(found: Curve) -> str:
 def _answer(found: Curve) -> Text:
     kind = plain(found.replayed.partition(":")[2])
     goal = plain(found.goal or "")
+    if not found.spots:
+        return Text(f"{goal}: not told, stopped before a number of nodes was played", style=SO_SO)
     if found.found is None:
         most = max((int(spot.setting) for spot in found.spots), default=0)
         return Text(f"{goal} not met with up to {number(most)} more of {kind}", style=BAD)
