@@ -12,6 +12,7 @@ from typing import Literal, Self
 from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.errors import BadInput
 from placeopt.formats.collection import collection_paused
+from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import method_of
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import Problem, compile_problem
@@ -149,6 +150,7 @@ class Engine(Residence):
         read_s: float | None = None,
         prove: bool = True,
         say_why: bool = True,
+        ahead: Ahead | None = None,
     ) -> Plan:
         """Solve the round that ``compiled`` gives, whose running jobs stand lawfully."""
         chosen = method_of(method)
@@ -191,7 +193,7 @@ class Engine(Residence):
             round_ = Round(problem.instance, problem, limits, on_progress, cancelled)
             round_.begin()
         try:
-            run_stages(round_, chosen, Crew(round_, self._runners), previous)
+            run_stages(round_, chosen, Crew(round_, self._runners), previous, ahead)
         except KeyboardInterrupt:
             round_.cut("user")
         solve_s = time.monotonic() - solving - round_.check_s

@@ -20,8 +20,12 @@ NOW = 1_000_000
 class LongWay(Timeline):
     """
     Jobs are put there to see how long all run then, and no place is left out because another one is like it, or because
-    it was asked for before.
+    it was asked for before; nothing is remembered.
     """
+
+    def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
+        self._choices.clear()
+        return super().take(job, if_room_now=if_room_now)
 
     def _best(self, job: int, at: int, *, heed: bool = True, settled: set[Seen] | None = None) -> Start | None:
         del settled

@@ -58,6 +58,9 @@ class Timeline:
         self._company: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
         self._occupants = Occupants(self.state, self._end_of, self._company_of)
         self._outlooks: dict[Seen, tuple[Outlook, ...]] = {}
+        self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
+        self._taken: tuple[int, ...] = ()  # numbers of all starts given, whoever of a class has which, sorted
+        self._numbers: dict[tuple[int, bool, Start], int] = {}
 
     def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
         """
@@ -66,21 +69,32 @@ class Timeline:
         One that can start now and would run as well as it can does. ``if_room_now``: it gets a later start only where
         it could start now, be it on GPUs that are taken later.
         """
-        settled: set[Seen] = set()
-        here = self._best(job, self.now, settled=settled)
-        if here is None and if_room_now and (not self.booked or self._best(job, self.now, heed=False) is None):
-            return None
-        later = None if here is not None and self._runs_well(job, here) else self._later(job, here, settled)
+        k = int(self.problem.job_class[job])
+        question = (k, if_room_now, self._taken)
+        if question not in self._choices:  # orders of the same jobs often come to the same
+            self._choices[question] = self._choose(job, if_room_now=if_room_now)
+        here, later = self._choices[question]
         if later is not None:
             self.booked[job] = later
             self.instead[job] = None if here is None else here.end_ms
-            return later
-        if here is not None:
+        elif here is not None:
             self.put(job, here.placement)
             self.started[job] = here
             if here.end_ms is not None:
                 self.ends[job] = here.end_ms
-        return here
+        start = here if later is None else later
+        if start is not None:
+            number = self._numbers.setdefault((k, later is not None, start), len(self._numbers))
+            self._taken = tuple(sorted((*self._taken, number)))
+        return start
+
+    def _choose(self, job: int, *, if_room_now: bool) -> tuple[Start | None, Start | None]:
+        """Return the best start now, and a later one if that is better."""
+        settled: set[Seen] = set()
+        here = self._best(job, self.now, settled=settled)
+        if here is None and if_room_now and (not self.booked or self._best(job, self.now, heed=False) is None):
+            return None, None
+        return here, None if here is not None and self._runs_well(job, here) else self._later(job, here, settled)
 
     def clear(self) -> None:
         """Take back all starts."""
@@ -90,6 +104,7 @@ class Timeline:
         self.started.clear()
         self.booked.clear()
         self.instead.clear()
+        self._taken = ()
 
     def shortest_ms(self, job: int) -> int:
         """Return the shortest run time of the job's options, 0 where none states any."""

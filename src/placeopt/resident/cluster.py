@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError
+from placeopt.formats.collection import collection_paused
+from placeopt.heuristics.lookahead import Ahead, look_ahead
 from placeopt.methods import Method
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
 from placeopt.model import Placement as PlacementRecord
@@ -16,11 +19,14 @@ from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.indexing import running_placement
+from placeopt.queueing import order_jobs
 from placeopt.resident.book import Book, NodeChange
 from placeopt.resident.carry import Carry
 from placeopt.resident.desk import Desk, FullDesk
 from placeopt.resident.partial import plan_for
 from placeopt.resident.parts import Parts
+from placeopt.resident.settled import settled_plan
+from placeopt.stages.recipe import score_and_order
 
 Ids = bool | Collection[str]
 """All jobs that a plan starts (true), none of them, or some by id."""
@@ -154,6 +160,23 @@ class Resident:
             desk = FullDesk(self.problem())
             asked = dict(zip(asked, self._parts.table.positions(asked), strict=True))
         return plan_for(self.book, desk, self.policy, asked, method, versions, say_why=say_why)
+
+    def look_ahead(
+        self, method: Method, until: float, cancel: threading.Event | None, versions: dict[str, str]
+    ) -> tuple[Ahead, Plan | None]:
+        """Return what look-ahead decides now, and the plan where that is all there is to decide."""
+        with collection_paused():
+            problem = self.problem()
+            score, order = score_and_order(method, problem)
+            ahead = look_ahead(
+                problem,
+                order_jobs(problem, order),
+                score,
+                reorder=not method.strict,
+                deadline=until,
+                cancelled=None if cancel is None else cancel.is_set,
+            )
+            return ahead, settled_plan(self.book, self.policy, problem, ahead, versions)
 
     def issued(self, plan: Plan) -> None:
         """Note that ``plan`` is a checked one of the whole snapshot."""

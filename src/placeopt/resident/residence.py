@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from placeopt.arguments import INSTANCE, expect
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.collection import collection_paused
+from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import Method, method_of
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.problem import Problem
 from placeopt.resident.book import NodeChange
 from placeopt.resident.cluster import Ids, Resident
+from placeopt.stages.lookahead import SHARE_OF_TIME
 from placeopt.stages.round import Progress
 from placeopt.workplace import versions
 
@@ -51,6 +53,7 @@ class Residence(ABC):
         on_progress: Callable[[Progress], None] | None,
         prove: bool = True,
         say_why: bool = True,
+        ahead: Ahead | None = None,
     ) -> Plan:
         """Solve a round."""
 
@@ -137,6 +140,7 @@ class Residence(ABC):
         warm: bool = True,
         prove: bool = True,
         say_why: bool = True,
+        brief: bool = False,
         cancel: threading.Event | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Plan:
@@ -165,6 +169,10 @@ class Residence(ABC):
             Whether the plan says why each job waits, which takes up to a quarter of a round where many do, and more
             than half of a decision that finds no place. Otherwise they are ``not_reached``, but for those that are
             preempted or had better wait; the decisions are the same.
+        brief
+            Whether a whole round may be answered by a plan for those who start alone (``plan.asked``), judged by what
+            it touches, where look-ahead leaves nothing else to decide. It says nothing of the others and proves
+            nothing; the decisions are the same.
 
         Raises
         ------
@@ -193,6 +201,12 @@ class Residence(ABC):
                 )
             ids = [jobs] if isinstance(jobs, str) else jobs
             return resident.place(ids, chosen, versions(), say_why=say_why)
+        ahead = None
+        if brief and resident.policy.postpone.rule == "lookahead":
+            until = float("inf") if deterministic else started + SHARE_OF_TIME * time_limit_s
+            ahead, settled = resident.look_ahead(method_of(method or "auto"), until, cancel, versions())
+            if settled is not None:
+                return settled
         plan = self._round(
             resident.problem,
             started=started,
@@ -207,6 +221,7 @@ class Residence(ABC):
             on_progress=on_progress,
             prove=prove,
             say_why=say_why,
+            ahead=ahead,
         )
         resident.issued(plan)
         return plan

@@ -62,6 +62,7 @@ class WholeRounds(Scheduler):
             warm=False,
             prove=False,
             say_why=False,
+            brief=True,
             cancel=cancel,
         )
         if cancel is not None and cancel.is_set():

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from placeopt.heuristics import SCORES, Candidates
 from placeopt.heuristics.lookahead import Ahead, look_ahead
 from placeopt.model.plan import StageOutcome
-from placeopt.problem import Placement, Problem, compile_problem
+from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.problem.compile import hardware_of
 from placeopt.queueing import order_jobs
+from placeopt.stages.forced import NO_ROOM, only_way
 from placeopt.stages.round import Round
 from placeopt.terms.run_time import longest_run_ms
 
@@ -19,7 +21,7 @@ SHARE_OF_TIME = 0.3
 FOREVER = np.iinfo(np.int64).max
 
 
-def run_lookahead(round_: Round, score: str, order: str, *, strict: bool) -> bool:
+def run_lookahead(round_: Round, score: str, order: str, *, strict: bool, ahead: Ahead | None = None) -> bool:
     """
     Narrow the round to what may start now, and where, for all later stages alike; true: they have nothing to decide.
 
@@ -30,13 +32,17 @@ def run_lookahead(round_: Round, score: str, order: str, *, strict: bool) -> boo
 
     Nothing is left to decide where all that waits starts, each job in its place. Nearly every round of a cluster that
     is seldom full is like that, and need not be compiled anew.
+
+    ``ahead`` is what it has decided on this very problem before.
     """
     if round_.problem.policy.postpone.rule != "lookahead":
         return False
     started, limits = time.monotonic(), round_.limits
     deadline = float("inf") if limits.deterministic else started + SHARE_OF_TIME * limits.left_s
-    jobs, former = order_jobs(round_.problem, order), round_.problem
-    ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=round_.cancelled)
+    former = round_.problem
+    if ahead is None:
+        jobs = order_jobs(former, order)
+        ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=round_.cancelled)
     refused, settled = None, settles(former, ahead)
     if settled:
         refused = _start(round_, former, ahead)
@@ -47,11 +53,7 @@ def run_lookahead(round_: Round, score: str, order: str, *, strict: bool) -> boo
     if settled and round_.best is not None:
         round_.prove_value(round_.best.value)
         round_.prove_cost(round_.best.cost)
-    number = len(ahead.waits)
-    detail = "nobody ends earlier by waiting"
-    if number:
-        detail = f"{'1 job ends' if number == 1 else f'{number} jobs end'} earlier by waiting"
-    detail += "; stages after this one are about plans that keep to it" if round_.narrowed else ""
+    detail = told(ahead) + ("; stages after this one are about plans that keep to it" if round_.narrowed else "")
     outcome: StageOutcome = "failed" if refused else "improved" if ahead.starts or ahead.waits else "kept"
     round_.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
     return settled
@@ -73,18 +75,50 @@ def settles(problem: Problem, ahead: Ahead) -> bool:
     tells them apart may change places.
     """
     waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
+    return not problem.changeable and bool(waiting) and all(_has_its_place(problem, ahead, job) for job in waiting)
+
+
+def decides_all(problem: Problem, ahead: Ahead) -> bool:
+    """
+    Tell whether no stage can find anything but what look-ahead has decided.
+
+    Every job that waits starts in the place that it has or none, or had better wait, or has no room even if nobody
+    else started.
+    """
+    if problem.changeable:
+        return False
+    candidates: Candidates | None = None
+    has_room: dict[int, bool] = {}
+    for job in range(problem.num_jobs):
+        if job in problem.running or job in ahead.waits or _has_its_place(problem, ahead, job):
+            continue
+        k = int(problem.job_class[job])
+        if k not in has_room:
+            if candidates is None:
+                candidates = Candidates(State(problem), SCORES["first_fit"](problem))
+            has_room[k] = only_way(candidates, job) != NO_ROOM
+        if has_room[k]:
+            return False
+    return True
+
+
+def _has_its_place(problem: Problem, ahead: Ahead, job: int) -> bool:
+    """Tell whether the job starts, in a place that it has or none, and had better start than not."""
     return (
-        not problem.changeable
-        and bool(waiting)
-        and ahead.scheduled.issuperset(waiting)
-        and all(
-            bool(ahead.starts[job].gpus)
-            and len(problem.options_of(job)) == 1
-            and problem.options.value[ahead.starts[job].option] > 0
-            and not problem.class_communication[problem.job_class[job]].edges
-            for job in waiting
-        )
+        job in ahead.scheduled
+        and bool(ahead.starts[job].gpus)
+        and len(problem.options_of(job)) == 1
+        and problem.options.value[ahead.starts[job].option] > 0
+        and not problem.class_communication[problem.job_class[job]].edges
     )
+
+
+def told(ahead: Ahead) -> str:
+    """Say what look-ahead decided."""
+    number = len(ahead.waits)
+    if not number:
+        return "nobody ends earlier by waiting"
+    return f"{'1 job ends' if number == 1 else f'{number} jobs end'} earlier by waiting"
 
 
 def hold_back(problem: Problem, ahead: Ahead) -> Problem:

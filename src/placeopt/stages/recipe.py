@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from placeopt.formats.collection import collection_paused
+from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import Method
 from placeopt.model import Plan
+from placeopt.problem import Problem
 from placeopt.solvers.race import RACE, RACERS
 from placeopt.stages.arrange import run_arrange
 from placeopt.stages.bound import Asked, ask_bound, run_bound
@@ -37,17 +39,22 @@ ARRANGE_SHARE, SEARCH_SHARE = 0.4, 0.5
 """Parts of the time that is left for arrangements, and then for the search, where exact stages come after them."""
 
 
-def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None) -> None:
+def score_and_order(method: Method, problem: Problem) -> tuple[str, str]:
+    """Return the names of greedy's score and of the order of jobs."""
+    score = method.score if method.score != "auto" else "share_prices" if suits(problem) else "stranding"
+    return score, method.order or problem.policy.order
+
+
+def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None, ahead: Ahead | None = None) -> None:
     """
     Run the stages of ``method`` until the round is proven, close enough, or out of time.
 
-    ``previous`` is a plan of an earlier round, if there is any.
+    ``previous`` is a plan of an earlier round, ``ahead`` what look-ahead has decided on this very problem, if any.
     """
-    order = method.order or round_.problem.policy.order
-    score = method.score if method.score != "auto" else "share_prices" if suits(round_.problem) else "stranding"
+    score, order = score_and_order(method, round_.problem)
     asked: Asked | None = None
     with collection_paused():
-        if run_lookahead(round_, score, order, strict=method.strict):
+        if run_lookahead(round_, score, order, strict=method.strict, ahead=ahead):
             round_.read()
             return
         if method.bound and crew.is_apart:
