@@ -9,11 +9,12 @@ import pytest
 
 from builders import instance, job, machine, node, plan_for, running
 from placeopt import BadInput
-from placeopt.model import Domain
+from placeopt.model import Domain, Job
 from placeopt.page import (
     FORMATS,
     Answer,
     Fact,
+    Figure,
     answer_figures,
     gpu_map,
     kind_of,
@@ -48,6 +49,17 @@ from placeopt.whatif.records import (
 )
 
 pytest.importorskip("matplotlib")
+
+
+def points(figure: Figure) -> list[tuple[float, float]]:
+    """Return the points of a figure of curves, whatever the curve."""
+    found = []
+    for _, x, y in figure.rows:
+        assert isinstance(x, int | float)
+        assert isinstance(y, int | float)
+        found.append((float(x), float(y)))
+    return found
+
 
 LINES = (
     {"e": "scenario", "scenario": "s"},
@@ -115,8 +127,8 @@ class TestSimulations:
         """One GPU held from 1 to 5 s, half a one from 5 to 9; waits of 0 and 3 s."""
         bars, held, waits = simulation_figures([read_log(log)])
         assert bars.rows == [("n0", 0, "a", 1.0, 5.0, 1000), ("n0", 1, "b", 5.0, 9.0, 500)]
-        assert [(round(x * 3600), y) for _, x, y in held.rows] == [(1, 1.0), (5, 0.5), (9, 0.0)]  # type: ignore[misc, operator, call-overload]
-        assert [(x, y) for _, x, y in waits.rows] == [(0.0, 0.5), (3.0, 1.0)]
+        assert [(round(x * 3600), y) for x, y in points(held)] == [(1, 1.0), (5, 0.5), (9, 0.0)]
+        assert points(waits) == [(0.0, 0.5), (3.0, 1.0)]
         assert "<title>b on n0 GPU 1: 5.0 to 9.0 s, 500/1000</title>" in render(bars, "svg").decode()
 
     def test_bars_of_jobs_that_were_changed(self, tmp_path: Path) -> None:
@@ -142,6 +154,23 @@ class TestSimulations:
         }
         assert (told.starts, told.ends) == ({"a": 1000, "b": 1000}, {"b": 6000, "a": 9000})
 
+    def test_what_has_run_from_the_beginning(self, tmp_path: Path) -> None:
+        """No line tells its start: it was no log then, once it was stopped. The scenario tells; else it comes later."""
+        there = running(job("a"), [("n0", [0])])
+        again = {"job": "a", "option": "default", "assignments": [{"node": "n0", "gpus": {"1": 1000}}]}
+        lines = (
+            {"t": 2000, "e": "round", "start": [], "stop": ["a"]},
+            {"t": 5000, "e": "round", "start": [again]},
+            {"t": 9000, "e": "end", "job": "a"},
+        )
+        path = tmp_path / "running.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        alone, told = read_log(path), read_log(path, [there])
+        assert alone.held == {("n0", 1): [(5000, 9000, "a", 1000)]}
+        assert told.held == {("n0", 0): [(0, 2000, "a", 1000)], **alone.held}
+        assert told.starts == {"a": 0}
+        assert simulation_figures([told])[-1].rows == []
+
     def test_what_idle_gpus_are_good_for(self, log: Path) -> None:
         """
         Two nodes of four GPUs; on one a GPU is held from 1 s to 9 s: three others are idle there.
@@ -153,8 +182,46 @@ class TestSimulations:
         scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
         figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario)}
         for name, first, meanwhile in (("fragments", 0, 3), ("idle-slots-2", 4, 3), ("idle-slots-4", 2, 1)):
-            points = [(round(x * 3600), y) for _, x, y in figures[name].rows]  # type: ignore[misc, operator, call-overload]
-            assert points == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
+            seconds = [(round(x * 3600), y) for x, y in points(figures[name])]
+            assert seconds == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
+
+    def test_slowdowns_by_hand(self, tmp_path: Path) -> None:
+        """
+        Two jobs from 1 to 5 s and from 2 to 9 s; alone they take 2 s, and 3.5 s in the option that is chosen.
+
+        So 7 / 3.5 and 4 / 2; a job that is not of the scenario, such as a replica, is not drawn.
+        """
+        from placeopt.model import Option
+        from placeopt.model.scenario import Arrival, Scenario
+
+        short, long = Option(id="a", run_time_ms=1000), Option(id="b", run_time_ms=3500)
+        jobs = [("a", 1000, 2000, (short,)), ("b", 2000, None, (short, long))]
+        scenario = Scenario(
+            cluster=instance(1, [], machines=[machine(gpus=4)]).cluster,
+            arrivals=tuple(
+                Arrival(job=Job(id=name, arrival_ms=at, options=options), actual_run_time_ms=actual)
+                for name, at, actual, options in jobs
+            ),
+        )
+        path = tmp_path / "log.jsonl"
+        start = {"assignments": [{"node": "n0", "gpus": {"0": 1000}}]}
+        lines = [
+            {"t": 1000, "e": "round", "start": [{"job": "a", **start}, {"job": "replica", **start}]},
+            {"t": 2000, "e": "round", "start": [{"job": "b", "option": "b", **start}]},
+            {"t": 5000, "e": "end", "job": "a"},
+            {"t": 6000, "e": "end", "job": "replica"},
+            {"t": 9000, "e": "end", "job": "b"},
+        ]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        drawn = {figure.name: figure for figure in simulation_figures([read_log(path)], scenario)}
+        assert points(drawn["slowdowns"]) == [(0.0, 2.0), (1.0, 2.0)]
+
+    def test_a_name_with_a_separator_of_lines(self, log: Path) -> None:
+        """Unicode has more ends of lines than a log."""
+        text = log.read_text(encoding="utf-8").replace('"scenario": "s"', '"scenario": "s\u2028t"')
+        assert "\u2028" in text
+        log.write_text(text, encoding="utf-8")
+        assert read_log(log).ends == {"a": 5000, "b": 9000}
 
     def test_the_scenario_of_other_logs_is_refused(self, log: Path) -> None:
         """Its nodes are not those of the log."""

@@ -52,6 +52,7 @@ def report(
     found = _Found()
     for path in inputs:
         found.read(path)
+    found.read_logs()
     drawn, facts = found.figures(), found.facts()
     command = shlex.join(["placeopt", "report", *inputs, "--out", out])
     write_document(out, page(title, command, facts, drawn).encode())
@@ -77,21 +78,32 @@ class _Found:
         self.plans: list[tuple[str, Plan]] = []
         self.scenarios: list[Scenario] = []
         self.logs: list[Log] = []
+        self._log_files: list[Path] = []
         self.answers: list[tuple[str, Answer]] = []
 
     def read(self, path: str) -> None:
-        """Read a file, or the logs of a folder."""
-        from placeopt.page import read_log
-
+        """Read a file, or find the logs of a folder."""
         if path != STREAM and Path(path).is_dir():
             logs = sorted(Path(path).glob(f"*{LOG}"))
             if not logs:
                 raise BadInput(f"{path}: no logs of simulations in it (*{LOG})")
-            self.logs += [read_log(log) for log in logs]
+            self._log_files += logs
         elif path.endswith(LOG):
-            self.logs.append(read_log(path))
+            self._log_files.append(Path(path))
         else:
             self._read_document(path)
+
+    @property
+    def _scenario(self) -> Scenario | None:
+        """The one that the logs are of, if it is clear which."""
+        return self.scenarios[0] if len(self.scenarios) == 1 else None
+
+    def read_logs(self) -> None:
+        """Read the logs that were found: a scenario that was named tells what has run from its beginning."""
+        from placeopt.page import read_log
+
+        running = () if self._scenario is None else self._scenario.running
+        self.logs = [read_log(log, running) for log in self._log_files]
 
     def _read_document(self, path: str) -> None:
         from placeopt.formats.documents import loads
@@ -132,7 +144,7 @@ class _Found:
         left = [instance for digest, instance in told.items() if digest not in planned]
         drawn += [gpu_map(instance, name=f"round-{number}") for number, instance in enumerate(left)]
         if self.logs:
-            drawn += simulation_figures(self.logs, self.scenarios[0] if len(self.scenarios) == 1 else None)
+            drawn += simulation_figures(self.logs, self._scenario)
         for number, (_, answer) in enumerate(self.answers):
             drawn += answer_figures(answer, number)
         return drawn

@@ -1,10 +1,11 @@
-"""Figures of simulations, from their logs: who held which GPU when, GPUs held over time, waiting."""
+"""Figures of simulations, from their logs: who held which GPU when, GPUs held over time, waiting, slowdowns."""
 
 from __future__ import annotations
 
 import json
 import os
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import BadInput
 from placeopt.metrics import Stay, fragments_over_time, slots_over_time
+from placeopt.model import Running
 from placeopt.model.scenario import Scenario
 from placeopt.page.figure import COLOURS, MARKS, Figure, Tips
 
@@ -31,6 +33,7 @@ class Log:
     What a log tells, times in milliseconds.
 
     ``held`` maps (node, GPU) to (start, end, job, share in thousandths); ``end`` of a job that still runs is the log's.
+    ``options`` has the option in which each job started first, where the log states it.
     """
 
     name: str
@@ -39,15 +42,22 @@ class Log:
     ends: dict[str, int]
     held: dict[tuple[str, int], list[tuple[int, int, str, int]]]
     end_ms: int
+    options: dict[str, str]
 
     def stays(self) -> list[Stay]:
         """Return who held what and when, as `placeopt.metrics` takes it."""
         return [Stay(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
 
 
-def read_log(path: str | os.PathLike[str]) -> Log:
+def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> Log:
     """
     Read the log of a simulation.
+
+    Parameters
+    ----------
+    running
+        What the scenario lets run from its beginning, which no line of the log tells. Such jobs have held their GPUs
+        from 0 on, and have not waited; left out, they are not there until they are placed anew.
 
     Raises
     ------
@@ -56,16 +66,24 @@ def read_log(path: str | os.PathLike[str]) -> Log:
     """
     source = Path(path)
     try:
-        lines = source.read_text(encoding="utf-8").splitlines(keepends=True)
-        events: list[dict[str, Any]] = [json.loads(line) for line in lines if line.endswith("\n")]
+        *lines, _ = source.read_text(encoding="utf-8").split("\n")  # names may hold what splitlines splits at
+        events: list[dict[str, Any]] = [json.loads(line) for line in lines]
         arrivals: dict[str, int] = {}
         starts: dict[str, int] = {}
         ends: dict[str, int] = {}
+        options: dict[str, str] = {}
         placed: dict[str, tuple[int, dict[str, Any]]] = {}
         held: dict[tuple[str, int], list[tuple[int, int, str, int]]] = defaultdict(list)
         now = 0
 
+        for one in running:
+            starts[one.job] = 0
+            options[one.job] = one.option
+            placed[one.job] = 0, one.model_dump(mode="json")
+
         def leave(job: str) -> None:
+            if job not in placed:  # a service that left while it waited, or what has run from the beginning
+                return
             since, placement = placed.pop(job)
             for assignment in placement["assignments"]:
                 for gpu, milli in assignment.get("gpus", {}).items():
@@ -76,8 +94,7 @@ def read_log(path: str | os.PathLike[str]) -> Log:
             if event["e"] == "arrival":
                 arrivals[event["job"]] = now
             elif event["e"] in ("end", "failure", "leave"):
-                if event["job"] in placed:  # else a service that left while it waited
-                    leave(event["job"])
+                leave(event["job"])
                 if event["e"] != "failure":
                     ends[event["job"]] = now
             changed = [*event.get("move", ()), *event.get("resize", ())]
@@ -85,6 +102,8 @@ def read_log(path: str | os.PathLike[str]) -> Log:
                 leave(job)
             for placement in (*changed, *event.get("start", ())):
                 starts.setdefault(placement["job"], now)
+                if "option" in placement:
+                    options.setdefault(placement["job"], placement["option"])
                 placed[placement["job"]] = now, placement
         for job in list(placed):
             leave(job)
@@ -94,15 +113,15 @@ def read_log(path: str | os.PathLike[str]) -> Log:
         raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
     if not events:
         raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")
-    return Log(source.stem, arrivals, starts, ends, dict(held), now)
+    return Log(source.stem, arrivals, starts, ends, dict(held), now, options)
 
 
 def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> list[Figure]:
     """
     Draw all figures of some logs: bars by GPU for each small one, and all together GPUs held and waiting.
 
-    With the scenario, which tells the cluster, also what idle GPUs are good for: pieces left on nodes partly in use,
-    and slots for jobs to come.
+    With the scenario, which tells the cluster and run times, also what idle GPUs are good for: pieces left on nodes
+    partly in use, and slots for jobs to come; and slowdowns.
 
     Raises
     ------
@@ -122,7 +141,10 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
     )
     if scenario is not None:
         figures += _idle(logs, _gpus_of(scenario))
-    waits = {log.name: sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts) for log in logs}
+    waits = {
+        log.name: sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts.keys() & log.arrivals.keys())
+        for log in logs
+    }
     figures.append(
         curves(
             "waits",
@@ -132,7 +154,30 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
             ("seconds", "part of the jobs"),
         )
     )
+    if scenario is not None:
+        figures.append(_slowdowns(logs, scenario))
     return figures
+
+
+def _slowdowns(logs: list[Log], scenario: Scenario) -> Figure:
+    """Draw each log's slowdowns in descending order."""
+    known = {arrival.job.id: arrival for arrival in scenario.arrivals if not arrival.service}
+    found = {}
+    for log in logs:
+        ratios = []
+        for job in log.ends.keys() & known.keys():
+            options = {option.id: option for option in known[job].job.options}
+            option = options.get(log.options.get(job, ""), known[job].job.options[0])
+            alone = known[job].actual_ms(option.id, known[job].asked(option))
+            ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
+        found[log.name] = [(float(i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
+    return curves(
+        "slowdowns",
+        "Slowdown with waiting",
+        "Time from arrival to end, over the run time alone and well placed; jobs from the worst on, those that ended.",
+        found,
+        ("jobs", "times"),
+    )
 
 
 def _idle(logs: list[Log], gpus_of: dict[str, int]) -> list[Figure]:
