@@ -31,6 +31,10 @@ def test_by_hand() -> None:
     assert found.started_at_once == 0.5
     assert found.in_time == 0.5
     assert found.fairness == pytest.approx(6.5**2 / (2 * (1 + 5.5**2)))
+    assert [(one.user, one.ended, one.wait_s, one.slowdown_with_wait) for one in found.users] == [
+        ("u", 1, 0, 1),
+        ("v", 1, 90, 5.5),
+    ]
     held = found.occupancy
     assert held.granted == 420_000 * 1000
     assert held.allocation == 420 / 480

@@ -4,7 +4,7 @@ from placeopt.simulate.catalogue import named_policy, policy_names
 from placeopt.simulate.history import History, JobHistory, Rounds
 from placeopt.simulate.moment import longest_queue_ms, round_at
 from placeopt.simulate.play import Tick, simulate
-from placeopt.simulate.summary import Summary, occupancy_between, summarise
+from placeopt.simulate.summary import Summary, UserFigures, occupancy_between, summarise
 
 __all__ = [
     "History",
@@ -12,6 +12,7 @@ __all__ = [
     "Rounds",
     "Summary",
     "Tick",
+    "UserFigures",
     "longest_queue_ms",
     "named_policy",
     "occupancy_between",

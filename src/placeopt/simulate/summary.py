@@ -12,6 +12,18 @@ from placeopt.simulate.serving import Serving, serving
 
 
 @dataclass(frozen=True)
+class UserFigures:
+    """What a user's jobs that ended have met with."""
+
+    user: str
+    ended: int
+    wait_s: float
+    """Mean of first start - arrival."""
+    slowdown_with_wait: float
+    """Mean of (end - arrival) / run time alone and well placed."""
+
+
+@dataclass(frozen=True)
 class Summary:
     """
     Figures of one simulation; None where nothing has come of it so far. Times are in seconds.
@@ -61,6 +73,8 @@ class Summary:
     """Part of the jobs with a deadline or an expected completion time that ended by then: QoS guarantee."""
     fairness: float | None
     """Jain's index over users of their jobs' mean slowdown with waiting; None without users."""
+    users: tuple[UserFigures, ...]
+    """By name; what fairness is made of."""
     occupancy: Occupancy
     serving: Serving | None
     """How endpoints were served; None where no requests came."""
@@ -87,6 +101,7 @@ def summarise(history: History) -> Summary:
     slow = [job.placed_ms / a for job, a in zip(done, alone, strict=True)]
     with_wait = [(_end(job) - job.arrival_ms) / a for job, a in zip(done, alone, strict=True)]
     due = [(_end(job), job.due_ms) for job in done if job.due_ms is not None]
+    users = _users(done, with_wait)
     limit = history.scenario.slowed_thousandths / 1000
     return Summary(
         scenario=history.scenario.name,
@@ -114,7 +129,8 @@ def summarise(history: History) -> Summary:
         if done
         else None,
         in_time=sum(end <= by for end, by in due) / len(due) if due else None,
-        fairness=_fairness(done, with_wait),
+        fairness=jain_index([one.slowdown_with_wait for one in users]),
+        users=users,
         occupancy=occupancy_between(history, first, until),
         serving=_serving(history, until),
         rounds=history.rounds.held,
@@ -153,12 +169,15 @@ def _end(job: JobHistory) -> int:
     return job.end_ms or 0
 
 
-def _fairness(done: list[JobHistory], slowdown: list[float]) -> float | None:
-    of_user: dict[str, list[float]] = {}
+def _users(done: list[JobHistory], slowdown: list[float]) -> tuple[UserFigures, ...]:
+    of_user: dict[str, list[tuple[float, float]]] = {}
     for job, slow in zip(done, slowdown, strict=True):
         if job.user is not None:
-            of_user.setdefault(job.user, []).append(slow)
-    return jain_index([fmean(values) for values in of_user.values()])
+            of_user.setdefault(job.user, []).append(((_start(job) - job.arrival_ms) / 1000, slow))
+    return tuple(
+        UserFigures(user, len(met), fmean(wait for wait, _ in met), fmean(slow for _, slow in met))
+        for user, met in sorted(of_user.items())
+    )
 
 
 def _stays(history: History, until: int) -> list[Stay]:
