@@ -1,4 +1,4 @@
-"""Single jobs placed by bi-partitioning on a cluster that stays go where one that has just been loaded puts them."""
+"""Jobs placed by bi-partitioning on a cluster that stays go where one that has just been loaded puts them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from builders import instance, job, node
-from placeopt import Engine, Instance, Policy
+from placeopt import Engine, Instance, Plan, Policy
 from placeopt.heuristics import CHOOSERS, greedy
-from placeopt.heuristics.drb import sites
-from placeopt.model import Communication, Job, Placement, Slowdown
+from placeopt.heuristics.drb import looks
+from placeopt.model import Communication, Job, Slowdown
 from placeopt.model.policy import Interference, Weights
 from placeopt.problem import compile_problem
 from placeopt.stages.draft import Recorder
@@ -20,17 +20,19 @@ WEIGHTS = Weights(communication=334, interference=333, fragmentation=333)
 PROFILES = ("quiet", "loud", None)
 
 
-def afresh(cluster: Instance, name: str, method: str) -> list[object]:
-    """Where greedy puts one job beside what runs, with nothing known from before."""
+def afresh(cluster: Instance, names: list[str], method: str) -> dict[str, object]:
+    """Where greedy puts some jobs beside what runs, with nothing known from before."""
     problem = compile_problem(cluster)
-    number = problem.job_ids.index(name)
-    found = greedy(problem, np.array([number]), chooser=CHOOSERS[method]).allocation[number]
-    return [] if found is None else list(Recorder(problem).assignments(found))
+    numbers = [problem.job_ids.index(name) for name in names]
+    found = greedy(problem, np.array(numbers), chooser=CHOOSERS[method]).allocation
+    recorder = Recorder(problem)
+    placed = ((name, found[number]) for name, number in zip(names, numbers, strict=True))
+    return {name: recorder.assignments(one) for name, one in placed if one is not None}
 
 
-def kept(placements: tuple[Placement, ...]) -> list[object]:
-    """Where the resident cluster puts it."""
-    return [one for placement in placements for one in placement.assignments]
+def kept(plan: Plan, names: list[str]) -> dict[str, object]:
+    """Where the resident cluster puts them."""
+    return {one.job: one.assignments for one in plan.placements if one.job in names}
 
 
 @pytest.mark.parametrize("method", list(CHOOSERS))
@@ -45,9 +47,9 @@ def test_random_rounds_of_every_feature(method: str) -> None:
             engine.load(round_)
             held = {one.job for one in round_.running}
             for name in [one.id for one in round_.jobs if one.id not in held]:
-                expected = afresh(engine.snapshot, name, method)
+                expected = afresh(engine.snapshot, [name], method)
                 plan = engine.place([name], method=method, say_why=False)
-                assert kept(plan.placements) == expected, (seed, name)
+                assert kept(plan, [name]) == expected, (seed, name)
                 some += bool(expected)
                 engine.commit(plan)
     assert some > 40
@@ -71,7 +73,7 @@ def newcomer(name: str, rng: np.random.Generator, *, shares: bool) -> Job:
 @pytest.mark.parametrize("method", list(CHOOSERS))
 def test_jobs_that_come_and_go(method: str, mode: str, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes come to look as they did before, or differ in who is beside whom; and looks may be forgotten."""
-    monkeypatch.setattr(sites, "SPARE_LOOKS", spare)
+    monkeypatch.setattr(looks, "SPARE", spare)
     rng = np.random.default_rng(7)
     policy = Policy(
         share_mode="exclusive" if mode == "exclusive" else "fraction",
@@ -87,14 +89,17 @@ def test_jobs_that_come_and_go(method: str, mode: str, spare: int, monkeypatch: 
     with Engine(isolation="thread") as engine:
         engine.load(instance(nodes, machines=[minsky(), dgx1()], slowdowns=slow, policy=policy))
         for step in range(60):
-            name = f"j{step}"
-            engine.update(add_jobs=[newcomer(name, rng, shares=mode != "exclusive")])
-            expected = afresh(engine.snapshot, name, method)
-            plan = engine.place([name], method=method, say_why=False)
-            assert kept(plan.placements) == expected, step
-            some += bool(expected)
+            names = [f"j{step}-{i}" for i in range(1 + step % 2)]
+            engine.update(add_jobs=[newcomer(name, rng, shares=mode != "exclusive") for name in names])
+            if step % 2:  # a whole round
+                held = {one.job for one in engine.snapshot.running}
+                names = [one.id for one in engine.snapshot.jobs if one.id not in held]
+            expected = afresh(engine.snapshot, names, method)
+            plan = engine.place(None if step % 2 else names, method=method, warm=False, prove=False, say_why=False)
+            assert kept(plan, names) == expected, step
+            some += len(expected)
             engine.commit(plan)
-            for held in engine.snapshot.running:
-                if rng.random() < 0.15:
-                    engine.release(held.job)
+            for one in engine.snapshot.running:
+                if rng.random() < 0.2:
+                    engine.release(one.job)
     assert some > 40

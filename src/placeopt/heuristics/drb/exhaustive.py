@@ -8,8 +8,8 @@ from math import comb
 
 import numpy as np
 
+from placeopt.heuristics.drb.inside import eq5
 from placeopt.heuristics.drb.place import TRIES, Bipartition
-from placeopt.heuristics.drb.sites import eq5
 from placeopt.problem import Move, Placement, State
 from placeopt.terms.interference import excess_beside
 from placeopt.terms.utility import path_of, talks
@@ -48,8 +48,9 @@ class Exhaustive(Bipartition):
             yield from super().on_one_node(job, option)
             return
         ranked: list[tuple[float, int, tuple[int, ...]]] = []
+        looks, question = self.sites.looks, self.sites.question(option)
         for node in nodes.tolist():
-            key, known = (option, self.sites.look_of(node)), self.sites.best_sets
+            key, known = (question, int(looks.number[node])), looks.answers.best_sets
             if key not in known:
                 known[key] = self._best(job, option, node)
             utility, gpus = known[key]
@@ -106,7 +107,7 @@ class Exhaustive(Bipartition):
             number = len(others)
         else:
             suffered, caused = self.sites.pairs(job, node, tuple(g - start for g in placement.gpus))
-            number = len(self.sites.tenants(node))
+            number = len(self.sites.looks.tenants(node))
         slowed, slows = suffered[suffered > 0], caused[caused > 0]
         mean = float((1000 / (1000 + slows)).mean()) if len(slows) else 0.0
         return (float((1000 / (1000 + slowed)).sum()) / max(number, 1) + mean) / 2
