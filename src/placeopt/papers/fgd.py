@@ -21,6 +21,8 @@ ALLOCATED = (
     ("best_fit:points", 92.86, 93.08),
     ("fgd:points", 95.23, 95.39),
 )
+OWN_SCORES = ("stranding", "prices")
+"""Ours. With moves or quotas it is another game, since FGD's rules neither move nor refuse: ``bench/online.py``."""
 RANDOM = "Drawn by another generator."
 
 
@@ -34,8 +36,8 @@ SETTINGS = (
         SETTING,
         "openb's default list one pod at a time, none leaving, in the authors' ten orders",
         _default,
-        tuple(score for score, *_ in ALLOCATED),
-        (),
+        (*(score for score, *_ in ALLOCATED), *OWN_SCORES),
+        tuple(f"allocated_{at}_percent" for at in ALLOCATED_AT),
         seeds=SEEDS,
         one_at_a_time=True,
     ),

@@ -16,8 +16,10 @@ from placeopt.papers.one_at_a_time.protocol import OneAtATime
 ONCE = (0,)
 """Seeds of a setting of which nothing is drawn."""
 WHOLE_ROUNDS = ("placeopt", "placeopt-jct")
-OWN = (*WHOLE_ROUNDS, "placeopt-queue")
-"""The policies that are compared with all others, in every setting where they are played."""
+OWN = (*WHOLE_ROUNDS, "placeopt-queue", "prices")
+"""
+What is compared with all others, in every setting where it is played: policies, and of jobs one at a time a score.
+"""
 
 
 @dataclass(frozen=True)
