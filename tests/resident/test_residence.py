@@ -466,3 +466,15 @@ def test_a_round_that_does_not_say_why_jobs_wait_decides_the_same() -> None:
         assert places(told) == places(quick)
         assert {one.reason for one in told.unplaced} == {"outvoted"}
         assert {one.reason for one in quick.unplaced} == {"not_reached"}
+
+
+def test_ends_that_were_known_are_no_change() -> None:
+    """A plan stays good where the same ends are stated again, and the records are the same objects."""
+    held = job("held")
+    with engine_of(1, [held], running=[running(held, [("n0", [0])], expected_end_ms=900)]) as engine:
+        before = engine.snapshot
+        engine.update(expected_end_ms={"held": 900})
+        assert engine.snapshot is before
+        engine.update(expected_end_ms={"held": 901})
+        assert engine.revision == before.revision + 1
+        assert [one.expected_end_ms for one in engine.snapshot.running] == [901]

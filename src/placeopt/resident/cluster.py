@@ -102,6 +102,8 @@ class Resident:
                 raise BadInput(f"expected_end_ms: job {job_id!r} does not run")
             if end < 0:
                 raise BadInput(f"expected_end_ms: {end} for job {job_id!r}, expected a time from 0 on")
+        running = self.book.running
+        expected_end_ms = {job: end for job, end in expected_end_ms.items() if running[job].expected_end_ms != end}
         if not (add or remove or records or expected_end_ms or now_ms is not None):
             return
         before = {name: self.book.nodes[name] for name in records if name in self.book.nodes}

@@ -40,11 +40,11 @@ class Interference:
 
     def delta(self, state: State, move: Move) -> int:
         """
-        Recompute the moved job and those that share a node with it, before and after.
+        Take what the moved job and its neighbours do to each other: what it adds there less what it added here.
 
-        Under ``pairwise`` only the pairs with the moved job change.
+        Under ``curve``, where all on a GPU have a part in it, they are recomputed, before and after.
         """
-        if state.problem.policy.interference.model == "pairwise":
+        if state.problem.policy.interference.model != "curve":
             before, after = state.placements[move.job], move.placement
             return _with_others(state, move.job, after) - _with_others(state, move.job, before)
         nodes: set[int] = set()
@@ -197,18 +197,28 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
             others[other] = max((excess.get(gpu, 0) for gpu in (held.gpus if held is not None else ())), default=0)
         return others
     profile = int(problem.class_profile[problem.job_class[job]])
-    for other in others if profile >= 0 else ():
-        beside = int(problem.class_profile[problem.job_class[other]])
-        if beside >= 0:
-            others[other] = int(problem.slowdown[_closest(state, job, other), profile, beside])
+    if profile < 0 or not others:
+        return others
+    near = _Near(problem, placement)
+    for other in others:
+        beside, held = int(problem.class_profile[problem.job_class[other]]), state.placements[other]
+        if beside >= 0 and held is not None:
+            others[other] = int(problem.slowdown[near.closest(held), profile, beside])
     return others
 
 
 def _with_others(state: State, job: int, placement: Placement | None) -> int:
-    """Return what a job at ``placement`` and its co-runners there do to each other, in thousandths."""
+    """Return what a job at ``placement`` adds to the excess of itself and its co-runners there, in thousandths."""
     if placement is None or not state.problem.slowdown.any():
         return 0
-    return sum(felt + caused for _, felt, caused in meets(state, job, placement))
+    met = list(meets(state, job, placement))
+    if state.problem.policy.interference.model == "pairwise":
+        return sum(felt + caused for _, felt, caused in met)
+    total = max((felt for _, felt, _ in met), default=0)
+    for other, _, caused in met:
+        if caused:  # it counts as far as nobody else is as bad
+            total += max(0, caused - max((by for k, by in excess_beside(state, other).items() if k != job), default=0))
+    return total
 
 
 def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, int, int]]:
@@ -227,14 +237,6 @@ def meets(state: State, job: int, placement: Placement) -> Iterator[tuple[int, i
         if beside >= 0 and held is not None:
             level = near.closest(held)
             yield other, int(problem.slowdown[level, profile, beside]), int(problem.slowdown[level, beside, profile])
-
-
-def _closest(state: State, job: int, other: int) -> int:
-    """Return the closest level that two jobs of one node share: 0 GPU, 1 switch, 2 socket, 3 node."""
-    mine, theirs = state.placements[job], state.placements[other]
-    if mine is None or theirs is None:
-        raise ValueError("both jobs must be placed")
-    return _Near(state.problem, mine).closest(theirs)
 
 
 class _Near:
