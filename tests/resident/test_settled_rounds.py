@@ -1,4 +1,4 @@
-"""Brief answers to rounds that look-ahead settles: they start whom the whole round starts, in the same places."""
+"""Brief answers to rounds that one stage settles: they start whom the whole round starts, in the same places."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from placeopt import Engine, Instance, violations
 from placeopt.check import Ledger, Violation
 from placeopt.model import Communication, Gpu, Part, Policy
 from placeopt.model.policy import Changes, Postpone
+from rounds import random_round
 
 NOW = 1_000_000
 
@@ -64,6 +65,53 @@ def test_they_are_the_decisions_of_the_whole_round() -> None:
                 assert set(short.asked) <= {one.job for one in engine.snapshot.running}
     assert 20 < brief < 40
     assert waited > 0
+
+
+@pytest.mark.parametrize("method", ["drb", "drb-sc17", "sc17-fcfs", "best-fit", "stranding", "random"])
+def test_greedy_rounds_of_every_feature(method: str) -> None:
+    """With minimal utilities, queues and links; traffic graphs and jobs that may change leave more to decide."""
+    brief = started = 0
+    for seed in range(40):
+        loaded = random_round(np.random.default_rng(seed))
+        if loaded.policy.postpone.rule == "lookahead":
+            continue
+        with Engine(isolation="thread") as engine:
+            engine.load(loaded)
+            told = {"method": method, "deterministic": True, "warm": False, "prove": False, "seed": seed}
+            short, whole = engine.place(**told, brief=True), engine.place(**told)
+            runs = {one.job for one in loaded.running}
+            starts = [one for one in whole.placements if one.job not in runs]
+            assert [one for one in short.placements if one.job not in runs] == starts, seed
+            assert violations(loaded, short) == []
+            if short.asked is not None:
+                assert short.asked == tuple(one.job for one in starts)
+                brief, started = brief + 1, started + len(starts)
+                engine.commit(short)
+    assert brief > 15
+    assert started > 20
+
+
+def test_the_ledger_judges_minimal_utility_as_the_referee_does() -> None:
+    """Of plans for some jobs that were made as if nobody had a minimum, beside those that run."""
+    refused = 0
+    for seed in range(60):
+        loaded = random_round(np.random.default_rng(seed))
+        held = {one.job for one in loaded.running}
+        utility = loaded.policy.model_copy(update={"postpone": Postpone(rule="utility")})
+        least = [
+            one if one.id in held else one.model_copy(update={"utility_min_thousandths": 450}) for one in loaded.jobs
+        ]
+        loaded = loaded.model_copy(update={"jobs": tuple(least), "policy": utility})
+        ignored = loaded.policy.model_copy(update={"postpone": Postpone()})
+        with Engine(ignored, isolation="thread") as engine:
+            engine.load(loaded)
+            plan = engine.place([job.id for job in loaded.jobs if job.id not in held], say_why=False)
+        values = plan.policy.model_copy(update={"values": utility, "digest": utility.digest})
+        plan = plan.model_copy(update={"policy": values})
+        found = Ledger(loaded, utility).violations(loaded, plan)
+        assert [str(one) for one in found] == [str(one) for one in violations(loaded, plan)], seed
+        refused += any(one.rule == "minimal_utility" for one in found)
+    assert refused > 2
 
 
 def test_rounds_that_may_change_what_runs_are_whole() -> None:

@@ -11,6 +11,7 @@ from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.collection import collection_paused
+from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.lookahead import Ahead, look_ahead
 from placeopt.methods import Method
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
@@ -26,6 +27,7 @@ from placeopt.resident.desk import Desk, FullDesk
 from placeopt.resident.partial import plan_for
 from placeopt.resident.parts import Parts
 from placeopt.resident.settled import settled_plan
+from placeopt.stages.lookahead import decides_all, told
 from placeopt.stages.recipe import score_and_order
 
 Ids = bool | Collection[str]
@@ -178,7 +180,42 @@ class Resident:
                 deadline=until,
                 cancelled=None if cancel is None else cancel.is_set,
             )
-            return ahead, settled_plan(self.book, self.policy, problem, ahead, versions)
+            if not decides_all(problem, ahead):
+                return ahead, None
+            stage = "lookahead", bool(ahead.starts or ahead.waits), told(ahead)
+            return ahead, settled_plan(self.book, self.policy, problem, ahead.starts, stage, versions)
+
+    def greedily(
+        self, method: Method, seed: int, until: float, cancel: threading.Event | None, versions: dict[str, str]
+    ) -> Plan | None:
+        """Return the plan of greedy for those who start; None where stages may find more, or time has run out."""
+        with collection_paused():
+            problem = self.problem()
+            talk = any(communication.edges for communication in problem.class_communication)
+            if not method.is_greedy or method.shape != "value" or problem.changeable or talk:
+                return None
+            score, order = score_and_order(method, problem)
+            found = greedy(
+                problem,
+                order_jobs(problem, order),
+                score,
+                deadline=until,
+                cancelled=None if cancel is None else cancel.is_set,
+                stop_at_first_failure=method.strict,
+                seed=seed,
+                chooser=None if method.chooser is None else CHOOSERS[method.chooser],
+            )
+            if found.not_reached:
+                return None
+            starts = {
+                job: placement
+                for job, placement in enumerate(found.allocation)
+                if placement is not None and job not in problem.running
+            }
+            if starts and not any(problem.options.value[placement.option] for placement in starts.values()):
+                return None  # a round places what is worth nothing only where that costs less
+            stage = "heuristic", True, f"{method.chooser or score} in order {order}"
+            return settled_plan(self.book, self.policy, problem, starts, stage, versions)
 
     def issued(self, plan: Plan) -> None:
         """Note that ``plan`` is a checked one of the whole snapshot."""
@@ -201,7 +238,7 @@ class Resident:
         book.refuse_stale(plan.instance.revision)
         if plan.policy.values.digest != self.policy.digest:
             raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.policy.name!r}")
-        if plan.asked is not None and self.policy.postpone.rule != "utility":  # the ledger asks nobody's utility
+        if plan.asked is not None:
             broken = book.ledger.violations(book, plan)
         else:
             broken = [] if plan is self._issued else violations(self.snapshot, plan)

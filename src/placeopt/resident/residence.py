@@ -171,8 +171,8 @@ class Residence(ABC):
             preempted or had better wait; the decisions are the same.
         brief
             Whether a whole round may be answered by a plan for those who start alone (``plan.asked``), judged by what
-            it touches, where look-ahead leaves nothing else to decide. It says nothing of the others and proves
-            nothing; the decisions are the same.
+            it touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
+            ``prove``. It says nothing of the others and proves nothing; the decisions are the same.
 
         Raises
         ------
@@ -201,12 +201,17 @@ class Residence(ABC):
                 )
             ids = [jobs] if isinstance(jobs, str) else jobs
             return resident.place(ids, chosen, versions(), say_why=say_why)
-        ahead = None
+        ahead = settled = None
+        chosen = method_of(method or "auto")
         if brief and resident.policy.postpone.rule == "lookahead":
             until = float("inf") if deterministic else started + SHARE_OF_TIME * time_limit_s
-            ahead, settled = resident.look_ahead(method_of(method or "auto"), until, cancel, versions())
-            if settled is not None:
-                return settled
+            ahead, settled = resident.look_ahead(chosen, until, cancel, versions())
+        elif brief and not warm and not prove:
+            untimed = deterministic and chosen.chooser is None  # as in the stage of whole rounds
+            until = float("inf") if untimed else started + time_limit_s
+            settled = resident.greedily(chosen, seed, until, cancel, versions())
+        if settled is not None:
+            return settled
         plan = self._round(
             resident.problem,
             started=started,

@@ -1,31 +1,36 @@
-"""Rounds that look-ahead settles: a plan for those who start alone, without the stages of a whole round."""
+"""Rounds in which one stage decides all: a plan for those who start alone, without the stages of a whole round."""
 
 from __future__ import annotations
 
-from placeopt.heuristics.lookahead import Ahead
+from collections.abc import Mapping
+
 from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Stage
-from placeopt.problem import Problem
+from placeopt.problem import Placement, Problem
 from placeopt.resident.book import Book
 from placeopt.stages.draft import Recorder
-from placeopt.stages.lookahead import decides_all, told
 
 
-def settled_plan(book: Book, policy: Policy, problem: Problem, ahead: Ahead, versions: dict[str, str]) -> Plan | None:
+def settled_plan(
+    book: Book,
+    policy: Policy,
+    problem: Problem,
+    placed: Mapping[int, Placement],
+    stage: tuple[str, bool, str],
+    versions: dict[str, str],
+) -> Plan | None:
     """
-    Return the checked plan for those who start now, where look-ahead leaves nothing else to decide.
+    Return the checked plan for the jobs that start now, by number, and nobody else.
 
-    None where stages may find more, or where the ledger, which judges it as it does any plan for some jobs, refuses it.
-    ``problem`` is that of the book's snapshot.
+    ``problem`` is that of the book's snapshot; ``stage``: the name of the one that decided, whether it improved
+    anything, and what it did. None where the ledger, which judges the plan as it does any for some jobs, refuses it.
     """
-    if not decides_all(problem, ahead):
-        return None
-    starts = sorted(ahead.starts)
+    starts = sorted(placed)
     recorder = Recorder(problem) if starts else None
-    options = [ahead.starts[job].option for job in starts]
+    options = [placed[job].option for job in starts]
     worth = int(problem.options.value[options].sum())
-    placements = () if recorder is None else tuple(recorder.record(job, ahead.starts[job]) for job in starts)
+    placements = () if recorder is None else tuple(recorder.record(job, placed[job]) for job in starts)
     plan = Plan.model_construct(
         format_version=1,
         instance=trusted(InstanceRef, {"name": book.name, "digest": None, "revision": book.revision}),
@@ -43,9 +48,9 @@ def settled_plan(book: Book, policy: Policy, problem: Problem, ahead: Ahead, ver
         placements=placements,
         stages=(
             Stage(
-                name="lookahead",
-                outcome="improved" if starts or ahead.waits else "kept",
-                detail=told(ahead),
+                name=stage[0],
+                outcome="improved" if stage[1] else "kept",
+                detail=stage[2],
                 objective=worth,
                 bound=None,
                 seconds=None,
