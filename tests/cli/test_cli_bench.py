@@ -130,6 +130,9 @@ def test_check_updates_what_is_known(cli: Cli, results: Path, tmp_path: Path) ->
     lines = solu.read_text().splitlines()
     assert any(line.startswith("=opt= gap1-0 261  # highs, ") for line in lines)
     assert [line.split()[0] for line in lines if "minsky-1" in line] == ["=best=", "=bound="]
+    solu.write_text("\n".join(line.partition("  #")[0] for line in lines) + "\n")  # known, and nobody knows by whom
+    assert cli("bench", "check", results, "--solu", solu, "--update").code == 0
+    assert solu.read_text().splitlines() == lines
 
 
 def test_check_says_no(cli: Cli, results: Path, tmp_path: Path) -> None:

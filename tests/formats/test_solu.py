@@ -25,6 +25,15 @@ def test_who_found_it_stays_with_what_is_better(tmp_path: Path) -> None:
     ]
 
 
+def test_who_finds_the_same_again_is_named_where_nobody_was() -> None:
+    """Older lines have no finder; what is worse names nobody."""
+    nobody = Known(5, 9)
+    again = nobody.improved(5, 10, by="exact")
+    assert (again.value_by, again.bound_by) == ("exact", "")
+    assert (again.improved(5, 9, by="late").value_by, again.improved(5, 9, by="late").bound_by) == ("exact", "late")
+    assert nobody.improved(None, None, by="exact").value_by == ""
+
+
 def test_values_and_bounds_only_improve() -> None:
     """A worse run must not overwrite what a better one has found."""
     known = Known(value=90, bound=100).improved(80, 105)

@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,9 @@ from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S, check_jobs
 from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput
 from placeopt.fanout import HERE, workers
+
+if TYPE_CHECKING:
+    from placeopt.formats.solu import Known
 
 INSTANCES = "instances"
 SOLU = "best.solu"
@@ -251,7 +254,8 @@ def check(
         )
     better = improved(known, checked)
     new = [name for name, entry in better.items() if entry != known.get(name)]
-    if update and new and not interruption.code:
+    found = any(_finders(entry) != _finders(known.get(name)) for name, entry in better.items())
+    if update and (new or found) and not interruption.code:
         write_solu(path, better)
     if as_json:
         write_out(checked_json(checked, {name: better[name] for name in new}, updated=update) + "\n")
@@ -259,6 +263,11 @@ def check(
         show(*checked_page(checked, {name: better[name] for name in new}, str(path), updated=update))
     wrong = any(one.faults for one in checked)
     return interruption.code or (ExitCode.NO if wrong else ExitCode.DONE)
+
+
+def _finders(entry: Known | None) -> tuple[str, str]:
+    """Say who found value and bound."""
+    return ("", "") if entry is None else (entry.value_by, entry.bound_by)
 
 
 def parse_seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:

@@ -34,7 +34,8 @@ class Known:
         """
         Return the better of what is known and what is new; ``sense`` says whether larger or smaller values are.
 
-        ``by`` says who has found what is new; it stands beside what is better than before.
+        ``by`` says who has found what is new; it stands beside what is better than before, and beside what is equal
+        where nobody is named yet.
 
         Raises
         ------
@@ -48,13 +49,18 @@ class Known:
         new = Known(
             best_value,
             best_bound,
-            self.value_by if best_value == self.value else by,
-            self.bound_by if best_bound == self.bound else by,
+            by if _is_news(best_value, self.value, value, self.value_by) else self.value_by,
+            by if _is_news(best_bound, self.bound, bound, self.bound_by) else self.bound_by,
         )
         if new.value is not None and new.bound is not None and best(new.value, new.bound) != new.bound:
             lies = "above" if sense == "max" else "below"
             raise BadInput(f"value {new.value} lies {lies} bound {new.bound}: one of them is wrong; find out which")
         return new
+
+
+def _is_news(best: int | None, before: int | None, new: int | None, before_by: str) -> bool:
+    """Whether what is best is due to who comes now."""
+    return best != before or (not before_by and new is not None and new == best)
 
 
 def read_solu(path: Path) -> dict[str, Known]:
