@@ -58,3 +58,9 @@ def test_scenarios_of_settings_are_written(cli: Cli, tmp_path: Path) -> None:
     assert cli("simulate", out, "--policy", "fcfs", "--quiet").code == 0
     unknown = cli("generate", "--scenario", "nothing", "--out", out)
     assert (unknown.code, "horus-w-small" in unknown.err) == (2, True)
+
+
+def test_stored_scenarios_that_are_not_there(cli: Cli, tmp_path: Path) -> None:
+    """As in a folder that is no clone: the way out is an option."""
+    command = ("bench", "papers", "--only", "sc17-artifact-5", "--out", tmp_path / "out", "--instances", tmp_path)
+    said(cli(*command, "--quiet"), 3, "sc17-workloads-5.json", "--instances")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from placeopt.errors import BadInput
 from placeopt.formats.documents import read_scenario
 from placeopt.generators.sc17_scenarios import mixed_jobs, pair, small_jobs, table_1
 from placeopt.model.scenario import Physics, Scenario
@@ -23,7 +24,10 @@ PAIRS = (("1", None), ("4", None), ("64", None), ("128", None), ("1", "1"), ("1"
 
 def _stored(name: str, seed: int, folder: Path, whole: bool) -> Scenario:
     del seed, whole
-    return read_scenario(folder / "papers" / f"{name}.json")
+    path = folder / "papers" / f"{name}.json"
+    if not path.exists():
+        raise BadInput(f"{path}: no such file; expected a stored scenario in papers/ of the folder --instances")
+    return read_scenario(path)
 
 
 def _rated(name: str, seed: int, folder: Path, whole: bool) -> Scenario:
