@@ -11,7 +11,7 @@ from placeopt.benchmark.sets import read_sets
 from placeopt.benchmark.statistics import figures, statistics_page
 from placeopt.errors import BadInput
 from placeopt.formats.documents import read_instance
-from placeopt.formats.solu import Known
+from placeopt.formats.solu import Known, read_solu
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 
@@ -100,6 +100,19 @@ def test_the_stored_page_agrees_with_the_stored_instances() -> None:
         assert row, item.name
         if not item.generated:
             assert item.sha256().startswith(row[1]), item.name
+
+
+def test_the_stored_page_says_what_is_known_and_by_whom() -> None:
+    """Of every value and bound of best.solu; all optima have a finder."""
+    page = (INSTANCES / "STATISTICS.md").read_text()
+    for name, entry in read_solu(INSTANCES / "best.solu").items():
+        row = re.search(rf"^\| {re.escape(name)} \|.*\| (.*) \| (.*) \| (.*) \| [0-9a-f]{{12}} \|$", page, re.MULTILINE)
+        assert row, name
+        value, bound, finders = row.groups()
+        assert (value.startswith("= "), value.removeprefix("= ")) == (entry.optimal, f"{entry.value:,}"), name
+        assert bound == f"{entry.bound:,}", name
+        assert set(filter(None, finders.split("; "))) == set(filter(None, (entry.value_by, entry.bound_by))), name
+        assert finders or not entry.optimal, name
 
 
 def test_what_generators_make_is_what_is_known(tmp_path: Path) -> None:
