@@ -3,11 +3,14 @@
 import random
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from builders import job, option, placement
 from placeopt.model import Job
+from placeopt.model.scheduling import JobOrder
 from placeopt.simulate import simulate
 from placeopt.simulate.clusters import Clusters, alike, weight_of
 from placeopt.simulate.turns import Turns
@@ -154,6 +157,7 @@ def test_no_queue_loses_a_job_or_offers_one_twice(make: Callable[[], Queue], see
         {"order": "clusters", "clusters": 2, "batch": 4},
         {"order": "min_min"},
         {"order": "arrival_ect"},
+        {"order": "swaf"},
     ],
     ids=lambda fields: fields["order"],
 )
@@ -179,6 +183,24 @@ def test_expected_completion_times_order_the_queue() -> None:
     late = jobs[1].model_copy(update={"arrival_ms": 600})
     done = simulate(scenario([jobs[0], late, jobs[2]]), policy(order="arrival_ect")).jobs
     assert [job.job for job in sorted(done, key=lambda job: job.start_ms or 0)] == ["holder", "y", "x"]
+
+
+def test_waiting_allowances_order_the_queue() -> None:
+    """Allowances 900 - 10, 950 - 100 and 897 - 1: the one with the latest ECT can wait least."""
+    jobs = [
+        timed("holder", 0, 1000, gpus=4),
+        timed("x", 1, 10, gpus=4, expected_completion_ms=900),
+        timed("y", 2, 100, gpus=4, expected_completion_ms=950),
+        timed("z", 3, 1, gpus=4, expected_completion_ms=897),
+    ]
+    done = simulate(scenario(jobs), policy(order="swaf")).jobs
+    assert [job.job for job in sorted(done, key=lambda job: job.start_ms or 0)] == ["holder", "y", "x", "z"]
+
+
+def test_an_order_is_documented_where_people_look() -> None:
+    """Every one of them, by its name."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "simulation.md").read_text(encoding="utf-8")
+    assert [order for order in get_args(JobOrder) if f"`{order}`" not in page] == []
 
 
 def test_parts_that_do_not_go_together_are_refused() -> None:

@@ -17,6 +17,7 @@ JobOrder = Literal[
     "srsf",
     "min_min",
     "arrival_ect",
+    "swaf",
     "drf",
     "clusters",
     "las",
@@ -27,10 +28,11 @@ JobOrder = Literal[
 Orders of rounds that place job by job; whole rounds go by ``method`` and ``policy.order``.
 
 ``srtf``: shortest predicted run time; ``srsf``: least predicted GPU time; ``min_min``: earliest expected completion
-time; ``arrival_ect``: the mean of
-arrival and expected completion time; ``drf``: the user with the least dominant share; ``clusters``: weighted fair
-queuing over clusters of alike jobs; ``las``: least attained service, by levels; ``inference_first``: inference before
-all others, each in order of arrival; ``capacity``: the array that holds least of its part.
+time; ``arrival_ect``: the mean of arrival and expected completion time; ``swaf``: shortest waiting allowance,
+expected completion time less the latency of the option that ``choice`` settles on, else of the first; ``drf``: the
+user with the least dominant share; ``clusters``: weighted fair queuing over clusters of alike jobs; ``las``: least
+attained service, by levels; ``inference_first``: inference before all others, each in order of arrival; ``capacity``:
+the array that holds least of its part.
 """
 
 Preempts = Literal["never", "inference", "priority", "las", "srtf", "srsf", "capacity", "arrays"]

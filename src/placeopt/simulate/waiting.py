@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Protocol
 
 from placeopt.model import Job, Placement
-from placeopt.problem.allowance import due_ms
+from placeopt.problem.allowance import due_ms, latency_of
 
 Key = tuple[int, ...]
 
@@ -48,6 +48,15 @@ def by_arrival_and_completion(job: Job) -> Key:
     return (job.arrival_ms + due_ms(job), job.arrival_ms)
 
 
+def by_allowance(job: Job) -> Key:
+    """
+    Shortest waiting allowance first, w = ECT - (latency + now) (GENIE eq. 13), by the latency of the first option.
+
+    All allowances shrink alike, so the order of two jobs never changes.
+    """
+    return (due_ms(job) - latency_of(job.options[0]), job.arrival_ms)
+
+
 def inference_first(job: Job) -> Key:
     """Inference before all others, each in order of arrival (DynamoML 3.3)."""
     return (int(job.kind != "inference"), job.arrival_ms)
@@ -69,6 +78,7 @@ KEYS: Mapping[str, Callable[[Job], Key]] = {
     "srsf": by_service,
     "min_min": by_completion,
     "arrival_ect": by_arrival_and_completion,
+    "swaf": by_allowance,
     "inference_first": inference_first,
 }
 
