@@ -149,7 +149,7 @@ def test_import_refuses_what_is_none(cli: Cli, tmp_path: Path) -> None:
     """The reader's words; no file is left."""
     out = tmp_path / "s.json"
     files = ["--workload", TABLE_1, "--infrastructure", TABLE_1, "--profile", TABLE_1]
-    said(cli("import", "sc17", *files, "--out", out), 3, "not the files of SC'17's artifact")
+    said(cli("import", "sc17", *files, "--out", out), 3, "no profile of SC'17's artifact")
     assert not out.exists()
 
 

@@ -59,9 +59,17 @@ def test_what_becomes_of_each_field(tmp_path: Path) -> None:
 
 def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     """With the files' names, and what is missing."""
-    with pytest.raises(BadInput, match=r"workload.json.*not the files of SC'17's artifact: KeyError: 'gpus'"):
+    with pytest.raises(BadInput, match=r"^[^ ]*workload.json: no workload of SC'17's artifact: KeyError: 'gpus'"):
         read_sc17(*files(tmp_path, {k: v for k, v in JOB.items() if k != "gpus"}), machines=1)
+    with pytest.raises(BadInput, match=r"job .*: the profile has no times of 'net-9-2'"):
+        read_sc17(*files(tmp_path, {**JOB, "size": "9"}), machines=1)
     workload, infra, profile = files(tmp_path)
+    text = infra.read_text()
+    for other in ("{}", '{"machines": {}}'):
+        infra.write_text(other)
+        with pytest.raises(BadInput, match=r"^[^ ]*infra[^ ]*.json: no infrastructure of SC'17's artifact"):
+            read_sc17(workload, infra, profile, machines=1)
+    infra.write_text(text)
     with pytest.raises(BadInput, match="cannot be read"):
         read_sc17(tmp_path / "none.json", infra, profile, machines=1)
     profile.write_text("[1]")
@@ -76,7 +84,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arrival", [float("inf"), float("nan"), "1", None])
 def test_times_that_are_none_are_refused(tmp_path: Path, arrival: object) -> None:
     """JSON as Python reads it has infinities, which cannot be milliseconds."""
-    with pytest.raises(BadInput, match="not the files of SC'17's artifact"):
+    with pytest.raises(BadInput, match="no workload of SC'17's artifact"):
         read_sc17(*files(tmp_path, {**JOB, "arrival": arrival}), machines=1)
 
 
@@ -84,7 +92,7 @@ def test_times_that_are_none_are_refused(tmp_path: Path, arrival: object) -> Non
 def test_profiles_without_times_are_refused(tmp_path: Path, seconds: float) -> None:
     """Nothing takes no time, or for ever, in a socket."""
     solo = {"bvlc_net": {"4": {"num_gpus": {"2": {"intra-socket": seconds, "inter-socket": 25.0}}}}}
-    with pytest.raises(BadInput, match="not the files of SC'17's artifact"):
+    with pytest.raises(BadInput, match="no profile of SC'17's artifact"):
         read_sc17(*files(tmp_path, profile={**PROFILE, "solo": solo}), machines=1)
 
 

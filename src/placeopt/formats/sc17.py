@@ -6,6 +6,8 @@ field, and what is left out, is said in ``read_sc17``.
 """
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from placeopt.model.job import Communication, Demand, Job, Option
 from placeopt.model.machine import Gpu, Machine, Part
 from placeopt.model.scenario import Arrival, Physics, Scenario
 
-MALFORMED = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+MALFORMED = (LookupError, StopIteration, TypeError, ValueError, AttributeError, ArithmeticError)
 """What reading a file of another form comes to; infinities and zeros where there should be seconds, too."""
 STEP_MS = 1_100
 """The clock of the artifact's simulator."""
@@ -63,16 +65,13 @@ def read_sc17(
     BadInput
         If a file cannot be read or is not of that form.
     """
-    files = [str(path) for path in (workload, infrastructure, profile)]
-    jobs, hardware, times = (_json(path) for path in files)
-    try:
-        solo, spread = _solo(times)
-        arrivals = tuple(_arrival(job_id, job, solo, spread) for job_id, job in jobs.items())
+    solo, spread, slowdowns = read_sc17_times(profile)
+    hardware = _json(str(infrastructure))
+    with _form(infrastructure, "infrastructure"):
         machine = _machine(next(iter(hardware["machines"].values())))
-        slowdowns = _slowdowns(times, solo)
-    except (*MALFORMED, StopIteration) as error:
-        told = f"{type(error).__name__}: {error}"
-        raise BadInput(f"{', '.join(files)}: not the files of SC'17's artifact: {told}") from None
+    jobs = _json(str(workload))
+    with _form(workload, "workload"):
+        arrivals = tuple(_arrival(job_id, job, solo, spread) for job_id, job in jobs.items())
     present = {arrival.job.profile for arrival in arrivals}
     stem = Path(workload).name.removesuffix(".json")
     return Scenario(
@@ -102,11 +101,18 @@ def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], l
         If the file cannot be read or is not of that form.
     """
     times = _json(str(path))
-    try:
+    with _form(path, "profile"):
         solo, spread = _solo(times)
         return solo, spread, _slowdowns(times, solo)
+
+
+@contextmanager
+def _form(path: str | Path, what: str) -> Iterator[None]:
+    """Say which file it is whose form is another one."""
+    try:
+        yield
     except MALFORMED as error:
-        raise BadInput(f"{path}: no profile of SC'17's artifact: {type(error).__name__}: {error}") from None
+        raise BadInput(f"{path}: no {what} of SC'17's artifact: {type(error).__name__}: {error}") from None
 
 
 def _json(path: str) -> dict[str, Any]:
@@ -155,6 +161,8 @@ def _slowdowns(times: dict[str, Any], solo: dict[str, int]) -> list[Slowdown]:
 
 def _arrival(job_id: str, job: dict[str, Any], solo: dict[str, int], spread: dict[str, int]) -> Arrival:
     gpus, kind = job["gpus"], _kind(job["type"], job["size"], job["gpus"])
+    if kind not in solo:
+        raise ValueError(f"job {job_id!r}: the profile has no times of {kind!r}")
     return Arrival(
         job=Job(
             id=job_id,
