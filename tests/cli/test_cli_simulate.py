@@ -87,6 +87,17 @@ def test_two_simulations_do_not_write_one_log(cli: Cli, tmp_path: Path) -> None:
     assert log.read_text() == '{"e":"first"}\n'
 
 
+def test_a_policy_that_cannot_play_leaves_logs_as_they_are(cli: Cli, tmp_path: Path) -> None:
+    """None where there was none; what stood there otherwise, even where a new one is asked for."""
+    log = tmp_path / "sc17-workloads-5.placeopt-preemptive.s0.jsonl"
+    command = ("simulate", TABLE_1, "--policy", "placeopt-preemptive", "--out", tmp_path)
+    said(cli(*command), 3, "changes running jobs")
+    assert list(tmp_path.iterdir()) == []
+    log.write_text('{"e":"older"}\n')
+    said(cli(*command, "--no-resume"), 3, "changes running jobs")
+    assert log.read_text() == '{"e":"older"}\n'
+
+
 def test_names_with_separators_of_lines_are_resumed(tmp_path: Path) -> None:
     """A log has a line a record, whatever Unicode takes for the end of one."""
     world = scenario([timed("a", 0, 1000)]).model_copy(update={"name": "one\u2028two\x85three"})

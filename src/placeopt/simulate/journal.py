@@ -24,7 +24,7 @@ class Journal:
     """
     Writes lines; while an older log lasts, compares them with its lines instead.
 
-    A context manager that keeps others out.
+    A context manager: it opens the file on entry, and keeps others out until it ends.
 
     Parameters
     ----------
@@ -37,34 +37,35 @@ class Journal:
     Raises
     ------
     BadInput
-        If the file cannot be written, another simulation writes it, or what is there is no text.
+        On entry: if the file cannot be written, another simulation writes it, or what is there is no text.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, *, resume: bool = False) -> None:
         self._path = None if path is None else Path(path)
+        self._resume = resume
         self._old: list[str] = []
         self._at = 0
-        self._file = None if self._path is None else self._open(self._path, resume)
+        self._file: TextIO | None = None
 
-    def _open(self, path: Path, resume: bool) -> TextIO:
+    def _open(self, path: Path) -> TextIO:
         """Keep others out, and read what is there or take it away."""
         try:
             file = path.open("a", encoding="utf-8", newline="\n")
         except OSError as error:
             raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
         try:
-            self._begin(file, path, resume)
+            self._begin(file, path)
         except BaseException:
             file.close()
             raise
         return file
 
-    def _begin(self, file: TextIO, path: Path, resume: bool) -> None:
+    def _begin(self, file: TextIO, path: Path) -> None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise BadInput(f"{path}: another simulation writes there; wait for it or name another folder") from None
-        if not resume:
+        if not self._resume:
             if os.fstat(file.fileno()).st_size:  # not of a device, such as /dev/null
                 file.truncate(0)
             return
@@ -80,6 +81,7 @@ class Journal:
             file.truncate(len(whole.encode()))
 
     def __enter__(self) -> Self:
+        self._file = None if self._path is None else self._open(self._path)
         return self
 
     def __exit__(

@@ -75,9 +75,11 @@ def simulate(
         If the policy cannot decide on the scenario's jobs, or the log to go on with is of something else.
     """
     scenario = with_replicas(scenario, scheduling)
-    with Journal(log, resume=resume) as journal, Engine() as engine:
+    journal = Journal(log, resume=resume)
+    with Engine() as engine:
         game = _Game(scenario, scheduling, engine, journal, Limits(seed, time_limit_s, deterministic), cancel)
-        finished = game.play(on_progress)
+        with journal:  # only now: what the policy refuses leaves no log, and an older one as it is
+            finished = game.play(on_progress)
         return game.history(finished=finished)
 
 
@@ -105,28 +107,10 @@ class _Game:
         self._left = len(self._stories) - len(self._services)
         self._rounds = Rounds()
         self._held = self._arrived = self._ended = 0
-        journal.write(
-            e="scenario",
-            version=__version__,
-            scenario=scenario.name,
-            digest=scenario.digest,
-            policy=scheduling.digest,
-            seed=limits.seed,
-        )
-        begin = {held.job for held in scenario.running}
-        for name, story in self._stories.items():
-            if name not in begin:
-                self._agenda.arrival(name, story.job.arrival_ms)
-            if story.arrival.leaves_ms is not None:
-                self._agenda.leave(name, story.arrival.leaves_ms)
-        if scenario.running:
-            for held in scenario.running:
-                self._stories[held.job].came = True
-            self._arrived = len(begin)
-            self._places.apply(Decision(start=tuple(_placement(held) for held in scenario.running)), self.now)
 
     def play(self, on_progress: Callable[[Tick], None] | None) -> bool:
         """Go on until nothing happens any more; false if it was stopped before."""
+        self._begin()
         while len(self._agenda) or self._services:
             if self._cancel is not None and self._cancel.is_set():
                 return False
@@ -149,6 +133,29 @@ class _Game:
         stranded = [name for name, story in self._stories.items() if story.end_ms is None]
         self._journal.write(t=self.now, e="over", stranded=stranded)
         return True
+
+    def _begin(self) -> None:
+        """Say what is played, and put the events into the agenda that are known from the first."""
+        scenario = self.scenario
+        self._journal.write(
+            e="scenario",
+            version=__version__,
+            scenario=scenario.name,
+            digest=scenario.digest,
+            policy=self.scheduling.digest,
+            seed=self._limits.seed,
+        )
+        begin = {held.job for held in scenario.running}
+        for name, story in self._stories.items():
+            if name not in begin:
+                self._agenda.arrival(name, story.job.arrival_ms)
+            if story.arrival.leaves_ms is not None:
+                self._agenda.leave(name, story.arrival.leaves_ms)
+        if scenario.running:
+            for held in scenario.running:
+                self._stories[held.job].came = True
+            self._arrived = len(begin)
+            self._places.apply(Decision(start=tuple(_placement(held) for held in scenario.running)), self.now)
 
     def _is_due(self, kind: Kind, job: str, at: int) -> bool:
         """Whether an event still holds; others were superseded."""
