@@ -52,7 +52,6 @@ def _setting(
         (*PLAYED, *WHOLE_ROUNDS) if main and per_hour <= FEW else PLAYED,
         MEASURES,
         seeds_most=RUNS if main else 1,
-        whole_seeds=1,
     )
 
 

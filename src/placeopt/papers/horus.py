@@ -38,7 +38,6 @@ SETTINGS = (
             partial(_testbed, workload),
             TESTBED,
             ("makespan_min", "wait_min", "run_s", "slowdown", "utilisation_percent"),
-            whole_seeds=3,
         )
         for workload in ("large", "small")
     ),
@@ -49,7 +48,6 @@ SETTINGS = (
         TRACE,
         ("wait_min", "wait_median_min", "makespan_h", "slowdown", "utilisation_percent"),
         seeds_most=3,
-        whole_seeds=1,
     ),
 )
 LISTS = (

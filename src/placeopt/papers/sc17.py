@@ -109,7 +109,7 @@ SETTINGS = (
         )
         for batch, beside in PAIRS
     ),
-    Setting("sc17-100x5", "SC'17 5.5.1: 100 jobs on 5 machines", _small, PLAYED, MEASURES, whole_seeds=1),
+    Setting("sc17-100x5", "SC'17 5.5.1: 100 jobs on 5 machines", _small, PLAYED, MEASURES, whole_seeds=3),
     Setting(
         "sc17-10kx1k",
         "SC'17 5.5.2: 10,000 jobs on 1,000 machines, ten a minute",
@@ -118,7 +118,6 @@ SETTINGS = (
         MEASURES,
         reduced=TENTH,
         seeds_most=3,
-        whole_seeds=1,
     ),
     Setting(
         WHOLE,

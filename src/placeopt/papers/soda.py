@@ -27,7 +27,7 @@ SETTINGS = (
         PLAYED,
         ("utilisation_of_active_percent", "active_percent", "gpu_at_once_percent", "completion_s", "wait_s"),
         reduced=f"{SMALL_NODES} nodes for {SMALL_DAYS} days, with as many jobs a node and day",
-        whole_seeds=1,
+        whole_seeds=3,
     ),
 )
 CURVES = (

@@ -56,7 +56,7 @@ SETTINGS = (
             partial(_sia, kind),
             (*QUEUES, *WHOLE_ROUNDS) if kind == "philly" else QUEUES,
             MEASURES,
-            whole_seeds=1,
+            whole_seeds=3,
             needs=f"traces/sia/{kind}",
         )
         for kind in WORKLOADS
