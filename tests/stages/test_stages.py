@@ -18,6 +18,7 @@ from placeopt.model.policy import Changes, Postpone, Weights
 from placeopt.problem import Placement, compile_problem
 from placeopt.solvers.beside import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.stages import heuristic
 from placeopt.stages.bound import run_bound
 from placeopt.stages.exact import run_exact
 from placeopt.stages.heuristic import run_heuristic
@@ -226,8 +227,9 @@ class TestTime:
         assert (round_.stages[-1].outcome, round_.limit) == ("skipped", "time")
         assert "no time left" in round_.stages[-1].detail
 
-    def test_greedy_without_time_leaves_the_running_jobs(self) -> None:
+    def test_greedy_without_time_leaves_the_running_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """They are a valid plan by themselves, and the others are not reached."""
+        monkeypatch.setattr(heuristic, "LEAST_S", 0.0)
         held, free = job("held", value=5), job("free")
         round_ = started(instance(1, [held, free], running=[running(held, [("n0", [0])])], policy=NO_COST))
         round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
@@ -235,6 +237,15 @@ class TestTime:
         assert round_.best is not None
         assert round_.best.value == 5
         assert (round_.not_reached, round_.limit) == (frozenset({1}), "time")
+
+    def test_greedy_begins_even_where_reading_took_all_the_time(self) -> None:
+        """Who comes first is placed: a plan that is late by less than may be is worth more than none in time."""
+        round_ = started(instance(1, [job("free")], policy=NO_COST))
+        round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
+        run_heuristic(round_, "stranding", "fcfs")
+        assert round_.best is not None
+        assert round_.best.allocation[0] is not None
+        assert round_.stopped()
 
 
 def test_the_relaxation_of_a_large_round_is_solved_beside_greedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,12 @@ from placeopt.problem import Allocation, IntArray
 from placeopt.queueing import order_jobs
 from placeopt.stages.round import Round
 
+LEAST_S = 0.05
+"""
+What the first plan gets in any case, half of what a round may be late: reading and compiling may have taken all the
+time there was, and its most valuable jobs are reached first.
+"""
+
 
 def run_heuristic(
     round_: Round,
@@ -23,7 +29,7 @@ def run_heuristic(
     """Offer greedy's allocation, then what takes the place of running jobs; with another ``shape`` its own alone."""
     started = time.monotonic()
     untimed = round_.limits.deterministic and chooser is None  # the clock guards what a bipartition may take
-    deadline = float("inf") if untimed else round_.limits.deadline
+    deadline = float("inf") if untimed else max(round_.limits.deadline, started + LEAST_S)
     jobs = order_jobs(round_.problem, order)
     if shape == "swaf":
         result = swaf(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled)
