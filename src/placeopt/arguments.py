@@ -5,9 +5,10 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 from placeopt.errors import BadInput
-from placeopt.model import Plan
 
 MAX_TIME_LIMIT_S = 7 * 86_400
+MAX_SEED = 2**31 - 1
+"""Largest seed that all solvers take; a larger one would cost the round its bound."""
 INSTANCE = "an Instance, as read_instance gives it"
 
 
@@ -27,12 +28,12 @@ def expect(name: str, value: object, kind: type, words: str) -> None:
 def check_round(
     *,
     time_limit_s: float,
-    gap: float,
-    threads: int | None,
     seed: int,
-    previous: object,
-    cancel: object,
-    on_progress: object,
+    gap: float = 0.0,
+    threads: int | None = None,
+    previous: object = None,
+    cancel: object = None,
+    on_progress: object = None,
 ) -> None:
     """Refuse what no round can be solved with; see ``placeopt.solve``. Raises ``BadInput``."""
     expect("time_limit_s", time_limit_s, Real, "a number of seconds")
@@ -45,11 +46,13 @@ def check_round(
         raise BadInput(f"gap: {gap}, expected a fraction from 0 up to 1, such as 0.01 for one percent")
     if threads is not None and threads < 1:
         raise BadInput(f"threads: {threads}, expected 1 or more")
-    if seed < 0:
-        raise BadInput(f"seed: {seed}, expected 0 or more")
+    if not 0 <= seed <= MAX_SEED:
+        raise BadInput(f"seed: {seed}, expected 0 to {MAX_SEED}")
     if previous is not None:
+        from placeopt.model import Plan  # only here: the command line reads the limits before it needs any record
+
         expect("previous", previous, Plan, "a Plan of an earlier round, or None")
     if cancel is not None and not hasattr(cancel, "is_set"):
         raise BadInput(f"cancel: {type(cancel).__name__}, expected a threading.Event, or None")
     if on_progress is not None and not callable(on_progress):
-        raise BadInput(f"on_progress: {type(on_progress).__name__}, expected a function of one Progress, or None")
+        raise BadInput(f"on_progress: {type(on_progress).__name__}, expected a function of one argument, or None")

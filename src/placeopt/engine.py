@@ -114,6 +114,15 @@ class Engine(Residence):
         """
         started = time.monotonic() - (read_s or 0.0)
         expect("instance", instance, Instance, INSTANCE)
+        check_round(
+            time_limit_s=time_limit_s,
+            seed=seed,
+            gap=gap,
+            threads=threads,
+            previous=previous,
+            cancel=cancel,
+            on_progress=on_progress,
+        )
         return self._round(
             lambda: compile_problem(instance, self._policy),
             started=started,
@@ -156,15 +165,6 @@ class Engine(Residence):
         chosen = method_of(method)
         if not prove and chosen.is_greedy:
             chosen = replace(chosen, bound=False)
-        check_round(
-            time_limit_s=time_limit_s,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            previous=previous,
-            cancel=cancel,
-            on_progress=on_progress,
-        )
         _check_solver_options(method, solver_options or {}, deterministic=deterministic)
         if chosen.needs_solver:
             self._runners[0].start()
@@ -245,7 +245,7 @@ def solve(
     threads
         Threads of a solver, at most the usable cores (the default).
     seed
-        Of solvers and tie-breaks.
+        Of solvers and tie-breaks, 0 to 2^31 - 1.
     deterministic
         One thread, stages stop on work instead of time, timings null: the same input gives the same plan, byte for
         byte, as long as no stage's ``limit`` is ``time`` and no waiting job's reason speaks of it.

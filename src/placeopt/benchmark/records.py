@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from placeopt.arguments import MAX_SEED
 from placeopt.model.base import Name, Record
 
 Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort"]
@@ -26,7 +27,7 @@ class Case(Record):
     """Of the instance's content."""
     solver: Name
     """A method of placeopt for a round, a solver of the gateway for an integer model."""
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)]
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     time_limit_s: Annotated[float, Field(gt=0)]
     threads: Annotated[int, Field(ge=1)]
     permuted: bool = False

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import On
-from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S, check_jobs
+from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput
 from placeopt.fanout import HERE, workers

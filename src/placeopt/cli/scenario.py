@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.exits import UsageError
 from placeopt.cli.files import STREAM, check_sources
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput
 

@@ -6,17 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.exits import UsageError
 from placeopt.errors import BadInput
 from placeopt.methods import METHODS
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
-
-MAX_SEED = 2**31 - 1
-"""Largest seed that all solvers take."""
-
-MAX_TIME_LIMIT_S = 7 * 86_400
 
 MAX_JOBS = 4096
 """Most processes side by side; no scheduler of them takes any number."""

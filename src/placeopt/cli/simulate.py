@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
 from placeopt.cli.output import show
 from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.signals import Interruption
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
 
+from placeopt.arguments import MAX_SEED
 from placeopt.model.base import Name, Record
 from placeopt.model.scenario import Scenario
 from placeopt.papers.one_at_a_time.protocol import OneAtATime
@@ -151,7 +152,7 @@ class Case(Record):
 
     setting: Name
     policy: Name
-    seed: Annotated[int, Field(ge=0, le=2**31 - 1)]
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     whole: bool = False
     """In the paper's full size, where the setting is reduced otherwise."""
 

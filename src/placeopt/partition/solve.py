@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from numbers import Integral
 
-from placeopt.arguments import INSTANCE, expect
+from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.engine import Engine, solve
 from placeopt.errors import BadInput
 from placeopt.fanout import fan_out
@@ -72,6 +73,11 @@ def solve_in_parts(
         As ``placeopt.solve`` and ``split``.
     """
     expect("instance", instance, Instance, INSTANCE)
+    if policy is not None:
+        expect("policy", policy, Policy, "a Policy, or None")
+    for name, number in (("parts", parts), ("jobs", 1 if jobs is None else jobs)):
+        expect(name, number, Integral, "a whole number")
+    check_round(time_limit_s=time_limit_s, seed=seed)  # of the whole: the parts are given less time, and seldom none
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs: {jobs}; expected 1 or more")
     started = time.monotonic()

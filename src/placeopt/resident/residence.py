@@ -7,7 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
-from placeopt.arguments import INSTANCE, expect
+from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics.lookahead import Ahead
@@ -201,6 +201,9 @@ class Residence(ABC):
                 )
             ids = [jobs] if isinstance(jobs, str) else jobs
             return resident.place(ids, chosen, versions(), say_why=say_why)
+        check_round(
+            time_limit_s=time_limit_s, seed=seed, gap=gap, threads=threads, cancel=cancel, on_progress=on_progress
+        )
         ahead = settled = None
         chosen = method_of(method or "auto")
         if brief and resident.policy.postpone.rule == "lookahead":

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placeopt import __version__
+from placeopt.arguments import check_round, expect
 from placeopt.engine import Engine
 from placeopt.model import Placement, Running
 from placeopt.model.scenario import Scenario
@@ -72,8 +73,12 @@ def simulate(
     Raises
     ------
     BadInput
-        If the policy cannot decide on the scenario's jobs, or the log to go on with is of something else.
+        If an argument is wrong, the policy cannot decide on the scenario's jobs, or the log to go on with is of
+        something else.
     """
+    expect("scenario", scenario, Scenario, "a Scenario, as read_scenario gives it")
+    expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
+    check_round(time_limit_s=time_limit_s, seed=seed, cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
     journal = Journal(log, resume=resume)
     with Engine() as engine:
