@@ -13,7 +13,9 @@ from placeopt.model import Domain, Gpu, Instance, Part, Policy
 from placeopt.model.policy import Postpone, Queue, Quota
 from placeopt.whatif import Limits, add, cheapest, fail, fit, parse_job, slots
 from placeopt.whatif.capacity import attempt, weigh
+from placeopt.whatif.cheapest import sharpened
 from placeopt.whatif.patch import apply_patch
+from placeopt.whatif.records import Added, MixTried
 from placeopt.whatif.remade import with_nodes
 from placeopt.whatif.steps import Patch
 
@@ -394,3 +396,22 @@ def test_the_cheapest_mixture_by_hand() -> None:
     free = instance([node("n0", price_milli_per_hour=0)], [job("a", gpus=8)], machines=machines)
     with pytest.raises(BadInput, match="price"):
         cheapest(free, ["m", "big"], limits=SHORT)
+
+
+def test_mixtures_tell_of_types_alone() -> None:
+    """
+    One to four of a type, as far as it was tried alone.
+
+    One of it beside five others was not enough, so two at least; three by themselves were; two beside another say nothing.
+    """
+    alone = Added(node_type="m", at_least=1, found=4, price_milli_per_hour=1000, tried=(), seconds=0.0)
+    tried = [
+        MixTried(nodes=(5, 1), fits=False, waiting=1),
+        MixTried(nodes=(1, 2), fits=True, waiting=0),
+        MixTried(nodes=(0, 3), fits=True, waiting=0),
+        MixTried(nodes=(0, 2), fits=None, waiting=1),
+    ]
+    told = sharpened(alone, 1, tried)
+    assert (told.at_least, told.found) == (2, 3)
+    none = alone.model_copy(update={"at_least": None, "found": None, "impossible": True})
+    assert sharpened(none, 1, tried) == none

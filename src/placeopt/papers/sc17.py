@@ -100,7 +100,7 @@ SETTINGS = (
     *(
         Setting(
             _pair_name(batch, beside),
-            f"SC'17 figures {'4' if beside is None else '6'}: AlexNet, 2 GPUs across sockets, batch {batch}"
+            f"SC'17 figure {'4' if beside is None else '6'}: AlexNet, 2 GPUs across sockets, batch {batch}"
             + ("" if beside is None else f", beside one of batch {beside}"),
             partial(_pair, batch, beside),
             ("fcfs",),

@@ -54,7 +54,6 @@ def cheapest(
         alone = left - MIXED * limits.time_limit_s if len(node_types) > 1 else left
         part = replace(limits, time_limit_s=max(0.5, alone / (len(node_types) - number)))
         choices.append(add(instance, kind, limits=part, cancel=cancel, on_news=on_news))
-    prices = {one.node_type: one.found * one.price_milli_per_hour for one in choices if one.found is not None}
     left = limits.time_limit_s - (time.monotonic() - began)
     mixtures = Mixtures(
         instance,
@@ -66,6 +65,8 @@ def cheapest(
     )
     with Engine() as engine:
         mixtures.run(engine)
+    choices = [sharpened(one, axis, mixtures.tried) for axis, one in enumerate(choices)]
+    prices = {one.node_type: one.found * one.price_milli_per_hour for one in choices if one.found is not None}
     return Cheapest(
         choices=tuple(choices),
         best=min(prices, key=lambda kind: (prices[kind], kind), default=None),
@@ -75,3 +76,17 @@ def cheapest(
         tried=tuple(mixtures.tried),
         seconds=time.monotonic() - began,
     )
+
+
+def sharpened(alone: Added, axis: int, tried: Sequence[MixTried]) -> Added:
+    """
+    Return what is known of a type alone once mixtures have been tried, of whose nodes it is number ``axis``.
+
+    A mixture that is proven not to do refutes its part of any type, and one of this type only that does is found.
+    """
+    if alone.impossible or alone.at_least is None:
+        return alone
+    refuted = max((row.nodes[axis] for row in tried if row.fits is False), default=-1)
+    does = [row.nodes[axis] for row in tried if row.fits and row.nodes[axis] == sum(row.nodes)]
+    found = min(does if alone.found is None else [*does, alone.found], default=None)
+    return alone.model_copy(update={"at_least": max(alone.at_least, refuted + 1), "found": found})
