@@ -402,7 +402,7 @@ def test_mixtures_tell_of_types_alone() -> None:
     """
     One to four of a type, as far as it was tried alone.
 
-    One of it beside five others was not enough, so two at least; three by themselves were; two beside another say nothing.
+    One of it beside five others was not enough, so two at least; three alone were; two beside one do not count.
     """
     alone = Added(node_type="m", at_least=1, found=4, price_milli_per_hour=1000, tried=(), seconds=0.0)
     tried = [
