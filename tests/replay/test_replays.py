@@ -170,6 +170,13 @@ def test_measures_by_hand() -> None:
     assert (found["at_once"], found["in_time"], found["slowed"], found["delayed"]) == (25.0, None, 0.0, 0.0)
 
 
+def test_services_do_not_count() -> None:
+    """They have no run time to be slowed by and end with what they serve: mean slowdown was 800,000 with replicas."""
+    service = Arrival(job=Job(id="s", kind="inference", options=(Option(),)), service=True, leaves_ms=50_000)
+    world = FOUR.model_copy(update={"arrivals": (*FOUR.arrivals, service)})
+    assert measured(simulate(world, FCFS)) == measured(simulate(FOUR, FCFS))
+
+
 def test_one_stranded_job_of_forty_has_a_percentile_but_no_mean() -> None:
     """It waits without end, and so counts above every other."""
     world = trace(*range(0, 4000, 100))

@@ -160,6 +160,10 @@ class Arrival(Record):
             return option.workers
         return self.workers_asked or option.workers
 
+    def alone_ms(self, option: Option) -> int:
+        """Return the true run time in an option, alone and well placed, with as many workers as the job asks for."""
+        return self.actual_ms(option.id, self.asked(option))
+
     def actual_ms(self, option: str, workers: int | None = None) -> int:
         """
         Return the true run time in an option, at least 1 ms; rounded up.

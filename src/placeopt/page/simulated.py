@@ -168,7 +168,7 @@ def _slowdowns(logs: list[Log], scenario: Scenario) -> Figure:
         for job in log.ends.keys() & known.keys():
             options = {option.id: option for option in known[job].job.options}
             option = options.get(log.options.get(job, ""), known[job].job.options[0])
-            alone = known[job].actual_ms(option.id, known[job].asked(option))
+            alone = known[job].alone_ms(option)
             ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
         found[log.name] = [(float(i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
     return curves(

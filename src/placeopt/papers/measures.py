@@ -35,7 +35,7 @@ def ending(history: History) -> list[JobHistory]:
 def _run_s(history: History) -> float | None:
     """Mean time from start to end."""
     return _mean(
-        [(job.end_ms - job.start_ms) / 1000 for job in history.jobs if job.start_ms is not None and job.end_ms]
+        [(_end(job) - job.start_ms) / 1000 for job in ending(history) if job.start_ms is not None and job.end_ms]
     )
 
 
@@ -80,7 +80,7 @@ def _first_slowdown(history: History) -> float | None:
     job = next(iter(ending(history)), None)
     if job is None or job.start_ms is None or job.end_ms is None:
         return None
-    return job.placed_ms / max(1, job.alone_ms)
+    return job.slowdown
 
 
 def _mean_of(spread: Spread | None) -> float | None:
@@ -159,7 +159,7 @@ def waits_s(history: History) -> list[float]:
 
 def slowdowns(history: History) -> list[float]:
     """Return (end - arrival) / run time alone of every job that ended."""
-    return [(job.end_ms - job.arrival_ms) / max(1, job.alone_ms) for job in ending(history) if job.end_ms is not None]
+    return [job.slowdown_with_wait for job in ending(history) if job.slowdown_with_wait is not None]
 
 
 def held_over_time(history: History, gpus: int) -> tuple[tuple[float, float], ...]:

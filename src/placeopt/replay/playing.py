@@ -74,27 +74,31 @@ def play(setup: Setup, cancel: threading.Event | None = None) -> Played | None:
 
 
 def measured(history: History) -> dict[str, float | None]:
-    """Return every measure of a finished run, see `placeopt.replay.goals`; jobs that never start wait without end."""
+    """
+    Return every measure of a finished run, see `placeopt.replay.goals`.
+
+    Jobs that never start wait without end; services, which end with what they serve, do not count.
+    """
     endless = float("inf")
+    jobs = [job for job in history.jobs if not job.service]
     of_jobs: dict[str, list[float]] = {name: [] for name in OVER_JOBS}
-    for job in history.jobs:
+    for job in jobs:
         wait = endless if job.start_ms is None else (job.start_ms - job.arrival_ms) / 1000
-        whole = endless if job.end_ms is None else (job.end_ms - job.arrival_ms) / 1000
         of_jobs["wait"].append(wait)
-        of_jobs["completion"].append(whole)
-        of_jobs["slowdown"].append(1000 * whole / max(1, job.alone_ms))
+        of_jobs["completion"].append(endless if job.completion_ms is None else job.completion_ms / 1000)
+        of_jobs["slowdown"].append(endless if job.slowdown_with_wait is None else job.slowdown_with_wait)
     found = {
         f"{statistic}_{name}": _statistic(values, statistic)
         for name, values in of_jobs.items()
         for statistic in STATISTICS
     }
-    due = [(job.end_ms, job.due_ms) for job in history.jobs if job.due_ms is not None]
+    due = [(job.end_ms, job.due_ms) for job in jobs if job.due_ms is not None]
     step = history.scenario.physics.step_ms or 0
     at_once = sum(wait <= step / 1000 for wait in of_jobs["wait"])
     summary = summarise(history)
     found["makespan"] = summary.makespan_s if not history.stranded else None
     found["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
-    found["at_once"] = 100 * at_once / len(history.jobs) if history.jobs else None
+    found["at_once"] = 100 * at_once / len(jobs) if jobs else None
     found["slowed"], found["delayed"] = float(summary.slowed), float(summary.delayed)
     return found
 

@@ -64,7 +64,7 @@ class Story:
             self.start_ms = now_ms
             option = next(one for one in self.job.options if one.id == placement.option)
             if not self.arrival.service:
-                self.alone_ms = self.arrival.actual_ms(placement.option, self.arrival.asked(option))
+                self.alone_ms = self.arrival.alone_ms(option)
         return run
 
     def leave(self, now_ms: int) -> Placement:
@@ -107,7 +107,7 @@ class Story:
             last = (Span(self.placement, self.run.start_ms, None, self.run.waited_by(now_ms) // NANO),)
         alone = self.alone_ms
         if alone is None:
-            alone = 0 if self.arrival.service else self.arrival.actual_ms(first.id, self.arrival.asked(first))
+            alone = 0 if self.arrival.service else self.arrival.alone_ms(first)
         return JobHistory(
             job=job.id,
             user=job.user,

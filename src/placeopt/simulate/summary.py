@@ -98,8 +98,8 @@ def summarise(history: History) -> Summary:
     alone = [max(1, job.alone_ms) for job in done]
     waits = [_start(job) - job.arrival_ms for job in done]
     since_start = [_end(job) - _start(job) for job in done]
-    slow = [job.placed_ms / a for job, a in zip(done, alone, strict=True)]
-    with_wait = [(_end(job) - job.arrival_ms) / a for job, a in zip(done, alone, strict=True)]
+    slow = [job.slowdown for job in done]
+    with_wait = [job.slowdown_with_wait or 0.0 for job in done]
     due = [(_end(job), job.due_ms) for job in done if job.due_ms is not None]
     users = _users(done, with_wait)
     limit = history.scenario.slowed_thousandths / 1000
