@@ -239,6 +239,9 @@ class TestMessages:
         for other in (Instance, Plan, Policy, Patch):
             assert "looks like a scenario, jobs that arrive over time, expected a" in refused(world, other)
         assert "looks like a patch, expected a scenario" in refused(steps, Scenario)
+        box = json.dumps(TINY["cluster"]["machines"][0])
+        assert "looks like a machine, expected an instance" in refused(box)
+        assert "placeopt import kubernetes" in refused(b'{"apiVersion": "v1", "items": []}')
 
     def test_cut_off(self) -> None:
         """Every proper beginning of a file is refused; the message says that the file ends too early."""

@@ -29,6 +29,7 @@ def test_a_table_with_a_line_a_policy(cli: Cli, monkeypatch: pytest.MonkeyPatch)
     assert [line.split()[0] for line in lines[1:]] == ["policy", "fcfs", "best-fit"]
     assert "440.0 s" in lines[2]
     assert max(map(len, lines)) <= 100
+    assert "in time" not in done.out  # no job of these has a deadline
 
 
 def test_a_job_that_is_stopped_for_long_is_delayed(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,7 +73,7 @@ def test_placed_and_outvoted(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "code", "word"),
     [
-        (["--job", "nobody"], 3, "no job 'nobody'"),
+        (["--job", "nobody"], 3, "no job 'nobody' in 'unnamed'; ids are such as 'held0'"),
         (["--job", "gang", "--time-limit", "0"], 2, "--time-limit"),
         ([], 2, "--job"),
     ],

@@ -59,7 +59,7 @@ def test_what_becomes_of_each_field(tmp_path: Path) -> None:
 
 def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     """With the files' names, and what is missing."""
-    with pytest.raises(BadInput, match=r"^[^ ]*workload.json: no workload of SC'17's artifact: KeyError: 'gpus'"):
+    with pytest.raises(BadInput, match=r"^[^ ]*workload.json: no workload of SC'17's artifact: it has no 'gpus'"):
         read_sc17(*files(tmp_path, {k: v for k, v in JOB.items() if k != "gpus"}), machines=1)
     with pytest.raises(BadInput, match=r"job .*: the profile has no times of 'net-9-2'"):
         read_sc17(*files(tmp_path, {**JOB, "size": "9"}), machines=1)

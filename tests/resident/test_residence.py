@@ -336,7 +336,7 @@ class TestErrors:
                 ({"add_jobs": [*good, job("x", options=(in_a_hall,))]}, "hall"),
                 ({"add_jobs": good, "remove_jobs": ["a"]}, "release"),
                 ({"add_jobs": good, "remove_jobs": ["x"]}, "no job 'x'"),
-                ({"add_jobs": good, "nodes": {"n0": None}}, "cannot go"),
+                ({"add_jobs": good, "nodes": {"n0": None}}, "cannot go; release what runs there first: job 'a'"),
                 ({"add_jobs": good, "nodes": {"n1": None}}, "nodes_allowed"),
                 ({"add_jobs": good, "nodes": {"n2": None, "n0": node("n0", "tiny")}}, "could not stand"),
                 ({"add_jobs": good, "nodes": {"n9": "drain"}}, "no node"),
@@ -375,6 +375,14 @@ class TestErrors:
                 ("a", True, False, False, 70),
                 ("b", True, False, True, 70),
             ]
+
+    def test_a_string_is_one_id(self) -> None:
+        """Not its letters, nor whatever is a part of it."""
+        with engine_of(1, [job("a"), job("ab"), job("late")]) as engine:
+            engine.commit(engine.place(["a", "ab"]), movable="ab")
+            assert {held.job: held.movable for held in engine.snapshot.running} == {"a": False, "ab": True}
+            engine.update(remove_jobs="late")
+            assert [one.id for one in engine.snapshot.jobs] == ["a", "ab"]
 
 
 def one_pair(postpone: Postpone) -> Instance:

@@ -246,7 +246,7 @@ def test_an_interrupted_question_knows_what_is_left() -> None:
 @pytest.mark.parametrize(
     ("level", "k", "domains", "words"),
     [
-        ("leaf", 1, None, "no level"),
+        ("leaf", 1, None, "no level 'leaf'.*socket"),
         ("node", 0, None, "k: 0"),
         ("node", 3, None, "k: 3"),
         ("rack", 1, ["x"], "no rack 'x'"),

@@ -132,7 +132,9 @@ def test_demand_is_scaled_to_a_share_of_the_gpus(percent: int) -> None:
         ({"do": "remove_nodes", "nodes": ["x"]}, "no node 'x'"),
         ({"do": "add_nodes", "count": 1}, "expected a machine type"),
         ({"do": "add_nodes", "count": 1, "like": "x"}, "no node 'x'"),
-        ({"do": "add_nodes", "count": 1, "machine": "x"}, "no machine type 'x'"),
+        ({"do": "add_nodes", "count": 1, "machine": "x"}, "no machine type 'x'; there are: m; .*add_machines"),
+        ({"do": "replace_nodes", "of": "m", "machine": "x"}, "no machine type 'x'; there are: m; .*add_machines"),
+        ({"do": "fail", "level": "leaf", "domains": ["x"]}, "there are: node, row, rack, gpu, switch, numa, socket"),
         ({"do": "add_nodes", "count": 1, "machine": "m", "domain": "x"}, "no domain 'x'"),
         ({"do": "replace_nodes", "of": "x", "machine": "m"}, "no node is of machine type 'x'"),
         ({"do": "replace_nodes", "machine": "m"}, "expected 'nodes' or 'of'"),
@@ -155,7 +157,7 @@ def test_what_cannot_be_is_named(step: dict[str, Any], words: str) -> None:
 
 def test_a_step_that_is_none_is_named() -> None:
     """By the path inside the file."""
-    with pytest.raises(BadInput, match=r"steps\[0\]"):
+    with pytest.raises(BadInput, match=r'steps\[0\]\.do: "explode", expected one of add_machines, add_nodes'):
         patch({"do": "explode"})
 
 

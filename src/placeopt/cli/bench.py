@@ -163,6 +163,7 @@ def statistics(
     from placeopt.benchmark.sets import known_sets, read_sets
     from placeopt.benchmark.statistics import statistics_page
     from placeopt.formats.solu import read_solu
+    from placeopt.report.text import plural
 
     folder = Path(instances)
     named = sorted(known_sets(folder), key=lambda name: (name in SELECTIONS, name))
@@ -174,7 +175,7 @@ def statistics(
         page = statistics_page(found, read_solu(_solu(solu, instances)), ticker.doing)
     write_document(out, page.encode())
     count = len({item.name for items in found.values() for item in items})
-    say(f"{count} instances of {len(found)} sets", out)
+    say(f"{plural(count, 'instance')} of {plural(len(found), 'set')}", out)
     return ExitCode.DONE
 
 

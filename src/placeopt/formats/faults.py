@@ -33,6 +33,8 @@ _SIGNS = {
     "jobs": "an instance, one round",
     "cluster": "an instance, one round",
     "steps": "a patch",
+    "cpu_millicores": "a machine",
+    "items": "what kubectl prints, which placeopt import kubernetes reads",
 }
 """A key at the top that no other kind of document has, the surest first."""
 _TOO_DEEP = "nested too deeply; no document of placeopt is deeper than 12 levels"
@@ -170,6 +172,9 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
     if loc and loc[-1] == "[key]":
         return f"{path_text(loc[:-1])}: the key {value_text(fault['input'])}, expected {_expected(fault, context)}"
     path = path_text(loc)
+    if fault["type"] == "union_tag_invalid":  # pydantic names the key with quotes around
+        tag = path_text((*loc, context["discriminator"].strip("'")))
+        return f"{tag}: {value_text(context['tag'])}, expected one of {context['expected_tags'].replace(chr(39), '')}"
     if fault["type"] == "value_error":
         message = str(context.get("error", fault["msg"]))
         relative = _RELATIVE_PATH.match(message)

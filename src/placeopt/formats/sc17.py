@@ -112,7 +112,8 @@ def _form(path: str | Path, what: str) -> Iterator[None]:
     try:
         yield
     except MALFORMED as error:
-        raise BadInput(f"{path}: no {what} of SC'17's artifact: {type(error).__name__}: {error}") from None
+        why = f"it has no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        raise BadInput(f"{path}: no {what} of SC'17's artifact: {why}") from None
 
 
 def _json(path: str) -> dict[str, Any]:

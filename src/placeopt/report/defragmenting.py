@@ -29,7 +29,9 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
     title.append(f"  by {plain(found.level)}; more than {number(found.most)} cannot be, proven", style="not bold dim")
     parts: list[RenderableType] = [title]
     if found.stuck:
-        parts.append(Text(f"{plural(found.stuck, plain(found.level))} with jobs that must not be moved", style="dim"))
+        stuck = plural(found.stuck, plain(found.level))
+        why = "exempt, or not marked as movable (--all-movable moves those too)"
+        parts.append(Text(f"{stuck} with jobs that must not be moved: {why}", style="dim"))
     if not found.front:
         return [*parts, Text(f"\n{seconds(found.seconds)}", style="dim")]
     rows = [

@@ -50,13 +50,15 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
     """Return the table of the simulations of one scenario, and what it leaves out."""
     first = summaries[0]
     stopped = any(summary.delayed != summary.slowed for summary in summaries)
-    hidden = () if stopped else (COLUMNS.index(">delayed"),)  # nobody was stopped for long: it says the same
+    timed = any(summary.in_time is not None for summary in summaries)
+    unasked = {">delayed": not stopped, ">in time": not timed}  # nobody was stopped for long: it says the same
+    hidden = {COLUMNS.index(name) for name, without in unasked.items() if without}
     columns, *rows = (
         [cell for i, cell in enumerate(row) if i not in hidden] for row in (COLUMNS, *map(_row, summaries))
     )
     parts: list[RenderableType] = [
         heading(f"{first.scenario}: {first.jobs:,} jobs, {first.occupancy.gpus:,} GPUs"),
-        Rows(columns, rows, wrap="policy", drop=["in time", "p95", "decision"]),
+        Rows(columns, rows, wrap="policy", drop=[*(["in time"] if timed else []), "p95", "decision"]),
     ]
     notes = [_note(summary) for summary in summaries if not summary.finished or summary.stranded or summary.rounds_cut]
     if notes:

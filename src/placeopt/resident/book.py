@@ -179,7 +179,7 @@ class Book:
             elif change is None:
                 if self.ledger.on_node(name):
                     held = names(list(self.ledger.on_node(name)))
-                    raise BadInput(f"nodes: {name!r} cannot go while {held} run there; release what runs first")
+                    raise BadInput(f"nodes: {name!r} cannot go; release what runs there first: {held}")
                 records[name] = None
             elif change in ("drain", "undrain"):
                 records[name] = self.nodes[name].model_copy(update={"drained": change == "drain"})

@@ -93,7 +93,7 @@ class Resident:
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
-        add, remove = tuple(add_jobs), tuple(remove_jobs)
+        add, remove = tuple(add_jobs), (remove_jobs,) if isinstance(remove_jobs, str) else tuple(remove_jobs)
         records = self.book.check_nodes(nodes)
         self.book.check_jobs(add, remove, nodes)
         self._refuse_lost_nodes(records, frozenset(remove))
@@ -372,6 +372,8 @@ def _runs(placement: PlacementRecord, started_ms: int, flags: tuple[bool, ...]) 
 
 
 def _among(job_id: str, ids: Ids) -> bool:
+    if isinstance(ids, str):  # one id, not the letters of one
+        return job_id == ids
     return ids if isinstance(ids, bool) else job_id in ids
 
 

@@ -123,7 +123,7 @@ class Loss:
 def _losses(instance: Instance, level: str) -> dict[str, Loss]:
     """Return what fails with each domain of a level; raises `BadInput` where there is no such level."""
     if level not in INSIDE:
-        return {name: Loss(nodes) for name, nodes in nodes_under(instance, level).items()}
+        return {name: Loss(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
     found = {name: Loss(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
     if not found:
         raise BadInput(f"level: no {level} with GPUs in any machine type of the cluster")

@@ -15,20 +15,21 @@ def levels_of(instance: Instance) -> tuple[str, ...]:
     return (NODE, *dict.fromkeys(domain.level for domain in instance.cluster.domains))
 
 
-def nodes_under(instance: Instance, level: str) -> dict[str, tuple[str, ...]]:
+def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
     """
     Return the nodes under each domain of a level, at any depth; domains without nodes are left out.
 
     Raises
     ------
     BadInput
-        If the cluster has no such level; names those it has.
+        If the cluster has no such level; names those it has, and those inside machines that the caller takes, ``also``.
     """
     nodes = instance.cluster.nodes
     if level == NODE:
         return {node.id: (node.id,) for node in nodes}
     if level not in levels_of(instance):
-        raise BadInput(f"level: no level {level!r} in the cluster; there are: {', '.join(levels_of(instance))}")
+        there = ", ".join((*levels_of(instance), *also))
+        raise BadInput(f"level: no level {level!r} in the cluster; there are: {there}")
     of_level: dict[str, str] = {}  # domain -> its ancestor of that level; parents stand first
     for domain in instance.cluster.domains:
         if domain.level == level:

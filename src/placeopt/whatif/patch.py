@@ -98,6 +98,7 @@ def _add_nodes(before: Patched, step: AddNodes) -> Patched:
     machine = step.machine or (model.machine if model else None)
     if machine is None:
         raise BadInput("machine: expected a machine type, or 'like' with a node to copy")
+    _refuse_unknown_machine(before.instance, machine)
     fields: dict[str, Any] = {} if model is None else dict(model)
     fields.update(machine=machine, drained=False)
     if step.domain is not None:
@@ -116,7 +117,7 @@ def _add_nodes(before: Patched, step: AddNodes) -> Patched:
 def _fail(before: Patched, step: Fail) -> Patched:
     if step.level in INSIDE:
         return _fail_inside(before, step)
-    under = nodes_under(before.instance, step.level)
+    under = nodes_under(before.instance, step.level, also=INSIDE)
     for name in step.domains:
         if name not in under:
             raise BadInput(f"domains: no {step.level} {name!r} with nodes; there are: {_some(under)}")
@@ -145,6 +146,7 @@ def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
         chosen |= {node.id for node in instance.cluster.nodes if node.machine == step.of}
     if not chosen:
         raise BadInput(f"no node is of machine type {step.of!r}" if step.of else "expected 'nodes' or 'of'")
+    _refuse_unknown_machine(instance, step.machine)
     chosen &= {node.id for node in instance.cluster.nodes if node.machine != step.machine}
     if not chosen:
         raise BadInput(f"machine: the nodes are of type {step.machine!r} already")
@@ -155,6 +157,14 @@ def _replace_nodes(before: Patched, step: ReplaceNodes) -> Patched:
     ]
     changed = with_nodes(instance, nodes, running=without_running(instance, displaced))
     return replace(before, instance=changed, displaced=(*before.displaced, *displaced))
+
+
+def _refuse_unknown_machine(instance: Instance, machine: str) -> None:
+    types = [one.id for one in instance.cluster.machines]
+    if machine not in types:
+        raise BadInput(
+            f"machine: no machine type {machine!r}; there are: {_some(types)}; a step add_machines brings new ones"
+        )
 
 
 def _set_policy(before: Patched, step: SetPolicy) -> Patched:

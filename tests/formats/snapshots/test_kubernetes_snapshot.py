@@ -241,6 +241,20 @@ def test_mig_instances_are_read_one_profile_at_a_time(tmp_path: Path) -> None:
     assert "mig" not in profile.note
 
 
+def test_a_resource_that_no_node_has_is_named(tmp_path: Path) -> None:
+    """It would be a cluster without GPUs; one that has none of any vendor is read as such."""
+    amd = node("n", "0")
+    amd["status"]["allocatable"] = {"cpu": "8", "memory": "1Gi", "amd.com/gpu": "4"}
+    with pytest.raises(BadInput, match=r"no node has nvidia.com/gpu; there are: amd.com/gpu; --resource"):
+        read(tmp_path, amd)
+    assert read(tmp_path, amd, resource="amd.com/gpu").cluster.machines[0].gpus
+    with pytest.raises(BadInput, match=r"no node has foo/bar; there are: nvidia.com/gpu; --resource"):
+        read(tmp_path, node(), resource="foo/bar")
+    bare = node()
+    del bare["status"]["allocatable"]["nvidia.com/gpu"]
+    assert not read(tmp_path, bare).cluster.machines[0].gpus
+
+
 def test_a_cluster_of_mig_instances_alone_says_what_to_do(tmp_path: Path) -> None:
     """Read by the usual resource it would be a cluster without GPUs."""
     cut = node("n", "0")

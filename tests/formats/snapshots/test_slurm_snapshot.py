@@ -189,7 +189,7 @@ def test_broken_files_are_named(tmp_path: Path) -> None:
         read_slurm(NODES, tmp_path / "cut.json")
     with pytest.raises(BadInput, match="'jobs'"):
         read_slurm(NODES, NODES)
-    with pytest.raises(Unsupported, match="jobs"):
+    with pytest.raises(Unsupported, match=r"slurm_jobs.json: no list 'nodes'.*scontrol show nodes --json"):
         read_slurm(JOBS, JOBS)
     with pytest.raises(Unsupported, match=r"topology\.conf"):
         read_slurm(NODES, JOBS, JOBS)

@@ -53,7 +53,7 @@ def read_kubernetes(
     ------
     BadInput
         If a file cannot be read, a field is not what Kubernetes writes, or pods hold more GPUs than their node has. The
-        field is named.
+        field is named. Also if no node knows the resource; names those of GPUs that nodes have.
     Unsupported
         If no node has the resource, but some have MIG instances; names theirs.
 
@@ -81,6 +81,7 @@ def read_kubernetes(
         if nodes.setdefault(node.name, node) is not node:
             raise one.entry("metadata").bad("name", "names of nodes to be unique")
     _refuse_mig(nodes.values(), resource, where)
+    _refuse_other_resources(by_kind["Node"], resource, where)
     pods = [pod for pod in (read_pod(one, resource) for one in by_kind["Pod"]) if pod is not None]
     minimum = {
         f"{one.entry('metadata').text('namespace', 'default')}/{one.entry('metadata').text('name')}": one.entry(
@@ -113,6 +114,19 @@ def _items(document: Entry) -> list[Entry]:
     if document.text("kind", "") in ("Node", "Pod", "PodGroup"):
         return [document]
     raise BadInput(f"{document.where}: no 'items'; expected the output of kubectl get nodes,pods -A -o json")
+
+
+def _refuse_other_resources(nodes: Iterable[Entry], resource: str, where: str) -> None:
+    """Say what GPUs are called here, where no node knows ``resource``: it would be a cluster without any."""
+    there: set[str] = set()
+    for node in nodes:
+        status = node.entry("status")
+        room = status.raw("allocatable" if "allocatable" in status else "capacity")
+        there.update(name for name in (room if isinstance(room, dict) else ()) if "/" in name)
+    gpus = sorted(name for name in there if "gpu" in name)
+    if resource not in there and (gpus or resource != GPU):
+        known = ", ".join(gpus or sorted(there)) or "no resource of a vendor"
+        raise BadInput(f"{where}: no node has {resource}; there are: {known}; --resource names what counts GPUs")
 
 
 def _refuse_mig(nodes: Iterable[Capacity], resource: str, where: str) -> None:

@@ -37,7 +37,12 @@ def read_nodes(path: str | Path, topology: str | Path | None) -> tuple[Cluster, 
         As `read_slurm`.
     """
     source = read_source(path)
-    inventory = read_slurmrest(source)
+    try:
+        inventory = read_slurmrest(source)
+    except Unsupported:
+        raise Unsupported(
+            f"{source.name}: no list 'nodes', but another of Slurm's; give the output of 'scontrol show nodes --json'"
+        ) from None
     entries = Entry(source.name, json.loads(source.text)).entries("nodes")
     words: dict[str, Words] = {}
     nodes: list[Node] = []
