@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -107,13 +107,16 @@ def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]
     out = np.ones((len(members), len(class_nodes)), dtype=bool)
     for c, n in enumerate(class_nodes):
         node = instance.cluster.nodes[n]
-        if node.drained:
-            out[:, c] = False
-            continue
         for k, job in enumerate(members):
-            out[k, c] = (
-                all(labels[c].get(label) == value for label, value in job.node_selector.items())
-                and (job.nodes_allowed is None or node.id in job.nodes_allowed)
-                and all(taint in job.tolerations for taint in node.taints)
-            )
+            out[k, c] = admits(node, labels[c], job)
     return out
+
+
+def admits(node: Node, labels: Mapping[str, str], job: Job) -> bool:
+    """Tell whether a node would let a job start, room aside; ``labels``: its ``effective_labels``."""
+    return (
+        not node.drained
+        and all(labels.get(label) == value for label, value in job.node_selector.items())
+        and (job.nodes_allowed is None or node.id in job.nodes_allowed)
+        and all(taint in job.tolerations for taint in node.taints)
+    )

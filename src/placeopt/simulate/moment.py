@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from placeopt.errors import BadInput
-from placeopt.model import Instance, Running
+from placeopt.model import Instance, Job, Placement, Policy, Running
+from placeopt.model.policy import Interference
+from placeopt.simulate.belief import Belief
 from placeopt.simulate.history import History, Span
 
 
@@ -11,8 +13,12 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
     """
     Return the round that a scheduler would meet at a moment of a simulation.
 
-    Jobs that run then are where they were placed last; expected ends go by the predicted run time from then on, as
-    a scheduler knows no other. Other jobs that have arrived and not ended wait. What has ended is left out.
+    Jobs that run then are where they were placed last, with the cores that the policy gave them; expected ends go by
+    the predicted run time from then on, as a scheduler knows no other. Other jobs that have arrived and not ended wait.
+    What has ended is left out, and so is memory bandwidth that the policy does not look at.
+
+    The round's policy is placeopt's own, so that all policies are judged alike. Where GPUs were shared beyond their
+    shares it allows as much, and jobs slow each other as they do in the scenario.
 
     Raises
     ------
@@ -20,7 +26,8 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         If nothing runs and nothing waits then.
     """
     scenario = history.scenario
-    records = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
+    belief = Belief(scenario, history.scheduling)
+    records = {arrival.job.id: belief.of_running(arrival.job) for arrival in scenario.arrivals}
     jobs, running = [], []
     for one in history.jobs:
         if one.arrival_ms > at_ms or (one.end_ms is not None and one.end_ms <= at_ms):
@@ -28,6 +35,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         job = records[one.job]
         span = next((span for span in one.spans if span.start_ms <= at_ms and _lasts(span, at_ms)), None)
         if span is not None:
+            job = _as_held(job, span.placement)
             option = next(option for option in job.options if option.id == span.placement.option)
             ends = None if option.run_time_ms is None else max(at_ms, span.start_ms + option.run_time_ms)
             running.append(
@@ -51,7 +59,31 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         jobs=tuple(jobs),
         running=tuple(running),
         slowdowns=scenario.slowdowns,
+        policy=_policy(history),
     )
+
+
+def _policy(history: History) -> Policy:
+    placed_by, physics = history.scheduling.policy, history.scenario.physics
+    if placed_by.share_mode != "overcommit":
+        return Policy()
+    return Policy(
+        share_mode=placed_by.share_mode,
+        jobs_per_gpu_max=placed_by.jobs_per_gpu_max,
+        interference=Interference(model=physics.interference, curve=physics.curve),
+    )
+
+
+def _as_held(job: Job, placement: Placement) -> Job:
+    """Return the job with the cores of each worker as they are, where a policy gave others than it asked for."""
+    cores = max(one.cpu_millicores // len(one.workers) for one in placement.assignments)
+    options = tuple(
+        option.model_copy(update={"demand": option.demand.model_copy(update={"cpu_millicores": cores})})
+        if option.id == placement.option and option.demand.cpu_millicores != cores
+        else option
+        for option in job.options
+    )
+    return job.model_copy(update={"options": options}) if options != job.options else job
 
 
 def _lasts(span: Span, at_ms: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from placeopt.model import Assignment, Cluster, Demand, Instance, Job, Option, Placement, Policy, WorkerGpus
-from placeopt.problem.classes import effective_labels
+from placeopt.problem.classes import admits, effective_labels
 
 
 class Room:
@@ -56,7 +56,8 @@ class Room:
         key = (job.nodes_allowed, tuple(job.node_selector.items()), job.tolerations)
         known = self._allowed.get(key)
         if known is None:
-            known = self._allowed[key] = [name for name in self._node if self._admits(name, job)]
+            known = [name for name, node in self._node.items() if admits(node, self._labels[name], job)]
+            self._allowed[key] = known
         return known
 
     def worker(self, option: Option, nodes: Iterable[str], beside: Placement) -> tuple[str, tuple[int, ...]] | None:
@@ -104,15 +105,6 @@ class Room:
             and used[index] + demand.gpu_memory_mib <= gpu.memory_mib
             and (not demand.gpu_models or gpu.model in demand.gpu_models)
         ]
-
-    def _admits(self, name: str, job: Job) -> bool:
-        node = self._node[name]
-        return (
-            not node.drained
-            and set(node.taints) <= set(job.tolerations)
-            and (job.nodes_allowed is None or name in job.nodes_allowed)
-            and all(self._labels[name].get(key) == value for key, value in job.node_selector.items())
-        )
 
 
 def workers_of(placement: Placement) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from placeopt.model import Instance, Job, Node, Placement, Plan, Running
+from placeopt.model import Instance, Placement, Plan, Running
+from placeopt.problem.classes import admits, effective_labels
 from placeopt.whatif.review import plan_of
 
 
@@ -16,15 +15,8 @@ def taken_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     Jobs that could not start where they are (the node was drained or tainted since, or its labels changed) stay as they
     are in both: nobody could have placed them there now.
     """
-    above = {domain.id: domain for domain in instance.cluster.domains}
-    labels: dict[str, Mapping[str, str]] = {}
-    for node in instance.cluster.nodes:
-        own, domain = dict(node.labels), node.domain
-        while domain is not None:
-            own[above[domain].level] = domain
-            domain = above[domain].parent
-        labels[node.id] = own
     nodes = {node.id: node for node in instance.cluster.nodes}
+    labels = dict(zip(nodes, effective_labels(instance), strict=True))
     models = {machine.id: [gpu.model for gpu in machine.gpus] for machine in instance.cluster.machines}
     jobs = {job.id: job for job in instance.jobs}
 
@@ -33,7 +25,7 @@ def taken_as_plan(instance: Instance) -> tuple[Instance, Plan]:
         wanted = next(option for option in job.options if option.id == held.option).demand.gpu_models
         for one in held.assignments:
             node = nodes[one.node]
-            if not _takes(node, labels[node.id], job):
+            if not admits(node, labels[node.id], job):
                 return False
             if wanted and any(models[node.machine][int(gpu)] not in wanted for gpu in one.gpus):
                 return False
@@ -48,13 +40,3 @@ def taken_as_plan(instance: Instance) -> tuple[Instance, Plan]:
         if held.job not in staying
     ]
     return anew, plan_of(anew, placements)
-
-
-def _takes(node: Node, labels: Mapping[str, str], job: Job) -> bool:
-    """Tell whether a node would let a job start, room aside."""
-    return (
-        not node.drained
-        and set(node.taints) <= set(job.tolerations)
-        and all(labels.get(key) == value for key, value in job.node_selector.items())
-        and (job.nodes_allowed is None or node.id in job.nodes_allowed)
-    )
