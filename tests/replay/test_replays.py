@@ -244,6 +244,30 @@ def test_patches_on_scenarios() -> None:
             patched(trace(0), FCFS, Patch.model_validate_json(json.dumps({"steps": [step]})))
 
 
+def test_services_stay_as_long_whenever_they_come() -> None:
+    """Half as often is twice as late: one that came at 30 s and left at 50 s had left before it came."""
+    service = Arrival(
+        job=Job(id="s", kind="inference", arrival_ms=30_000, options=(Option(),)), service=True, leaves_ms=50_000
+    )
+    world = trace(0, 100).model_copy(update={"arrivals": (*trace(0, 100).arrivals, service)})
+    slower = Patch.model_validate({"steps": ({"do": "scale_arrivals", "percent": 50},)})
+    assert patched(world, FCFS, slower)[0].arrivals[-1].leaves_ms == 80_000
+    for seed in range(5):
+        stays = [one.leaves_ms - one.job.arrival_ms for one in drawn(world, seed).arrivals if one.leaves_ms is not None]
+        assert set(stays) <= {20_000}
+
+
+def test_a_changed_job_of_a_trace_is_one_of_a_trace() -> None:
+    """It still says how long it runs."""
+    change = {"do": "change_job", "job": "j0", "fields": {"options": [{"demand": {"gpus": 1}}]}}
+    patch = Patch.model_validate_json(json.dumps({"name": "shorter", "steps": [change]}))
+    with pytest.raises(BadInput, match=r"steps\[0\] \(change_job\): job 'j0' as it is then: .*run_time_ms"):
+        patched(FOUR, FCFS, patch)
+    change["fields"] = {"options": [{"demand": {"gpus": 1}, "run_time_ms": 7}]}
+    patch = Patch.model_validate_json(json.dumps({"name": "shorter", "steps": [change]}))
+    assert patched(FOUR, FCFS, patch)[0].arrivals[0].job.options[0].run_time_ms == 7
+
+
 def test_a_curve_is_a_document(tmp_path: Path) -> None:
     """What --json prints can be read again."""
     curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=100s"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.errors import BadInput
+from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.whatif.remade import moved
 
@@ -41,4 +42,10 @@ def drawn(scenario: Scenario, seed: int) -> Scenario:
 
 def _moved(arrival: Arrival, moment: int, name: str) -> Arrival:
     """Return a job at another time, under another name."""
-    return arrival.model_copy(update={"job": moved(arrival.job, moment).model_copy(update={"id": name})})
+    return with_job(arrival, moved(arrival.job, moment).model_copy(update={"id": name}))
+
+
+def with_job(arrival: Arrival, job: Job) -> Arrival:
+    """Return the arrival of a changed job; a service stays as long as before, whenever it comes."""
+    by, leaves_ms = job.arrival_ms - arrival.job.arrival_ms, arrival.leaves_ms
+    return arrival.model_copy(update={"job": job, "leaves_ms": None if leaves_ms is None else leaves_ms + by})

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pydantic import ValidationError
+
 from placeopt.errors import BadInput
+from placeopt.formats.faults import validation_fault
 from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
+from placeopt.replay.arrivals import with_job
 from placeopt.whatif.patch import apply_step
 from placeopt.whatif.remade import Patched, remade
 from placeopt.whatif.steps import Patch, ScaleDemand, Step
@@ -42,11 +46,19 @@ def stepped(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Sce
         arrivals = scenario.arrivals
     else:
         before = {arrival.job.id: arrival for arrival in scenario.arrivals}
-        arrivals = tuple(
-            before[job.id].model_copy(update={"job": job}) if job.id in before else _arrival(job) for job in after.jobs
-        )
+        arrivals = tuple(_changed(before[job.id], job) if job.id in before else _arrival(job) for job in after.jobs)
     changed = scenario.model_copy(update={"cluster": after.cluster, "running": after.running, "arrivals": arrivals})
     return changed, scheduling.model_copy(update={"policy": after.policy})
+
+
+def _changed(arrival: Arrival, job: Job) -> Arrival:
+    changed = with_job(arrival, job)
+    if job.options == arrival.job.options:
+        return changed
+    try:
+        return Arrival(**{name: getattr(changed, name) for name in Arrival.model_fields})
+    except ValidationError as error:
+        raise validation_fault(Arrival, error, f"job {job.id!r} as it is then") from None
 
 
 def _arrival(job: Job) -> Arrival:
