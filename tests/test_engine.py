@@ -371,6 +371,18 @@ class TestReasons:
         assert reason == "conflict"
         assert "no node offers 8 GPUs" in detail
 
+    def test_each_option_is_named_by_its_own_need(self) -> None:
+        """With the model that it asks for; a whole round and a decision for one job say the same."""
+        wide, other = option(id="wide", gpus=8), option(id="other", gpus=1, gpu_models=("H100",), gpu_memory_mib=10)
+        of = instance(1, [job("picky", options=(wide, other))])
+        reason, detail = reason_of(solve(of), "picky")
+        assert reason == "conflict"
+        assert "'wide': no node offers 8 GPUs even" in detail
+        assert "'other': no node offers 1 GPU of model H100, 10 MiB of GPU memory even" in detail
+        with Engine() as engine:
+            engine.load(of)
+            assert reason_of(engine.place(["picky"]), "picky") == (reason, detail)
+
     def test_conflict_with_what_runs(self) -> None:
         """Three of four GPUs are held by a job that stays."""
         held, wide = job("held", gpus=3), job("wide", gpus=2)

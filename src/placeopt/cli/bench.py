@@ -54,7 +54,9 @@ def run(
     threads: Annotated[int, typer.Option(metavar="N", help="Threads a case.")] = 1,
     jobs: Annotated[int, typer.Option(metavar="N", help="Cases side by side.")] = 1,
     on: On = HERE,
-    memory_limit: Annotated[int | None, typer.Option(metavar="MIB", help="MiB that a solver process may use.")] = None,
+    memory_limit: Annotated[
+        int | None, typer.Option(metavar="MIB", help="MiB that a solve may take beyond what is loaded.")
+    ] = None,
     permute: Annotated[
         bool, typer.Option("--permute", help="Each seed also shuffles jobs and nodes, or rows and columns.")
     ] = False,

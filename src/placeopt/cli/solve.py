@@ -38,7 +38,7 @@ def solve(
         int | None, typer.Option(metavar="N", help="Threads of a solver; left out, all usable cores.")
     ] = None,
     memory_limit: Annotated[
-        int | None, typer.Option(metavar="MIB", help="MiB that the solver process may use.")
+        int | None, typer.Option(metavar="MIB", help="MiB that a solve may take beyond what is loaded.")
     ] = None,
     solver_option: Annotated[
         list[str] | None, typer.Option(metavar="K=V", help="Option of the exact solver, by its own name; repeatable.")

@@ -7,8 +7,8 @@ from typing import Any
 
 from placeopt.errors import InternalFault
 from placeopt.methods import Method
+from placeopt.model import Job, Plan, Policy
 from placeopt.model import Placement as PlacementRecord
-from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
 from placeopt.problem import Placement
@@ -68,7 +68,7 @@ def plan_for(
     for job_id, placement in found.items():
         bound += desk.worth(jobs[job_id])
         if placement is None:
-            reason, detail = _reason(desk, method, jobs[job_id]) if say_why else UNASKED
+            reason, detail = _reason(desk, method, jobs[job_id], book.jobs[job_id]) if say_why else UNASKED
             unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])
@@ -124,7 +124,7 @@ def plan_for(
     return trusted(Plan, {**fields, "stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)})
 
 
-def _reason(desk: Desk, method: Method, number: int) -> tuple[UnplacedReason, str]:
+def _reason(desk: Desk, method: Method, number: int, record: Job) -> tuple[UnplacedReason, str]:
     """Say why a job of class ``number``, which was not placed, waits."""
     problem, candidates = desk.problem, desk.candidates(method.score)
     too_low = utility_is_low(candidates, number)
@@ -132,11 +132,11 @@ def _reason(desk: Desk, method: Method, number: int) -> tuple[UnplacedReason, st
         return "postponed", too_low
     if not len(problem.options_of(number)):
         return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-    queue = queue_is_full(desk.state, number)
+    queue = queue_is_full(desk.state, number, record)
     if queue is not None:
         return "policy", queue
     if desk.decide(number, method.score, method.chooser) is not None:
-        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number)}"
+        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number, record)}"
     if any(is_laid_out(problem, option) for option in problem.options_of(number)):
         return "not_reached", "greedy found no way to lie as the job asks; a whole round looks at all ways"
-    return "conflict", conflict_detail(candidates, number, "the running jobs")
+    return "conflict", conflict_detail(candidates, number, record, "the running jobs")

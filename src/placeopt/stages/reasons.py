@@ -14,6 +14,7 @@ from placeopt.alone.room import room_of
 from placeopt.errors import OutOfTime
 from placeopt.heuristics import SCORES, Candidates, place, places
 from placeopt.heuristics.lookahead import Wait
+from placeopt.model import Job
 from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
@@ -87,6 +88,7 @@ class _Looked:
 
     def _found(self, job: int) -> tuple[UnplacedReason, str]:
         round_, problem = self._round, self._round.problem
+        record = problem.instance.jobs[job]
         if round_.narrowed and (kept := _is_kept(round_, self._beside, job)) is not None:
             return "postponed", kept
         too_low = utility_is_low(self._beside, job)
@@ -106,19 +108,20 @@ class _Looked:
             return "not_reached", f"{where}; {stopped}"
         if not len(problem.options_of(job)):
             return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-        queue = queue_is_full(self._beside.state, job)
+        queue = queue_is_full(self._beside.state, job, record)
         if queue is not None:
             return "policy", queue
         if _way(self._alone, job, self._deadline) is not None:
-            return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job)}"
+            return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job, record)}"
         if not problem.changeable:
-            return "conflict", conflict_detail(self._alone, job, "the running jobs")
+            return "conflict", conflict_detail(self._alone, job, record, "the running jobs")
         if _way(self._opened, job, self._deadline) is not None:
             return (
                 "outvoted",
-                f"fits only if running jobs make room, which the plan does not ask of them: {need_of(problem, job)}",
+                "fits only if running jobs make room, which the plan does not ask of them: "
+                f"{need_of(problem, job, record)}",
             )
-        return "conflict", conflict_detail(self._opened, job, "the running jobs that must stay")
+        return "conflict", conflict_detail(self._opened, job, record, "the running jobs that must stay")
 
 
 class _Way(NamedTuple):
@@ -160,7 +163,7 @@ def is_laid_out(problem: Problem, option: int) -> bool:
     return bool(options.splits[option]) or bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
 
 
-def queue_is_full(state: State, job: int) -> str | None:
+def queue_is_full(state: State, job: int, record: Job) -> str | None:
     """Return a sentence if the job's queue forbids each of its options."""
     problem = state.problem
     queue = int(problem.class_queue[problem.job_class[job]])
@@ -172,7 +175,8 @@ def queue_is_full(state: State, job: int) -> str | None:
         return None
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
-    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {need_of(problem, job)}"
+    asked = need_of(problem, job, record)
+    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {asked}"
 
 
 def _better_later(problem: Problem, wait: Wait) -> str:
@@ -226,18 +230,26 @@ def utility_is_low(beside: Candidates, job: int) -> str | None:
     return f"where it would have a utility of {best}/1000, a job that starts would fall below its own minimum"
 
 
-def need_of(problem: Problem, job: int) -> str:
-    o = problem.options_of(job)[0]
+def need_of(problem: Problem, job: int, record: Job, option: int | None = None) -> str:
+    """Write what an option of a job asks for, the first unless one is given; what it does not ask for is left out."""
+    o = problem.options_of(job)[0] if option is None else option
     options = problem.options
     workers, gpus = int(options.workers[o]), int(options.gpus[o])
     each = f"{int(options.milli[o])}/1000 of a GPU" if options.milli[o] < 1000 else f"{gpus} GPU{'s' * (gpus != 1)}"
     if gpus == 0:
         each = "no GPU"
-    parts = [f"{each}", f"{int(options.demand[o, 0])} millicores", f"{int(options.demand[o, 1])} MiB"]
+    elif models := next(one.demand.gpu_models for one in record.options if one.id == options.name[o]):
+        each += f" of model {' or '.join(models)}"
+    amounts = (
+        (options.gpu_memory_mib[o] * (gpus > 0), "MiB of GPU memory"),
+        (options.demand[o, 0], "millicores"),
+        (options.demand[o, 1], "MiB"),
+    )
+    parts = [each, *(f"{int(amount)} {unit}" for amount, unit in amounts if amount)]
     return ("" if workers == 1 else f"{workers} workers of ") + ", ".join(parts)
 
 
-def conflict_detail(alone: Candidates, job: int, others: str) -> str:
+def conflict_detail(alone: Candidates, job: int, record: Job, others: str) -> str:
     """Say which demand no node meets by itself, or that it is their combination."""
     problem, options = alone.problem, alone.problem.options
     tried = []
@@ -245,12 +257,14 @@ def conflict_detail(alone: Candidates, job: int, others: str) -> str:
         nodes = np.flatnonzero(problem.node_ok(o))
         name = f"option {options.name[o]!r}: " if len(problem.options_of(job)) > 1 else ""
         if not len(nodes):
-            tried.append(f"{name}no node offers {need_of(problem, job)} even while idle, where the job may run")
+            tried.append(
+                f"{name}no node offers {need_of(problem, job, record, o)} even while idle, where the job may run"
+            )
             continue
         rooms = alone.rooms(o, nodes)
         total, need = int(rooms.sum()), int(options.bundles[o])
         if total < need:
-            tried.append(f"{name}{total} of {need} places left beside {others} for {need_of(problem, job)}")
+            tried.append(f"{name}{total} of {need} places left beside {others} for {need_of(problem, job, record, o)}")
         else:
             tried.append(f"{name}there are {total} places for its {need} parts, but no way to lie in them as it asks")
     return "; ".join(tried)
