@@ -25,6 +25,7 @@ from placeopt.model import Instance, Plan, Policy
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
+from placeopt.simulate import simulate, summarise
 from placeopt.whatif.steps import Patch
 
 GOLDEN = Path(__file__).parent / "data" / "golden"
@@ -259,9 +260,11 @@ class TestMessages:
         )
 
 
-def test_documented_minimal_instance_is_valid() -> None:
+def test_documented_files_are_valid() -> None:
     """The examples of docs/files.md are what they say."""
     examples = re.findall(r"```json\n(.*?)```", (DOCS / "files.md").read_text(encoding="utf-8"), re.DOTALL)
     round_ = loads(Instance, examples[0])
     plan = loads(Plan, examples[1])
     assert violations(round_, plan) == []
+    history = simulate(loads(Scenario, examples[2]), loads(Scheduling, examples[3]))
+    assert summarise(history).last_end_s == 70

@@ -57,7 +57,7 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
         [cell for i, cell in enumerate(row) if i not in hidden] for row in (COLUMNS, *map(_row, summaries))
     )
     parts: list[RenderableType] = [
-        heading(f"{first.scenario}: {first.jobs:,} jobs, {first.occupancy.gpus:,} GPUs"),
+        heading(f"{first.scenario}: {plural(first.jobs, 'job')}, {plural(first.occupancy.gpus, 'GPU')}"),
         Rows(columns, rows, wrap="policy", drop=[*(["in time"] if timed else []), "p95", "decision"]),
     ]
     notes = [_note(summary) for summary in summaries if not summary.finished or summary.stranded or summary.rounds_cut]
