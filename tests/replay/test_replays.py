@@ -211,6 +211,17 @@ def test_no_goals(text: str) -> None:
         parse_goal(text)
 
 
+def test_what_no_job_has_is_not_measured() -> None:
+    """Of jobs without a deadline no part ends in time, whatever is added."""
+    with pytest.raises(BadInput, match=r"no job of 'trace' has a deadline.*p95_wait"):
+        add(FOUR, FCFS, "box", parse_goal("in_time>=90%"))
+    varied, found = parse_settings("arrivals=50,100", FOUR, FCFS, policies=named_policy, patches={}.__getitem__)
+    with pytest.raises(BadInput, match="no job of 'trace' has a deadline"):
+        sweep(varied, found, "in_time")
+    with pytest.raises(BadInput, match="no node of that name; machine types: box"):
+        add(FOUR, FCFS, "crate", parse_goal("max_wait<=1m"))
+
+
 def test_drawn_arrivals() -> None:
     """As many, within the trace's time, of its jobs; by the seed alone; a job's due date moves with it."""
     world = trace(*range(0, 1000, 10))

@@ -12,7 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.fanout import width_of
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.replay.goals import Goal, unit_of
+from placeopt.replay.goals import Goal, refuse_unmeasured, unit_of
 from placeopt.replay.playing import Limits, Setup
 from placeopt.replay.records import Curve, Spot
 from placeopt.replay.runs import News, Runs, spot_of
@@ -67,7 +67,7 @@ def add(
     Raises
     ------
     BadInput
-        If there is no such machine type or node, or a number is out of range.
+        If there is no such machine type or node, a number is out of range, or no job has what is measured.
 
     Notes
     -----
@@ -81,6 +81,7 @@ def add(
         raise BadInput("draws: one seed gives no interval; expected none, or two and more")
     if most is not None and not 1 <= most <= MOST_NODES:
         raise BadInput(f"most: {most}, expected 1 to {MOST_NODES}")
+    refuse_unmeasured(scenario, goal.measure)
     workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
     most = min(MOST_NODES, workers) if most is None else most
     price = with_more(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour

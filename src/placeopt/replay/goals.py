@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from placeopt.errors import BadInput
+from placeopt.model.scenario import Scenario
 
 TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "max")
@@ -45,6 +46,18 @@ def measures() -> tuple[str, ...]:
 def unit_of(measure: str) -> str:
     """Return ``s``, ``%`` or nothing."""
     return OF_ALL[measure] if measure in OF_ALL else OVER_JOBS[measure.partition("_")[2]]
+
+
+def refuse_unmeasured(scenario: Scenario, measure: str) -> None:
+    """Raise `BadInput` where no job of the scenario has what is measured."""
+    if measure != "in_time":
+        return
+    jobs = [arrival.job for arrival in scenario.arrivals if not arrival.service]
+    if all(job.deadline_ms is None and job.expected_completion_ms is None for job in jobs):
+        raise BadInput(
+            f"in_time: no job of {scenario.name!r} has a deadline or an expected completion time (deadline_ms, "
+            "expected_completion_ms); ask for another measure, such as p95_wait"
+        )
 
 
 def parse_goal(text: str) -> Goal:

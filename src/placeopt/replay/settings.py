@@ -71,7 +71,8 @@ def with_more(scenario: Scenario, node_type: str, count: int) -> Scenario:
     names = [node.id for node in scenario.cluster.nodes]
     known = {machine.id for machine in scenario.cluster.machines}
     if node_type not in names and node_type not in known:
-        raise BadInput(f"node type {node_type!r}: no machine type and no node of that name")
+        types = ", ".join(sorted(known))
+        raise BadInput(f"node type {node_type!r}: no machine type and no node of that name; machine types: {types}")
     if not count:
         return scenario
     step = AddNodes(

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placeopt.errors import BadInput
-from placeopt.replay.goals import Goal, measures, unit_of
+from placeopt.replay.goals import Goal, measures, refuse_unmeasured, unit_of
 from placeopt.replay.playing import Limits, Setup
 from placeopt.replay.records import Curve, Spot
 from placeopt.replay.runs import News, Runs, spot_of
@@ -47,7 +47,7 @@ def sweep(
     Raises
     ------
     BadInput
-        If there is no setting or no such measure.
+        If there is no setting or no such measure, or no job has what is measured.
     """
     began = time.monotonic()
     if measure not in measures():
@@ -56,6 +56,8 @@ def sweep(
         raise BadInput("draws: one seed gives no interval; expected none, or two and more")
     if not settings:
         raise BadInput("settings: none")
+    for one in settings:
+        refuse_unmeasured(one.scenario, measure)
     own = tuple(draws) or (None,)
     setups = [Setup(one.scenario, one.scheduling, draw, limits or Limits()) for one in settings for draw in own]
     with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
