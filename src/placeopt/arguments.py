@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from placeopt.errors import BadInput
 
 MAX_TIME_LIMIT_S = 7 * 86_400
+"""A week: longer is a mistake in units, and clocks of solvers are not asked for more."""
 MAX_SEED = 2**31 - 1
 """Largest seed that all solvers take; a larger one would cost the round its bound."""
 INSTANCE = "an Instance, as read_instance gives it"

@@ -30,10 +30,6 @@ class Case:
     changeable: frozenset[int]
     """Running jobs that policy and job allow to be moved, shrunk or preempted."""
 
-    def beside_running(self) -> State:
-        """Return the state before the round: the running jobs alone, without this one."""
-        return _state(self.problem, self.running, self.number)
-
     def beside_staying(self) -> State:
         """Return the state with only those running jobs that must stay as they are."""
         staying = {job: placement for job, placement in self.running.items() if job not in self.changeable}

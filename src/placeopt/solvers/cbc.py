@@ -38,7 +38,9 @@ MAX_PROVEN = 10**15
 UNKNOWN = 1e30
 """Bounds beyond this are CBC's word for none."""
 MAX_SEED = 2**31 - 1
+"""CBC's own; of any seed what is left over by it, and one more, is handed over."""
 NODES_PER_WORK = 500
+"""Nodes of its tree in a unit of ``SolveOptions.work_limit``, roughly a second."""
 SPARE = 0.1, 0.3
 """Share of the time, and most seconds, that CBC gets less than there are, to write its solution."""
 ADDRESS_SPACE_MIB = 80

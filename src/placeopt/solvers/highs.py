@@ -23,12 +23,11 @@ from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.reading import LOOSE, OnProgress, Reading
 from placeopt.solvers.result import Basis, Limit, Solution, SolveOptions, Status
 
-MAX_COEFFICIENT = 10**15
-"""HiGHS refuses larger ones."""
 NOISE = 1e-9
 """Relative error granted to two floats that HiGHS calls equal."""
 POINTS_PER_WORK = 400
 ITERATIONS_PER_WORK = 10_000
+"""Of an integer model and of an LP, in a unit of ``SolveOptions.work_limit``, which is roughly a second."""
 
 _LIMITS: dict[Any, Limit] = {
     HighsModelStatus.kTimeLimit: "time",

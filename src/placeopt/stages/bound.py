@@ -20,6 +20,7 @@ from placeopt.stages.sizes import product
 from placeopt.stages.solving import Begin, Solve
 
 SIMPLEX_WORK = 60.0
+"""Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
 BESIDE_PRODUCT = 1_000_000
 """Waiting jobs x GPUs from which the relaxation is solved beside greedy and the referee."""
 BESIDE_RESERVES, BUILD_RESERVES, BUILD_SHARE = 1.5, 0.75, 0.1

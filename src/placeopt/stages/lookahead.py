@@ -18,6 +18,7 @@ from placeopt.stages.round import Round
 from placeopt.terms.run_time import longest_run_ms
 
 SHARE_OF_TIME = 0.3
+"""Part of a round's time that schedules may take; ours: most is left to the stages that prove something."""
 FOREVER = np.iinfo(np.int64).max
 
 

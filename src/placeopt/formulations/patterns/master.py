@@ -14,6 +14,7 @@ from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
 
 EXACT = 1e-6
 LARGE = 0.6
+"""Part of a filling from which it is used once more without being the largest; ours."""
 
 Key = tuple[int, tuple[tuple[int, int], ...]]
 
