@@ -24,7 +24,7 @@ from placeopt.terms.queue_share import option_use, queue_ceilings
 from placeopt.terms.variables import MOVE, SHRINK
 
 MAX_FILLINGS = 20_000
-"""Columns of a class of nodes; where there would be more (openb's 20 shares make 1,429), one row of summed shares."""
+"""Columns of a class of nodes; where there would be more (openb needs 1,872 on idle GPUs), one row of summed shares."""
 RELAXES = (
     "CPU, memory and bandwidth are summed over alike nodes",
     "which GPUs make up a worker, and where the workers of a job are",
