@@ -28,7 +28,7 @@ from placeopt.formats.documents import dumps
 from placeopt.methods import METHODS
 from placeopt.model.plan import Cost
 from placeopt.model.policy import Interference, Queue, Quota, Weights
-from placeopt.stages import exact
+from placeopt.stages import exact, recipe
 from placeopt.stages.round import Progress
 from placeopt.stages.sizes import SIZES
 from rounds import random_round
@@ -215,6 +215,16 @@ class TestDeterministic:
         plan = solve(stored(name), method="stranding", deterministic=True)
         assert plan.seconds.total is None
         assert all(stage.seconds is None for stage in plan.stages)
+
+    def test_a_stage_for_which_no_time_is_left_makes_it_a_limit_of_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Exact stages are ended by work; whether the search after them begins is up to the clock."""
+        monkeypatch.setattr(exact, "WORK_PER_SECOND", 0.01)
+        of = stored("generated/varied-50x16x4-s0.json.gz")
+        whole = solve(of, deterministic=True, time_limit_s=30)
+        monkeypatch.setattr(recipe, "AGAIN_S", 10**6)
+        cut = solve(of, deterministic=True, time_limit_s=30)
+        assert len(cut.stages) < len(whole.stages)
+        assert (whole.limit, cut.limit) == ("work", "time")
 
 
 class TestProgress:

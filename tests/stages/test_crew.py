@@ -3,6 +3,8 @@
 import time
 from typing import Any
 
+import pytest
+
 from builders import instance, job
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.problem import compile_problem
@@ -21,6 +23,14 @@ class Interrupted(InProcess):
         return Solution("no_solution", limit="user", message="interrupted")
 
 
+class Late(InProcess):
+    """A runner whose solves are all ended by the clock."""
+
+    def solve(self, *_: Any, **__: Any) -> Solution:
+        """Answer as a worker does then."""
+        return Solution("no_solution", limit="time")
+
+
 def model() -> LinearModel:
     """One variable."""
     builder = ModelBuilder()
@@ -36,3 +46,13 @@ def test_ctrl_c_in_any_solve_stops_the_round() -> None:
     Crew(round_, [Interrupted(), Interrupted()]).solve("highs", model(), SolveOptions(1.0, relax=True))
     assert round_.stopped()
     assert round_.limit == "user"
+
+
+@pytest.mark.parametrize(("deterministic", "limit"), [(True, "time"), (False, "none")])
+def test_what_the_clock_ends_in_deterministic_mode_is_told(deterministic: bool, limit: str) -> None:
+    """Work ends solves there; a plan in which the clock had a say need not be the same again. Elsewhere stages tell."""
+    now, of = time.monotonic(), instance(1, [job("a")])
+    limits = Limits(started=now, deadline=now + 60, time_limit_s=60, deterministic=deterministic)
+    round_ = Round(of, compile_problem(of), limits)
+    Crew(round_, [Late(), Late()]).solve("highs", model(), SolveOptions(1.0, relax=True))
+    assert round_.limit == limit

@@ -55,6 +55,8 @@ class Crew:
             found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
         if found.limit == "user":
             round_.cut("user")  # Ctrl-C came to the runner: no stage after this one begins
+        if found.limit == "time" and round_.limits.deterministic:
+            round_.cut("time")  # the clock has decided where work should: another run may find another plan
         if found.failed:
             round_.mishap = found.message or f"ended by {found.limit}"
         return found

@@ -96,8 +96,11 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None,
             run_ranks(round_)
     if exact and not round_.stopped() and not (method.search and is_far(round_)):  # too large for exact stages
         run_fillings(round_, crew.solve, relaxed, score, order)
-    if exact and method.search and not round_.stopped() and round_.limits.left_s > AGAIN_S:
-        run_search(round_, crew.solve)
+    if exact and method.search and not round_.stopped():
+        if round_.limits.left_s > AGAIN_S:
+            run_search(round_, crew.solve)
+        elif round_.limits.deterministic:
+            round_.cut("time")  # as in `Crew.solve`
 
 
 def _offers_at_the_end(round_: Round) -> float:
