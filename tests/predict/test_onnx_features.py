@@ -53,6 +53,9 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "no.onnx").write_bytes(b"nothing of that kind")
     with pytest.raises(BadInput, match=r"no\.onnx"):
         onnx_features(tmp_path / "no.onnx")
+    (tmp_path / "two.onnx").write_bytes(b"xx")  # which is a model, if one without anything
+    with pytest.raises(BadInput, match=r"two\.onnx: no ONNX model, or one without operators"):
+        onnx_features(tmp_path / "two.onnx")
     with pytest.raises(BadInput, match=r"missing\.onnx"):
         onnx_features(tmp_path / "missing.onnx")
     with pytest.raises(BadInput, match="batch: 0"):

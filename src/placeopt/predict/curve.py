@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.model.policy import SlowdownCurve
 from placeopt.predict.errors import relative_errors
-from placeopt.predict.interference import Pair
+from placeopt.predict.interference import Pair, check_pairs
 from placeopt.predict.least_squares import Floats, nonnegative
 from placeopt.predict.records import Fitted, Provenance
 
@@ -78,9 +78,8 @@ def fit_curve(
     """
     if len(pairs) < folds:
         raise BadInput(f"pairs: {len(pairs)}; expected at least {folds}, one for each fold")
+    check_pairs(pairs)
     for pair in pairs:
-        if not pair.ratio > 0:
-            raise BadInput(f"pair {pair.profile!r} beside {pair.beside!r}: a ratio of {pair.ratio}; expected above 0")
         for profile in (pair.profile, pair.beside):
             percent = utilisation_percent.get(profile)
             if percent is None or not 0 <= percent <= 100:

@@ -133,8 +133,9 @@ def fit_interference(
     Raises
     ------
     BadInput
-        If there are fewer pairs than folds.
+        If there are fewer pairs than folds, or a ratio is not above 0.
     """
+    check_pairs(pairs)
     times: dict[tuple[str, str], list[float]] = {}
     for pair in pairs:
         times.setdefault((pair.profile, pair.beside), []).append(max(1.0, 1 / pair.ratio))
@@ -166,6 +167,16 @@ def fit_interference(
         pressure=tuple(pressure.tolist()),
         measured=tuple(zip(j.tolist(), k.tolist(), (stretch - 1).tolist(), strict=True)),
     )
+
+
+def check_pairs(pairs: Sequence[Pair]) -> None:
+    """Refuse ratios that cannot have been; raises ``BadInput`` with the first of them."""
+    for pair in pairs:
+        if not 0 < pair.ratio < float("inf"):
+            raise BadInput(
+                f"pair {pair.profile!r} beside {pair.beside!r}: a ratio of {pair.ratio}; expected above 0; leave out "
+                "pairs that were not measured, or could not run together"
+            )
 
 
 def _solve(j: np.ndarray, k: np.ndarray, stretch: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

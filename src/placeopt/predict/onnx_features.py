@@ -57,6 +57,8 @@ def onnx_features(path: str | os.PathLike[str], *, batch: int = 1) -> dict[str, 
         raise BadInput(f"{name}: {error.strerror or error}") from error
     except Exception as error:  # protobuf and onnx raise many kinds for files that are no models
         raise BadInput(f"{name}: no ONNX model ({type(error).__name__}: {error})") from error
+    if not graph.node:  # a few bytes of anything may well be read as a model of nothing
+        raise BadInput(f"{name}: no ONNX model, or one without operators")
     shapes = {value.name: _shape(value, batch) for value in (*graph.input, *graph.value_info, *graph.output)}
     weights = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     shapes.update(weights)

@@ -14,6 +14,8 @@ from placeopt.predict.errors import relative_errors
 from placeopt.predict.records import Fitted, Provenance
 
 DEGREE = 2
+"""Of the rate of one GPU in the local batch (GENIE eq. 6)."""
+COLUMNS = ("placement", "local_bsz", "step_time")
 
 
 class Run(NamedTuple):
@@ -105,13 +107,12 @@ def fit_rate(name: str, runs: Sequence[Run], *, source: str, licence: str = "", 
     Raises
     ------
     BadInput
-        If there is no run on one GPU, or a rate is not above 0.
+        If there is no run on one GPU, or a figure of a run is out of range.
     """
+    check_runs(name, runs)
     alone = [run for run in runs if run.nodes * run.gpus == 1]
     if not alone:
         raise BadInput(f"runs of {name!r}: none on one GPU; the rate of one GPU is what all others are built on")
-    if min(run.rate for run in runs) <= 0:
-        raise BadInput(f"runs of {name!r}: a rate of {min(run.rate for run in runs)}; expected rates above 0")
     batch = np.array([run.batch for run in alone], dtype=float)
     rate = np.array([run.rate for run in alone])
     terms = min(DEGREE, len(set(batch.tolist())) - 1) + 1
@@ -134,6 +135,16 @@ def fit_rate(name: str, runs: Sequence[Run], *, source: str, licence: str = "", 
         model = model.model_copy(update={"across": across, "inside": inside})
     predicted = [model.rate(run.nodes, run.gpus, run.batch) for run in runs]
     return model.model_copy(update={"errors": relative_errors(predicted, [run.rate for run in runs])})
+
+
+def check_runs(name: str, runs: Sequence[Run]) -> None:
+    """Refuse runs that cannot have been; raises ``BadInput`` with the first of them."""
+    for number, run in enumerate(runs):
+        if min(run.nodes, run.gpus, run.batch) < 1 or not 0 < run.rate < float("inf"):
+            raise BadInput(
+                f"runs of {name!r}: runs[{number}]: {run.nodes} nodes of {run.gpus} GPUs, batch {run.batch}, rate "
+                f"{run.rate}; expected 1 or more of each, and a rate above 0; leave out what was not measured"
+            )
 
 
 def _penalty(model: RateModel, runs: list[Run]) -> tuple[float, float]:
@@ -169,7 +180,11 @@ def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:
         If a column is missing or a row holds no numbers.
     """
     runs, uneven = [], 0
-    for number, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+    rows = csv.DictReader(io.StringIO(text))
+    missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
+    if missing:
+        raise BadInput(f"{where}: no column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
+    for number, row in enumerate(rows, start=2):
         try:
             digits, local, step = row["placement"].strip(), int(float(row["local_bsz"])), float(row["step_time"])
             gpus = {int(digit) for digit in digits}

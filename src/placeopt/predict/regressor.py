@@ -202,6 +202,6 @@ def _matrix(rows: Sequence[Mapping[str, float]], columns: Sequence[str]) -> np.n
         for name in columns:
             if name not in row:
                 raise BadInput(f"rows[{number}]: no {name!r}; expected the columns {', '.join(columns)}")
-            if not row[name] >= 0:
+            if not 0 <= row[name] < float("inf"):
                 raise BadInput(f"rows[{number}].{name}: {row[name]}; expected a number of at least 0")
     return np.array([[row[name] for name in columns] for row in rows], dtype=float).reshape(len(rows), len(columns))

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.predict.errors import relative_errors
 from placeopt.predict.least_squares import nonnegative
-from placeopt.predict.rate import Run
+from placeopt.predict.rate import Run, check_runs
 from placeopt.predict.records import Fitted, Provenance
 
 TERMS, COMPUTING = 6, 2
@@ -54,12 +54,11 @@ def fit_step(name: str, runs: Sequence[Run], *, source: str, licence: str = "") 
     Raises
     ------
     BadInput
-        If there are no runs, or a rate is not above 0.
+        If there are no runs, or a figure of a run is out of range.
     """
     if not runs:
         raise BadInput(f"runs of {name!r}: none; expected at least one")
-    if min(run.rate for run in runs) <= 0:
-        raise BadInput(f"runs of {name!r}: a rate of {min(run.rate for run in runs)}; expected rates above 0")
+    check_runs(name, runs)
     seconds = np.array([run.batch / run.rate for run in runs])
     a = _terms(runs) / seconds[:, None]
     c = nonnegative(a, np.ones(len(runs))).tolist()
