@@ -40,7 +40,7 @@ def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
     """
     name, _, address = where.partition(":")
     if name not in PLACES or (name == HERE and address) or where.endswith(":"):
-        raise BadInput(f"{where!r}: expected here, dask, ray, dask:ADDRESS or ray:ADDRESS")
+        raise BadInput(f"on: {where!r}, expected here, dask, ray, dask:ADDRESS or ray:ADDRESS")
     if name == HERE:
         yield jobs
         return

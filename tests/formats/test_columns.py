@@ -219,7 +219,7 @@ def test_cluster_refusals() -> None:
         ({"id": ["a"], "machine": "bax"}, "no machine type 'bax'"),
         ({"id": ["a"], "machine": "box", "domain": "r9"}, "no domain 'r9'"),
         ({"id": ["a"]}, "column 'machine': missing"),
-        ({"id": [], "machine": "box"}, "at least 1 item"),
+        ({"id": [], "machine": "box"}, "nodes: expected at least 1 entry"),
     ):
         with pytest.raises(BadInput, match=expected):
             cluster_from_columns([MACHINE], columns)

@@ -79,7 +79,9 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[Item
         for item in _items(name, Path(folder)):
             before = found.setdefault(item.name, item)
             if before.path.resolve() != item.path.resolve():
-                raise BadInput(f"{item.path}: named {item.name!r} like {before.path}; names of instances are unique")
+                raise BadInput(
+                    f"{item.path}: named {item.name!r} like {before.path}; names of instances are unique: rename one"
+                )
     return list(found.values())
 
 

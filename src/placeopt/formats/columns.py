@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from placeopt.errors import BadInput
 from placeopt.formats.collection import collection_paused
+from placeopt.formats.faults import expectation, path_text
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
 from placeopt.model.instance import Instance, Slowdown
@@ -97,7 +98,7 @@ def instance_from_columns(
             policy=policy if policy is not None else Policy(),
         )
     except ValidationError as error:
-        raise BadInput(f"instance: {_first(error)[1]}") from error
+        raise BadInput(f"instance: {_told(error)}") from error
 
 
 def cluster_from_columns(
@@ -129,7 +130,7 @@ def cluster_from_columns(
     try:
         return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=made)
     except ValidationError as error:
-        raise BadInput(f"cluster: {_first(error)[1]}") from error
+        raise BadInput(f"cluster: {_told(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -311,10 +312,17 @@ def _check_unique(table: str, ids: list[str]) -> None:
         first[name] = row
 
 
+def _told(error: ValidationError) -> str:
+    path, message = _first(error)
+    return f"{path_text(path)}: {message}" if path else message  # what concerns all of it names the places itself
+
+
 def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
     """Path and text of the first error; the message of 100,000 of them helps nobody."""
-    details = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return details["loc"], details["msg"].removeprefix("Value error, ")
+    details = error.errors(include_url=False, include_input=False)[0]
+    if details["type"] == "value_error":
+        return details["loc"], details["msg"].removeprefix("Value error, ")
+    return details["loc"], f"expected {expectation(details)}"
 
 
 def _shown(value: Any) -> str:

@@ -170,7 +170,7 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
     loc: tuple[str | int, ...] = fault["loc"]
     context: Mapping[str, Any] = fault.get("ctx", {})
     if loc and loc[-1] == "[key]":
-        return f"{path_text(loc[:-1])}: the key {value_text(fault['input'])}, expected {_expected(fault, context)}"
+        return f"{path_text(loc[:-1])}: the key {value_text(fault['input'])}, expected {expectation(fault)}"
     path = path_text(loc)
     if fault["type"] == "union_tag_invalid":  # pydantic names the key with quotes around
         tag = path_text((*loc, context["discriminator"].strip("'")))
@@ -188,11 +188,12 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
         return f"{path}: is missing"
     if fault["type"] == "extra_forbidden":
         return f"{path}: unknown field{_suggestion(kind, loc)}"
-    return f"{path or 'document'}: {value_text(fault['input'])}, expected {_expected(fault, context)}"
+    return f"{path or 'document'}: {value_text(fault['input'])}, expected {expectation(fault)}"
 
 
-def _expected(fault: Mapping[str, Any], context: Mapping[str, Any]) -> str:
-    kind = fault["type"]
+def expectation(fault: Mapping[str, Any]) -> str:
+    """Say in words what a field wants, of which pydantic refuses the value."""
+    kind, context = fault["type"], fault.get("ctx", {})
     if kind in _WORDS:
         return _WORDS[kind]
     if kind == "greater_than_equal":

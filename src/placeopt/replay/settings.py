@@ -62,7 +62,7 @@ def parse_settings(
         "patch": lambda: [Setting(one, *patched(scenario, scheduling, patches(one))) for one in _words(text, words)],
     }
     if not equals or what not in makers or bool(name) != (what == "nodes"):
-        raise BadInput(f"{text!r}: expected one of {', '.join(KINDS)}")
+        raise BadInput(f"vary: {text!r}, expected one of {', '.join(KINDS)}")
     return varied, makers[what]()
 
 

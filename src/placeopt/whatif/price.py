@@ -176,7 +176,7 @@ def _more(base: Instance, what: str) -> Iterator[More]:
         yield from _domains(base, what)
     else:
         levels = ", ".join(levels_of(base)[1:]) or "none here"
-        raise BadInput(f"{what!r}: expected node, quota, or a level of the network: {levels}")
+        raise BadInput(f"of: {what!r}, expected node, quota, or a level of the network: {levels}")
 
 
 def _nodes(base: Instance) -> Iterator[More]:

@@ -48,7 +48,7 @@ def parse_variation(text: str) -> Variation:
     """
     found = FORM.fullmatch(text)
     if found is None or (found["what"] == "demand") == bool(found["name"]):
-        raise BadInput(f"{text!r}: expected nodes:TYPE=0-10, demand=80-130:10 or quota:QUEUE=8,16,32")
+        raise BadInput(f"vary: {text!r}, expected nodes:TYPE=0-10, demand=80-130:10 or quota:QUEUE=8,16,32")
     return Variation(found["what"], found["name"] or "", parse_range(text, found["settings"]))
 
 
