@@ -9,7 +9,8 @@ from builders import instance, job, machine, node, running
 from placeopt import BadInput, Instance, solve, solve_in_parts, violations
 from placeopt.auditing import audit
 from placeopt.generators import generate
-from placeopt.model import Domain
+from placeopt.model import Domain, Policy
+from placeopt.model.policy import Queue, Quota
 from placeopt.partition import WAYS, split
 from placeopt.partition.groups import deal, groups_of
 from rounds import random_round
@@ -40,6 +41,27 @@ class TestGroups:
         weight = np.array([5.0, 1.0, 1.0, 2.0])
         assert deal([(0,), (3,), (1,), (2,)], weight, 2) == [[0], [1, 2, 3]]
         assert deal([(0, 1, 2, 3)], weight, 3) == [[0, 1, 2, 3]]
+
+
+class TestQueues:
+    """What a queue may hold is a matter of the whole."""
+
+    def test_a_share_of_the_cluster_is_one_of_the_whole(self) -> None:
+        """Four of eight GPUs, all on one side: half of the cluster, all of its part, which was refused."""
+        held = [job(f"h{i}", gpus=2, queue="q") for i in range(2)]
+        queue = Queue(id="q", dominant_share_percent=40, borrow_percent=10, quota=Quota(memory_mib=5))
+        round_ = racked(
+            *held,
+            job("w", queue="q"),
+            job("x", gpus=2),
+            running=[running(one, [(f"n{2 * i}", [0, 1])]) for i, one in enumerate(held)],
+            policy=Policy(queues=(queue,)),
+        )
+        whole = Queue(id="q", quota=Quota(gpu_milli=4000, cpu_millicores=64_000, memory_mib=5))
+        assert [part.policy.queues for part in split(round_, 2, "rack")] == [(whole,), (whole,)]
+        plan = solve_in_parts(round_, parts=2, by="rack", jobs=1, time_limit_s=5)
+        assert violations(round_, plan) == []
+        assert [one.job for one in plan.unplaced] == ["w"]
 
 
 class TestSplit:

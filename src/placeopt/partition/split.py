@@ -8,13 +8,18 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.heuristics.prices import prices_of_types
-from placeopt.model import Instance
-from placeopt.model.policy import Changes
+from placeopt.model import Instance, Policy
+from placeopt.model.policy import Changes, Queue, Quota
 from placeopt.partition.groups import Group, deal, groups_of
 from placeopt.problem import IntArray, Problem, State, compile_problem
+from placeopt.terms.queue_share import queue_ceilings
 
 Way = Literal["random", "rack", "price"]
 WAYS: tuple[Way, ...] = get_args(Way)
+AMOUNTS = ("gpu_milli", "cpu_millicores", "memory_mib")
+"""Of a quota, in the order of ``queue_ceilings``."""
+MOST_STATED = 10**12
+"""What a quota may say; more is no limit in the parts."""
 LEAST_WORTH = 1e-9
 """Of a node without GPUs, so that such nodes are dealt evenly, too."""
 
@@ -50,8 +55,8 @@ def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> 
 
     Notes
     -----
-    Quotas of queues and uplinks that several parts share are whole in each: what is put together may break them, and is
-    mended by the caller.
+    Quotas and shares of queues, and uplinks, that several parts share are whole in each: what is put together may break
+    them, and is mended by the caller.
     """
     if parts < 1:
         raise BadInput(f"parts: {parts}; expected 1 or more")
@@ -64,7 +69,18 @@ def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> 
     groups = groups_of(instance, by_domain=by == "rack")
     dealt = deal(_in_order(groups, free, by, rng), free, parts)
     of_job = _deal_jobs(problem, dealt, free, price, by, rng)
-    return [_part(instance, number, nodes, of_job == number) for number, nodes in enumerate(dealt)]
+    policy = instance.policy.model_copy(update={"changes": Changes(), "queues": _queues(problem)})
+    return [_part(instance, policy, number, nodes, of_job == number) for number, nodes in enumerate(dealt)]
+
+
+def _queues(problem: Problem) -> tuple[Queue, ...]:
+    """Return the queues with what each may hold of the whole as amounts: a share of a part would be less."""
+    queues = []
+    for queue, most in zip(problem.policy.queues, queue_ceilings(problem).tolist(), strict=True):
+        amounts = {name: amount for name, amount in zip(AMOUNTS, most, strict=True) if amount <= MOST_STATED}
+        own = {"quota": Quota(**amounts), "borrow": Quota(), "dominant_share_percent": None, "borrow_percent": 0}
+        queues.append(queue.model_copy(update=own))
+    return tuple(queues)
 
 
 def _prices(problem: Problem) -> np.ndarray:
@@ -134,7 +150,7 @@ def _able_parts(problem: Problem, of_node: IntArray, parts: int) -> np.ndarray:
     return able
 
 
-def _part(instance: Instance, number: int, nodes: list[int], mine: np.ndarray) -> Instance:
+def _part(instance: Instance, policy: Policy, number: int, nodes: list[int], mine: np.ndarray) -> Instance:
     """Return the round of one part; a job's list of allowed nodes is cut to those that are in it."""
     inside = tuple(instance.cluster.nodes[n] for n in nodes)
     names = {node.id for node in inside}
@@ -152,6 +168,6 @@ def _part(instance: Instance, number: int, nodes: list[int], mine: np.ndarray) -
             "cluster": instance.cluster.model_copy(update={"nodes": inside}),
             "jobs": jobs,
             "running": tuple(running for running in instance.running if running.job in known),
-            "policy": instance.policy.model_copy(update={"changes": Changes()}),
+            "policy": policy,
         }
     )
