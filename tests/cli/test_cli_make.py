@@ -172,7 +172,7 @@ def test_import_slurm_refuses_and_leaves_no_file(cli: Cli, tmp_path: Path) -> No
     (tmp_path / "cut.json").write_text(jobs.read_text()[:900])
     said(cli("import", "slurm", "--nodes", nodes, "--jobs", tmp_path / "cut.json", "--out", out), 3, "cut.json")
     said(cli("import", "slurm", "--nodes", nodes, "--jobs", nodes, "--out", out), 3, "slurm_nodes.json", "'jobs'")
-    said(cli("import", "slurm", "--nodes", jobs, "--jobs", jobs, "--out", out), 3, "list of jobs")
+    said(cli("import", "slurm", "--nodes", jobs, "--jobs", jobs, "--out", out), 3, "scontrol show nodes --json")
     said(cli("import", "slurm", "--nodes", tmp_path / "no", "--jobs", jobs, "--out", out), 3, "cannot be read")
     said(cli("import", "slurm", "--nodes", "-", "--jobs", "-", "--out", out), 2, "--jobs")
     said(cli("import", "slurm", "--nodes", nodes, "--out", out), 2, "--jobs")
