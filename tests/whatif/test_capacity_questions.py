@@ -11,7 +11,7 @@ from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.model import Domain, Gpu, Instance, Part, Policy
 from placeopt.model.policy import Postpone, Queue, Quota
-from placeopt.whatif import Limits, add, cheapest, fail, fit, parse_job, slots
+from placeopt.whatif import Limits, add, cheapest, defrag, fail, fit, parse_job, slots
 from placeopt.whatif.capacity import attempt, weigh
 from placeopt.whatif.cheapest import sharpened
 from placeopt.whatif.patch import apply_patch
@@ -415,3 +415,14 @@ def test_mixtures_tell_of_types_alone() -> None:
     assert (told.at_least, told.found) == (2, 3)
     none = alone.model_copy(update={"at_least": None, "found": None, "impossible": True})
     assert sharpened(none, 1, tried) == none
+
+
+def test_what_a_failure_leaves_may_stay_beyond_a_share_of_less() -> None:
+    """A queue may hold half of two nodes, and holds one: when the other fails that is all there is, and no fault."""
+    held = job("held", gpus=4, queue="q")
+    policy = Policy(queues=(Queue(id="q", dominant_share_percent=50),))
+    base = instance(2, [held], running=[running(held, [("n0", range(4))])], policy=policy)
+    found = fail(base, "node", limits=SHORT)
+    assert [(one.domains, one.displaced, one.lost) for one in found.scenarios] == [(("n0",), 1, 0), (("n1",), 0, 0)]
+    assert found.answer == "yes"
+    assert defrag(base, everyone=True, limits=SHORT).free_before == 1

@@ -9,17 +9,13 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.heuristics.prices import prices_of_types
 from placeopt.model import Instance, Policy
-from placeopt.model.policy import Changes, Queue, Quota
+from placeopt.model.policy import Changes
 from placeopt.partition.groups import Group, deal, groups_of
 from placeopt.problem import IntArray, Problem, State, compile_problem
-from placeopt.terms.queue_share import queue_ceilings
+from placeopt.terms.queue_share import in_amounts
 
 Way = Literal["random", "rack", "price"]
 WAYS: tuple[Way, ...] = get_args(Way)
-AMOUNTS = ("gpu_milli", "cpu_millicores", "memory_mib")
-"""Of a quota, in the order of ``queue_ceilings``."""
-MOST_STATED = 10**12
-"""What a quota may say; more is no limit in the parts."""
 LEAST_WORTH = 1e-9
 """Of a node without GPUs, so that such nodes are dealt evenly, too."""
 
@@ -69,18 +65,9 @@ def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> 
     groups = groups_of(instance, by_domain=by == "rack")
     dealt = deal(_in_order(groups, free, by, rng), free, parts)
     of_job = _deal_jobs(problem, dealt, free, price, by, rng)
-    policy = instance.policy.model_copy(update={"changes": Changes(), "queues": _queues(problem)})
+    queues = in_amounts(instance.policy.queues, instance.cluster)
+    policy = instance.policy.model_copy(update={"changes": Changes(), "queues": queues})
     return [_part(instance, policy, number, nodes, of_job == number) for number, nodes in enumerate(dealt)]
-
-
-def _queues(problem: Problem) -> tuple[Queue, ...]:
-    """Return the queues with what each may hold of the whole as amounts: a share of a part would be less."""
-    queues = []
-    for queue, most in zip(problem.policy.queues, queue_ceilings(problem).tolist(), strict=True):
-        amounts = {name: amount for name, amount in zip(AMOUNTS, most, strict=True) if amount <= MOST_STATED}
-        own = {"quota": Quota(**amounts), "borrow": Quota(), "dominant_share_percent": None, "borrow_percent": 0}
-        queues.append(queue.model_copy(update=own))
-    return tuple(queues)
 
 
 def _prices(problem: Problem) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Running
+from placeopt.terms.queue_share import in_amounts
 from placeopt.whatif.remade import remade
 
 
@@ -34,6 +35,11 @@ def after_plan(instance: Instance, plan: Plan) -> Instance:
 
 
 def only_running(instance: Instance) -> Instance:
-    """Return the instance without its waiting jobs."""
+    """
+    Return the instance without its waiting jobs.
+
+    Its queues may hold what they may on this cluster, as amounts: where nodes are taken out, what stays is lawful.
+    """
     runs = {held.job for held in instance.running}
-    return remade(instance, jobs=tuple(job for job in instance.jobs if job.id in runs))
+    policy = instance.policy.model_copy(update={"queues": in_amounts(instance.policy.queues, instance.cluster)})
+    return remade(instance, jobs=tuple(job for job in instance.jobs if job.id in runs), policy=policy)
