@@ -113,3 +113,22 @@ def test_the_short_way_decides_the_same(model: str, monkeypatch: pytest.MonkeyPa
             assert look_ahead(problem, order) == found
         waits += len(found.waits)
     assert waits > 0
+
+
+def test_looks_beyond_the_fullest_nodes() -> None:
+    """On all of those somebody disturbs; the only quiet place is the one that scores keep for others."""
+    loud = [job(f"r{i}", gpus=2, run_time_ms=600_000, profile="a") for i in range(12)]
+    coming = job("w", gpus=1, run_time_ms=600_000, profile="a")
+    problem = compile_problem(
+        instance(
+            [node(f"n{i}", "near") for i in range(13)],
+            [*loud, coming],
+            machines=[sockets("near", 2)],
+            running=[running(one, [(f"n{i}", [0, 2])], expected_end_ms=NOW + 600_000) for i, one in enumerate(loud)],
+            slowdowns=(Slowdown(profile="a", beside="a", socket_thousandths=900),),
+            now_ms=NOW,
+            policy=Policy(postpone=Postpone(rule="lookahead")),
+        )
+    )
+    start = look_ahead(problem, order_jobs(problem, "fcfs")).starts[12]
+    assert start.nodes == (12,)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import SCORES
-from placeopt.heuristics.greedy import nodes_in_order, places, places_on_node
+from placeopt.heuristics.greedy import TRIES, places, places_on_node
 from placeopt.heuristics.outlook import Occupants, Outlook
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.interference import meets
@@ -154,9 +156,7 @@ class Timeline:
         best: Start | None = None
         alike: set[tuple[int, ...]] = set()
         for option in self.problem.options_of(job):
-            for seen, outlooks in self._asked(job, option):
-                if settled is not None and seen is not None and seen in settled:
-                    continue
+            for seen, outlooks in self._asked(job, option, settled):
                 refused = False
                 for one in outlooks:
                     if one.alike is not None and one.alike in alike:
@@ -174,15 +174,19 @@ class Timeline:
                     settled.add(seen)
         return best
 
-    def _asked(self, job: int, option: int) -> Iterator[tuple[Seen | None, tuple[Outlook, ...]]]:
+    def _asked(
+        self, job: int, option: int, settled: set[Seen] | None
+    ) -> Iterator[tuple[Seen | None, tuple[Outlook, ...]]]:
         """Yield what starts in an option would come to, node by node, and what that is remembered by."""
         candidates = self._candidates
         if self.problem.options.bundles[option] > 1:
             for placement in places(candidates, option):
                 yield None, (self._outlook(job, placement),)
             return
-        for node in nodes_in_order(candidates.scores(option)):
+        for node in _both_ends(candidates.scores(option)):
             seen = (option, self._occupants.of(node))
+            if settled is not None and seen in settled:
+                continue
             known = self._outlooks.get(seen)
             if known is None:
                 known = tuple(self._outlook(job, one) for one in places_on_node(candidates, option, node))
@@ -268,6 +272,17 @@ class Timeline:
             or (start.end_ms is not None and start.end_ms <= other.start_ms)
             for other in self.booked.values()
         )
+
+
+def _both_ends(scores: np.ndarray) -> list[int]:
+    """
+    Return the best ``TRIES`` nodes by score, and as many from the other end.
+
+    Scores keep room for whoever comes, so the best nodes are the fullest: where neighbours disturb a job most.
+    """
+    order = np.argsort(scores, kind="stable")
+    order = order[np.isfinite(scores[order])]
+    return order.tolist() if len(order) <= 2 * TRIES else [*order[:TRIES].tolist(), *order[-TRIES:].tolist()]
 
 
 class _Ahead:
