@@ -79,6 +79,19 @@ class Preempted(Record):
     freed_gpu_milli: Annotated[int, Field(ge=0)]
 
 
+class Standing(Record):
+    """
+    A limit that running jobs broke before the round, and still do: they stand, and the plan makes it no worse.
+
+    ``job`` is null where several jobs break it together, ``node`` where it is not one node's.
+    """
+
+    job: Id | None
+    rule: Name
+    node: Id | None
+    detail: str
+
+
 class Stage(Record):
     """One stage of the round: what came of it. ``seconds`` is null in deterministic mode."""
 
@@ -108,7 +121,7 @@ class Plan(Record):
     bound are those of the jobs asked for, and costs are not stated.
     """
 
-    ADDED: ClassVar[frozenset[str]] = frozenset({"asked"})
+    ADDED: ClassVar[frozenset[str]] = frozenset({"asked", "standing"})
     """Fields that came to version 1 later: written only where they say something, so older files keep their bytes."""
 
     format_version: FormatVersion = 1
@@ -129,6 +142,7 @@ class Plan(Record):
     moved: tuple[Moved, ...] = ()
     shrunk: tuple[Shrunk, ...] = ()
     preempted: tuple[Preempted, ...] = ()
+    standing: tuple[Standing, ...] = ()
     stages: tuple[Stage, ...] = ()
     seconds: Seconds = Seconds()
     seed: int = 0

@@ -19,7 +19,9 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
     """
     workers: list[tuple[int, int, list[int], list[int]]] = []  # rank, node, GPUs, shares
     for assignment in running.assignments:
-        n = nodes[assignment.node]
+        n = nodes.get(assignment.node, -1)
+        if n < 0:
+            raise BadInput(f"running job {running.job!r}: no node {assignment.node!r} in the cluster")
         start, end = problem.first_gpu[n], problem.first_gpu[n + 1]
         for worker in assignment.workers:
             gpus, shares = [], []
