@@ -6,7 +6,8 @@ load of an uplink; a queue's use). So a placement is a row of amounts, and an al
 stays below the limits; what concerns one job alone is left to ``terms.rules.fits``, which has the referee as its judge.
 Minimal utilities are asked of whole rows.
 What may become of a running job is enumerated here from the records, with its price; how many jobs may be changed in
-each way are limits on sums like the others.
+each way are limits on sums like the others. What running jobs hold beyond a limit stands: a sum may exceed its limit
+where nothing that starts or moves adds to it.
 """
 
 from __future__ import annotations
@@ -21,9 +22,16 @@ import numpy as np
 
 from placeopt.model.policy import Postpone, SlowdownCurve
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
+from placeopt.terms.gpu_capacity import GpuMemory, GpuShare, JobsPerGpu
 from placeopt.terms.minimal_utility import falls_short
+from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.objective import weighted_costs
-from placeopt.terms.rules import fits
+from placeopt.terms.queue_share import QueueShare
+from placeopt.terms.rules import RULES, fits
+from placeopt.terms.uplink import Uplink
+
+LIMITS = (GpuShare, JobsPerGpu, GpuMemory, NodeCapacity, QueueShare, Uplink)
+"""Rules about sums, which running jobs may exceed together."""
 
 HORUS_FITS = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}  # Horus, fig. 6
 
@@ -71,6 +79,8 @@ def fates(problem: Problem, job: int) -> Iterator[Fate]:
     held, changes = problem.running[job], problem.policy.changes
     record = next(running for running in problem.instance.running if running.job == problem.job_ids[job])
     yield Fate(held, "kept", 0)
+    if _is_fixed(problem, job):
+        return
     option = next(option for option in problem.instance.jobs[job].options if option.id == record.option)
     workers, name, at = len(held.nodes), record.option, _places(problem, held)
     parts = [
@@ -91,6 +101,14 @@ def fates(problem: Problem, job: int) -> Iterator[Fate]:
                 yield Fate(replace(placement, restarts=part), "moved", changes.move_price)
     if changes.preemptions_max and record.preemptible:
         yield Fate(None, "preempted", changes.preemption_price)
+
+
+def _is_fixed(problem: Problem, job: int) -> bool:
+    """Tell whether a running job lies on several nodes against its option, or on a GPU with too many others."""
+    held, most = problem.running[job], problem.jobs_per_gpu
+    crowds = [sum(gpu in other.gpus for other in problem.running.values()) for gpu in held.gpus]
+    apart = problem.options.bundles[held.option] == 1 and len(set(held.nodes)) > 1
+    return apart or (most is not None and max(crowds, default=0) > most)
 
 
 def _places(problem: Problem, placement: Placement) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
@@ -169,7 +187,7 @@ class Enumeration:
         for job, of_job in self._fates.items():
             self._values[job] -= np.array([fate.price for fate in of_job], dtype=np.int64)
         self._held = [_held(problem, of_job) for of_job in self.candidates]
-        self._use, self._limit = self._amounts()
+        self._use, self._limit, self._starts = self._amounts()
         minimum = problem.policy.postpone.rule == "utility"
         jobs = problem.instance.jobs
         self._judged = {j for j in range(len(jobs)) if minimum and jobs[j].utility_min_thousandths is not None}
@@ -179,9 +197,15 @@ class Enumeration:
         """Leave out what breaks a rule by itself: what remains of a job must still lie as its option asks."""
         state = open_state(careless(self.problem))
         state.apply(Move(job, None))
-        return [
-            f for f in self._possible[job] if f.kind == "kept" or f.placement is None or fits(state, job, f.placement)
-        ]
+
+        def lawful(fate: Fate) -> bool:
+            if fate.kind == "kept" or fate.placement is None:
+                return True
+            if fate.kind == "moved":
+                return fits(state, job, fate.placement)
+            return all(rule.fits(state, job, fate.placement) for rule in RULES if not isinstance(rule, LIMITS))
+
+        return [fate for fate in self._possible[job] if lawful(fate)]
 
     def best(self) -> tuple[int, int, Allocation]:
         """Return the greatest value, the least cost at that value, and the first allocation that has both."""
@@ -202,6 +226,7 @@ class Enumeration:
         rest.append(0)
         rows = np.zeros((1, jobs), dtype=np.int64)
         used = np.zeros((1, len(self._limit)), dtype=np.int64)
+        started = used.copy()  # of it by what starts or moves
         values = np.zeros(1, dtype=np.int64)
         for j in range(jobs):
             total = values[:, None] + self._values[j][None, :]
@@ -209,11 +234,13 @@ class Enumeration:
             for r in range(len(self._limit)):
                 use = self._use[j][:, r]
                 if use.any():
-                    keep &= used[:, r][:, None] + use[None, :] <= self._limit[r]
+                    within = used[:, r][:, None] + use[None, :] <= self._limit[r]
+                    keep &= within | (started[:, r][:, None] + self._starts[j][:, r][None, :] == 0)
             at, candidate = np.nonzero(keep)
             rows = rows[at]
             rows[:, j] = candidate
             used = used[at] + self._use[j][candidate]
+            started = started[at] + self._starts[j][candidate]
             values = total[at, candidate]
         ordered = self._in_order(rows)
         rows, values = rows[ordered], values[ordered]
@@ -282,17 +309,21 @@ class Enumeration:
             use, values = self._use[job], self._values[job]
             if job in self._fates:
                 use, values = use[:1], values[:1]
-            fit = np.flatnonzero((used + use <= self._limit).all(axis=1))
+            within, starts = used + use <= self._limit, self._starts[job][: len(use)]
+            fit = np.flatnonzero((within | (starts == 0)).all(axis=1))
             chosen = fit[values[fit].argmax()]
             used = used + use[chosen]
             total += int(values[chosen])
         return total
 
-    def _amounts(self) -> tuple[list[IntArray], IntArray]:
-        """Per job, shape (candidates, R): what each uses of every limited thing; and the limits, shape (R,)."""
+    def _amounts(self) -> tuple[list[IntArray], IntArray, list[IntArray]]:
+        """
+        Per job, shape (candidates, R): what each uses of every limited thing; the limits, shape (R,); and per job what
+        those use that may not add to an exceeded limit: all but what stays of a running job.
+        """
         limit = _limits(self.problem)
         keys = {key: r for r, key in enumerate(limit)}
-        use = []
+        use, starts = [], []
         for job, of_job in enumerate(self.candidates):
             amounts = np.zeros((len(of_job), len(keys)), dtype=np.int64)
             for c, placement in enumerate(of_job):
@@ -303,10 +334,13 @@ class Enumeration:
                 if job in self._fates and ("changes", self._fates[job][c].kind) in keys:
                     amounts[c, keys["changes", self._fates[job][c].kind]] = 1
             use.append(amounts)
+            stays = [job in self._fates and self._fates[job][c].kind in ("kept", "shrunk") for c in range(len(of_job))]
+            counted = np.array([key[0] == "changes" for key in keys], dtype=bool)
+            starts.append(np.where(np.array(stays, dtype=bool)[:, None] & ~counted[None, :], 0, amounts))
         room = np.array(list(limit.values()), dtype=np.int64)
         most = sum((amounts.max(axis=0) for amounts in use), start=np.zeros(len(room), dtype=np.int64))
         binds = np.flatnonzero(most > room)
-        return [amounts[:, binds] for amounts in use], room[binds]
+        return [amounts[:, binds] for amounts in use], room[binds], [amounts[:, binds] for amounts in starts]
 
     def _alone(self, rows: IntArray, cost: object) -> IntArray:
         """Sum of a cost that each job has by itself."""
@@ -365,7 +399,7 @@ class Enumeration:
             idle = left[:, here].sum(axis=1)
             for (gpus, milli, cores_asked, allowed), parts in _typical(problem).items():
                 takes = (left[:, here] >= milli) & np.array([not allowed or m in allowed for m in models[here]], bool)
-                hosts = (gpus > 0) & (takes.sum(axis=1) >= gpus) & (cpu[:, n] >= cores_asked)
+                hosts = (gpus > 0) & (takes.sum(axis=1) >= gpus) & (np.maximum(cpu[:, n], 0) >= cores_asked)
                 total += parts * (idle - np.where(hosts, (left[:, here] * takes).sum(axis=1), 0))
         return total
 
@@ -523,10 +557,11 @@ def _limits(problem: Problem) -> dict[tuple[object, ...], int]:
         _limit_link(limits, problem, ("node", n), machine.network_bandwidth_mbps)
     for d, domain in enumerate(cluster.domains):
         _limit_link(limits, problem, ("domain", d), domain.uplink_mbps)
+    listed = [machines[node.machine] for node in problem.given.cluster.nodes]
     total = (
-        1000 * problem.num_gpus,
-        sum(machines[node.machine].cpu_millicores for node in cluster.nodes),
-        sum(machines[node.machine].memory_mib for node in cluster.nodes),
+        1000 * sum(len(machine.gpus) for machine in listed),
+        sum(machine.cpu_millicores for machine in listed),
+        sum(machine.memory_mib for machine in listed),
     )
     for queue in policy.queues:
         for amount, all_of_it in zip(("gpu_milli", "cpu_millicores", "memory_mib"), total, strict=True):

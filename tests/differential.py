@@ -30,6 +30,7 @@ from placeopt.terms.minimal_utility import falls_short, withdrawn
 from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value, value_expression, weighted_costs
 from placeopt.terms.protocols import Cost
 from placeopt.terms.rules import relaxed
+from placeopt.terms.standing import relaxed_state
 from placeopt.terms.variables import Variables
 from plans import plan_of
 
@@ -211,7 +212,7 @@ def _examine_relaxed(
         return
     allocation = withdrawn(problem, decode(variables, solution.values))
     moved = {j for j in problem.may_move if falls_short(loaded(problem, allocation), j)}
-    found = violations(problem.instance, plan_of(problem, allocation))
+    found = violations(problem.given, plan_of(problem, allocation))
     report.expect(f"{name} relaxed: referee", [str(v) for v in found] if not moved else [], [])
     if not found and value(problem, allocation) > best:
         report.mismatches.append(f"{name} relaxed: value {value(problem, allocation)} above the best, {best}")
@@ -233,7 +234,7 @@ def _examine_solution(
         return None
     allocation = decode(variables, solution.values)
     report.expect(f"{route}: limits", keeps_limits(problem, allocation), True)
-    found = violations(problem.instance, plan_of(problem, allocation))
+    found = violations(problem.given, plan_of(problem, allocation))
     report.expect(f"{route}: referee", [str(v) for v in found], [])
     report.expect(f"{route}: value", value(problem, allocation), best)
     return allocation
@@ -242,7 +243,7 @@ def _examine_solution(
 def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, best: int) -> None:
     """The relaxation's bounds on net value and on GPU share hold for every allocation."""
     problem = everything.problem
-    fillings = build_fillings(open_state(problem))
+    fillings = build_fillings(relaxed_state(open_state(problem)))
     share = np.zeros(len(rows), dtype=np.int64)
     for j, of_job in enumerate(everything.candidates):
         share += np.array([0 if p is None else gpu_milli(problem, p) for p in of_job], dtype=np.int64)[rows[:, j]]
@@ -288,7 +289,7 @@ def _examine_roster(report: Report, problem: Problem, best: int) -> None:
     if problem.changeable or not problem.shares_bind:
         return
     state = State(problem)
-    solution = load("highs")(make_roster(state).model(), SolveOptions(time_limit_s=TIME_LIMIT_S))
+    solution = load("highs")(make_roster(relaxed_state(state)).model(), SolveOptions(time_limit_s=TIME_LIMIT_S))
     report.solves += 1
     held = value(problem, state.allocation())
     if solution.bound is None or held + solution.bound < best:
@@ -299,7 +300,7 @@ def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, .
     """Flows, and whole jobs at their prices, bound the cost among plans of the best value."""
     if problem.changeable or not weighted:
         return
-    flows = build_flows(open_state(problem), weighted, best)
+    flows = build_flows(relaxed_state(open_state(problem)), weighted, best)
     relaxed = flows.model
     for _ in range(2):
         solution = load("highs")(relaxed, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))

@@ -19,7 +19,9 @@ def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ..
     shares: dict[int, dict[str, int]] = {}
     for rank, node in enumerate(placement.nodes):
         held = range(rank * per_worker, (rank + 1) * per_worker)
-        indices = [int(topology.gpu_index[placement.gpus[i]]) for i in held]
+        told = {here: index for index, here in problem.lost_gpu.get(node, {}).items()}
+        here = [int(topology.gpu_index[placement.gpus[i]]) for i in held]
+        indices = [told.get(index, index) for index in here]
         workers.setdefault(node, []).append(WorkerGpus(rank=rank, gpus=tuple(indices)))
         for i, index in zip(held, indices, strict=True):
             share = placement.shares[i] if placement.shares else int(options.milli[o])
@@ -28,17 +30,17 @@ def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ..
         Assignment(
             node=problem.node_ids[node],
             gpus=shares.get(node, {}),
-            cpu_millicores=len(here) * int(options.demand[o, 0]),
-            memory_mib=len(here) * int(options.demand[o, 1]),
-            workers=tuple(here),
+            cpu_millicores=len(those) * int(options.demand[o, 0]),
+            memory_mib=len(those) * int(options.demand[o, 1]),
+            workers=tuple(those),
         )
-        for node, here in workers.items()
+        for node, those in workers.items()
     )
 
 
 def plan_of(problem: Problem, allocation: Allocation) -> Plan:
     """Write an allocation as a plan that claims nothing but its value."""
-    instance, policy = problem.instance, problem.policy
+    instance, policy = problem.given, problem.policy
     return Plan(
         instance=InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
         policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),

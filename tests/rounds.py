@@ -9,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from brute_force import placements, space
-from placeopt.check import violations
+from placeopt.check import judge
 from placeopt.model import (
     Cluster,
     Communication,
@@ -438,7 +438,7 @@ def _with_running(dice: Dice, instance: Instance, chance: float) -> Instance:
     for running in (generous, plain):
         out = instance.model_copy(update={"running": running})
         now = compile_problem(out)
-        if not violations(out, plan_of(now, tuple(now.running.get(j) for j in range(now.num_jobs)))):
+        if not any(judge(out, plan_of(now, tuple(now.running.get(j) for j in range(now.num_jobs))))):
             return out
     raise AssertionError("running jobs that fit are refused by the referee")
 

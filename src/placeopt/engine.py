@@ -190,7 +190,7 @@ class Engine(Residence):
         solving = time.monotonic()
         cancelled = None if cancel is None else cancel.is_set
         with collection_paused():
-            round_ = Round(problem.instance, problem, limits, on_progress, cancelled)
+            round_ = Round(problem.given, problem, limits, on_progress, cancelled)
             round_.begin()
         try:
             run_stages(round_, chosen, Crew(round_, self._runners), previous, ahead)

@@ -8,10 +8,11 @@ import numpy as np
 
 from placeopt.alone.ask import BARRIERS, Ask
 from placeopt.model import Job
-from placeopt.problem import RESOURCES, UNLIMITED, BoolArray, IntArray, Problem, State
+from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
 from placeopt.problem.domains import node_domains
-from placeopt.terms.queue_share import queue_ceilings
+from placeopt.terms.queue_ceilings import queue_ceilings
+from placeopt.terms.standing import link_room
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class Room:
         most = ask.most
         if ask.queue >= 0:
             for need, left in zip(queue_use(ask), self.queue_room[ask.queue].tolist(), strict=True):
-                most = -1 if left < 0 else min(most, left // need) if need else most
+                most = min(most, max(left // need, -1)) if need else most
         return most
 
 
@@ -94,25 +95,18 @@ def queue_use(ask: Ask) -> tuple[int, int, int]:
 
 def room_of(state: State, job: Job) -> Room:
     """Return what ``state`` leaves free to ``job``, which is nowhere in it."""
-    problem, usable = state.problem, state.problem.policy.usable
-    percent = np.array([usable.network_gpu_jobs_percent, usable.network_cpu_jobs_percent], dtype=np.int64)
+    problem = state.problem
     return Room(
         problem=problem,
         node_free=state.node_free.copy(),
         gpu_milli=state.gpu_free_milli.copy(),
         gpu_memory=state.gpu_free_memory.copy(),
         gpu_jobs=state.gpu_jobs.copy(),
-        machine_room=_left(problem.machine_link_mbps, percent, state.machine_load),
-        domain_room=_left(problem.domain_link_mbps, percent, state.domain_load),
+        machine_room=link_room(problem, problem.machine_link_mbps, state.machine_load),
+        domain_room=link_room(problem, problem.domain_link_mbps, state.domain_load),
         queue_room=queue_ceilings(problem) - state.queue_used,
         open=_open(problem, job),
     )
-
-
-def _left(link: IntArray, percent: IntArray, load: IntArray) -> IntArray:
-    """(load + more) * 100 <= link * percent, in integers."""
-    limited = link[:, None] < UNLIMITED
-    return np.where(limited, np.where(limited, link[:, None], 0) * percent // 100 - load, UNLIMITED)
 
 
 def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:

@@ -27,8 +27,15 @@ Every rule is a function in a module of its own; `Violation.rule` holds one of t
 ``running``                     a running job changed without the plan saying so
 ``moved`` ``shrunk`` ``preempted``                                          a change that is not allowed or not true
 ``last_submitted_first``        an earlier job was shrunk or stopped before a later one of its queue
+``standing``                    the plan says that something stands that does not
 ==============================  ======================================================================
+
+A limit that only running jobs break which stay where they are, whole or shrunk, was broken before the round. It stands:
+`judge` tells it from the violations of the plan. Whatever starts or moves keeps every limit that it adds to. What
+running jobs hold together of one GPU never stands beyond the whole of it: such a round contradicts itself.
 """
+
+from typing import NamedTuple
 
 from placeopt.check.account import check_account, check_reference
 from placeopt.check.case import Case, Violation
@@ -36,16 +43,25 @@ from placeopt.check.ledger import Ledger
 from placeopt.check.rules import RULES
 from placeopt.model import Instance, Plan
 
-__all__ = ["Ledger", "Violation", "violations"]
+__all__ = ["Judgement", "Ledger", "Violation", "judge", "violations"]
 
 
-PLACES = ("placements", "moved", "shrunk", "preempted", "policy", "asked")
+class Judgement(NamedTuple):
+    """What the plan breaks, and what running jobs broke before and still do."""
+
+    violations: list[Violation]
+    standing: list[Violation]
+
+
+PLACES = ("placements", "moved", "shrunk", "preempted", "standing", "policy", "asked")
 """Fields of a plan that the rules look at, beside those of `reference` and `account`."""
 
 
 def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> list[Violation]:
     """
     List everything in which ``plan`` breaks a hard constraint of ``instance``; empty if it can be carried out.
+
+    What running jobs that stay broke before is none of it; see `judge`.
 
     Parameters
     ----------
@@ -74,3 +90,15 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
     for check in (check_reference, check_account) if known else RULES:
         check(case)
     return case.found
+
+
+def judge(instance: Instance, plan: Plan) -> Judgement:
+    """
+    List what ``plan`` breaks, as `violations` does, and apart from it what stands.
+
+    Of a plan for some jobs (``asked``) all that runs is looked at.
+    """
+    case = Case.of(instance, plan)
+    for check in RULES:
+        check(case)
+    return Judgement(case.found, case.standing)

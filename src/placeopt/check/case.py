@@ -1,7 +1,7 @@
 """What all rules of the referee look at: instance and plan, resolved by name."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol, Self
 
@@ -12,11 +12,17 @@ Relation = Literal["same", "shrunk", "other"]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken rule: its name, where it was broken, and a whole sentence with the numbers."""
+    """
+    One broken rule: its name, where it was broken, and a whole sentence with the numbers.
+
+    ``job`` is the only job that breaks it, None if several do or none; ``node`` the node where, None if it is not one.
+    """
 
     rule: str
     where: str
     message: str
+    job: str | None = None
+    node: str | None = None
 
     def __str__(self) -> str:
         return f"{self.message} [{self.rule}]"
@@ -158,6 +164,8 @@ class Case:
         How the placement of a running job compares with the one it has now; jobs without placement are left out.
     found
         The violations so far.
+    standing
+        Limits that are broken, but by nothing other than running jobs that stay where they are.
     """
 
     def __init__(
@@ -172,6 +180,8 @@ class Case:
         self.plan = plan
         self.policy = plan.policy.values
         self.found: list[Violation] = []
+        self.standing: list[Violation] = []
+        self._moved = {move.job for move in plan.moved}
         self.directory = directory
         self.jobs, self.nodes, self.machine_of = directory.jobs, directory.nodes, directory.machine_of
         self.running = running
@@ -215,9 +225,25 @@ class Case:
             for assignment in placement.assignments:
                 on_node.setdefault(assignment.node, []).append((entry, assignment))
 
-    def add(self, rule: str, where: str, what: str) -> None:
-        """Note that ``rule`` is broken at ``where``."""
-        self.found.append(Violation(rule, where, f"{where}: {what}"))
+    def add(
+        self, rule: str, where: str, what: str, *, by: Sequence[str] | None = None, node: str | None = None
+    ) -> None:
+        """
+        Note that ``rule`` is broken at ``where``.
+
+        ``by`` names the jobs that break it by what they hold, and so is given by rules that what runs may break: if all
+        of them run and stay, the limit was broken before and is not broken further, so this stands.
+        """
+        stands = by is not None and all(self.stays(job) for job in by)
+        only = by[0] if by and len(by) == 1 else None
+        (self.standing if stands else self.found).append(Violation(rule, where, f"{where}: {what}", only, node))
+
+    def stays(self, job: str) -> bool:
+        """Whether a job runs and keeps its place, whole or shrunk; a job moved onto a part of its own GPUs does not."""
+        if job not in self.directory.running:
+            return False
+        relation = self.relation.get(job, "same")
+        return relation == "same" or (relation == "shrunk" and job not in self._moved)
 
     def domains_of(self, node: str) -> dict[str, str]:
         """Return level -> domain id for every domain above a known node."""

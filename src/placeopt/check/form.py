@@ -20,6 +20,7 @@ def check_form(case: Case) -> None:
                 "option",
                 f"job {held.job.id!r}",
                 f"option {held.option.id!r} has utility {utility} of at least {least} thousandths",
+                by=[held.job.id],
             )
         if not _is_plain(case, held):
             _check_workers(case, held)
@@ -85,8 +86,8 @@ def _check_workers(case: Case, held: Held) -> None:
 def _check_assignment(case: Case, held: Held, assignment: Assignment) -> None:
     demand, workers, shares = held.option.demand, assignment.workers, assignment.gpus
 
-    def fault(rule: str, what: str) -> None:
-        case.add(rule, f"job {held.job.id!r} on node {assignment.node!r}", what)
+    def fault(rule: str, what: str, by: list[str] | None = None) -> None:
+        case.add(rule, f"job {held.job.id!r} on node {assignment.node!r}", what, by=by, node=assignment.node)
 
     taken: list[int] = []
     for worker in workers:
@@ -103,11 +104,12 @@ def _check_assignment(case: Case, held: Held, assignment: Assignment) -> None:
             fault("gpu_indexes", f"'gpus' lists {listed}, its workers hold {taken}")
     machine = case.machine_of.get(assignment.node)
     if machine is None:
-        fault("unknown_node", "no such node in the cluster")
+        fault("unknown_node", "no such node in the cluster", [held.job.id])
     elif min(taken[:1] + listed[:1], default=0) < 0:
         fault("gpu_indexes", f"GPU {min(taken[:1] + listed[:1])}: indexes begin with 0")
     elif max(taken[-1:] + listed[-1:], default=-1) >= len(machine.gpus):
-        fault("gpu_indexes", f"no GPU {max(taken[-1:] + listed[-1:])}; the node has {len(machine.gpus)}")
+        what = f"no GPU {max(taken[-1:] + listed[-1:])}; the node has {len(machine.gpus)}"
+        fault("gpu_indexes", what, [held.job.id])
     low, high = demand.gpu_milli, demand.gpu_milli_limit or demand.gpu_milli
     for gpu, milli in shares.items():
         if not low <= milli <= high:

@@ -1,14 +1,20 @@
 """Does each GPU hold no more than it can?"""
 
-from placeopt.check.case import Case, Held, names
-from placeopt.model import Assignment
+from placeopt.check.case import Case, names
+
+WHOLE = 1000
+"""Thousandths of a GPU."""
 
 
 def check_gpus(case: Case) -> None:
-    """Share, number of jobs and memory of every GPU, by the share mode of the policy."""
+    """
+    Share, number of jobs and memory of every GPU, by the share mode of the policy.
+
+    Running jobs may stand beyond the number and the memory, but not beyond the whole of a GPU: nothing can hold that.
+    """
     policy = case.policy
     jobs_max = 1 if policy.share_mode == "exclusive" else policy.jobs_per_gpu_max
-    milli_max = 1000 if policy.share_mode == "fraction" else None
+    milli_max = WHOLE if policy.share_mode == "fraction" else None
     for node, entries in case.on_node.items():
         jobs: dict[str, int] = {}
         milli: dict[str, int] = {}
@@ -35,14 +41,15 @@ def check_gpus(case: Case) -> None:
             if not (too_many or too_much or memory.get(gpu, 0) > capacity):
                 continue
             where = f"node {node!r} gpu {gpu}"
+            holders = [held for held, assignment in entries if gpu in assignment.gpus]
+            ids = [held.job.id for held in holders]
             if too_many:
-                rule = "gpu_exclusive" if policy.share_mode == "exclusive" else "gpu_jobs"
-                case.add(rule, where, f"{jobs[gpu]} of {jobs_max} jobs: {_holders(entries, gpu)}")
+                exclusive = policy.share_mode == "exclusive"
+                by = None if exclusive and milli[gpu] > WHOLE else ids
+                rule = "gpu_exclusive" if exclusive else "gpu_jobs"
+                case.add(rule, where, f"{jobs[gpu]} of {jobs_max} jobs: {names(ids)}", by=by, node=node)
             if too_much:
-                case.add("gpu_share", where, f"{milli[gpu]} of {milli_max} milli held by {_holders(entries, gpu)}")
+                case.add("gpu_share", where, f"{milli[gpu]} of {milli_max} milli held by {names(ids)}")
             if memory.get(gpu, 0) > capacity:
-                case.add("gpu_memory", where, f"{memory[gpu]} of {capacity} MiB held by {_holders(entries, gpu)}")
-
-
-def _holders(entries: list[tuple[Held, Assignment]], gpu: str) -> str:
-    return names([held.job.id for held, assignment in entries if gpu in assignment.gpus])
+                by = [held.job.id for held in holders if held.option.demand.gpu_memory_mib]
+                case.add("gpu_memory", where, f"{memory[gpu]} of {capacity} MiB held by {names(ids)}", by=by, node=node)

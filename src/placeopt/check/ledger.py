@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from placeopt.check.case import Case, Directory, Elsewhere, Held, Reference, Violation, option_of
 from placeopt.check.links import crossing_loads
 from placeopt.check.queues import add_use
-from placeopt.check.rules import RULES, STANDING
+from placeopt.check.rules import BY_THEMSELVES, RULES
 from placeopt.model import Assignment, Instance, Node, Plan, Policy, Running
 
 
@@ -108,7 +108,7 @@ class Ledger:
         return case.found
 
     def _judge_standing(self, case: Case) -> None:
-        for check in STANDING:
+        for check in BY_THEMSELVES:
             check(case)
 
     def _add_others(self, case: Case, nodes: Sequence[str], known: Iterable[str]) -> None:

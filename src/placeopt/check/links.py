@@ -59,4 +59,6 @@ def _check_group(
                 "uplink",
                 f"{kind} {name!r} uplink",
                 f"{load} of {percent} % of {capacity} MB/s held by {group} {holders}",
+                by=[job for job, _ in entries],
+                node=name if kind == "node" else None,
             )

@@ -1,6 +1,7 @@
 """Does each node hold no more than it can?"""
 
-from placeopt.check.case import Case, names
+from placeopt.check.case import Case, Held, names
+from placeopt.model import Assignment
 
 
 def check_nodes(case: Case) -> None:
@@ -40,5 +41,16 @@ def check_nodes(case: Case) -> None:
         ):
             if capacity is not None and load * 100 > percent * capacity:
                 part = "" if percent == 100 else f"{percent} % of "
-                holders = names([held.job.id for held, _ in entries])
-                case.add(rule, f"node {node!r}", f"{load} of {part}{capacity} {unit} held by {holders}")
+                holders = [held.job.id for held, assignment in entries if _takes(rule, held, assignment)]
+                what = f"{load} of {part}{capacity} {unit} held by {names(holders)}"
+                case.add(rule, f"node {node!r}", what, by=holders, node=node)
+
+
+def _takes(rule: str, held: Held, assignment: Assignment) -> bool:
+    """Whether a job takes any of what the rule limits."""
+    demand = held.option.demand
+    if rule == "cpu":
+        return max(demand.cpu_millicores, assignment.cpu_millicores) > 0
+    if rule == "memory":
+        return max(demand.memory_mib, assignment.memory_mib) > 0
+    return (demand.memory_bandwidth_mbps if rule == "memory_bandwidth" else demand.pcie_bandwidth_mbps) > 0

@@ -32,14 +32,25 @@ def _amounts(assignment: Assignment) -> tuple[int, int, int]:
     return sum(assignment.gpus.values()), assignment.cpu_millicores, assignment.memory_mib
 
 
+def _holders(case: Case, queue: Queue, r: int) -> list[str]:
+    """Jobs of the queue that hold some of a resource."""
+    return [
+        held.job.id
+        for held in case.held
+        if held.job.queue == queue.id and any(_amounts(one)[r] for one in held.placement.assignments)
+    ]
+
+
 def _check_queue(case: Case, queue: Queue, used: list[int], total: list[int]) -> None:
     where = f"queue {queue.id!r}"
     for r, resource in enumerate(RESOURCES):
         quota: int | None = getattr(queue.quota, resource)
         borrow: int = getattr(queue.borrow, resource) or 0
         if quota is not None and used[r] > quota + borrow:
-            case.add("queue_quota", where, f"{used[r]} {resource}, quota {quota} and {borrow} borrowed")
+            what = f"{used[r]} {resource}, quota {quota} and {borrow} borrowed"
+            case.add("queue_quota", where, what, by=_holders(case, queue, r))
         if queue.dominant_share_percent is not None:
             percent = queue.dominant_share_percent + queue.borrow_percent
             if used[r] * 100 > percent * total[r]:
-                case.add("queue_share", where, f"{used[r]} of {percent} % of the cluster's {total[r]} {resource}")
+                what = f"{used[r]} of {percent} % of the cluster's {total[r]} {resource}"
+                case.add("queue_share", where, what, by=_holders(case, queue, r))

@@ -11,6 +11,7 @@ from placeopt.check.links import check_links
 from placeopt.check.nodes import check_nodes
 from placeopt.check.queues import check_queues
 from placeopt.check.shape import check_shape
+from placeopt.check.standing import check_standing
 from placeopt.check.utility import check_utility
 from placeopt.check.where import check_where
 
@@ -26,9 +27,10 @@ RULES: tuple[Callable[[Case], None], ...] = (
     check_queues,
     check_changes,
     check_utility,
+    check_standing,
 )
 
-STANDING: tuple[Callable[[Case], None], ...] = (
+BY_THEMSELVES: tuple[Callable[[Case], None], ...] = (
     check_form,
     check_where,
     check_gpus,

@@ -5,11 +5,16 @@ from placeopt.model import Split
 
 
 def check_shape(case: Case) -> None:
-    """Single node, workers per node, and splits over the domains of a level."""
+    """
+    Single node, workers per node, and splits over the domains of a level.
+
+    A running job that lies otherwise may stand as it is, but not shrink to another shape that is not allowed either.
+    """
     for held in case.held:
         option, assignments = held.option, held.placement.assignments
         if option.single_node and len(assignments) > 1:
-            case.add("single_node", f"job {held.job.id!r}", f"on {len(assignments)} nodes, must be on one")
+            what = f"on {len(assignments)} nodes, must be on one"
+            case.add("single_node", f"job {held.job.id!r}", what, by=_whole(case, held))
         if option.workers_per_node_max is not None:
             for assignment in assignments:
                 if len(assignment.workers) > option.workers_per_node_max:
@@ -17,24 +22,34 @@ def check_shape(case: Case) -> None:
                         "workers_per_node",
                         f"job {held.job.id!r} on node {assignment.node!r}",
                         f"{len(assignment.workers)} of at most {option.workers_per_node_max} workers",
+                        by=_whole(case, held),
+                        node=assignment.node,
                     )
         for split in option.splits:
             _check_split(case, held, split)
 
 
+def _whole(case: Case, held: Held) -> list[str] | None:
+    """The job, as the one that breaks its shape, unless it is a new shape: that must be allowed."""
+    return [held.job.id] if case.relation.get(held.job.id, "same") == "same" else None
+
+
 def _check_split(case: Case, held: Held, split: Split) -> None:
-    where = f"job {held.job.id!r}"
+    where, by = f"job {held.job.id!r}", _whole(case, held)
     workers_in: dict[str, int] = {}
     for assignment in held.placement.assignments:
         if assignment.node not in case.nodes:
             continue
         domain = assignment.node if split.level == "node" else case.domains_of(assignment.node).get(split.level)
         if domain is None:
-            case.add("split", where, f"has workers on node {assignment.node!r}, which is in no {split.level}")
+            what = f"has workers on node {assignment.node!r}, which is in no {split.level}"
+            case.add("split", where, what, by=by)
         else:
             workers_in[domain] = workers_in.get(domain, 0) + len(assignment.workers)
     if len(workers_in) != split.domains:
-        case.add("split", where, f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}")
+        what = f"in {len(workers_in)} domains of level {split.level!r}, must be in {split.domains}"
+        case.add("split", where, what, by=by)
     for domain, count in workers_in.items():
         if split.workers is not None and count != split.workers:
-            case.add("split", where, f"{count} workers in {split.level} {domain!r}, must be {split.workers}")
+            what = f"{count} workers in {split.level} {domain!r}, must be {split.workers}"
+            case.add("split", where, what, by=by)

@@ -11,7 +11,6 @@ def check_where(case: Case) -> None:
     A running job that stays where it is, whole or shrunk, is exempt from all but the GPU model: labels, taints and
     the drained flag say where work may start. A moved job starts anew, even on a part of its own GPUs.
     """
-    moved = {move.job for move in case.plan.moved}
     marked = case.directory.marked > 0
     for held in case.held:
         job = held.job
@@ -19,8 +18,7 @@ def check_where(case: Case) -> None:
         models = held.option.demand.gpu_models
         if not (choosy or models or marked):
             continue
-        relation = case.relation.get(job.id) if case.relation else None
-        stays = relation == "same" or (relation == "shrunk" and job.id not in moved)
+        stays = case.stays(job.id)
         for assignment in held.placement.assignments:
             node = case.nodes.get(assignment.node)
             if node is None:
@@ -35,6 +33,8 @@ def check_where(case: Case) -> None:
                             "gpu_model",
                             f"job {held.job.id!r} on node {node.id!r}",
                             f"GPU {gpu} is a {gpus[gpu].model!r}, allowed are {', '.join(map(repr, models))}",
+                            by=[job.id],
+                            node=node.id,
                         )
 
 

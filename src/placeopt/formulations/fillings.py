@@ -20,7 +20,8 @@ from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.changes import change_limits, shares_of
 from placeopt.terms.objective import value
-from placeopt.terms.queue_share import option_use, queue_ceilings
+from placeopt.terms.queue_ceilings import queue_ceilings
+from placeopt.terms.queue_share import option_use
 from placeopt.terms.variables import MOVE, SHRINK
 
 MAX_FILLINGS = 20_000
@@ -228,10 +229,12 @@ def _add_gpu_rows(
 
 
 def _gpus_of_class(state: State, node_class: int, option: IntArray) -> IntArray:
-    """GPUs on nodes of the class that at least one of the options could use."""
-    usable = np.zeros(state.problem.num_gpus, dtype=bool)
+    """GPUs on nodes of the class that at least one of the options could use, or that running jobs may stay on."""
+    problem = state.problem
+    usable = np.zeros(problem.num_gpus, dtype=bool)
     for o in option:
         usable |= usable_gpus(state, int(o))
+    usable[[gpu for job in problem.changeable for gpu in problem.running[job].gpus]] = True
     return np.flatnonzero(usable & (state.problem.node_class[state.problem.gpu_node] == node_class))
 
 

@@ -12,7 +12,7 @@ from placeopt.model import Instance, Policy
 from placeopt.model.policy import Changes
 from placeopt.partition.groups import Group, deal, groups_of
 from placeopt.problem import IntArray, Problem, State, compile_problem
-from placeopt.terms.queue_share import in_amounts
+from placeopt.terms.queue_ceilings import in_amounts
 
 Way = Literal["random", "rack", "price"]
 WAYS: tuple[Way, ...] = get_args(Way)

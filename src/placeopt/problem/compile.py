@@ -14,9 +14,11 @@ from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
 from placeopt.problem.domains import node_domains
 from placeopt.problem.hardware import Hardware, compile_hardware
 from placeopt.problem.indexing import running_placement
+from placeopt.problem.lost import Lost, find_lost
 from placeopt.problem.options import Options
 from placeopt.problem.placement import Placement
 from placeopt.problem.problem import Problem
+from placeopt.problem.standing import without_fixed
 from placeopt.problem.target import target_workload
 
 MAX_OPTION_ROWS = 200_000
@@ -66,7 +68,11 @@ def compile_problem(instance: Instance, policy: Policy | None = None, hardware: 
         If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact.
     """
     policy = policy or instance.policy
-    hardware = compile_hardware(instance, policy) if hardware is None else hardware
+    given, lost = instance, find_lost(instance)
+    if lost is not None:
+        instance = lost.instance
+    if hardware is None:
+        hardware = compile_hardware(instance, policy, listed=None if lost is None else lost.listed)
     members, job_class = job_classes(instance.jobs, policy)
     classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
     counts = np.bincount(job_class, minlength=len(members))
@@ -79,12 +85,12 @@ def compile_problem(instance: Instance, policy: Policy | None = None, hardware: 
         job_priority=_ints([job.priority for job in instance.jobs]),
         **may_change(instance, policy, number),
     )
-    problem = assemble(instance, policy, hardware, classes, jobs, {})
+    problem = assemble(instance, policy, hardware, classes, jobs, {}, given=given, lost=lost)
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     for running in instance.running:
         job = number[running.job]
         problem.running[job] = running_placement(running, problem, job, nodes)
-    return problem
+    return without_fixed(problem)
 
 
 def hardware_of(problem: Problem) -> Hardware:
@@ -99,12 +105,19 @@ def assemble(
     classes: Classes,
     jobs: Jobs,
     running: dict[int, Placement],
+    *,
+    given: Instance | None = None,
+    lost: Lost | None = None,
 ) -> Problem:
-    """Put a problem together from its parts."""
+    """Put a problem together from its parts; ``instance`` is ``given`` with the stand-ins of ``lost``, if there are."""
     parts = {field.name: getattr(part, field.name) for part in (hardware, classes, jobs) for field in fields(part)}
     schedulable = np.array([not node.drained for node in instance.cluster.nodes], dtype=bool)
+    index = {} if lost is None else lost.gpu_index
+    nodes = instance.cluster.nodes if index else ()
     return Problem(
         instance=instance,
+        given=given or instance,
+        lost_gpu={n: index[node.id] for n, node in enumerate(nodes) if node.id in index},
         policy=policy,
         node_schedulable=schedulable,
         target=target_workload(instance, policy, hardware.type_model),
@@ -226,6 +239,7 @@ def _options(
     for o, d in enumerate(demands):
         if d.gpu_models:
             type_ok[o] &= np.isin(models, d.gpu_models)
+    type_ok &= ~hardware.type_lost[None, :]
     counts = np.array(  # (C, T) GPUs of each type on a node of the class
         [np.bincount(gpu_type[start[n] : start[n + 1]], minlength=len(hardware.type_model)) for n in class_nodes],
         dtype=np.int64,

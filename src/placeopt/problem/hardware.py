@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.model import Instance, Policy
-from placeopt.problem.arrays import RESOURCES, UNLIMITED, Frozen, IntArray
+from placeopt.problem.arrays import RESOURCES, UNLIMITED, BoolArray, Frozen, IntArray
 from placeopt.problem.domains import fragmentation_levels, gpu_parts
 from placeopt.problem.problem import Level
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -24,6 +25,7 @@ class Hardware(Frozen):
     gpu_memory_mib: IntArray
     type_model: tuple[str, ...]
     type_memory_mib: IntArray
+    type_lost: BoolArray
     gpu_switch: IntArray
     gpu_socket: IntArray
     levels: tuple[Level, ...]
@@ -31,23 +33,39 @@ class Hardware(Frozen):
     domain_link_mbps: IntArray
 
 
-def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology | None = None) -> Hardware:
+def compile_hardware(
+    instance: Instance,
+    policy: Policy,
+    before: ClusterTopology | None = None,
+    listed: Mapping[str, int] | None = None,
+) -> Hardware:
     """
-    Compile the cluster. ``before`` is the topology of an earlier state of the same cluster, if there is one: distances
-    inside machines are taken over where the machine types are the same.
+    Compile the cluster.
+
+    Parameters
+    ----------
+    before
+        The topology of an earlier state of the same cluster, if there is one: distances inside machines are taken over
+        where the machine types are the same.
+    listed
+        Of machine types that stand in for what is lost (``lost.Lost.listed``): how many of their GPUs are not.
     """
     cluster = instance.cluster
     topology = ClusterTopology(cluster, before)
-    types: dict[tuple[str, int], int] = {}
+    types: dict[tuple[str, int, bool], int] = {}
+    listed = listed or {}
     present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case
     per_machine = [
-        [types.setdefault((gpu.model, gpu.memory_mib), len(types)) for gpu in machine.gpus * (machine.id in present)]
+        [
+            types.setdefault((gpu.model, gpu.memory_mib, g >= listed.get(machine.id, len(machine.gpus))), len(types))
+            for g, gpu in enumerate(machine.gpus * (machine.id in present))
+        ]
         for machine in cluster.machines
     ]
     start = np.cumsum([0, *(len(numbers) for numbers in per_machine)])
     flat = np.array([number for numbers in per_machine for number in numbers], dtype=np.int64)
     gpu_type = flat[start[topology.node_machine[topology.gpu_node]] + topology.gpu_index]
-    type_memory = np.array([memory for _, memory in types], dtype=np.int64)
+    type_memory = np.array([memory for _, memory, _ in types], dtype=np.int64)
     links = np.array([_limit(machine.network_bandwidth_mbps) for machine in cluster.machines], dtype=np.int64)
     return Hardware(
         topology=topology,
@@ -55,8 +73,9 @@ def compile_hardware(instance: Instance, policy: Policy, before: ClusterTopology
         node_capacity=_machine_capacity(instance, policy)[topology.node_machine],
         gpu_type=gpu_type,
         gpu_memory_mib=type_memory[gpu_type],
-        type_model=tuple(model for model, _ in types),
+        type_model=tuple(model for model, _, _ in types),
         type_memory_mib=type_memory,
+        type_lost=np.array([lost for _, _, lost in types], dtype=bool),
         gpu_switch=gpu_parts(instance, topology, "switch"),
         gpu_socket=gpu_parts(instance, topology, "socket"),
         levels=fragmentation_levels(instance, policy, topology),

@@ -23,10 +23,13 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
         if n < 0:
             raise BadInput(f"running job {running.job!r}: no node {assignment.node!r} in the cluster")
         start, end = problem.first_gpu[n], problem.first_gpu[n + 1]
+        lost = problem.lost_gpu.get(n)
         for worker in assignment.workers:
             gpus, shares = [], []
             for index in worker.gpus:
                 share = assignment.gpus.get(str(index))
+                if lost is not None:
+                    index = lost.get(index, index)
                 if start + index >= end or share is None:
                     raise BadInput(
                         f"running job {running.job!r} on node {assignment.node!r}: worker {worker.rank} holds GPU "

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 
 from placeopt.model import Communication, Instance, Policy, Running
 from placeopt.problem.arrays import BoolArray, Frozen, IntArray
@@ -34,6 +38,9 @@ class Problem(Frozen):
     """
 
     instance: Instance
+    """What is compiled: ``given``, with stand-ins for what jobs run on and the cluster does not list (`find_lost`)."""
+    given: Instance
+    lost_gpu: Mapping[int, Mapping[int, int]]  # node -> index of a lost GPU in the file -> its index in the stand-in
     policy: Policy
     topology: ClusterTopology
 
@@ -46,6 +53,7 @@ class Problem(Frozen):
     gpu_memory_mib: IntArray  # (G,)
     type_model: tuple[str, ...]  # (T,)
     type_memory_mib: IntArray  # (T,)
+    type_lost: BoolArray  # (T,) GPUs that the cluster does not list; nothing starts there
     gpu_switch: IntArray  # (G,) global number of the closest switch, -1 without
     gpu_socket: IntArray  # (G,) likewise of the socket
     levels: tuple[Level, ...]
@@ -98,6 +106,11 @@ class Problem(Frozen):
         return len(self.gpu_type)
 
     @property
+    def num_listed_gpus(self) -> int:
+        """GPUs that the cluster lists: all but those that jobs run on and that are lost."""
+        return self.num_gpus - (int(self.type_lost[self.gpu_type].sum()) if self.lost_gpu else 0)
+
+    @property
     def num_jobs(self) -> int:
         """J."""
         return len(self.job_ids)
@@ -122,6 +135,25 @@ class Problem(Frozen):
     def jobs_per_gpu(self) -> int | None:
         """Most jobs that may hold one GPU; None is no limit."""
         return 1 if self.policy.share_mode == "exclusive" else self.policy.jobs_per_gpu_max
+
+    @property
+    def gpus_are_shared(self) -> bool:
+        """Whether two jobs can be on one GPU, running ones that stand there included."""
+        return self.jobs_per_gpu != 1 or self.crowd > 1
+
+    @cached_property
+    def crowd(self) -> int:
+        """Most running jobs on one GPU; may be above ``jobs_per_gpu`` where the policy changed."""
+        count = Counter(gpu for held in self.running.values() for gpu in held.gpus)
+        return max(count.values(), default=0)
+
+    @cached_property
+    def held_types(self) -> BoolArray:
+        """Shape (O, T): whether a running job in the option holds a GPU of the type, be it one that no job may."""
+        held = np.zeros((len(self.options), len(self.type_model)), dtype=bool)
+        for placement in self.running.values():
+            held[placement.option, self.gpu_type[list(placement.gpus)]] = True
+        return held
 
     @property
     def shares_bind(self) -> bool:

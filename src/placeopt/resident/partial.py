@@ -103,6 +103,7 @@ def plan_for(
         "moved": (),
         "shrunk": (),
         "preempted": (),
+        "standing": (),
         "stages": (),
         "seconds": NO_SECONDS,
         "seed": 0,

@@ -108,7 +108,7 @@ class _Tree:
         self._started, self._deadline = time.monotonic(), limits.deadline
         if not limits.deterministic:
             self._deadline = min(limits.deadline, self._started + share * limits.left_s)
-        rooms = make_rooms(round_.open, make_kinds(round_.open, round_.weighted))
+        rooms = make_rooms(round_.relaxed, make_kinds(round_.relaxed, round_.weighted))
         patterns = make_patterns(rooms)
         self._pricing = Pricing(rooms, patterns, self._check)
         self._master = Master(rooms, patterns, round_.weighted, round_.value_bound)

@@ -18,6 +18,7 @@ from placeopt.solvers.result import Limit, Solution, SolveOptions
 from placeopt.stages.round import Round
 from placeopt.stages.sizes import product
 from placeopt.stages.solving import Begin, Solve
+from placeopt.terms.standing import relaxed_state
 
 SIMPLEX_WORK = 60.0
 """Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
@@ -56,7 +57,7 @@ def ask_bound(round_: Round, begin: Begin) -> Asked | None:
     if limits.left_s < BESIDE_RESERVES * limits.reserve_s:
         return None
     try:
-        state = open_state(round_.whole) if round_.narrowed else round_.open
+        state = relaxed_state(open_state(round_.whole)) if round_.narrowed else round_.relaxed
         seconds = max(BUILD_RESERVES * limits.reserve_s, BUILD_SHARE * limits.left_s)
         fillings = build_fillings(state, time.monotonic() + seconds)
     except PlaceoptError:
@@ -84,7 +85,13 @@ def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillin
         round_.record("bound", "skipped", started, "the value is proven already")
         return None
     try:
-        state = asked.state if asked is not None else open_state(round_.whole) if round_.narrowed else round_.open
+        state = (
+            asked.state
+            if asked is not None
+            else relaxed_state(open_state(round_.whole))
+            if round_.narrowed
+            else round_.relaxed
+        )
         fillings = build_fillings(state, round_.limits.deadline) if asked is None else asked.fillings
     except PlaceoptError as error:
         round_.stopped()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from placeopt.check import Violation
 from placeopt.model import Assignment, Instance, Placement, Plan, WorkerGpus
 from placeopt.model.base import trusted
-from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Standing, Unplaced
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
 from placeopt.problem.changes import shares_of
@@ -43,6 +44,11 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> 
         shrunk=tuple(shrunk),
         preempted=tuple(preempted),
     )
+
+
+def told_standing(found: Sequence[Violation]) -> tuple[Standing, ...]:
+    """Return what the referee says of limits that running jobs broke before, in the plan's form."""
+    return tuple(Standing(job=one.job, rule=one.rule, node=one.node, detail=one.message) for one in found)
 
 
 def _changes(problem: Problem, allocation: Allocation) -> tuple[list[Moved], list[Shrunk], list[Preempted]]:
@@ -90,6 +96,11 @@ class Recorder:
             )
         )
         self._start = problem.node_gpu_start.tolist()
+        self._lost = {
+            problem.first_gpu[node] + here: index
+            for node, lost in problem.lost_gpu.items()
+            for index, here in lost.items()
+        }
         self._workers: dict[tuple[int, tuple[int, ...]], WorkerGpus] = {}  # alike in most jobs, so few are made
 
     def record(self, job: int, placement: Indexed) -> Placement:
@@ -114,7 +125,11 @@ class Recorder:
         workers, held = [], {}
         for rank in ranks:
             first = rank * each
-            indexes = tuple([gpu - start for gpu in placement.gpus[first : first + each]])
+            gpus = placement.gpus[first : first + each]
+            if self._lost:
+                indexes = tuple([self._lost.get(gpu, gpu - start) for gpu in gpus])
+            else:
+                indexes = tuple([gpu - start for gpu in gpus])
             worker = self._workers.get((rank, indexes))
             if worker is None:
                 worker = self._workers[rank, indexes] = trusted(WorkerGpus, {"rank": rank, "gpus": indexes})

@@ -163,7 +163,7 @@ class _Maker:
             took = time.monotonic() - began
             if relaxed is None or tries == MOST_CUTS or not self.in_time(2 * took):
                 break
-            tighter = with_cuts(fillings, self._round.open, relaxed)
+            tighter = with_cuts(fillings, self._round.relaxed, relaxed)
             if tighter is None:
                 break
             self._fillings = tighter

@@ -109,7 +109,7 @@ def _facts(round_: Round, final: State) -> dict[str, int]:
         "gpu_milli_placed": sum(sum(p.shares) if p.shares else total[p.option] for p in placed),
         "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
         "gpu_milli_bound": round_.gpu_milli_bound,
-        "gpu_milli_capacity": 1000 * problem.num_gpus,
+        "gpu_milli_capacity": 1000 * problem.num_listed_gpus,
         "jobs_placed": len(placed),
         "jobs_waiting": problem.num_jobs - len(placed),
         "jobs_running": len(problem.running),

@@ -99,7 +99,7 @@ def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
 
 
 def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
-    flows = build_flows(round_.open, round_.weighted, least, round_.limits.deadline)
+    flows = build_flows(round_.relaxed, round_.weighted, least, round_.limits.deadline)
     return flows, solve("highs", flows.model, _options(round_))
 
 

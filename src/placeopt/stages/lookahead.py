@@ -132,7 +132,7 @@ def hold_back(problem: Problem, ahead: Ahead) -> Problem:
     for job, placement in pinned.items():
         nodes = tuple(names[node] for node in dict.fromkeys(placement.nodes))
         records[job] = records[job].model_copy(update={"nodes_allowed": nodes})
-    instance = problem.instance.model_copy(update={"jobs": tuple(records)})
+    instance = problem.given.model_copy(update={"jobs": tuple(records)})
     narrowed = compile_problem(instance, problem.policy, hardware_of(problem))
     return _close(narrowed, ahead.needed, _places(narrowed, pinned))
 

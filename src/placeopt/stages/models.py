@@ -52,7 +52,7 @@ def level_model(
     problem = compile_problem(instance, policy)
     found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
     if found:
-        raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they are part of the model")
+        raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they contradict each other")
     round_ = Round(instance, problem, Limits(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf))
     if product(round_) > MAX_PRODUCT[formulation]:
         able = [name for name, most in MAX_PRODUCT.items() if product(round_) <= most]

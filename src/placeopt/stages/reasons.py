@@ -21,7 +21,8 @@ from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_st
 from placeopt.stages.lookahead import renumbered
 from placeopt.stages.round import Round
 from placeopt.terms.minimal_utility import applies
-from placeopt.terms.queue_share import option_use, queue_ceilings
+from placeopt.terms.queue_ceilings import queue_ceilings
+from placeopt.terms.queue_share import option_use
 from placeopt.terms.rules import fits
 from placeopt.terms.utility import utility_at
 
@@ -171,7 +172,7 @@ def queue_is_full(state: State, job: int, record: Job) -> str | None:
         return None
     room = queue_ceilings(problem)[queue] - state.queue_used[queue]
     use = option_use(problem)[list(problem.options_of(job))]
-    if (use <= room).all(axis=1).any():
+    if ((use <= room) | (use == 0)).all(axis=1).any():
         return None
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)

@@ -34,7 +34,7 @@ def run_roster(round_: Round, solve: Solve) -> Counted | None:
     started, bound = time.monotonic(), round_.value_bound
     if not round_.problem.shares_bind or round_.problem.changeable:
         return None
-    roster = make_roster(round_.open)
+    roster = make_roster(round_.relaxed)
     try:
         model = roster.model(deadline=round_.limits.deadline)
         solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))

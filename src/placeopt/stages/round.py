@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from placeopt.check import violations
+from placeopt.check import judge
 from placeopt.errors import BadInput, InternalFault
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics import greedy
@@ -16,10 +16,11 @@ from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
 from placeopt.queueing import order_jobs
-from placeopt.stages.draft import draft_plan
+from placeopt.stages.draft import draft_plan, told_standing
 from placeopt.stages.limits import Limits
 from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
+from placeopt.terms.standing import relaxed_state
 
 LevelName = Literal["value", "cost"]
 
@@ -81,6 +82,8 @@ class Round:
     """All running jobs as they are, and nothing else."""
     open: State = field(init=False)
     """Only those of them that must stay as they are."""
+    relaxed: State = field(init=False)
+    """``open`` with room for all that stands: what bounds are made of."""
     weighted: tuple[Weighted, ...] = field(init=False)
     best: Best | None = None
     value_bound: int = field(init=False)
@@ -119,6 +122,7 @@ class Round:
     def _open(self) -> None:
         self.base = State(self.problem)
         self.open = open_state(self.problem) if self.problem.changeable else self.base  # stages change neither
+        self.relaxed = relaxed_state(self.open)
 
     @property
     def narrowed(self) -> bool:
@@ -182,7 +186,7 @@ class Round:
         Raises
         ------
         BadInput
-            If they break a rule.
+            If they contradict each other; limits that they break stand.
         """
         allocation = self.base.allocation()
         raw, price = self._priced(allocation)
@@ -207,8 +211,8 @@ class Round:
         draft, found = self._judged(best.allocation)
         if found:  # every stage falls back on leaving the running jobs where they are
             raise BadInput(
-                f"running placements: {found}; what runs when a round begins must keep every rule of policy "
-                f"{self.problem.policy.name!r}"
+                f"running placements: {found}; what runs when a round begins may exceed limits, but must be possible "
+                f"under policy {self.problem.policy.name!r}"
             )
         self.best = replace(best, draft=draft)
         return self.best, draft
@@ -266,7 +270,9 @@ class Round:
         before = time.monotonic()
         with collection_paused():
             draft = draft_plan(self.instance, self.problem, allocation)
-            found = violations(self.instance, draft)
+            found, standing = judge(self.instance, draft)
+            if standing:
+                draft = draft.model_copy(update={"standing": told_standing(standing)})
         self.offer_s = time.monotonic() - before
         self.check_s += self.offer_s
         return draft, f"{found[0].rule}: {found[0].message}" if found else None

@@ -175,7 +175,7 @@ def _fragmentation(target: Target, left: IntArray, types: IntArray, cpu: IntArra
     for at in range(0, len(left), chunk):
         part = slice(at, at + chunk)
         usable = target.type_ok[:, types[part]] & (left[part] >= target.milli[:, None, None])  # (M, k, width)
-        hosted = (usable.sum(axis=2) >= target.gpus[:, None]) & (cpu[part] >= target.cpu[:, None])
+        hosted = (usable.sum(axis=2) >= target.gpus[:, None]) & (np.maximum(cpu[part], 0) >= target.cpu[:, None])
         hosted &= (target.gpus > 0)[:, None]
         used = np.where(hosted, np.einsum("mkw,kw->mk", usable, left[part], dtype=np.int64), 0)
         out[part] = target.total * left[part].sum(axis=1) - target.parts @ used

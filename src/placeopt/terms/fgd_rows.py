@@ -93,7 +93,7 @@ def _able(v: Variables, stocks: Stocks) -> BoolArray:
     number = useful * np.where(stocks.whole, stocks.free // 1000, 1)
     counts = [np.bincount(stocks.node, of_one, nodes) for of_one in number]
     per_node = np.array(counts, dtype=np.int64).reshape(len(target), nodes)
-    hosts = (per_node >= target.gpus[:, None]) & (v.state.node_free[:, CPU] >= target.cpu[:, None])
+    hosts = (per_node >= target.gpus[:, None]) & (np.maximum(v.state.node_free[:, CPU], 0) >= target.cpu[:, None])
     hosts &= target.gpus[:, None] > 0
     able: BoolArray = useful & hosts[:, stocks.node]
     return able
@@ -205,7 +205,7 @@ def _add_hosts(
 
     def hosts(x: IntArray) -> BoolArray:
         free = room - np.bincount(at, use * x[v.bundle[bundle]], size)
-        out: BoolArray = (np.bincount(row, unit * x[number], size) >= need) & (free >= cores)
+        out: BoolArray = (np.bincount(row, unit * x[number], size) >= need) & (np.maximum(free, 0) >= cores)
         return out
 
     builder.define(hosted, hosts)
@@ -213,8 +213,9 @@ def _add_hosts(
     _add(builder, NO_LOWER, zero, (each, value, zero + 1), (row, offer, -ones))
     _add(builder, NO_LOWER, zero, (each, value, zero + 1), (each, hosted, -most_taken))
     _add(builder, NO_LOWER, zero, (each, hosted, need), (row, number, -unit))
-    upper = np.where(cores > 0, room, NO_UPPER)
-    _add(builder, NO_LOWER, upper, (each, hosted, cores), (at, v.bundle[bundle], use))
+    excess = v.excess.node[node, CPU]  # what running jobs that stay may hold beyond the node's
+    upper = np.where(cores > 0, room + excess, NO_UPPER)
+    _add(builder, NO_LOWER, upper, (each, hosted, cores + excess), (at, v.bundle[bundle], use))
     return np.append(direct[0], value), np.append(direct[1], -parts[asks])
 
 

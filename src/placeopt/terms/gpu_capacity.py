@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, State
 from placeopt.problem.changes import shares_of
 from placeopt.terms.protocols import Scope
+from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
 
@@ -29,7 +30,8 @@ class GpuShare:
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """One row a cell."""
         if variables.problem.shares_bind:
-            _cell_rows(builder, variables, variables.grant_milli, variables.state.gpu_free_milli)
+            free = variables.state.gpu_free_milli
+            _cell_rows(builder, variables, variables.grant_milli, free, np.zeros_like(free))
 
 
 class JobsPerGpu:
@@ -49,7 +51,7 @@ class JobsPerGpu:
         most = variables.problem.jobs_per_gpu
         if most is not None:
             ones = np.ones(len(variables.grant), dtype=np.int64)
-            _cell_rows(builder, variables, ones, most - variables.state.gpu_jobs)
+            _cell_rows(builder, variables, ones, most - variables.state.gpu_jobs, variables.excess.gpu_jobs)
 
 
 class GpuMemory:
@@ -68,10 +70,14 @@ class GpuMemory:
         """One row a cell; in a cell of several GPUs each has one job, and the mask has compared the two."""
         memory = variables.problem.options.gpu_memory_mib
         if memory.any():
-            _cell_rows(builder, variables, memory[variables.grant_option], variables.state.gpu_free_memory)
+            use, free = memory[variables.grant_option], variables.state.gpu_free_memory
+            _cell_rows(builder, variables, use, free, variables.excess.gpu_memory)
 
 
-def _cell_rows(builder: ModelBuilder, v: Variables, use: IntArray, free: IntArray) -> None:
+def _cell_rows(builder: ModelBuilder, v: Variables, use: IntArray, free: IntArray, excess: IntArray) -> None:
     """For every cell: sum of what grants use, shape (Q,) a GPU, <= what its GPUs have free together."""
-    room = np.array([sum(int(free[gpu]) for gpu in gpus) for gpus in v.cell_gpus], dtype=np.int64)
-    builder.add_rows(v.grant_cell, v.grant, use, np.full(len(room), NO_LOWER, dtype=np.int64), room)
+    room, more = (
+        np.array([sum(int(of_gpu[gpu]) for gpu in gpus) for gpus in v.cell_gpus], dtype=np.int64)
+        for of_gpu in (free, excess)
+    )
+    add_limits(builder, v.grant_cell, v.grant, use, v.starts_new[v.grant_start], room, more)

@@ -126,7 +126,7 @@ MAX_LEVELS = 20_000
 
 def few_levels(problem: Problem) -> bool:
     """Tell whether cumulative utilisations are few enough to be told apart one by one."""
-    alone = problem.jobs_per_gpu == 1 or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
+    alone = not problem.gpus_are_shared or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
     unit = int(np.gcd.reduce(problem.options.utilisation)) if len(problem.options) else 0
     return alone or not unit or problem.num_gpus * most_percent(problem) // unit <= MAX_LEVELS
 
@@ -143,7 +143,7 @@ def _memory_cost(problem: Problem) -> IntArray:
     """Shape (O, T): w1 x memory / capacity in thousandths, rounded half to even."""
     weight = problem.policy.horus.memory_thousandths
     need, capacity = problem.options.gpu_memory_mib[:, None], problem.type_memory_mib[None, :]
-    fits = capacity >= np.maximum(need, 1)
+    fits = (capacity >= np.maximum(need, 1)) | (problem.held_types & (capacity > 0))
     ratio = weight * need / np.maximum(capacity, 1)
     return np.where(fits, np.rint(ratio), 0).astype(np.int64)
 
@@ -159,7 +159,7 @@ def most_percent(problem: Problem) -> int:
     limits = [] if problem.jobs_per_gpu is None else [problem.jobs_per_gpu]
     if problem.shares_bind:
         limits.append(1000 // int(problem.options.milli.min(initial=1000)))
-    return int(problem.options.utilisation.max(initial=0)) * min(limits)
+    return int(problem.options.utilisation.max(initial=0)) * max(min(limits), problem.crowd)
 
 
 def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:

@@ -61,7 +61,7 @@ class Interference:
     def worst(self, problem: Problem) -> int:
         """Return the sum over jobs of each one's own worst: beside all others, or at the end of the curve."""
         if problem.policy.interference.model == "curve":
-            return 0 if problem.jobs_per_gpu == 1 else problem.num_jobs * int(_curve(problem).max(initial=0))
+            return problem.num_jobs * int(_curve(problem).max(initial=0)) if problem.gpus_are_shared else 0
         count = _by_profile(problem)
         highest = problem.slowdown.max(axis=0, initial=0)  # (P, P)
         if problem.policy.interference.model == "worst":

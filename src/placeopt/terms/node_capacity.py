@@ -6,9 +6,10 @@ from collections import Counter
 
 import numpy as np
 
-from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.linear import ModelBuilder
 from placeopt.problem import RESOURCES, Placement, State
 from placeopt.terms.protocols import Scope
+from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
 
@@ -25,7 +26,7 @@ class NodeCapacity:
         workers = Counter(placement.nodes)
         free = state.node_free[list(workers)].tolist()
         return all(
-            each * count <= left
+            each * count <= left or not each
             for row, count in zip(free, workers.values(), strict=True)
             for each, left in zip(demand, row, strict=True)
         )
@@ -37,5 +38,6 @@ class NodeCapacity:
         for r in range(len(RESOURCES)):
             uses = need[:, r] > 0
             nodes, row = np.unique(v.bundle_node[uses], return_inverse=True)
-            free = v.state.node_free[nodes, r]
-            builder.add_rows(row, v.bundle[uses], need[uses, r], np.full(len(nodes), NO_LOWER, dtype=np.int64), free)
+            starts = v.starts_new[v.bundle_start[uses]]
+            free, excess = v.state.node_free[nodes, r], v.excess.node[nodes, r]
+            add_limits(builder, row, v.bundle[uses], need[uses, r], starts, free, excess)

@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import IntArray, Placement, Problem, State
+from placeopt.problem import IntArray, Placement, Problem, State, change_of
 from placeopt.terms.protocols import Scope
-from placeopt.terms.variables import Variables
+from placeopt.terms.variables import STAY, Variables
 
 
 class Spread:
@@ -19,9 +19,10 @@ class Spread:
     scope: Scope = "cluster"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether the workers lie as the option asks."""
-        del job
+        """Tell whether the workers lie as the option asks; a running job may stay as it lies."""
         problem, o = state.problem, placement.option
+        if job in problem.running and change_of(problem, job, placement) == "kept":
+            return True
         if len(placement.nodes) == 1 and not problem.options.splits[o]:
             return bool(problem.options.workers_per_node[o] >= 1)
         per_node = Counter(placement.nodes)
@@ -43,6 +44,7 @@ class Spread:
         v, options = variables, variables.problem.options
         limit = options.workers_per_node[v.bundle_option]
         binds = (options.bundles[v.bundle_option] > 1) & (limit < options.workers[v.bundle_option])
+        binds &= v.start_kind[v.bundle_start] != STAY
         size, rows = v.unit_size[v.start_unit[v.bundle_start]], np.arange(int(binds.sum()))
         builder.add_rows(
             rows,
@@ -52,7 +54,7 @@ class Spread:
             (limit * size)[binds],
         )
         for s, option in enumerate(v.start_option):
-            for split in options.splits[option]:
+            for split in options.splits[option] if v.start_kind[s] != STAY else ():
                 self._add_split(builder, v, s, split.level, split.domains, split.workers)
 
     def _add_split(

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.linear import NO_LOWER, ModelBuilder
-from placeopt.problem import UNLIMITED, IntArray, Placement, State, hose_loads
+from placeopt.linear import ModelBuilder
+from placeopt.problem import UNLIMITED, BoolArray, IntArray, Placement, State, hose_loads
 from placeopt.terms.prices import unary_digits
 from placeopt.terms.protocols import Scope
+from placeopt.terms.standing import add_limits, link_room
 from placeopt.terms.variables import Variables
 
 
@@ -30,9 +31,9 @@ class Uplink:
             return True
         kind = 0 if problem.options.gpus[o] else 1
         for where, at, amount in hose_loads(problem, placement):
-            load = (state.machine_load if where == "machine" else state.domain_load)[at, kind]
-            link = (problem.machine_link_mbps if where == "machine" else problem.domain_link_mbps)[at]
-            if link < UNLIMITED and (load + amount) * 100 > link * self._percent(state, kind):
+            load = (state.machine_load if where == "machine" else state.domain_load)[[at]]
+            link = (problem.machine_link_mbps if where == "machine" else problem.domain_link_mbps)[[at]]
+            if amount > link_room(problem, link, load)[0, kind]:
                 return False
         return True
 
@@ -50,24 +51,25 @@ class Uplink:
         starts = np.flatnonzero(talks[v.start_option])
         if not len(starts):
             return
-        for links, load, members in (
-            (problem.machine_link_mbps, v.state.machine_load, _machines(v)),
-            (problem.domain_link_mbps, v.state.domain_load, _domains(v)),
+        for links, load, excess, members in (
+            (problem.machine_link_mbps, v.state.machine_load, v.excess.machine_link, _machines(v)),
+            (problem.domain_link_mbps, v.state.domain_load, v.excess.domain_link, _domains(v)),
         ):
+            free = link_room(problem, links, load)
             limited = {at: bundles for at, bundles in members.items() if links[at] < UNLIMITED}
             for kind in (0, 1):
                 mine = [s for s in starts if (problem.options.gpus[v.start_option[s]] == 0) == bool(kind)]
                 sums: list[tuple[IntArray, int]] = []
-                loads: list[tuple[int, IntArray]] = []
+                loads: list[tuple[int, int, IntArray]] = []
                 for s in mine:
                     self._loads_of_start(v, int(s), limited, sums, loads)
-                rows: dict[int, list[tuple[IntArray, IntArray]]] = {}
-                for (at, amounts), digits in zip(loads, unary_digits(builder, sums), strict=True):
-                    rows.setdefault(at, []).append((digits, amounts))
+                rows: dict[int, list[tuple[IntArray, IntArray, BoolArray]]] = {}
+                for (at, start, amounts), digits in zip(loads, unary_digits(builder, sums), strict=True):
+                    rows.setdefault(at, []).append((digits, amounts, np.repeat(v.starts_new[start], len(digits))))
                 for at, parts in rows.items():
-                    room = (int(links[at]) * self._percent(v.state, kind)) // 100 - int(load[at, kind])
-                    columns, amounts = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-                    builder.add_row(columns, amounts, NO_LOWER, room)
+                    columns, amounts, new = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+                    row, room, more = np.zeros_like(columns), free[[at], kind], excess[[at], kind]
+                    add_limits(builder, row, columns, amounts, new, room, more)
 
     def _loads_of_start(
         self,
@@ -75,7 +77,7 @@ class Uplink:
         s: int,
         members: dict[int, IntArray],
         sums: list[tuple[IntArray, int]],
-        loads: list[tuple[int, IntArray]],
+        loads: list[tuple[int, int, IntArray]],
     ) -> None:
         """List the start's workers below every limited uplink, and the load that each further one of them brings."""
         if len(v.unit_jobs[v.start_unit[s]]) > 1:
@@ -88,12 +90,7 @@ class Uplink:
             mine = bundles[v.bundle_start[bundles] == s]
             if len(mine):
                 sums.append((v.bundle[mine], k))
-                loads.append((at, steps))
-
-    @staticmethod
-    def _percent(state: State, kind: int) -> int:
-        usable = state.problem.policy.usable
-        return usable.network_cpu_jobs_percent if kind else usable.network_gpu_jobs_percent
+                loads.append((at, s, steps))
 
 
 def _machines(v: Variables) -> dict[int, IntArray]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.terms.standing import Excess, excess_of
 
 NEW, STAY, SHRINK, MOVE = range(4)
 """What a start does: begins a waiting job; or keeps, shrinks or moves a running one."""
@@ -67,6 +68,16 @@ class Variables:
     def unit_size(self) -> IntArray:
         """Shape (U,): jobs in each unit."""
         return np.array([len(jobs) for jobs in self.unit_jobs], dtype=np.int64)
+
+    @cached_property
+    def excess(self) -> Excess:
+        """What running jobs hold beyond each limit."""
+        return excess_of(self.problem)
+
+    @cached_property
+    def starts_new(self) -> BoolArray:
+        """Shape (S,): whether the start is of a job that waits or moves; else it is of what stays of a running one."""
+        return np.isin(self.start_kind, (NEW, MOVE))
 
     @cached_property
     def bundle_option(self) -> IntArray:

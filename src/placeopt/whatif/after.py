@@ -5,7 +5,7 @@ from __future__ import annotations
 from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Running
-from placeopt.terms.queue_share import in_amounts
+from placeopt.terms.queue_ceilings import in_amounts
 from placeopt.whatif.remade import remade
 
 

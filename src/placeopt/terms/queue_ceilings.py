@@ -1,0 +1,57 @@
+"""How much each queue may hold: quota and dominant share, with what it may borrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from placeopt.model import Cluster
+from placeopt.model.policy import Queue, Quota
+from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem
+
+AMOUNTS = ("gpu_milli", "cpu_millicores", "memory_mib")
+MOST_STATED = 10**12
+"""What a quota may say; more is no limit."""
+
+
+def queue_ceilings(problem: Problem) -> IntArray:
+    """Shape (queues, 3): most that each queue may hold, in the units of ``option_use``."""
+    cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
+    total = [1000 * problem.num_listed_gpus, *(int(problem.node_capacity[:, r].sum()) for r in (cpu, memory))]
+    rows = [_ceiling(queue, total) for queue in problem.policy.queues]
+    return np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+
+
+def in_amounts(queues: Iterable[Queue], cluster: Cluster) -> tuple[Queue, ...]:
+    """
+    Return queues that may hold as much as on ``cluster``, whatever cluster they come to: no shares, only quotas.
+
+    For rounds on a part of a cluster, or on what a failure leaves of it: what runs there within its share of the whole
+    may be beyond the same share of less.
+    """
+    machines = {machine.id: machine for machine in cluster.machines}
+    used = [machines[node.machine] for node in cluster.nodes]
+    total = [
+        1000 * sum(len(machine.gpus) for machine in used),
+        sum(machine.cpu_millicores for machine in used),
+        sum(machine.memory_mib for machine in used),
+    ]
+    changed = []
+    for queue in queues:
+        most = zip(AMOUNTS, _ceiling(queue, total), strict=True)
+        quota = Quota(**{name: amount for name, amount in most if amount <= MOST_STATED})
+        own = {"quota": quota, "borrow": Quota(), "dominant_share_percent": None, "borrow_percent": 0}
+        changed.append(queue.model_copy(update=own))
+    return tuple(changed)
+
+
+def _ceiling(queue: Queue, total: list[int]) -> list[int]:
+    """Return the most that a queue may hold of each of ``AMOUNTS``, of which a cluster has ``total``."""
+    more = [getattr(queue.borrow, name) or 0 for name in AMOUNTS]
+    own = [getattr(queue.quota, name) for name in AMOUNTS]
+    ceiling = [UNLIMITED if a is None else a + b for a, b in zip(own, more, strict=True)]
+    if queue.dominant_share_percent is None:
+        return ceiling
+    percent = queue.dominant_share_percent + queue.borrow_percent
+    return [min(c, t * percent // 100) for c, t in zip(ceiling, total, strict=True)]

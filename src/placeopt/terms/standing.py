@@ -1,0 +1,141 @@
+"""
+Limits that running jobs exceed when the round begins: what holds there instead.
+
+Running jobs may stay, however much they exceed a limit. Whatever starts, or moves, keeps every limit that it adds to:
+so where it adds to one at all, what stays must have come down to the limit first. In a linear model a binary says which
+of the two it is; a relaxation may leave it out, and then the limit is what stands.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
+from placeopt.terms.queue_ceilings import queue_ceilings
+
+
+@dataclass(frozen=True, eq=False)
+class Excess:
+    """By how much running jobs exceed limits, each entry at least 0."""
+
+    node: IntArray  # (N, R)
+    gpu_memory: IntArray  # (G,)
+    gpu_jobs: IntArray  # (G,)
+    queue: IntArray  # (queues, 3)
+    machine_link: IntArray  # (N, 2) MB/s of GPU jobs and of CPU jobs
+    domain_link: IntArray  # (D, 2)
+
+    def __bool__(self) -> bool:
+        """Whether any limit is exceeded."""
+        return any(array.any() for array in vars(self).values())
+
+
+def excess_of(problem: Problem) -> Excess:
+    """Return what the running jobs, all where they are, hold beyond each limit."""
+    state, most = State(problem), problem.jobs_per_gpu
+    return Excess(
+        node=np.maximum(-state.node_free, 0),
+        gpu_memory=np.maximum(-state.gpu_free_memory, 0),
+        gpu_jobs=np.maximum(state.gpu_jobs - (problem.num_jobs if most is None else most), 0),
+        queue=np.maximum(state.queue_used - queue_ceilings(problem), 0),
+        machine_link=np.maximum(-link_room(problem, problem.machine_link_mbps, state.machine_load), 0),
+        domain_link=np.maximum(-link_room(problem, problem.domain_link_mbps, state.domain_load), 0),
+    )
+
+
+def link_room(problem: Problem, link: IntArray, load: IntArray) -> IntArray:
+    """Shape (links, 2): MB/s left to GPU jobs and to CPU jobs, so that (load + more) * 100 <= link * percent."""
+    usable = problem.policy.usable
+    percent = np.array([usable.network_gpu_jobs_percent, usable.network_cpu_jobs_percent], dtype=np.int64)
+    limited = link[:, None] < UNLIMITED
+    return np.where(limited, np.where(limited, link[:, None], 0) * percent // 100 - load, UNLIMITED)
+
+
+def relaxed_state(state: State) -> State:
+    """
+    Return a state with room for all that stands: for bounds, which hold for every plan that keeps to less.
+
+    Parameters
+    ----------
+    state
+        With some of the running jobs in place, such as those that must stay as they are.
+
+    Returns
+    -------
+    State
+        The same object where no limit is exceeded. Otherwise a copy whose free amounts are larger by the excess, to be
+        read only.
+    """
+    if not state.problem.running:
+        return state
+    excess = excess_of(state.problem)
+    if not excess:
+        return state
+    out = copy(state)
+    out.node_free = state.node_free + excess.node
+    out.gpu_free_memory = state.gpu_free_memory + excess.gpu_memory
+    out.gpu_jobs = state.gpu_jobs - excess.gpu_jobs
+    out.queue_used = state.queue_used - excess.queue
+    out.machine_load = state.machine_load - excess.machine_link
+    out.domain_load = state.domain_load - excess.domain_link
+    return out
+
+
+def add_limits(
+    builder: ModelBuilder,
+    rows: IntArray,
+    columns: IntArray,
+    amounts: IntArray,
+    starts: BoolArray,
+    room: IntArray,
+    excess: IntArray,
+) -> None:
+    """
+    Add limits on sums: one row each, or two and a binary where running jobs exceed the limit.
+
+    Parameters
+    ----------
+    rows, columns, amounts, starts
+        Shape (n,): the limit, what takes of it, how much, and whether that is something that starts or moves; the
+        others are what stays of running jobs.
+    room
+        Shape (limits,): what jobs that must stay as they are leave of it, below 0 where they exceed it.
+    excess
+        Shape (limits,): by how much all running jobs together exceed it.
+    """
+    over = np.flatnonzero(excess)
+    if not len(over):
+        builder.add_rows(rows, columns, amounts, np.full(len(room), NO_LOWER, dtype=np.int64), room)
+        return
+    kept = excess == 0
+    mine = kept[rows]
+    number = np.cumsum(kept) - 1
+    lower = np.full(int(kept.sum()), NO_LOWER, dtype=np.int64)
+    builder.add_rows(number[rows[mine]], columns[mine], amounts[mine], lower, room[kept])
+    for limit in over.tolist():
+        mine = rows == limit
+        _add_exceeded(builder, columns[mine], amounts[mine], starts[mine], int(room[limit]), int(excess[limit]))
+
+
+def _add_exceeded(
+    builder: ModelBuilder, columns: IntArray, amounts: IntArray, starts: BoolArray, room: int, excess: int
+) -> None:
+    """Add the rows of one limit that running jobs exceed."""
+    takes = amounts > 0
+    columns, amounts, starts = columns[takes], amounts[takes], starts[takes]
+    if starts.all():
+        if len(columns):
+            builder.add_row(columns, amounts, NO_LOWER, max(room, 0))
+        return
+    if not starts.any():
+        return  # what stays may stay
+    new = columns[starts]
+    some = builder.add_variables(0, 1, count=1)
+    builder.define(some, lambda values: np.array([values[new].any()]))
+    most = max(room, 0)
+    builder.add_row(np.append(new, some), np.append(amounts[starts], -most), NO_LOWER, 0)
+    builder.add_row(np.append(columns, some), np.append(amounts, excess), NO_LOWER, room + excess)
