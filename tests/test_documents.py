@@ -51,6 +51,7 @@ class TestGolden:
             (Instance, "instance-1.json"),
             (Plan, "plan-1.json"),
             (Plan, "plan-1-some-jobs.json"),
+            (Plan, "plan-1-standing.json"),
         ):
             data = (GOLDEN / name).read_bytes()
             assert dumps(loads(kind, data)) == data
@@ -72,7 +73,10 @@ class TestGolden:
 
     @pytest.mark.parametrize(
         ("kind", "files"),
-        [(Instance, ["instance-1-defaults.json"]), (Plan, ["plan-1.json", "plan-1-some-jobs.json"])],
+        [
+            (Instance, ["instance-1-defaults.json"]),
+            (Plan, ["plan-1.json", "plan-1-some-jobs.json", "plan-1-standing.json"]),
+        ],
     )
     def test_every_field_is_there(self, kind: type[Record], files: list[str]) -> None:
         """A field added to the model must be added to the golden files too."""
@@ -251,12 +255,12 @@ class TestMessages:
             assert re.search(r"f\.json: line 1 column \d+: ", refused(text[:end]))
 
     def test_malformed_running_placement(self) -> None:
-        """What runs is kept as it is, so it has to be well formed: here GPU 7 of a node with 4."""
-        entry = {"node": "n0", "gpus": {"7": 1000}, "workers": [{"rank": 0, "gpus": [7]}]}
+        """What runs is kept as it is, so it has to be well formed: here a worker on another GPU than is held."""
+        entry = {"node": "n0", "gpus": {"3": 1000}, "workers": [{"rank": 0, "gpus": [2]}]}
         round_ = json.loads(dumps(instance([node("n0")], [job("a")], machines=[machine()])))
         round_["running"] = [{"job": "a", "option": "default", "assignments": [entry]}]
         assert refused(json.dumps(round_)) == (
-            "f.json: running[0].assignments[0].gpus: no GPU 7 on node 'n0', which has 4"
+            "f.json: running[0].assignments[0].gpus: lists [3], the workers hold [2]"
         )
 
 

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from builders import placement
 from campaigns.random_rounds import Loads, above, count_loads, option_of, random_round
+from placeopt import check
 from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Machine, Placement, Plan, Policy, Running, Split
 from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
@@ -459,7 +460,8 @@ def _(s: Scene) -> Broken | None:
 def _(s: Scene) -> Broken | None:
     if max(s.loads.gpu_jobs.values(), default=0) < 2:
         return None
-    return Broken(s.round, s.with_policy(share_mode="exclusive"), "gpu_exclusive")
+    # not alone: what already ran so, and was changed, had to stay
+    return Broken(s.round, s.with_policy(share_mode="exclusive"), "gpu_exclusive", alone=False)
 
 
 @way("one job too many on a GPU")
@@ -468,7 +470,7 @@ def _(s: Scene) -> Broken | None:
     if most < 2:
         return None
     at_limit = s.round, s.with_policy(jobs_per_gpu_max=most)
-    return Broken(s.round, s.with_policy(jobs_per_gpu_max=most - 1), "gpu_jobs", valid=at_limit)
+    return Broken(s.round, s.with_policy(jobs_per_gpu_max=most - 1), "gpu_jobs", alone=False, valid=at_limit)
 
 
 @way("GPU memory short of one MiB")
@@ -908,7 +910,8 @@ def replaced(entries: Iterable[Any], old: Any, new: Any) -> list[Any]:
 
 def judge(name: str, broken: Broken) -> str | None:
     """Return what is wrong with the referee's answer, None if nothing is."""
-    found = {violation.rule for violation in violations(broken.instance, broken.plan)}
+    judged = check.judge(broken.instance, broken.plan)  # where only running jobs are beyond a limit, that stands
+    found = {violation.rule for violation in [*judged.violations, *judged.standing]}
     if broken.rule not in found:
         return f"{name}: expected {broken.rule}, found {sorted(found) or 'nothing'}"
     if broken.alone and found != {broken.rule}:

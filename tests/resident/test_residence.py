@@ -338,7 +338,6 @@ class TestErrors:
                 ({"add_jobs": good, "remove_jobs": ["x"]}, "no job 'x'"),
                 ({"add_jobs": good, "nodes": {"n0": None}}, "cannot go; release what runs there first: job 'a'"),
                 ({"add_jobs": good, "nodes": {"n1": None}}, "nodes_allowed"),
-                ({"add_jobs": good, "nodes": {"n2": None, "n0": node("n0", "tiny")}}, "could not stand"),
                 ({"add_jobs": good, "nodes": {"n9": "drain"}}, "no node"),
                 ({"add_jobs": good, "nodes": {"n2": "melt"}}, "melt"),
                 ({"add_jobs": good, "nodes": {"n2": node("n3")}}, "keys are ids"),

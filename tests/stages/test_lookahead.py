@@ -7,7 +7,7 @@ import pytest
 from builders import instance, job, machine, node, option, running
 from placeopt import solve, violations
 from placeopt.auditing import audit
-from placeopt.check import Violation
+from placeopt.check import Judgement, Violation, judge
 from placeopt.explain import explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Plan, Policy, Running, Slowdown
 from placeopt.model.policy import Interference, Postpone, Weights
@@ -214,8 +214,12 @@ def test_each_plan_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(plan)
         return violations(round_, plan, **since)
 
-    for module in (round_module, finish_module):
-        monkeypatch.setattr(module, "violations", noted)
+    def judged(round_: Instance, plan: Plan) -> Judgement:
+        read.append(plan)
+        return judge(round_, plan)
+
+    monkeypatch.setattr(round_module, "judge", judged)
+    monkeypatch.setattr(finish_module, "violations", noted)
     wide = pair("wide").model_copy(update={"options": (option(gpus=4, run_time_ms=1_000),)})
     plan = solve(minskys([pair("w"), wide], [(None, 1_000), (500_000, 500_000)]), time_limit_s=10)
     assert [stage.name for stage in plan.stages[:2]] == ["lookahead", "heuristic"]

@@ -10,7 +10,7 @@ import pytest
 
 from builders import instance, job, running
 from placeopt import generate, solve
-from placeopt.check import Violation, violations
+from placeopt.check import Judgement, judge
 from placeopt.errors import BadInput, InternalFault, OutOfTime
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Plan, Policy, Slowdown
@@ -99,11 +99,11 @@ class TestBegin:
         """Once for both where they may not be changed; by themselves where they may, or where nothing else is there."""
         read: list[int] = []
 
-        def noted(of: Instance, plan: Plan, **named: Any) -> list[Violation]:
+        def noted(of: Instance, plan: Plan) -> Judgement:
             read.append(len(plan.placements))
-            return violations(of, plan, **named)
+            return judge(of, plan)
 
-        monkeypatch.setattr("placeopt.stages.round.violations", noted)
+        monkeypatch.setattr("placeopt.stages.round.judge", noted)
         held, free = job("held"), job("free")
         for preemptible, jobs, expected in (
             (False, [held, free], [2]),

@@ -1,5 +1,6 @@
 """Are running jobs left alone, except where policy and job allow otherwise and the plan says so?"""
 
+from collections import Counter
 from typing import TypeVar
 
 from placeopt.check.case import Case, option_of, workers_by_rank
@@ -41,6 +42,7 @@ def check_changes(case: Case) -> None:
         _check_shrink(case, case.running[job], shrink, placed.get(job))
     for job, stop in preempted.items():
         _check_stop(case, case.running[job], stop, job in placed, job in unplaced)
+    _check_fixed(case, {*moved, *shrunk, *preempted})
     if case.policy.changes.last_submitted_first:
         _check_order(case, set(shrunk) | set(preempted))
 
@@ -137,3 +139,30 @@ def _check_order(case: Case, taken: set[str]) -> None:
                 f"was shrunk or stopped, while {untouched!r} of its queue arrived later ({arrival} > "
                 f"{job.arrival_ms} ms) and was not",
             )
+
+
+def _check_fixed(case: Case, changed: set[str]) -> None:
+    """
+    Jobs that run in a way which no plan may start stay as they are.
+
+    These are jobs of a single-node option on several nodes, and those on a GPU that more of them hold than may share
+    one: the GPU, or the other nodes, would take nothing new in this round anyway.
+    """
+    exclusive = case.policy.share_mode == "exclusive"
+    most = 1 if exclusive else case.policy.jobs_per_gpu_max
+    crowd: Counter[tuple[str, str]] = Counter()
+    if most is not None and changed:
+        crowd.update((one.node, gpu) for held in case.running.values() for one in held.assignments for gpu in one.gpus)
+    for name in sorted(changed):
+        held = case.running[name]
+        option = option_of(case.jobs[name], held.option)
+        if option is not None and option.single_node and len(held.assignments) > 1:
+            what = f"lies on {len(held.assignments)} nodes, of an option for one node; it stays as it is"
+            case.add("running", f"job {name!r}", what)
+        crowded = [
+            (one.node, gpu) for one in held.assignments for gpu in one.gpus if crowd[one.node, gpu] > (most or 0)
+        ]
+        if crowded:
+            node, gpu = crowded[0]
+            what = f"shares GPU {gpu} of node {node!r} with more jobs than may; it stays as it is"
+            case.add("running", f"job {name!r}", what)

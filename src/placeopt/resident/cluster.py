@@ -20,6 +20,7 @@ from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.indexing import running_placement
+from placeopt.problem.lost import find_lost
 from placeopt.queueing import order_jobs
 from placeopt.resident.book import Book, NodeChange
 from placeopt.resident.carry import Carry
@@ -51,7 +52,7 @@ class Resident:
         self._compile(instance)
         broken = self.book.ledger.standing(self.book.nodes, _empty_plan(instance, policy))
         if broken:
-            raise BadInput(f"running placements: {broken[0]}; what runs must keep every rule of the policy")
+            raise BadInput(f"running placements: {broken[0]}; what runs contradicts itself")
 
     def _compile(self, instance: Instance) -> None:
         self._parts = Parts(instance, self.policy)
@@ -113,20 +114,25 @@ class Resident:
         hardware, known = self._parts.hardware, len(self._parts.table.members)
         self._put_nodes(records)
         try:
-            numbers = self._parts.table.classes_of(add)
-            problem = self._compile_changes(numbers, before, records)
+            afresh = bool(records) and self._changes_lost()
+            if afresh:
+                self._compile_afresh(add, remove)
+            else:
+                numbers = self._parts.table.classes_of(add)
+                problem = self._compile_changes(numbers, before, records)
         except PlaceoptError:
             self._put_nodes({name: before.get(name) for name in records}, order)
             self._parts.table.forget_classes(known)
             self._parts.go_back(hardware)
             raise
-        for job_id in remove:
+        for job_id in () if afresh else remove:
             self._parts.table.remove(job_id)
             del self.book.jobs[job_id]
-        for job, number in zip(add, numbers, strict=True):
+        for job, number in () if afresh else zip(add, numbers, strict=True):
             self._parts.table.add(job, number)
             self.book.jobs[job.id] = job
-        self._take_over(problem, same_hardware=self._parts.hardware is hardware)
+        if not afresh:
+            self._take_over(problem, same_hardware=self._parts.hardware is hardware)
         self.book.now_ms = self.book.now_ms if now_ms is None else now_ms
         self.book.expect(expected_end_ms)
         told = [
@@ -312,6 +318,36 @@ class Resident:
         if records:
             self.book.nodes_changed()
 
+    def _changes_lost(self) -> bool:
+        """Whether jobs run on GPUs that are no longer listed, or did before nodes changed."""
+        running = tuple(self.book.running.values())
+        now = self.book.bare().model_copy(update={"running": running})
+        return self._parts.lost is not None or find_lost(now) is not None
+
+    def _compile_afresh(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
+        """Take jobs away, add some, and compile all of it anew; nothing is changed if that fails."""
+        jobs = dict(self.book.jobs)
+        for job_id in remove:
+            del self.book.jobs[job_id]
+        self.book.jobs.update({job.id: job for job in add})
+        parts, desk, numbers = self._parts, self._desk, self._node_number
+        try:
+            self._refuse_impossible(list(self.book.nodes), self.book.bare())
+            running = tuple(self.book.running.values())
+            everything = {"jobs": tuple(self.book.jobs.values()), "running": running}
+            self._compile(self.book.bare().model_copy(update=everything))
+        except PlaceoptError:
+            self.book.jobs.clear()
+            self.book.jobs.update(jobs)
+            self._parts, self._desk, self._node_number = parts, desk, numbers
+            raise
+
+    def _refuse_impossible(self, nodes: list[str], bare: Instance) -> None:
+        """Raise if what runs on ``nodes`` contradicts itself; limits that it exceeds stand."""
+        broken = self.book.ledger.standing(nodes, _empty_plan(bare, self.policy))
+        if broken:
+            raise BadInput(f"nodes: what runs there contradicts itself: {broken[0]}")
+
     def _compile_changes(
         self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
     ) -> Problem:
@@ -320,9 +356,7 @@ class Resident:
         bare = self.book.bare()
         if records:
             changed = [name for name, node in records.items() if node is not None]
-            broken = self.book.ledger.standing(changed, _empty_plan(bare, self.policy))
-            if broken:
-                raise BadInput(f"nodes: what runs could not stand as it does: {broken[0]}")
+            self._refuse_impossible(changed, bare)
             parts.nodes_changed(bare, before)
         grown = len(table.members) > self._desk.problem.num_jobs
         mix_is_old = len(table) + len(numbers) > 2 * max(self._desk.jobs_known, 1)

@@ -11,6 +11,8 @@ from placeopt.problem import IntArray, Placement, Problem
 from placeopt.problem.classes import classes_by_view, views
 from placeopt.problem.compile import Classes, Jobs, assemble, compile_classes, may_change
 from placeopt.problem.hardware import Hardware, compile_hardware
+from placeopt.problem.lost import find_lost
+from placeopt.problem.standing import without_fixed
 from placeopt.resident.job_table import JobTable
 
 KEPT_VIEWS = 4
@@ -29,7 +31,10 @@ class Parts:
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self.policy = policy
         self.table = JobTable.of(instance.jobs, policy)
-        self.hardware: Hardware = compile_hardware(instance, policy)
+        self.lost = find_lost(instance)
+        """What runs on nodes and GPUs that are not listed; the stand-ins stay as long as these parts."""
+        listed = None if self.lost is None else self.lost.listed
+        self.hardware: Hardware = compile_hardware(self._with_lost(instance), policy, listed=listed)
         self._node_classes: dict[object, tuple[IntArray, list[int]]] = {}
         self._classes: dict[str, tuple[object, Classes]] = {}
         self._whole: tuple[Instance, Problem] | None = None
@@ -83,19 +88,26 @@ class Parts:
         self._classes.clear()
         self._whole = None
 
+    def _with_lost(self, instance: Instance) -> Instance:
+        if self.lost is None:
+            return instance
+        return instance.model_copy(update={"cluster": self.lost.instance.cluster})
+
     def vocabulary(self, instance: Instance) -> Problem:
         """Return the problem of one job per class."""
+        given, instance = instance, self._with_lost(instance)
         members = self.table.members
         numbers = np.arange(len(members))
         classes = self._compiled("vocabulary", instance, members, numbers)
         zero = np.zeros(len(members), dtype=np.int64)
         jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero)
-        return assemble(instance, self.policy, self.hardware, classes, jobs, {})
+        return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given, lost=self.lost)
 
     def whole(self, instance: Instance, vocabulary: Problem) -> Problem:
         """Return the problem of the snapshot ``instance``, equal to ``compile_problem(instance)``."""
         if self._whole is not None and self._whole[0] is instance:
             return self._whole[1]
+        given, instance = instance, self._with_lost(instance)
         order, job_class = self.table.in_order()
         members = [self.table.members[number] for number in order]
         classes = self._compiled("whole", instance, members, order)
@@ -106,8 +118,9 @@ class Parts:
             number = dict(zip(self.placed, self.table.positions(self.placed), strict=True))
         jobs = Jobs(self.table.ids(), job_class, arrival, priority, **may_change(instance, self.policy, number))
         running = self._running_now(_option_of(vocabulary, classes, order))
-        problem = assemble(instance, self.policy, self.hardware, classes, jobs, running)
-        self._whole = (instance, problem)
+        problem = assemble(instance, self.policy, self.hardware, classes, jobs, running, given=given, lost=self.lost)
+        problem = without_fixed(problem)
+        self._whole = (given, problem)
         return problem
 
     def _running_now(self, option: list[int]) -> dict[int, Placement]:

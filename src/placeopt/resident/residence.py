@@ -81,7 +81,7 @@ class Residence(ABC):
         Raises
         ------
         BadInput
-            If the running placements break a rule, or do not fit their jobs.
+            If the running placements contradict each other, or do not fit their jobs.
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
@@ -110,8 +110,8 @@ class Residence(ABC):
             Ids of waiting jobs that go.
         nodes
             By id: a ``Node`` to add, last, or to put in the place of the one there; ``"drain"`` or ``"undrain"``;
-            None to take it away. What runs on a node stays there, and must still be able to. Machine types and domains
-            are those of the loaded instance.
+            None to take it away, once nothing runs there. What runs on a node stays there; limits that it exceeds
+            after the change stand (``Plan.standing``). Machine types and domains are those of the loaded instance.
         now_ms
             What time it is now; jobs that are committed start then.
         expected_end_ms
@@ -121,7 +121,7 @@ class Residence(ABC):
         ------
         BadInput
             If ids are unknown or taken, a running job is removed (``release`` it), a node goes while jobs run on it or
-            name it, what runs could no longer stand, or a job with an expected end does not run.
+            name it, what runs contradicts itself, or a job with an expected end does not run.
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
