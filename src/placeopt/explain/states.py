@@ -10,6 +10,7 @@ from placeopt.model import Instance, Job, Plan, Running
 from placeopt.model.policy import Changes
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
+from placeopt.problem.lost import find_lost
 from placeopt.problem.target import target_workload
 
 
@@ -66,7 +67,7 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
     )
     alone = instance.model_copy(update={"jobs": held, "running": ()})
     policy = plan.policy.values
-    problem = compile_problem(alone, policy)
+    problem = compile_problem(alone, policy, lost=find_lost(instance))
     # what is expected of the cluster does not depend on who is asked about
     problem = replace(problem, target=target_workload(instance, policy, problem.type_model))
     jobs_at = {job.id: j for j, job in enumerate(held)}

@@ -54,11 +54,14 @@ class Jobs(Frozen):
     may_preempt: frozenset[int] = frozenset()
 
 
-def compile_problem(instance: Instance, policy: Policy | None = None, hardware: Hardware | None = None) -> Problem:
+def compile_problem(
+    instance: Instance, policy: Policy | None = None, hardware: Hardware | None = None, lost: Lost | None = None
+) -> Problem:
     """
     Compile ``instance`` under ``policy`` (the instance's own by default).
 
-    ``hardware`` is that of a problem of the same cluster under the same policy, if there is one.
+    ``hardware`` is that of a problem of the same cluster under the same policy, if there is one; ``lost`` has
+    stand-ins for what more jobs run on than the instance has, if it is a part of another.
 
     Raises
     ------
@@ -68,9 +71,9 @@ def compile_problem(instance: Instance, policy: Policy | None = None, hardware: 
         If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact.
     """
     policy = policy or instance.policy
-    given, lost = instance, find_lost(instance)
+    given, lost = instance, lost or find_lost(instance)
     if lost is not None:
-        instance = lost.instance
+        instance = instance.model_copy(update={"cluster": lost.instance.cluster})
     if hardware is None:
         hardware = compile_hardware(instance, policy, listed=None if lost is None else lost.listed)
     members, job_class = job_classes(instance.jobs, policy)

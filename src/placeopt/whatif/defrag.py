@@ -19,6 +19,7 @@ from placeopt.errors import BadInput, InternalFault
 from placeopt.model import Instance, Placement
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
+from placeopt.problem.lost import find_lost
 from placeopt.terms.rules import fits
 from placeopt.whatif.after import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
@@ -229,7 +230,7 @@ def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone
 
 def _standing(base: Instance) -> tuple[Problem, State]:
     """Return the round as if nothing ran, and the state in which all that runs is in its place."""
-    problem = compile_problem(remade(base, running=()))
+    problem = compile_problem(remade(base, running=()), lost=find_lost(base))
     number = {name: j for j, name in enumerate(problem.job_ids)}
     nodes = {name: n for n, name in enumerate(problem.node_ids)}
     at = {held.job: running_placement(held, problem, number[held.job], nodes) for held in base.running}

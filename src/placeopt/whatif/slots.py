@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from placeopt.errors import BadInput
-from placeopt.model import Instance, Machine
+from placeopt.model import Instance
 from placeopt.problem import State, compile_problem
 from placeopt.problem.domains import gpu_parts
 from placeopt.whatif.levels import levels_of, nodes_under
@@ -46,19 +46,20 @@ def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = 
     """
     if not sizes or min(sizes) < 1:
         raise BadInput(f"sizes: {list(sizes)}, expected numbers of GPUs from 1 on")
-    models = np.array([gpu.model for m in _machines(instance) for gpu in m.gpus], dtype=object)
-    if model is not None and model not in models:
-        raise BadInput(
-            f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models.tolist()))) or 'none'}"
-        )
     problem = compile_problem(instance)
+    models = np.array(problem.type_model, dtype=object)[problem.gpu_type]
+    listed = ~problem.type_lost[problem.gpu_type]  # jobs may run on others, which are gone
+    if model is not None and model not in models[listed]:
+        raise BadInput(
+            f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models[listed].tolist()))) or 'none'}"
+        )
     free = (State(problem).gpu_jobs == 0) & problem.node_schedulable[problem.gpu_node]
-    there = np.ones(len(models), dtype=bool) if model is None else models == model
+    there = listed if model is None else listed & (models == model)
     free &= there
     names = np.array(problem.node_ids, dtype=object)[problem.gpu_node]
     domain_of: dict[str, list[object]] = {}
     for level in ("switch", "socket"):
-        parts = gpu_parts(instance, problem.topology, level).tolist()
+        parts = gpu_parts(problem.instance, problem.topology, level).tolist()
         if any(part >= 0 for part in parts):
             domain_of[level] = [part if part >= 0 else None for part in parts]
     for level in levels_of(instance):
@@ -74,8 +75,3 @@ def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = 
             for size in sorted(set(sizes))
         ]
     return Slots(free_gpus=int(free.sum()), gpus=int(there.sum()), model=model, counts=tuple(counts))
-
-
-def _machines(instance: Instance) -> Iterator[Machine]:
-    by_id = {machine.id: machine for machine in instance.cluster.machines}
-    return (by_id[node.machine] for node in instance.cluster.nodes)
