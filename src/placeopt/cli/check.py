@@ -23,35 +23,38 @@ def check(
     Judge a plan: every hard rule, then its objective, costs, bounds and gap.
 
     Prints ok and returns 0, or lists what is wrong and returns 1. The plan is judged by the policy that it carries.
+    Limits that running jobs exceeded before the round, and still do, are listed, but are no fault of the plan.
     """
     check_sources({"INSTANCE": instance, "PLAN": plan})
     from placeopt.auditing import audit
-    from placeopt.check import violations
+    from placeopt.check import judge
     from placeopt.formats.documents import read_instance, read_plan
     from placeopt.report.text import plain, plural
 
     round_, answer = read_instance(instance), read_plan(plan)
-    broken = violations(round_, answer)
+    broken, standing = judge(round_, answer)
     untrue = [] if broken else audit(round_, answer)
     if as_json:
         _write_json(
             not (broken or untrue),
             [{"rule": found.rule, "where": found.where, "message": found.message} for found in broken],
             untrue,
+            [{"job": one.job, "rule": one.rule, "node": one.node, "detail": one.message} for one in standing],
         )
     elif not broken and not untrue:
         write_out(f"ok: {plural(len(answer.placements), 'job')} placed, {len(answer.unplaced):,} waiting\n")
+        if standing:
+            title = f"running jobs exceed {plural(len(standing), 'limit')}, as before the round:"
+            write_out(_listed(title, [plain(str(found)) for found in standing]))
     else:
         findings = [plain(str(found)) for found in broken] or [plain(text) for text in untrue]
-        write_out(_text(findings, "rule violation" if broken else "false statement"))
+        count = plural(len(findings), "rule violation" if broken else "false statement")
+        write_out(_listed(f"not ok: {count}", findings))
     return ExitCode.NO if broken or untrue else ExitCode.DONE
 
 
-def _text(findings: list[str], kind: str) -> str:
-    from placeopt.report.text import plural
-
-    width = output_width()
-    lines = [f"not ok: {plural(len(findings), kind)}"]
+def _listed(title: str, findings: list[str]) -> str:
+    width, lines = output_width(), [title]
     for finding in findings[:SHOWN]:
         lines += textwrap.wrap(finding, width, initial_indent="  ", subsequent_indent="      ")
     if len(findings) > SHOWN:
@@ -59,7 +62,10 @@ def _text(findings: list[str], kind: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_json(ok: bool, broken: list[dict[str, str]], untrue: list[str]) -> None:
+def _write_json(
+    ok: bool, broken: list[dict[str, str]], untrue: list[str], standing: list[dict[str, str | None]]
+) -> None:
     import json
 
-    write_out(json.dumps({"ok": ok, "violations": broken, "audit": untrue}, indent=2) + "\n")
+    found = {"ok": ok, "violations": broken, "audit": untrue, "standing": standing}
+    write_out(json.dumps(found, indent=2) + "\n")

@@ -62,12 +62,18 @@ def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> 
     rng = np.random.default_rng(seed)
     price = _prices(problem) if by == "price" else np.ones(len(problem.type_model))
     free = _free_worth(problem, price)
-    groups = groups_of(instance, by_domain=by == "rack")
+    groups = _with_listed(groups_of(problem.instance, by_domain=by == "rack"), len(instance.cluster.nodes))
     dealt = deal(_in_order(groups, free, by, rng), free, parts)
     of_job = _deal_jobs(problem, dealt, free, price, by, rng)
     queues = in_amounts(instance.policy.queues, instance.cluster)
     policy = instance.policy.model_copy(update={"changes": Changes(), "queues": queues})
     return [_part(instance, policy, number, nodes, of_job == number) for number, nodes in enumerate(dealt)]
+
+
+def _with_listed(groups: list[Group], listed: int) -> list[Group]:
+    """Put nodes that jobs run on but the cluster does not list, from number ``listed`` on, beside one that it does."""
+    lone = [node for group in groups if group[0] >= listed for node in group]
+    return [(*groups[0], *lone), *(group for group in groups[1:] if group[0] < listed)]
 
 
 def _prices(problem: Problem) -> np.ndarray:
@@ -139,7 +145,7 @@ def _able_parts(problem: Problem, of_node: IntArray, parts: int) -> np.ndarray:
 
 def _part(instance: Instance, policy: Policy, number: int, nodes: list[int], mine: np.ndarray) -> Instance:
     """Return the round of one part; a job's list of allowed nodes is cut to those that are in it."""
-    inside = tuple(instance.cluster.nodes[n] for n in nodes)
+    inside = tuple(instance.cluster.nodes[n] for n in nodes if n < len(instance.cluster.nodes))
     names = {node.id for node in inside}
     jobs = tuple(
         job

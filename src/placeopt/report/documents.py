@@ -15,6 +15,7 @@ from placeopt.report.headline import headline
 from placeopt.report.job_table import MAX_NODES, job_facts, job_key, job_table
 from placeopt.report.links import job_links, machine_picture
 from placeopt.report.occupancy import node_uses
+from placeopt.report.standing import standing_table
 from placeopt.report.tables import heading
 from placeopt.report.text import gpus, plural
 from placeopt.report.waiting import waiting_facts, waiting_table
@@ -49,6 +50,7 @@ def plan_page(instance: Instance, plan: Plan, glyphs: Glyphs, *, width: int) -> 
         headline(plan),
         cost_table(plan),
         waiting_table(plan),
+        standing_table(plan),
         [heading("GPUs after the round", _held(uses)), *gpu_map(uses, painter, glyphs, width=width)],
     ]
     marks = {}
@@ -80,6 +82,7 @@ def plan_data(instance: Instance, plan: Plan) -> dict[str, Any]:
         "facts": plan.facts,
         "costs": cost_facts(plan),
         "waiting": waiting_facts(plan),
+        "standing": [entry.model_dump() for entry in plan.standing],
         "use": _use_data(node_uses(instance, plan.placements)),
         "jobs": job_facts(instance, plan),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt.errors import BadInput
+from placeopt.problem.lost import find_lost
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Machine, Node, Placement
@@ -50,14 +51,18 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
     """
     Return the nodes of an instance in file order, with what the placements hold on them.
 
+    Nodes and GPUs that running jobs hold and the instance does not list come as drained ones, after those it lists.
+
     Raises
     ------
     BadInput
         If a placement names a node or GPU that is not there; ``source`` is what the message calls the list.
     """
-    machines = {machine.id: machine for machine in instance.cluster.machines}
+    lost = find_lost(instance)
+    cluster = instance.cluster if lost is None else lost.instance.cluster
+    machines = {machine.id: machine for machine in cluster.machines}
     uses = {}
-    for node in instance.cluster.nodes:
+    for node in cluster.nodes:
         machine = machines[node.machine]
         uses[node.id] = NodeUse(node, machine, [[] for _ in machine.gpus])
     for p, placement in enumerate(placements):
@@ -69,8 +74,10 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
             use.jobs.append(placement.job)
             use.cpu_millicores += assignment.cpu_millicores
             use.memory_mib += assignment.memory_mib
+            moved_to = {} if lost is None else lost.gpu_index.get(assignment.node, {})
             for index, milli in assignment.gpus.items():
-                if int(index) >= len(use.gpus):
+                at = moved_to.get(int(index), int(index))
+                if at >= len(use.gpus):
                     raise BadInput(f"{where}.gpus: no GPU {index} on node {assignment.node!r}, it has {len(use.gpus)}")
-                use.gpus[int(index)].append(Held(placement.job, milli))
+                use.gpus[at].append(Held(placement.job, milli))
     return list(uses.values())

@@ -9,6 +9,7 @@ from rich.text import Text
 from placeopt.report.costs import cost_table
 from placeopt.report.headline import headline
 from placeopt.report.palette import BAD, GOOD
+from placeopt.report.standing import standing_table
 from placeopt.report.tables import Rows, heading
 from placeopt.report.text import number, plural, seconds
 from placeopt.report.waiting import waiting_table
@@ -37,6 +38,7 @@ def plan_summary(plan: Plan, *, total_s: float | None = None) -> list[Renderable
         headline(plan),
         [_jobs(plan)],
         waiting_table(plan),
+        standing_table(plan),
         cost_table(plan),
         _stages(plan),
     ]
