@@ -9,6 +9,7 @@ import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
+from placeopt.cli.output import write_error
 from placeopt.errors import Unsupported
 from placeopt.report.text import plural
 
@@ -128,7 +129,7 @@ def slurm(
     check_sources({"--nodes": nodes, "--jobs": jobs, "--topology": topology})
     from placeopt.formats.snapshots import read_slurm
 
-    _write_round(read_slurm(nodes, jobs, topology, name=name), out)
+    _write_seen(read_slurm(nodes, jobs, topology, name=name), out)
     return ExitCode.DONE
 
 
@@ -153,7 +154,7 @@ def kubernetes(
     from placeopt.formats.snapshots import read_kubernetes
 
     chosen = None if levels is None else [key for key in levels.split(",") if key]
-    _write_round(read_kubernetes(files, resource=resource, levels=chosen, name=name), out)
+    _write_seen(read_kubernetes(files, resource=resource, levels=chosen, name=name), out)
     return ExitCode.DONE
 
 
@@ -231,6 +232,12 @@ def _write_round(round_: Instance, out: str) -> None:
 
     write_document(out, dumps(round_))
     say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+
+
+def _write_seen(round_: Instance, out: str) -> None:
+    """Write a round that was seen; on standard error, what was left out, kept in doubt, drained or assumed."""
+    _write_round(round_, out)
+    write_error(round_.note.partition("\n")[2])
 
 
 def _read(files: list[str]) -> Found:

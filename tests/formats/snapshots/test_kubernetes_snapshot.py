@@ -184,8 +184,6 @@ def test_taints_tolerations_and_affinity(tmp_path: Path) -> None:
         ([node(gpus="half")], ["allocatable['nvidia.com/gpu']", "'half'"]),
         ([node(gpus="1500m")], ["allocatable['nvidia.com/gpu']"]),
         ([node(), node()], ["items[1].metadata.name", "unique"]),
-        ([node(), pod("p", "m")], ["items[1]", "'m'"]),
-        ([node(), *(pod(f"p{i}", "n") for i in range(5))], ["items[5]", "0 are left"]),
         ([node(), pod("p", containers=[{"resources": {"requests": {"cpu": "many"}}}])], ["requests.cpu", "'many'"]),
         ([node(), pod("p", containers=7)], ["spec.containers", "7"]),
         ([node(), pod("p", priority="high")], ["spec.priority", "'high'"]),
@@ -200,6 +198,15 @@ def test_what_is_broken_is_named(tmp_path: Path, items: list[dict[str, Any]], wo
         read(tmp_path, *items)
     for word in words:
         assert word in str(error.value)
+
+
+def test_pods_on_deleted_nodes_and_beyond_their_nodes_gpus_stand(tmp_path: Path) -> None:
+    """Issue 16, B6: both run where they are, and are counted; five pods of a GPU on a node of four."""
+    found = read(tmp_path, node(), pod("p", "m"), *(pod(f"p{i}", "n") for i in range(5)))
+    held = {(one.job, part.node): list(part.gpus) for one in found.running for part in one.assignments}
+    assert (held["default/p", "m"], held["default/p4", "n"]) == (["0"], ["4"])
+    assert "Kept as running, on a node that is not listed: 1 (default/p)." in found.note
+    assert "Kept as running, on more GPUs than its node has or has left: 1 (default/p4)." in found.note
 
 
 def test_another_document_is_refused(tmp_path: Path) -> None:

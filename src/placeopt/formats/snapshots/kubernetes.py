@@ -52,8 +52,8 @@ def read_kubernetes(
     Raises
     ------
     BadInput
-        If a file cannot be read, a field is not what Kubernetes writes, or pods hold more GPUs than their node has. The
-        field is named. Also if no node knows the resource; names those of GPUs that nodes have.
+        If a file cannot be read, or a field is not what Kubernetes writes; the field is named. Also if no node knows
+        the resource; names those of GPUs that nodes have.
     Unsupported
         If no node has the resource, but some have MIG instances; names theirs.
 
@@ -99,7 +99,8 @@ def read_kubernetes(
         notes.assume("The API server does not tell which GPUs a pod holds: the lowest free ones were taken.")
     return instance_of(
         name or "kubernetes",
-        f"Kubernetes: {where}. {notes.text()}".strip(),
+        f"Kubernetes: {where}.",
+        notes,
         max([0, *(max(pod.created_ms, pod.started_ms) for pod in pods)]),
         cluster,
         seen,

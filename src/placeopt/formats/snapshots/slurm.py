@@ -86,7 +86,8 @@ def read_slurm(
     now_ms = max([1000 * now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)])
     return instance_of(
         name or "slurm",
-        f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}. {notes.text()}".strip(),
+        f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
+        notes,
         now_ms,
         cluster,
         seen,
