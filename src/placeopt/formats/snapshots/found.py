@@ -248,30 +248,36 @@ class _Gpus:
         return replace(one, workers=tuple(workers))
 
     def rest(self, one: Seen) -> Seen:
-        """Return a job of which nobody knows what it holds: with all GPUs left on its nodes, a worker each."""
+        """Return a job of which it is not known what it holds: with all GPUs left on its nodes."""
         nodes = tuple(dict.fromkeys(worker.node for worker in one.workers))
-        workers: list[Worker] = []
+        left: dict[str, list[int]] = {}
         for node in nodes:
-            for gpu in range(self._sizes.get(node, 0)):
-                if not self._held[node][gpu]:
-                    self._held[node][gpu] = WHOLE
-                    workers.append(Worker(node, (gpu,)))
+            left[node] = [gpu for gpu in range(self._sizes.get(node, 0)) if not self._held[node][gpu]]
+            self._held[node].update(dict.fromkeys(left[node], WHOLE))
             if node in self._sizes:
                 self._notes.drain("a job there holds what cannot be read", node)
             else:
                 self._notes.keep("on a node that is not listed", one.job.id)
         self._notes.keep(f"{one.unread}: holds all GPUs left on its nodes", one.job.id)
+        gpus = {len(held) for held in left.values()}
+        if len(gpus) == 1:  # a worker a node, which also has the CPU and memory that are told
+            workers = [Worker(node, tuple(left[node])) for node in nodes]
+            own = one.job.options[0].demand
+            demand = Demand(gpus=gpus.pop(), cpu_millicores=own.cpu_millicores, memory_mib=own.memory_mib)
+        else:
+            workers = [Worker(node, (gpu,)) for node, held in left.items() for gpu in held]
+            demand = Demand(gpus=1)
         option = made(
             Option,
             one.where,
             id=one.job.options[0].id,
-            workers=max(1, len(workers) or len(nodes)),
-            demand=Demand(gpus=1 if workers else 0),
-            value=WHOLE * len(workers) or 1,
+            workers=len(workers),
+            demand=demand,
+            value=WHOLE * len(workers) * demand.gpus or 1,
             run_time_ms=one.job.options[0].run_time_ms,
         )
-        job = one.job.model_copy(update={"options": (option,), "kind": "training" if workers else "cpu"})
-        return replace(one, job=job, workers=tuple(workers) or tuple(Worker(node, ()) for node in nodes))
+        job = one.job.model_copy(update={"options": (option,), "kind": "training" if demand.gpus else "cpu"})
+        return replace(one, job=job, workers=tuple(workers))
 
     def _free(self, one: Seen, node: str, count: int, share: int, mine: set[int]) -> tuple[int, ...]:
         held = self._held[node]

@@ -1,4 +1,4 @@
-"""Slurm's nodes and jobs, ``scontrol show nodes --json`` and ``squeue --json``, as a round."""
+"""Slurm's nodes and jobs, as ``scontrol``, ``sinfo``, ``squeue`` and slurmrestd show them, as a round."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.files import read_bytes
 from placeopt.formats.snapshots.entries import Entry, read_json
-from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
+from placeopt.formats.snapshots.found import Notes, Seen, instance_of, snapshot_policy
 from placeopt.formats.snapshots.slurm_jobs import Jobs
-from placeopt.formats.snapshots.slurm_nodes import read_nodes
-from placeopt.formats.snapshots.slurm_shapes import number
+from placeopt.formats.snapshots.slurm_nodes import COMMANDS, drain_unaccounted, read_nodes
+from placeopt.formats.snapshots.slurm_shapes import milliseconds
 from placeopt.formats.snapshots.slurm_words import is_mig
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
@@ -69,26 +69,26 @@ def read_slurm(
     its nodes and the lowest free ones taken. MIG instances, which Slurm counts as GPUs of a type such as
     ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
     """
-    refuse_text(nodes, "scontrol show nodes --json")
-    refuse_text(jobs, "squeue --json")
-    cluster, features = read_nodes(nodes, topology)
-    document = _jobs_document(jobs)
+    refuse_text(nodes, COMMANDS)
+    refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
     notes = Notes()
-    reader = Jobs(cluster.nodes, features, notes)
-    entries = document.entries("jobs")
-    seen = [one for entry in entries for one in reader.read(entry)]
-    if len(seen) > MAX_JOBS:
-        raise BadInput(f"{document.where}: {len(seen)} jobs with all tasks of arrays, expected at most {MAX_JOBS}")
+    cluster, listed = read_nodes(nodes, topology, notes)
+    document = _jobs_document(jobs)
+    seen: list[Seen] = []
+    for one in Jobs(listed, document.entries("jobs"), notes).read():
+        seen.append(one)
+        if len(seen) > MAX_JOBS:
+            raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
+    drain_unaccounted(listed, seen, notes)
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
-    now = number(document, "last_update") or 0
-    now_ms = max([1000 * now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)])
+    now = milliseconds(document, "last_update", 1000) or 0
     return instance_of(
         name or "slurm",
         f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
         notes,
-        now_ms,
+        max([now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)]),
         cluster,
         seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
@@ -96,14 +96,13 @@ def read_slurm(
 
 
 def refuse_text(path: str | Path, command: str) -> None:
-    """Raise `Unsupported` where a file is what Slurm prints for people; ``command`` prints it for programs."""
+    """Raise `Unsupported` where a file is what Slurm prints for people; ``command`` says which do it for programs."""
     if str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")
     if found := TEXT.match(head):
         raise Unsupported(
-            f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of '{command}' "
-            "(Slurm 21.08 and later, with its JSON serializer), or slurmrestd's reply"
+            f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
         )
 
 
