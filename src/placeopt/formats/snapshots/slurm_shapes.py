@@ -70,7 +70,7 @@ def is_exclusive(entry: Entry) -> bool:
     """Tell whether a job has its nodes to itself; `LeftOut` where only to its user, account group or topology."""
     words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
     if odd := words - {"", "none", "exclusive", "true", "false", "shared", "oversubscribe", "ok", "no"}:
-        raise LeftOut(f"--exclusive={min(odd)[:30]}")
+        raise LeftOut(f"asks for --exclusive={min(odd)[:30]}")
     return bool(words & {"none", "exclusive", "true"})
 
 
@@ -134,8 +134,8 @@ def asked_shapes(entry: Entry) -> list[Shape]:
     if most == 1:
         gpus = per_node or per_task * tasks or per_job
         found = [Shape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
-    elif per_node or (most is not None and not per_task and not per_job and sizes.memory_by_node):
-        found = _worker_a_node(per_node, sizes, tasks, least, most)
+    elif not per_job and (per_node or (least == most and sizes.tasks_on(least))):
+        found = _worker_a_node(per_node, per_task, sizes, least, most)
     else:
         found = _worker_anywhere(per_task, per_job, sizes, tasks, least, most)
     return [replace(shape, models=models if shape.gpus else ()) for shape in found]
@@ -190,7 +190,14 @@ class _Sizes:
         self._by_node = number(entry, "memory_per_node") or 0
         if not (self._by_gpu or self._by_cpu or self._by_node) and total.memory_mib:
             self._by_node = -(-total.memory_mib // max(1, total.nodes))
-        self.memory_by_node = bool(self._by_node)
+        self.memory_by_node = bool(self._by_node) and not (self._by_gpu or self._by_cpu)
+        self._tasks = tasks
+
+    def tasks_on(self, nodes: int) -> int:
+        """Return the tasks of each of so many nodes; 0 where they may have different numbers."""
+        if self._tasks == nodes:
+            return 1
+        return self.tasks_per_node if self._tasks == nodes * self.tasks_per_node else 0
 
     def cpus(self, tasks: int, gpus: int, nodes: int) -> int:
         """Return CPUs; ``--mincpus`` counts where the worker has a whole number of nodes."""
@@ -213,15 +220,13 @@ def _per_gpu(entry: Entry, key: str) -> int:
     return max((gres.count for gres in found), default=0)
 
 
-def _worker_a_node(gpus: int, sizes: _Sizes, tasks: int, least: int, most: int | None) -> list[Shape]:
+def _worker_a_node(per_node: int, per_task: int, sizes: _Sizes, least: int, most: int | None) -> list[Shape]:
     if most is None:
         raise LeftOut("asks for GPUs or memory by node, and any number of nodes")
-    if sizes.tasks_per_node and tasks == sizes.tasks_per_node * least and least == most:
-        each = sizes.tasks_per_node
-    elif tasks == least and sizes.tasks_per_node <= 1:
-        each = 1
-    else:
+    each = sizes.tasks_on(least)
+    if not each or (each > 1 and least != most):
         raise LeftOut("may have more tasks on one of its nodes than on another")
+    gpus = per_node or per_task * each
     cpus, memory = sizes.cpus(each, gpus, 1), sizes.memory(each, gpus)
     return [Shape(count, gpus, cpus, memory, alone=True) for count in range(least, most + 1)]
 
@@ -235,7 +240,7 @@ def _worker_anywhere(
         raise LeftOut("asks for --gpus without --cpus-per-gpu, and not for one node")
     workers, gpus = (per_job, 1) if per_job else (tasks, per_task)
     each = 0 if per_job else 1
-    if sizes.least > max(1, sizes.tasks_per_node) * sizes.per_task:
+    if sizes.least > max(1, sizes.tasks_per_node) * sizes.cpus(each, gpus, 0):
         raise LeftOut("asks for --mincpus")
     if most is None and least > 1:
         raise LeftOut("asks for at least so many nodes")
