@@ -234,10 +234,10 @@ def _worker_a_node(per_node: int, per_task: int, sizes: _Sizes, least: int, most
 def _worker_anywhere(
     per_task: int, per_job: int, sizes: _Sizes, tasks: int, least: int, most: int | None
 ) -> list[Shape]:
-    if sizes.memory_by_node:
-        raise LeftOut("asks for memory by node, and any number of nodes or of tasks a node")
     if per_job and not sizes.per_gpu:
         raise LeftOut("asks for --gpus without --cpus-per-gpu, and not for one node")
+    if sizes.memory_by_node:
+        raise LeftOut("asks for memory by node, and any number of nodes or of tasks a node")
     workers, gpus = (per_job, 1) if per_job else (tasks, per_task)
     each = 0 if per_job else 1
     if sizes.least > max(1, sizes.tasks_per_node) * sizes.cpus(each, gpus, 0):
@@ -277,5 +277,5 @@ def whole_nodes(shapes: Sequence[Shape], node_gpus: Sequence[str], node_cpus: in
         gpus = shape.gpus if shape.alone else -(-shape.workers * shape.gpus // nodes)
         if gpus > len(node_gpus) or cpus > node_cpus or (shape.models and not set(node_gpus) <= set(shape.models)):
             raise LeftOut("--exclusive with more than its nodes have")
-        found.append(replace(shape, workers=nodes, gpus=len(node_gpus), cpus=node_cpus, memory_mib=memory, alone=True))
+        found.append(Shape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
     return found
