@@ -114,16 +114,21 @@ def philly(
 
 
 def slurm(
-    nodes: Annotated[str, typer.Option(metavar="FILE", help="Output of: scontrol show nodes --json")],
+    nodes: Annotated[
+        str, typer.Option(metavar="FILE", help="Of scontrol show nodes --json; before 23.02 sinfo --json")
+    ],
     jobs: Annotated[str, typer.Option(metavar="FILE", help="Output of: squeue --json")],
     out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write the round: .json, .json.gz or -.")],
-    topology: Annotated[str | None, typer.Option(metavar="FILE", help="topology.conf: switches or blocks.")] = None,
+    topology: Annotated[
+        str | None, typer.Option(metavar="FILE", help="topology.conf, or scontrol show topology.")
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the round.")] = None,
 ) -> int:
     """
     Read what Slurm shows at one moment: nodes, what runs on them, what is pending.
 
-    See what it comes to with placeopt audit. Jobs that would not start however much were free are left out, and told.
+    What was left out, kept in doubt, drained or assumed is printed on standard error, with counts. placeopt audit
+    judges the round.
     """
     check_target(out, (nodes, jobs, topology))
     check_sources({"--nodes": nodes, "--jobs": jobs, "--topology": topology})
@@ -146,8 +151,8 @@ def kubernetes(
     """
     Read what Kubernetes shows at one moment: nodes, pods that run, pods that wait, gangs.
 
-    Pod groups (nodes,pods,podgroups) say how many pods of a gang must start together. See what it comes to with
-    placeopt audit.
+    Pod groups (nodes,pods,podgroups) say how many pods of a gang must start together. What was left out, kept in doubt,
+    drained or assumed is printed on standard error, with counts. placeopt audit judges the round.
     """
     check_target(out, files)
     check_sources({f"FILE {number}": path for number, path in enumerate(files, start=1)})

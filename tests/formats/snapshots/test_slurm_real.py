@@ -8,6 +8,7 @@ some seconds before the JSON: between them job 25 started on g7 and job 53 was c
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 import re
 from collections import defaultdict
@@ -25,7 +26,8 @@ from placeopt.formats.snapshots.slurm_words import parse_memory
 from placeopt.formats.topo.hostlist import expand_hosts
 from placeopt.model import Instance
 
-DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "slurm-22.05"
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data" / "snapshots" / "slurm-22.05"
 NODES, JOBS, TOPOLOGY = DATA / "nodes.json.gz", DATA / "jobs.json.gz", DATA / "topology.txt"
 SINCE = {"25", "53"}
 """Jobs of which the text, printed before the JSON, says something else."""
@@ -267,3 +269,15 @@ def test_text_says_what_to_give_instead(name: str) -> None:
         read_slurm(DATA / name, JOBS)
     with pytest.raises(Unsupported, match="'squeue --json'"):
         read_slurm(NODES, DATA / name)
+
+
+def test_the_tables_of_the_page_are_current() -> None:
+    """docs/import.md prints what the import gives beside what Slurm says."""
+    spec = importlib.util.spec_from_file_location("slurm_table", ROOT / "bench" / "slurm_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = (ROOT / "docs" / "import.md").read_text(encoding="utf-8")
+    for table in script.tables():
+        assert "\n".join(table) in page

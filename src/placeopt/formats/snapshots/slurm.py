@@ -31,11 +31,12 @@ def read_slurm(
     Parameters
     ----------
     nodes
-        ``scontrol show nodes --json`` (``sinfo`` has another form), or slurmrestd's reply of ``.../nodes``.
+        ``scontrol show nodes --json`` (Slurm 23.02 and later), ``sinfo --json`` (21.08 to 22.05; later it has another
+        form), or slurmrestd's reply of ``.../nodes``.
     jobs
         ``squeue --json``, or slurmrestd's reply of ``.../jobs``.
     topology
-        ``topology.conf``: switches or blocks become domains.
+        ``topology.conf`` or the output of ``scontrol show topology``: switches or blocks become domains.
     name
         Of the instance, ``slurm`` by default.
 
@@ -44,30 +45,30 @@ def read_slurm(
     Instance
         ``cpus`` are 1000 millicores each. Partitions and active features are labels ``partition:NAME`` and
         ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate.
-        What has its nodes, suspended or completing included, runs; of what is pending, jobs that would not start
-        however much were free (held, dependent, before their time) are left out and counted in ``note``. An array
-        waits as so many jobs.
+        Nodes are ``drained`` by their flags (`TAKES_WORK`), and where more is in use than the listed jobs hold.
 
-        A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's. ``--gres`` and
-        ``--gpus-per-node`` make one worker a node, on nodes of their own, ``--gpus-per-task`` one a task, ``--gpus``
-        alone one a GPU, anywhere. CPU and memory of each worker of a running job are the least that any of them has,
-        node by node where Slurm tells it. If a job does not run in the shape it asked for, its workers are the largest
-        of one size that do.
+        What has its nodes, suspended or completing included, runs, with what it holds on each node; a job that holds
+        more on one node than on another is a job for each kind. What waits is read exactly as it asked
+        (`asked_shapes`) or left out, as are jobs that room alone would not start (`why_not_started`). An array waits
+        as so many jobs. By the rule of `instance_of`'s module, jobs and nodes that cannot be read stop nothing, and
+        are counted in ``note``.
+
+        A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's.
 
     Raises
     ------
     BadInput
-        If a file cannot be read, a field is not what Slurm writes, a job runs on a node that is not there, or GPUs are
-        held twice beyond what they are. The field is named.
+        If a file cannot be read or is no list of Slurm's, or of a job it is not known who it is, whether it runs, or
+        on which nodes. The field is named.
     Unsupported
         If a file is a reply about something else, or Slurm's plain text.
 
     Notes
     -----
-    Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.43, and Slurm's manual pages. Which GPUs a job has
-    stands in ``gres_detail``, which Slurm shows to operators and owners only; without, GPUs are divided evenly among
-    its nodes and the lowest free ones taken. MIG instances, which Slurm counts as GPUs of a type such as
-    ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
+    Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.43, and Slurm's manual pages; JSON of 22.05 and
+    24.11 compared with the programs' text. Which GPUs a job has stands in ``gres_detail``, which Slurm shows to
+    operators and owners only; without, the lowest free ones are taken. MIG instances, which Slurm counts as GPUs of a
+    type such as ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
     """
     refuse_text(nodes, COMMANDS)
     refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
