@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from placeopt import solve
+from placeopt.check import violations
 from placeopt.errors import Unsupported
 from placeopt.formats.snapshots import read_slurm
 from placeopt.formats.snapshots.entries import read_json
@@ -229,6 +231,17 @@ def test_a_job_on_a_cloud_node_that_is_not_listed_runs_there(tmp_path: Path) -> 
     part = next(one for one in found.running if one.job == "53").assignments[0]
     assert (part.node, len(part.gpus), part.cpu_millicores, part.memory_mib) == ("cloud1", 8, 1000, 30_720)
     assert "Kept as running, on a node that is not listed: 1 (53)." in found.note
+    plan = solve(found, time_limit_s=5)
+    assert ("53", "cloud1") in {(one.job, one.node) for one in plan.standing}
+    assert not violations(found, plan)
+
+
+def test_nothing_starts_where_slurm_could_not_start_it() -> None:
+    """Issue 16, B1 and B3: everything pending had no room when the JSON was printed; once the plan said "1 more"."""
+    found = read_slurm(NODES, JOBS)
+    plan = solve(found, time_limit_s=5)
+    assert {one.job for one in plan.placements} == {one.job for one in found.running}
+    assert not violations(found, plan)
 
 
 def test_sinfo_json_is_the_list_of_nodes() -> None:
