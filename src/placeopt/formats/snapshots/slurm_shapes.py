@@ -168,9 +168,8 @@ REFUSED = {
 def _refuse(entry: Entry) -> None:
     for key, words in REFUSED.items():
         value = entry.raw(key)
-        if isinstance(value, str | bool) or value is None:
-            there = bool(value)
-        else:
+        there = bool(value)
+        if there and not isinstance(value, str | bool):
             told = number(entry, key) or 0
             there = told not in (NO_SPECIALIZATION if key.endswith("_spec") else (0, 0xFFFF, 0xFFFE))
         if there:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from placeopt.formats.topo.hostlist import MAX_HOSTS
 from placeopt.formats.topo.slurm_gres import parse_gres
@@ -34,6 +35,7 @@ class Tres:
     """Names of what else is counted: ``gres/shard``, ``license/x``."""
 
 
+@lru_cache(maxsize=4096)  # the jobs of a cluster ask for few different things
 def parse_tres(text: str) -> Tres:
     """
     Read cpu, mem, node and GPUs, and the names of other resources.
@@ -73,6 +75,7 @@ class Request:
     others: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=4096)
 def parse_request(text: str) -> Request:
     """
     Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``.
