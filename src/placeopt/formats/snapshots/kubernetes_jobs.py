@@ -99,10 +99,8 @@ class Jobs:
         reason = self._rules.take(draft)
         if reason is None:
             draft.blocked |= self._refused(draft.first)
-            accepts = self._volumes.get(draft.first.id, [])
-            draft.blocked |= {
-                name for name, node in self._nodes.items() if not all(one(name, node.labels) for one in accepts)
-            }
+            for accepts in self._volumes.get(draft.first.id, []):
+                draft.blocked |= {name for name, node in self._nodes.items() if not accepts(name, node.labels)}
         return reason
 
     def _refused(self, pod: Pod) -> frozenset[str]:

@@ -47,9 +47,11 @@ class Rules:
     ) -> None:
         self._nodes, self._levels, self._terms, self._waiting = nodes, levels, terms, waiting
         self._running = [pod for pod in running if pod.node in nodes]
-        self._ports: dict[str, set[Port]] = defaultdict(set)
+        self._ports: dict[Port, set[str]] = defaultdict(set)
         for pod in self._running:
-            self._ports[pod.node or ""] |= pod.ports
+            for port in pod.ports:
+                self._ports[port].add(pod.node or "")
+        self._valued_by: dict[str, dict[str, set[str]]] = {}
         apart = {term.text: term for draft in waiting for term in self._of(draft).apart}
         self._about: dict[str, frozenset[str]] = {}
         self._apart = [(term.text, self._waiting_for(term)) for term in apart.values()]
@@ -195,9 +197,9 @@ class Rules:
                 closed |= {name for name, node in self._nodes.items() if term.key not in node.labels}
             else:
                 closed |= self._nodes.keys()
-        for name, ports in self._ports.items():
-            if any(_clash(a, b) for a in draft.first.ports for b in ports):
-                closed.add(name)
+        for port, names in self._ports.items() if draft.first.ports else ():
+            if any(_clash(port, own_port) for own_port in draft.first.ports):
+                closed |= names
         return frozenset(closed)
 
     def _where(self, term: Term) -> frozenset[str]:
@@ -210,8 +212,13 @@ class Rules:
         return self._values[term.text]
 
     def _valued(self, key: str, values: Iterable[str]) -> set[str]:
-        wanted = set(values)
-        return {name for name, node in self._nodes.items() if node.labels.get(key) in wanted} if wanted else set()
+        """Return the nodes whose label has one of these values."""
+        if key not in self._valued_by:
+            found = self._valued_by.setdefault(key, defaultdict(set))
+            for name, node in self._nodes.items():
+                if key in node.labels:
+                    found[node.labels[key]].add(name)
+        return set().union(*(self._valued_by[key].get(value, ()) for value in values))
 
 
 def _clash(a: Port, b: Port) -> bool:
