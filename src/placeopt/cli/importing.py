@@ -78,6 +78,7 @@ def sc17(
     scenario = read_sc17(workload, infrastructure, profile, machines=machines)
     write_document(out, dumps(scenario))
     say(f"{scenario.name}: {plural(len(scenario.arrivals), 'job')} on {plural(machines, 'machine')}", out)
+    write_error(scenario.note.partition("\n")[2])
     return ExitCode.DONE
 
 
