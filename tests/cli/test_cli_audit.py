@@ -45,7 +45,9 @@ def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> 
 def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     """The gang of two whole nodes waits, for the pods that run are spread; from scratch all but one would run."""
     now = tmp_path / "now.json"
-    assert cli("import", "kubernetes", SNAPSHOTS / "kubernetes.json", "--out", now).code == 0
+    told = cli("import", "kubernetes", SNAPSHOTS / "kubernetes.json", "--out", now)
+    assert told.code == 0
+    assert "Left out, behind a scheduling gate: 1" in told.err, "issue 16, B7"
     found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 6_001, 25_001)
     cut = tmp_path / "cut.json"

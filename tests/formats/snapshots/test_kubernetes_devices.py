@@ -206,6 +206,16 @@ def test_a_pod_without_a_name_is_counted(tmp_path: Path) -> None:
     assert "Left out, of which metadata.name: is missing, expected text: 1 (items[2])." in found.note
 
 
+@pytest.mark.parametrize(
+    "kind", ["PodGroup", "Workload", "PersistentVolumeClaim", "PersistentVolume", "Namespace", "ResourceClaim"]
+)
+@pytest.mark.parametrize("odd", [{}, {"metadata": 3}, {"metadata": {"name": "g"}, "spec": 3, "status": []}])
+def test_other_odd_objects_never_stop_the_import(tmp_path: Path, kind: str, odd: dict[str, Any]) -> None:
+    """Issue 16, B7: what cannot be read counts as not listed."""
+    found = read(tmp_path, node(), pod("q"), {"apiVersion": "scheduling.k8s.io/v1alpha1", "kind": kind, **odd})
+    assert waiting(found) == {"default/q"}
+
+
 def test_names_longer_than_a_job_may_have(tmp_path: Path) -> None:
     """A namespace of 63 and a name of 253 characters are legal; two such pods stay two."""
     found = read(tmp_path, node(), *(pod("p" * 252 + end, namespace="s" * 63) for end in "ab"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
@@ -117,18 +118,18 @@ def _number(metadata: Entry, key: str) -> int:
 
 def group_rules(groups: Iterable[Entry], workloads: Iterable[Entry]) -> Mapping[str, GroupRules]:
     """
-    Return what the listed PodGroups and Workloads ask, by `Group.source`; one that cannot be read says so.
+    Return what the listed PodGroups and Workloads ask, by `Group.source`.
 
-    Raises
-    ------
-    BadInput
-        If one has no name.
+    One that cannot be read says so; one whose name cannot be read counts as not listed.
     """
     found: dict[str, GroupRules] = {}
     for entry in groups:
-        found[_id(entry)] = _read(entry, _pod_group)
+        with suppress(BadInput):
+            found[_id(entry)] = _read(entry, _pod_group)
     for entry in workloads:
-        if entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):  # Kueue's Workload is another
+        with suppress(BadInput):
+            if not entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):
+                continue  # Kueue's Workload is another
             for part in entry.entry("spec").entries("podGroups"):
                 rules = _read(part, lambda one: _policy(one.entry("policy"), one))
                 found[f"{_id(entry)}/{part.text('name', '')}"] = rules

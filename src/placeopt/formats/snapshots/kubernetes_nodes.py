@@ -136,7 +136,7 @@ def cluster_of(
         cpu, memory = (
             max(0, floor(have - taken)) for have, taken in zip((node.cpu, node.memory), node.taken, strict=True)
         )
-        model = node.labels.get("nvidia.com/gpu.product", "gpu") if node.gpus else ""
+        model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
         gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
         shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0")
         if shape not in machines:

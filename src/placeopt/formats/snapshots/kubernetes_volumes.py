@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from placeopt.errors import BadInput
 from placeopt.formats.snapshots.entries import Entry
@@ -32,8 +33,7 @@ class Volumes:
     """
 
     def __init__(self, claims: Iterable[Entry], volumes: Iterable[Entry], pods: Iterable[Pod]) -> None:
-        self._claims = {_id(one, namespaced=True): one for one in claims}
-        self._volumes = {_id(one, namespaced=False): one for one in volumes}
+        self._claims, self._volumes = _by_id(claims, namespaced=True), _by_id(volumes, namespaced=False)
         self._users = Counter(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.claims)
 
     def read(self, pod: Pod) -> tuple[list[Accepts], str] | str:
@@ -62,9 +62,15 @@ class Volumes:
         return accepts, " ".join(text)
 
 
-def _id(entry: Entry, *, namespaced: bool) -> str:
-    metadata = entry.entry("metadata")
-    return f"{metadata.text('namespace', 'default')}/{metadata.text('name')}" if namespaced else metadata.text("name")
+def _by_id(entries: Iterable[Entry], *, namespaced: bool) -> dict[str, Entry]:
+    """Return objects by namespace and name, or by name; one whose name cannot be read counts as not listed."""
+    found = {}
+    for entry in entries:
+        with suppress(BadInput):
+            metadata = entry.entry("metadata")
+            name = metadata.text("name")
+            found[f"{metadata.text('namespace', 'default')}/{name}" if namespaced else name] = entry
+    return found
 
 
 def _volume(entry: Entry) -> list[Accepts]:
