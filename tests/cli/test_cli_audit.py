@@ -5,6 +5,9 @@ from pathlib import Path
 
 from conftest import INSTANCES, Cli, said
 
+from kubernetes_objects import node, pod, read
+from placeopt.formats.documents import dumps
+
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 MINSKY = INSTANCES / "hand" / "minsky-1.json"
 
@@ -54,6 +57,17 @@ def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     cut.write_text((SNAPSHOTS / "kubernetes.json").read_text()[:3000])
     said(cli("import", "kubernetes", cut, "--out", tmp_path / "out.json"), 3, "cut.json", "not JSON")
     assert not (tmp_path / "out.json").exists()
+
+
+def test_pods_on_what_is_gone_stay_in_both(cli: Cli, tmp_path: Path) -> None:
+    """Issue 16, B6: a node that is not listed, and a GPU too many on one that is; it was an internal fault."""
+    now = tmp_path / "now.json"
+    round_ = read(tmp_path, node("n", "7"), pod("p", "gone"), pod("big", "n", asks={"nvidia.com/gpu": "8"}), pod("q"))
+    now.write_bytes(dumps(round_))
+    audit = cli("audit", now, "--time-limit", 5, "--json", "--quiet")
+    assert audit.code == 0
+    found = json.loads(audit.out)
+    assert (found["valid"], found["value"], found["value_bound"]) == (True, 9_000, 9_000)
 
 
 def test_what_is_wrong_is_named(cli: Cli, tmp_path: Path) -> None:
