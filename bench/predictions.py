@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from placeopt.predict import fit_interference, fit_rate, fit_step, gavel_pairs, lightweight, relative_errors, sia_runs
+from placeopt.predict.interference import ZEROS
 
 GAVEL = "gavel_simulation_throughputs.json.gz"
 SIA_SOURCE, GAVEL_SOURCE = "siasosp23/artifacts, sia-simulator/traces", "stanford-futuredata/gavel"
@@ -85,8 +86,9 @@ def pairs(path: Path) -> list[str]:
     text = gzip.decompress(path.read_bytes()).decode()
     rows = []
     for worker in ("k80", "p100", "v100"):
-        found, zero = gavel_pairs(text, worker, where=str(path))
-        model = fit_interference(worker, found, source=GAVEL_SOURCE, licence="MIT", left_out=zero)
+        found, left = gavel_pairs(text, worker, where=str(path))
+        model = fit_interference(worker, found, source=GAVEL_SOURCE, licence="MIT", left_out=left)
+        zero = left.get(ZEROS, 0)  # the others are of jobs of several GPUs
         errors = f"{100 * model.errors.mean:.1f} / {100 * model.errors.p95:.1f}"
         rows.append(f"| {worker} | {len(found)} | {zero} | {len(model.profiles)} | {errors} |")
     return rows

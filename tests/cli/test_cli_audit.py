@@ -5,6 +5,9 @@ from pathlib import Path
 
 from conftest import INSTANCES, Cli, said
 
+from kubernetes_objects import node, pod, read
+from placeopt.formats.documents import dumps
+
 SNAPSHOTS = Path(__file__).resolve().parents[1] / "data" / "snapshots"
 MINSKY = INSTANCES / "hand" / "minsky-1.json"
 
@@ -45,13 +48,26 @@ def test_what_runs_is_the_plan_where_there_is_none(cli: Cli, tmp_path: Path) -> 
 def test_kubernetes_from_list_to_audit(cli: Cli, tmp_path: Path) -> None:
     """The gang of two whole nodes waits, for the pods that run are spread; from scratch all but one would run."""
     now = tmp_path / "now.json"
-    assert cli("import", "kubernetes", SNAPSHOTS / "kubernetes.json", "--out", now).code == 0
+    told = cli("import", "kubernetes", SNAPSHOTS / "kubernetes.json", "--out", now)
+    assert told.code == 0
+    assert "Left out, behind a scheduling gate: 1" in told.err, "issue 16, B7"
     found = json.loads(cli("audit", now, "--time-limit", 5, "--json", "--quiet").out)
     assert (found["valid"], found["value"], found["value_bound"]) == (True, 6_001, 25_001)
     cut = tmp_path / "cut.json"
     cut.write_text((SNAPSHOTS / "kubernetes.json").read_text()[:3000])
     said(cli("import", "kubernetes", cut, "--out", tmp_path / "out.json"), 3, "cut.json", "not JSON")
     assert not (tmp_path / "out.json").exists()
+
+
+def test_pods_on_what_is_gone_stay_in_both(cli: Cli, tmp_path: Path) -> None:
+    """Issue 16, B6: a node that is not listed, and a GPU too many on one that is; it was an internal fault."""
+    now = tmp_path / "now.json"
+    round_ = read(tmp_path, node("n", "7"), pod("p", "gone"), pod("big", "n", asks={"nvidia.com/gpu": "8"}), pod("q"))
+    now.write_bytes(dumps(round_))
+    audit = cli("audit", now, "--time-limit", 5, "--json", "--quiet")
+    assert audit.code == 0
+    found = json.loads(audit.out)
+    assert (found["valid"], found["value"], found["value_bound"]) == (True, 9_000, 9_000)
 
 
 def test_what_is_wrong_is_named(cli: Cli, tmp_path: Path) -> None:

@@ -165,6 +165,20 @@ def test_doctor_names_the_problem(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
     assert "points are wrong" in done.out
 
 
+def test_import_prints_what_was_left_out_kept_drained_or_assumed(cli: Cli, tmp_path: Path) -> None:
+    """Issue 16, B7: on standard error, each line as the instance's note keeps it."""
+    folder, out = TOPO.parent / "snapshots", tmp_path / "now.json"
+    files = ("--nodes", folder / "slurm_nodes.json", "--jobs", folder / "slurm_jobs.json")
+    done = cli("import", "slurm", *files, "--out", out)
+    note = json.loads(out.read_text())["note"]
+    assert done.code == 0
+    assert done.err.splitlines() == note.splitlines()[1:]
+    assert "Left out, waiting for Dependency: 1 (508)." in done.err.splitlines()
+    assert done.out.splitlines()[0].startswith("slurm: 4 jobs waiting, 5 running")
+    done = cli("import", "kubernetes", folder / "kubernetes.json", "--out", out)
+    assert done.err.splitlines() == json.loads(out.read_text())["note"].splitlines()[1:]
+
+
 def test_import_slurm_refuses_and_leaves_no_file(cli: Cli, tmp_path: Path) -> None:
     """Damaged, missing, the wrong way round, or the target among the sources."""
     folder, out = TOPO.parent / "snapshots", tmp_path / "now.json"

@@ -57,6 +57,19 @@ def test_what_becomes_of_each_field(tmp_path: Path) -> None:
     assert (scenario.physics.rule, scenario.physics.step_ms) == ("sc17", 1100)
 
 
+def test_what_was_not_measured_is_counted(tmp_path: Path) -> None:
+    """Issue 16, B7: times of 0 beside others, and across sockets, were no slowdown without a word."""
+    assert "Not measured" not in read_sc17(*files(tmp_path), machines=1).note
+    solo = {"bvlc_net": {"4": {"num_gpus": {"2": {"intra-socket": 20.0, "inter-socket": 0}}}}}
+    beside = {"bvlc_net": {"4": {"num_gpus": {"2": {"bvlc_net": {"4": {"num_gpus": {"2": 0, "1": 0}}}}}}}}
+    workload, infra, profile = files(tmp_path, profile={"solo": solo, "collocation": beside})
+    infra.write_text(json.dumps({"machines": {"0": MACHINE, "1": MACHINE}}))
+    note = read_sc17(workload, infra, profile, machines=1).note
+    assert "taken for no slowdown: 1 of 1 kinds beside each other" in note
+    assert "across sockets, and taken for no slowdown: 1 of 1 kinds" in note
+    assert "first machine of 2" in note
+
+
 def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
     """With the files' names, and what is missing."""
     with pytest.raises(BadInput, match=r"^[^ ]*workload.json: no workload of SC'17's artifact: it has no 'gpus'"):

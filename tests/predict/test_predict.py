@@ -35,6 +35,7 @@ from placeopt.predict import (
     sia_runs,
     write_fitted,
 )
+from placeopt.predict.interference import NO_RATE, ODD, SEVERAL, ZEROS
 
 
 class TestErrors:
@@ -213,18 +214,53 @@ class TestInterference:
         assert [(s.profile, s.beside, s.gpu_thousandths) for s in table] == [("a", "a", 1000), ("b", "a", 250)]
 
     def test_gavel_pairs_without_zeros(self) -> None:
-        """Both directions of a pair; zeros, and jobs of several GPUs, left out."""
+        """Both directions of a pair; zeros, and jobs of several GPUs, left out, counted by reason."""
         one, two, four = "('A', 1)", "('B', 1)", "('A', 4)"
         table = {
             one: {"null": 10.0, two: [5.0, 4.0], four: [1.0, 1.0]},
             two: {"null": 8.0, one: [0.0, 0.0]},
             four: {"null": 20.0},
         }
-        pairs, zero = gavel_pairs(json.dumps({"v100": table}), "v100")
+        pairs, left = gavel_pairs(json.dumps({"v100": table}), "v100")
         assert pairs == [Pair(one, two, 0.5), Pair(two, one, 0.5)]
-        assert zero == 1
+        assert left == {SEVERAL: 1, ZEROS: 1}
         with pytest.raises(BadInput, match="worker type 'k80'"):
             gavel_pairs(json.dumps({"v100": table}), "k80")
+
+    def test_gavel_pairs_without_a_number_of_gpus(self) -> None:
+        """
+        Issue 16, B7: names that lack ", 1)" gave no pair, and none was counted.
+
+        A plain name, as in Gavel's first files, is of a job of one GPU; the rest is counted by reason.
+        """
+        table = {
+            "A": {"null": 10.0, "B": [5.0, 4.0], "C": [5.0, 1.0], "('A', x)": [1.0, 1.0], "('A', 2)": [1.0, 1.0]},
+            "B": {"null": 8.0, "A": [4.0, 5.0]},
+            "C": {"A": [1.0, 5.0]},
+        }
+        pairs, left = gavel_pairs(json.dumps({"v100": table}), "v100")
+        assert set(pairs) == {Pair("A", "B", 0.5), Pair("B", "A", 0.5)}
+        assert left == {NO_RATE: 2, ODD: 1, SEVERAL: 1}
+        five = [*pairs, Pair("A", "A", 0.4), Pair("B", "B", 0.7), Pair("A", "C", 0.7), Pair("C", "C", 0.7)]
+        model = fit_interference("made", five, source="test", left_out=left)
+        assert (model.provenance.left_out, model.provenance.why_left_out.startswith("pairs: 2 of a job")) == (4, True)
+
+    @pytest.mark.parametrize(
+        ("table", "words"),
+        [
+            ({}, "there is none"),
+            ({"('A', 4)": {"null": 1.0, "('A', 4)": [1.0, 1.0]}}, "1 of jobs of several GPUs"),
+            ({"(A": {"null": 1.0, "(A": [1.0, 1.0]}}, "1 of a name that is no job's"),
+            ({"A": {"null": 1.0, "A": [0.0, 0.0]}}, "1 of zeros"),
+            ({"A": {"null": float("nan"), "A": [1.0, 1.0]}}, "a rate of nan"),
+            ({"A": {"null": 1.0, "A": [1.0]}}, "ValueError"),
+            ({"A": {"null": 1.0, "A": [1.0, None]}}, "TypeError"),
+        ],
+    )
+    def test_gavel_files_without_a_pair_are_refused(self, table: object, words: str) -> None:
+        """Issue 16, B7: it says what stood there instead."""
+        with pytest.raises(BadInput, match=words):
+            gavel_pairs(json.dumps({"v100": table}), "v100")
 
     @pytest.mark.parametrize("ratio", [0.0, -1.0, float("nan"), float("inf")])
     def test_ratios_that_cannot_have_been_are_refused(self, ratio: float) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
+from placeopt.cli.output import write_error
 from placeopt.errors import Unsupported
 from placeopt.report.text import plural
 
@@ -77,6 +78,7 @@ def sc17(
     scenario = read_sc17(workload, infrastructure, profile, machines=machines)
     write_document(out, dumps(scenario))
     say(f"{scenario.name}: {plural(len(scenario.arrivals), 'job')} on {plural(machines, 'machine')}", out)
+    write_error(scenario.note.partition("\n")[2])
     return ExitCode.DONE
 
 
@@ -113,22 +115,27 @@ def philly(
 
 
 def slurm(
-    nodes: Annotated[str, typer.Option(metavar="FILE", help="Output of: scontrol show nodes --json")],
+    nodes: Annotated[
+        str, typer.Option(metavar="FILE", help="Of scontrol show nodes --json; before 23.02 sinfo --json")
+    ],
     jobs: Annotated[str, typer.Option(metavar="FILE", help="Output of: squeue --json")],
     out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write the round: .json, .json.gz or -.")],
-    topology: Annotated[str | None, typer.Option(metavar="FILE", help="topology.conf: switches or blocks.")] = None,
+    topology: Annotated[
+        str | None, typer.Option(metavar="FILE", help="topology.conf, or scontrol show topology.")
+    ] = None,
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Of the round.")] = None,
 ) -> int:
     """
     Read what Slurm shows at one moment: nodes, what runs on them, what is pending.
 
-    See what it comes to with placeopt audit. Jobs that would not start however much were free are left out, and told.
+    What was left out, kept in doubt, drained or assumed is printed on standard error, with counts. placeopt audit
+    judges the round.
     """
     check_target(out, (nodes, jobs, topology))
     check_sources({"--nodes": nodes, "--jobs": jobs, "--topology": topology})
     from placeopt.formats.snapshots import read_slurm
 
-    _write_round(read_slurm(nodes, jobs, topology, name=name), out)
+    _write_seen(read_slurm(nodes, jobs, topology, name=name), out)
     return ExitCode.DONE
 
 
@@ -145,15 +152,15 @@ def kubernetes(
     """
     Read what Kubernetes shows at one moment: nodes, pods that run, pods that wait, gangs.
 
-    Pod groups (nodes,pods,podgroups) say how many pods of a gang must start together. See what it comes to with
-    placeopt audit.
+    Pod groups (nodes,pods,podgroups) say how many pods of a gang must start together. What was left out, kept in doubt,
+    drained or assumed is printed on standard error, with counts. placeopt audit judges the round.
     """
     check_target(out, files)
     check_sources({f"FILE {number}": path for number, path in enumerate(files, start=1)})
     from placeopt.formats.snapshots import read_kubernetes
 
     chosen = None if levels is None else [key for key in levels.split(",") if key]
-    _write_round(read_kubernetes(files, resource=resource, levels=chosen, name=name), out)
+    _write_seen(read_kubernetes(files, resource=resource, levels=chosen, name=name), out)
     return ExitCode.DONE
 
 
@@ -231,6 +238,12 @@ def _write_round(round_: Instance, out: str) -> None:
 
     write_document(out, dumps(round_))
     say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+
+
+def _write_seen(round_: Instance, out: str) -> None:
+    """Write a round that was seen; on standard error, what was left out, kept in doubt, drained or assumed."""
+    _write_round(round_, out)
+    write_error(round_.note.partition("\n")[2])
 
 
 def _read(files: list[str]) -> Found:

@@ -49,7 +49,8 @@ def read_sc17(
     profile
         ``solo`` times in a socket and across, ``collocation`` times beside other jobs; s. A time across becomes a
         spread slowdown, one beside others an excess for jobs that share a socket, both rounded to thousandths, and
-        left out where they are no loss.
+        left out where they are no loss. A time of 0 was not measured: it counts as no loss, and the scenario's note
+        says how many of the workload's own there are.
     machines
         Machines of the cluster.
     name
@@ -76,7 +77,7 @@ def read_sc17(
     stem = Path(workload).name.removesuffix(".json")
     return Scenario(
         name=name or f"sc17-{stem}",
-        note=NOTE.format(workload=f"{stem}.json", machines=machines),
+        note=NOTE.format(workload=f"{stem}.json", machines=machines) + _unmeasured(profile, arrivals, hardware),
         cluster=Cluster(
             machines=(machine,), nodes=tuple(Node(id=f"minsky-{i}", machine=machine.id) for i in range(machines))
         ),
@@ -104,6 +105,24 @@ def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], l
     with _form(path, "profile"):
         solo, spread = _solo(times)
         return solo, spread, _slowdowns(times, solo)
+
+
+def _unmeasured(profile: str | Path, arrivals: tuple[Arrival, ...], hardware: dict[str, Any]) -> str:
+    """Return what of the files is not in the scenario, a line each; nothing where all is."""
+    with _form(profile, "profile"):
+        times = _json(str(profile))
+        present = {arrival.job.profile for arrival in arrivals}
+        beside = [s for kind, other, s in _beside(times) if kind in present and other in present]
+        several = {a.job.profile for a in arrivals if a.job.options[0].demand.gpus > 1}
+        apart = several - _solo(times)[1].keys()
+    told = []
+    if missing := sum(not seconds for seconds in beside):
+        told.append(f"Not measured, and taken for no slowdown: {missing} of {len(beside)} kinds beside each other.")
+    if apart:
+        told.append(f"Not measured across sockets, and taken for no slowdown: {len(apart)} of {len(several)} kinds.")
+    if len(hardware["machines"]) > 1:
+        told.append(f"The infrastructure's first machine of {len(hardware['machines'])} was taken for all.")
+    return "".join(f"\n{sentence}" for sentence in told)
 
 
 @contextmanager
@@ -144,19 +163,23 @@ def _solo(times: dict[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
     return solo, spread
 
 
-def _slowdowns(times: dict[str, Any], solo: dict[str, int]) -> list[Slowdown]:
-    found = []
+def _beside(times: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
+    """Yield kind, kind beside it, and its time there in s; 0 where it was not measured."""
     for model, sizes in times["collocation"].items():
         for size, measured in sizes.items():
             for gpus, others in measured["num_gpus"].items():
-                kind = _kind(model, size, gpus)
                 for other, other_sizes in others.items():
                     for other_size, other_measured in other_sizes.items():
                         for other_gpus, seconds in other_measured["num_gpus"].items():
-                            excess = round(1_000_000 * seconds / solo[kind]) - 1000 if seconds else 0
-                            if excess > 0:
-                                beside = _kind(other, other_size, other_gpus)
-                                found.append(Slowdown(profile=kind, beside=beside, socket_thousandths=excess))
+                            yield _kind(model, size, gpus), _kind(other, other_size, other_gpus), seconds
+
+
+def _slowdowns(times: dict[str, Any], solo: dict[str, int]) -> list[Slowdown]:
+    found = []
+    for kind, beside, seconds in _beside(times):
+        excess = round(1_000_000 * seconds / solo[kind]) - 1000 if seconds else 0
+        if excess > 0:
+            found.append(Slowdown(profile=kind, beside=beside, socket_thousandths=excess))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.model.policy import SlowdownCurve
 from placeopt.predict.errors import relative_errors
-from placeopt.predict.interference import Pair, check_pairs
+from placeopt.predict.interference import ZEROS, Pair, check_pairs, why_left_out
 from placeopt.predict.least_squares import Floats, nonnegative
 from placeopt.predict.records import Fitted, Provenance
 
@@ -48,7 +48,7 @@ def fit_curve(
     *,
     source: str,
     licence: str = "",
-    left_out: int = 0,
+    left_out: Mapping[str, int] | int = 0,
     folds: int = 5,
     seed: int = 0,
 ) -> CurveModel:
@@ -62,7 +62,7 @@ def fit_curve(
     utilisation_percent
         Of a GPU that each profile has alone, 0 to 100; a pair's x is the sum of both.
     left_out
-        Rows that the reader dropped, for the record.
+        Pairs that the reader left out, for the record: how many by reason, or how many of zeros.
     folds, seed
         Of the cross-validation.
 
@@ -79,6 +79,7 @@ def fit_curve(
     if len(pairs) < folds:
         raise BadInput(f"pairs: {len(pairs)}; expected at least {folds}, one for each fold")
     check_pairs(pairs)
+    reasons = {ZEROS: left_out} if isinstance(left_out, int) else left_out
     for pair in pairs:
         for profile in (pair.profile, pair.beside):
             percent = utilisation_percent.get(profile)
@@ -97,8 +98,8 @@ def fit_curve(
             source=source,
             licence=licence,
             rows=len(pairs),
-            left_out=left_out,
-            why_left_out="not runnable together, or never measured" if left_out else "",
+            left_out=sum(reasons.values()),
+            why_left_out=why_left_out(reasons),
         ),
         errors=relative_errors(predicted, s),
         a=a,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -17,6 +19,11 @@ from placeopt.predict.records import Fitted, Provenance
 LEAST_RATIO = 1e-3
 """A rate beside another that is a smaller part of the rate alone is no measurement but a job that starved."""
 MOST_THOUSANDTHS = 1_000_000
+_NAME = re.compile(r"\(.+, ([1-9][0-9]{0,4})\)", re.DOTALL)
+ZEROS = "of zeros: not runnable together, or never measured"
+SEVERAL = "of jobs of several GPUs"
+NO_RATE = "of a job without a rate alone"
+ODD = "of a name that is no job's"
 
 
 class Pair(NamedTuple):
@@ -70,33 +77,43 @@ class InterferenceModel(Fitted):
         return {(j, k): excess for j, k, excess in self.measured}
 
 
-def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[list[Pair], int]:
+def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[list[Pair], dict[str, int]]:
     """
     Read the pairs of one worker type from Gavel's throughput file, jobs of one GPU each.
 
+    A job is named ``('ResNet-18 (batch size 16)', 1)``, with its number of GPUs; a name without a number, as in Gavel's
+    first files, is of a job of one GPU.
+
     Returns
     -------
-    tuple of list of Pair and int
-        The pairs, both directions of each, and how many were left out: pairs of zeros were not runnable together, or
-        never measured.
+    tuple of list of Pair and dict
+        The pairs, both directions of each, and how many were left out by reason: `ZEROS`, `SEVERAL`, `NO_RATE`, `ODD`.
 
     Raises
     ------
     BadInput
-        If the file has another form or no such worker type.
+        If the file has another form or no such worker type, or no pair can be read; says what was left out.
     """
+    left: Counter[str] = Counter()
+    pairs = []
     try:
         table: dict[str, dict[str, Any]] = json.loads(text)[worker]
-        alone = {name: float(row["null"]) for name, row in table.items() if name.endswith(", 1)")}
-        pairs, zero = [], 0
+        alone = {name: _rate(row["null"]) for name, row in table.items() if _gpus(name) == 1 and "null" in row}
         for name, row in table.items():
             for other, rates in row.items():
-                if other == "null" or name not in alone or other not in alone:
+                if other == "null":
+                    continue
+                both = {_gpus(name), _gpus(other)}
+                if both != {1}:
+                    left[ODD if 0 in both else SEVERAL] += 1
+                    continue
+                if name not in alone or other not in alone:
+                    left[NO_RATE] += 1
                     continue
                 solo = (alone[name], alone[other])
-                ratios = [rate / own if own > 0 else 0.0 for rate, own in zip(rates, solo, strict=True)]
+                ratios = [_rate(rate) / own if own > 0 else 0.0 for rate, own in zip(rates, solo, strict=True)]
                 if min(ratios) <= LEAST_RATIO:
-                    zero += 1
+                    left[ZEROS] += 1
                     continue
                 pairs.append(Pair(name, other, ratios[0]))
                 pairs.append(Pair(other, name, ratios[1]))
@@ -105,7 +122,25 @@ def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[
             f"{where}, worker type {worker!r}: {type(error).__name__}: {error}; expected "
             '{worker: {job: {"null": rate, other: [rate, rate of other]}}}'
         ) from error
-    return pairs, zero
+    if not pairs:
+        counts = ", ".join(f"{count} {reason}" for reason, count in left.items()) or "there is none"
+        raise BadInput(f"{where}, worker type {worker!r}: no pair of jobs of one GPU could be read; pairs: {counts}")
+    return pairs, dict(left)
+
+
+def _gpus(name: str) -> int:
+    """Return the number of GPUs that a job's name states: 1 where it is a plain name, 0 where that is none."""
+    match = _NAME.fullmatch(name)
+    if match is not None:
+        return int(match[1])
+    return 0 if name.startswith("(") or not name.strip() else 1
+
+
+def _rate(value: object) -> float:
+    rate = float(value)  # type: ignore[arg-type]  # what is no number raises TypeError, which the caller reports
+    if not 0 <= rate < float("inf"):
+        raise ValueError(f"a rate of {rate}")
+    return rate
 
 
 def fit_interference(
@@ -114,7 +149,7 @@ def fit_interference(
     *,
     source: str,
     licence: str = "",
-    left_out: int = 0,
+    left_out: Mapping[str, int] | int = 0,
     folds: int = 5,
     seed: int = 0,
 ) -> InterferenceModel:
@@ -126,7 +161,7 @@ def fit_interference(
     pairs
         With ratios above 0. A ratio above 1 counts as no slowdown.
     left_out
-        Rows that the reader dropped, for the record.
+        Pairs that the reader left out, for the record: how many by reason, or how many of zeros.
     folds, seed
         Of the cross-validation.
 
@@ -136,6 +171,7 @@ def fit_interference(
         If there are fewer pairs than folds, or a ratio is not above 0.
     """
     check_pairs(pairs)
+    reasons = {ZEROS: left_out} if isinstance(left_out, int) else left_out
     times: dict[tuple[str, str], list[float]] = {}
     for pair in pairs:
         times.setdefault((pair.profile, pair.beside), []).append(max(1.0, 1 / pair.ratio))
@@ -158,8 +194,8 @@ def fit_interference(
             source=source,
             licence=licence,
             rows=len(pairs),
-            left_out=left_out,
-            why_left_out="pairs of zeros: not runnable together, or never measured" if left_out else "",
+            left_out=sum(reasons.values()),
+            why_left_out=why_left_out(reasons),
         ),
         errors=errors,
         profiles=tuple(profiles),
@@ -167,6 +203,12 @@ def fit_interference(
         pressure=tuple(pressure.tolist()),
         measured=tuple(zip(j.tolist(), k.tolist(), (stretch - 1).tolist(), strict=True)),
     )
+
+
+def why_left_out(reasons: Mapping[str, int]) -> str:
+    """Return the reasons for which pairs were left out, with their numbers; nothing where none was."""
+    counted = [f"{count} {reason}" for reason, count in reasons.items() if count]
+    return f"pairs: {'; '.join(counted)}" if counted else ""
 
 
 def check_pairs(pairs: Sequence[Pair]) -> None:

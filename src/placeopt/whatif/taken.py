@@ -12,8 +12,8 @@ def taken_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     Return a round in which nothing runs yet, and the plan that puts every job where it runs.
 
     So `review` can tell how far what a scheduler has done is from the best that could be done with the same jobs.
-    Jobs that could not start where they are (the node was drained or tainted since, or its labels changed) stay as they
-    are in both: nobody could have placed them there now.
+    Jobs that could not start where they are (the node was drained or tainted since, its labels changed, it is gone, or
+    it lacks the GPUs) stay as they are in both: no scheduler could place them there now.
     """
     nodes = {node.id: node for node in instance.cluster.nodes}
     labels = dict(zip(nodes, effective_labels(instance), strict=True))
@@ -24,10 +24,11 @@ def taken_as_plan(instance: Instance) -> tuple[Instance, Plan]:
         job = jobs[held.job]
         wanted = next(option for option in job.options if option.id == held.option).demand.gpu_models
         for one in held.assignments:
-            node = nodes[one.node]
-            if not admits(node, labels[node.id], job):
+            node = nodes.get(one.node)
+            if node is None or not admits(node, labels[node.id], job):
                 return False
-            if wanted and any(models[node.machine][int(gpu)] not in wanted for gpu in one.gpus):
+            here = models[node.machine]
+            if any(int(gpu) >= len(here) or (wanted and here[int(gpu)] not in wanted) for gpu in one.gpus):
                 return False
         return True
 

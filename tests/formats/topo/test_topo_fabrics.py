@@ -243,3 +243,40 @@ def test_two_networks_are_refused() -> None:
     with pytest.raises(Unsupported, match="give it alone"):
         read_fabric([DATA / "topograph_tree.conf", NETWORK])
     assert isinstance(read_topo([DATA / "topograph_tree.conf"]), Fabric)
+
+
+def test_the_printed_topology_of_blocks(tmp_path: Path) -> None:
+    """Issue 16, B4: scontrol show topology prints larger blocks as lines of their own, with the nodes inside again."""
+    path = tmp_path / "printed.txt"
+    path.write_text(
+        "BlockName=b0 BlockIndex=0 Nodes=n[0-1] BlockSize=2\n"
+        "BlockName=b1 BlockIndex=1 Nodes=n[2-3] BlockSize=2\n"
+        "BlockName=b2 BlockIndex=2 Nodes=n4 BlockSize=2\n"
+        "AggregatedBlock=b[0-1] BlockIndex=3 Nodes=n[0-3] BlockSize=4\n"
+        "AggregatedBlock=b[0-2] BlockIndex=4 Nodes=n[0-4] BlockSize=8\n"
+    )
+    found = read_topo([path])
+    assert isinstance(found, Fabric)
+    assert {domain.id: domain.parent for domain in found.domains} == {
+        "b0": "b[0-1]",
+        "b1": "b[0-1]",
+        "b2": "b[0-2]",
+        "b[0-1]": "b[0-2]",
+        "b[0-2]": None,
+    }
+    assert found.node_domains == {"n0": "b0", "n1": "b0", "n2": "b1", "n3": "b1", "n4": "b2"}
+    path.write_text("BlockName=b0 Nodes=n0\nAggregatedBlock=b[0-1] BlockSize=2\n")
+    with pytest.raises(BadInput, match="names the block 'b1'"):
+        read_topo([path])
+
+
+def test_the_printed_topology_of_switches(tmp_path: Path) -> None:
+    """Issue 16, B4: a switch above level 0 names all nodes below it again; they hang on the lowest."""
+    path = tmp_path / "printed.txt"
+    path.write_text(
+        "SwitchName=leaf Level=0 LinkSpeed=1 Nodes=n[0-1]\n"
+        "SwitchName=spine Level=1 LinkSpeed=1 Nodes=n[0-1] Switches=leaf\n"
+    )
+    found = read_topo([path])
+    assert isinstance(found, Fabric)
+    assert found.node_domains == {"n0": "leaf", "n1": "leaf"}

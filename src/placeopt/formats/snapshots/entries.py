@@ -27,6 +27,10 @@ class Entry:
     def __contains__(self, key: str) -> bool:
         return self._fields.get(key) is not None
 
+    def names(self) -> list[str]:
+        """Return the names of fields that are not null."""
+        return [key for key, value in self._fields.items() if value is not None]
+
     def bad(self, key: str, expected: str) -> BadInput:
         """Return the error for a field."""
         held = "is missing" if key not in self else _shown(self._fields[key])

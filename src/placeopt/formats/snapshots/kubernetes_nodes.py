@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import floor
 
 from placeopt.errors import BadInput
 from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import made
-from placeopt.formats.snapshots.kubernetes_pods import mig_keys
+from placeopt.formats.snapshots.found import Notes, made
+from placeopt.formats.snapshots.kubernetes_pods import why_unread
+from placeopt.formats.snapshots.kubernetes_resources import kind_of
 from placeopt.formats.snapshots.quantities import MIB, quantity
 from placeopt.formats.snapshots.selectors import taint_id
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node
@@ -28,6 +31,9 @@ LEVEL_LABELS = (
     ("network.topology.nvidia.com/leaf", "leaf"),
 )
 """Labels that tell where a node is, from the top down: Kubernetes' own, GKE's, Kueue's examples, NVIDIA topograph's."""
+HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
+"""Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
+MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
 EMPTY = "(empty)"
 """Stands for the empty value of a label, which the model does not have; no label of Kubernetes may have brackets."""
 
@@ -39,44 +45,66 @@ class Capacity:
     entry: Entry
     name: str
     labels: dict[str, str]
-    cpu_millicores: int
-    memory_mib: int
+    cpu: Fraction
+    """Millicores."""
+    memory: Fraction
+    """MiB."""
     gpus: int
     taints: tuple[str, ...]
     drained: bool
-    mig: tuple[str, ...] = ()
-    """MIG profiles that are resources of their own here."""
-    taken: list[int] = field(default_factory=lambda: [0, 0])
-    """CPU and memory of daemons."""
+    counters: Mapping[str, Fraction] = field(default_factory=dict)
+    """All that is allocatable, by the names of resources."""
+    taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
+    """CPU and memory of daemons; and, of other pods that run, what is lost to rounding."""
 
 
-def read_node(entry: Entry, resource: str) -> Capacity:
+def read_node(entry: Entry, resource: str, notes: Notes) -> Capacity:
     """
-    Read one node.
+    Read one node. One that cannot be read, or on which GPUs may be counted twice, is drained, and counted.
 
     Raises
     ------
     BadInput
-        If a field is not of Kubernetes' form.
+        If it has no name.
     """
+    name = entry.entry("metadata").text("name")
+    try:
+        found = _read_node(entry, name, resource)
+    except BadInput as error:
+        notes.drain(f"nodes {why_unread(entry, error)}", name)
+        return Capacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
+    twice = [one for one, n in found.counters.items() if n and one != resource and kind_of(one, resource) == "share"]
+    if found.gpus and twice:
+        notes.drain(f"nodes with {resource} and {', '.join(sorted(twice))}, which may be the same GPUs", name)
+    elif found.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
+        notes.drain(f"nodes on which HAMi counts parts of GPUs as {resource}", name)
+    return found
+
+
+def _read_node(entry: Entry, name: str, resource: str) -> Capacity:
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     room = status.entry("allocatable" if "allocatable" in status else "capacity")
-    gpus = quantity(room, resource)
+    counters = {one: quantity(room, one) for one in room.names()}
+    gpus = counters.get(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise room.bad(resource, "a number of GPUs up to 1024")
+    cpu, memory = 1000 * counters.get("cpu", Fraction(0)), counters.get("memory", Fraction(0)) / MIB
+    if cpu > MOST_MILLICORES or memory > MOST_MIB:
+        raise room.bad("cpu" if cpu > MOST_MILLICORES else "memory", "no more than a node can have")
     ready = {one.text("type"): one.text("status") for one in status.entries("conditions")}.get("Ready", "True")
-    unschedulable = spec.flag("unschedulable")
     taints = [taint_id(taint) for taint in spec.entries("taints")]
+    if cordoned := spec.flag("unschedulable"):
+        taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]
     return Capacity(
         entry,
-        metadata.text("name"),
+        name,
         metadata.texts("labels"),
-        floor(1000 * quantity(room, "cpu")),
-        floor(quantity(room, "memory") / MIB),
+        cpu,
+        memory,
         int(gpus),
-        tuple(dict.fromkeys(t for t in taints if t and not t.startswith("node.kubernetes.io/unschedulable="))),
-        unschedulable or ready != "True",
-        tuple(mig_keys(status.raw("allocatable" if "allocatable" in status else "capacity"))),
+        tuple(dict.fromkeys(filter(None, taints))),
+        cordoned or ready != "True" or "deletionTimestamp" in metadata,
+        counters,
     )
 
 
@@ -106,9 +134,9 @@ def cluster_of(
     records = []
     for node in nodes:
         cpu, memory = (
-            max(0, have - taken) for have, taken in zip((node.cpu_millicores, node.memory_mib), node.taken, strict=True)
+            max(0, floor(have - taken)) for have, taken in zip((node.cpu, node.memory), node.taken, strict=True)
         )
-        model = node.labels.get("nvidia.com/gpu.product", "gpu") if node.gpus else ""
+        model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
         gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
         shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0")
         if shape not in machines:

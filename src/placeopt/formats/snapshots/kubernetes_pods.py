@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
+from hashlib import sha256
 
+from placeopt.errors import BadInput
 from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.quantities import MIB, quantity
+from placeopt.formats.snapshots.kubernetes_groups import TOGETHER, Group, group_of, unread_topology
+from placeopt.formats.snapshots.kubernetes_resources import amounts, kind_of
+from placeopt.formats.snapshots.quantities import MIB
+from placeopt.formats.snapshots.selectors import affinity, tolerations
 
-VOLCANO_GROUP = "scheduling.k8s.io/group-name"
-"""Annotation: the PodGroup of a pod (Volcano)."""
-COSCHEDULING_GROUP = "scheduling.x-k8s.io/pod-group"
-"""Label: the PodGroup of a pod (scheduler-plugins' coscheduling)."""
-KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
-"""Label: the group of plain pods that Kueue admits together; the annotation below says how many they are."""
-KUEUE_COUNT = "kueue.x-k8s.io/pod-group-total-count"
-KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
-KUEUE_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
+QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
 """Scheduling gates behind which a pod waits for room; any other gate is somebody else's business."""
+FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
+"""Annotations that ask for a part of a GPU (KAI, run:ai)."""
+GPU_GROUP = "runai-gpu-group"
+"""Label that a pod with a part of a GPU shares with the pod that reserves the whole of it (KAI, run:ai)."""
+NOT_GPU_DRIVERS = ("compute-domain.nvidia.com", "dra.net")
+"""DRA drivers whose devices are channels and network cards."""
+ONE_NODE_VOLUMES = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
+"""Volumes named in the pod itself that the scheduler keeps off a node where another pod holds them."""
 
-MIG = "nvidia.com/mig-"
-"""Begins the resources of MIG instances where profiles are told apart (NVIDIA's strategy ``mixed``)."""
+MAX_ID = 253
+
+Port = tuple[str, str, int]
+"""Address, protocol, number of a port of the node."""
 
 
 @dataclass(frozen=True)
@@ -32,29 +41,51 @@ class Pod:
     entry: Entry
     id: str
     namespace: str
+    labels: Mapping[str, str]
     node: str | None
     gpus: int
     cpu: Fraction
     """Cores."""
     memory: Fraction
     """Bytes."""
-    group: str | None
-    group_count: int | None
-    """Of all pods of the group, where the pod says it."""
+    counters: Mapping[str, Fraction]
+    """Other resources of which a node has an amount; each pod takes one of its node's ``pods``."""
+    devices: tuple[str, ...]
+    """Accelerators that are none of the counted GPUs."""
+    shares: tuple[str, ...]
+    """What may be, or be a part of, a counted GPU."""
+    gpu_groups: tuple[str, ...]
+    ports: frozenset[Port]
+    claims: tuple[str, ...]
+    """Names of its volume claims."""
+    group: Group | None
     daemon: bool
     gates: tuple[str, ...]
+    unread: str | None
+    """A rule about its place that is not read; it matters while the pod waits."""
+    together: str | None
+    """The label of nodes whose value its whole gang must share."""
     created_ms: int
     started_ms: int
     priority: int
     queue: str | None
-    topology: str | None
-    mig: tuple[str, ...]
-    """MIG instances it asks for, of other resources than the one that counts GPUs."""
+    scheduler: str
+    rules: str = field(repr=False)
+    """All that says where it may run; pods with the same text may run on the same nodes."""
 
 
-def read_pod(entry: Entry, resource: str) -> Pod | None:
+def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
     """
     Read a pod; None if it has ended, or is on its way out without a node.
+
+    Parameters
+    ----------
+    entry
+        The pod.
+    resource
+        The extended resource that counts GPUs.
+    drivers
+        Of ResourceClaims that are allocated, by namespace and name: the drivers of their devices.
 
     Raises
     ------
@@ -66,74 +97,110 @@ def read_pod(entry: Entry, resource: str) -> Pod | None:
     if status.text("phase", "Pending") in ("Succeeded", "Failed") or (node is None and "deletionTimestamp" in metadata):
         return None
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
-    namespace = metadata.text("namespace", "default")
-    group = annotations.get(VOLCANO_GROUP) or labels.get(COSCHEDULING_GROUP) or labels.get(KUEUE_GROUP)
-    count = annotations.get(KUEUE_COUNT)
-    if count is not None and not (count.isdecimal() and 1 <= int(count[:9]) <= 100_000):
-        raise metadata.entry("annotations").bad(KUEUE_COUNT, "a number of pods")
-    gpus = _asked(spec, resource)
+    namespace, name = metadata.text("namespace", "default"), metadata.text("name")
+    asked = dict(amounts(spec, status))
+    gpus = asked.pop(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
+    cpu, memory = asked.pop("cpu", Fraction(0)), asked.pop("memory", Fraction(0))
+    kinds = {one: kind_of(one, resource) for one in asked}
+    shares = [one for one, kind in kinds.items() if kind == "share"]
+    shares += [f"annotation {one}" for one in FRACTIONS if one in annotations]
+    affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
     return Pod(
         entry=entry,
-        id=f"{namespace}/{metadata.text('name')}",
+        id=f"{namespace}/{name}",
         namespace=namespace,
+        labels=labels,
         node=node,
         gpus=int(gpus),
-        cpu=_asked(spec, "cpu"),
-        memory=_asked(spec, "memory"),
-        group=f"{namespace}/{group}" if group else None,
-        group_count=int(count) if count else None,
+        cpu=cpu,
+        memory=memory,
+        counters={"pods": Fraction(1), **{one: asked[one] for one, kind in kinds.items() if kind == "counter"}},
+        devices=tuple(one for one, kind in kinds.items() if kind == "device"),
+        shares=(*shares, *_device_claims(entry, namespace, node is not None, drivers)),
+        gpu_groups=tuple(one for key, one in labels.items() if key.partition("/")[0] == GPU_GROUP),
+        ports=_ports(spec),
+        claims=_claims(spec, name),
+        group=group_of(spec, metadata, namespace),
         daemon=any(owner.text("kind", "") in ("DaemonSet", "Node") for owner in metadata.entries("ownerReferences")),
         gates=tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
+        unread=_unread(spec, annotations),
+        together=next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
         created_ms=time_ms(metadata, "creationTimestamp"),
         started_ms=time_ms(status, "startTime"),
         priority=spec.integer("priority", -(2**31), 2**31, 0),
-        queue=labels.get(KUEUE_QUEUE),
-        topology=annotations.get(KUEUE_TOPOLOGY),
-        mig=tuple(name for name in _mig_resources(spec) if name != resource),
+        queue=next((labels[key] for key in QUEUES if labels.get(key)), None),
+        scheduler=spec.text("schedulerName", "default-scheduler"),
+        rules=_rules(spec),
     )
 
 
-def _asked(spec: Entry, resource: str) -> Fraction:
-    """
-    Return what a pod holds of a resource, by Kubernetes' rule.
-
-    The larger of what its containers, with the sidecars (init containers that are restarted always), hold together, and
-    what one init container needs beside the sidecars begun before it; and the overhead of its runtime.
-    """
-    sidecars = most = Fraction(0)
-    for one in spec.entries("initContainers"):
-        need = _of(one, resource)
-        if one.text("restartPolicy", "") == "Always":
-            sidecars += need
-            most = max(most, sidecars)
-        else:
-            most = max(most, sidecars + need)
-    together = sidecars + sum((_of(one, resource) for one in spec.entries("containers")), Fraction(0))
-    return max(most, together) + quantity(spec.entry("overhead"), resource)
+def _device_claims(entry: Entry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return what is asked of DRA; nothing for devices of a pod that runs which are known to be no GPUs."""
+    spec, status = entry.entry("spec"), entry.entry("status")
+    made = {one.text("name"): one.text("resourceClaimName", "") for one in status.entries("resourceClaimStatuses")}
+    found = []
+    for claim in spec.entries("resourceClaims"):
+        name = claim.text("resourceClaimName", "") or made.get(claim.text("name"), "")
+        known = drivers.get(f"{namespace}/{name}", frozenset())
+        if not runs or not known or not known <= set(NOT_GPU_DRIVERS):
+            found.append("a ResourceClaim")
+    if "extendedResourceClaimStatus" in status:  # an extended resource that DRA serves
+        found.append("a ResourceClaim")
+    return list(dict.fromkeys(found))
 
 
-def _mig_resources(spec: Entry) -> list[str]:
-    """Return the MIG profiles that any container names, as resources."""
-    found: dict[str, None] = {}
-    for key in ("initContainers", "containers"):
-        for container in spec.entries(key):
-            resources = container.entry("resources")
-            for part in ("requests", "limits"):
-                found |= dict.fromkeys(mig_keys(resources.raw(part)))
-    return sorted(found)
+def _ports(spec: Entry) -> frozenset[Port]:
+    """Return the ports of the node that containers and sidecars take."""
+    ports = []
+    for one in [*spec.entries("containers"), *spec.entries("initContainers")]:
+        for port in one.entries("ports"):
+            number = port.integer("hostPort", 0, 65535, 0)
+            if number:
+                ports.append((port.text("hostIP", ""), port.text("protocol", "TCP"), number))
+    return frozenset(ports)
 
 
-def mig_keys(amounts: object) -> list[str]:
-    """Return the names of MIG profiles among resources, such as ``nvidia.com/mig-1g.5gb``."""
-    return [name for name in amounts if str(name).startswith(MIG)] if isinstance(amounts, dict) else []
+def _claims(spec: Entry, pod: str) -> tuple[str, ...]:
+    found = []
+    for volume in spec.entries("volumes"):
+        if "persistentVolumeClaim" in volume:
+            found.append(volume.entry("persistentVolumeClaim").text("claimName"))
+        elif "ephemeral" in volume:
+            found.append(f"{pod}-{volume.text('name')}")
+    return tuple(found)
 
 
-def _of(container: Entry, resource: str) -> Fraction:
-    resources = container.entry("resources")
-    requests = resources.entry("requests")
-    return quantity(requests if resource in requests else resources.entry("limits"), resource)
+def _unread(spec: Entry, annotations: Mapping[str, str]) -> str | None:
+    if any(
+        one.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
+        for one in spec.entries("topologySpreadConstraints")
+    ):
+        return "with a topology spread constraint (DoNotSchedule)"
+    if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):
+        return f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
+    if (key := unread_topology(annotations)) is not None:
+        return f"with {key}"
+    return None
+
+
+def _rules(spec: Entry) -> str:
+    """Return what is required of a pod's node, as text."""
+    chosen = spec.entry("affinity")
+    required = {key: chosen.entry(key).raw("requiredDuringSchedulingIgnoredDuringExecution") for key in chosen.names()}
+    parts = [spec.raw("nodeSelector"), required, spec.raw("tolerations")]
+    return json.dumps(parts, sort_keys=True)
+
+
+def job_id(name: str) -> str:
+    """Return a name that a job can have: namespace and name together may be longer."""
+    return name if len(name) <= MAX_ID else f"{name[: MAX_ID - 17]}~{sha256(name.encode()).hexdigest()[:16]}"
+
+
+def why_unread(entry: Entry, error: BadInput) -> str:
+    """Return what cannot be read of an object, without the place of the object in its file."""
+    return f"of which {str(error).removeprefix(entry.where).removeprefix('.')}"
 
 
 def time_ms(entry: Entry, key: str) -> int:

@@ -23,16 +23,26 @@ def affinity(pod: Entry) -> Accepts | None:
         If an expression is not of Kubernetes' form.
     """
     required = pod.entry("affinity").entry("nodeAffinity").entry("requiredDuringSchedulingIgnoredDuringExecution")
-    if "nodeSelectorTerms" not in required:
-        return None
-    terms = [
+    return terms(required) if "nodeSelectorTerms" in required else None
+
+
+def terms(selector: Entry) -> Accepts:
+    """
+    Return whether a node meets one of the terms of a node selector, all expressions of it; an empty term meets none.
+
+    Raises
+    ------
+    BadInput
+        If an expression is not of Kubernetes' form.
+    """
+    found = [
         [
             *(_expression(one, name=False) for one in term.entries("matchExpressions")),
             *(_expression(one, name=True) for one in term.entries("matchFields")),
         ]
-        for term in required.entries("nodeSelectorTerms")
+        for term in selector.entries("nodeSelectorTerms")
     ]
-    return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in terms)
+    return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in found)
 
 
 def _expression(entry: Entry, *, name: bool) -> Accepts:
@@ -63,20 +73,63 @@ def taint_id(taint: Entry) -> str | None:
     return f"{taint.text('key')}={taint.text('value', '')}:{effect}" if effect in KEEPS_OFF else None
 
 
+def tolerations(pod: Entry) -> list[tuple[str, str, str, str]]:
+    """
+    Return a pod's tolerations: key, operator, value and effect of each.
+
+    Raises
+    ------
+    BadInput
+        If one is not of Kubernetes' form.
+    """
+    found = []
+    for one in pod.entries("tolerations"):
+        operator, value = one.text("operator", "") or "Equal", one.text("value", "")
+        if operator not in ("Exists", "Equal", "Gt", "Lt"):
+            raise one.bad("operator", "one of Exists, Equal, Gt, Lt")
+        if operator in ("Gt", "Lt") and not _whole(value):
+            raise one.bad("value", "a whole number")
+        found.append((one.text("key", ""), operator, value, one.text("effect", "")))
+    return found
+
+
 def tolerated(pod: Entry, taints: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the taints that a pod tolerates."""
-    tolerations = [
-        (one.text("key", ""), one.text("operator", "Equal"), one.text("value", ""), one.text("effect", ""))
-        for one in pod.entries("tolerations")
-    ]
+    """Return those of the taints that a pod tolerates; raises as `tolerations`."""
+    own = tolerations(pod)
 
     def meets(taint: str) -> bool:
         rest, _, effect = taint.rpartition(":")
         key, _, value = rest.partition("=")
         return any(
-            (own_effect in ("", effect))
-            and ((operator == "Exists" and own_key in ("", key)) or (own_key == key and own_value == value))
-            for own_key, operator, own_value, own_effect in tolerations
+            own_effect in ("", effect) and own_key in ("", key) and _meets(own_key == key, operator, own_value, value)
+            for own_key, operator, own_value, own_effect in own
         )
 
     return tuple(taint for taint in taints if meets(taint))
+
+
+def _meets(named: bool, operator: str, own: str, value: str) -> bool:
+    """Tell whether a toleration covers a taint of the same key (``named``), or of any, with this value."""
+    if operator == "Exists":
+        return True
+    if not named:
+        return False
+    if operator == "Equal":
+        return own == value
+    return _whole(value) and (int(value) > int(own) if operator == "Gt" else int(value) < int(own))
+
+
+def label_selector(entry: Entry) -> Callable[[Mapping[str, str]], bool]:
+    """
+    Return whether labels meet a selector; an empty one meets all.
+
+    Raises
+    ------
+    BadInput
+        If an expression is not of Kubernetes' form.
+    """
+    wanted = entry.texts("matchLabels")
+    expressions = [_expression(one, name=False) for one in entry.entries("matchExpressions")]
+    return lambda labels: (
+        all(labels.get(key) == value for key, value in wanted.items()) and all(one("", labels) for one in expressions)
+    )

@@ -1,4 +1,4 @@
-"""Slurm's nodes and jobs, ``scontrol show nodes --json`` and ``squeue --json``, as a round."""
+"""Slurm's nodes and jobs, as ``scontrol``, ``sinfo``, ``squeue`` and slurmrestd show them, as a round."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.files import read_bytes
 from placeopt.formats.snapshots.entries import Entry, read_json
-from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
+from placeopt.formats.snapshots.found import Notes, Seen, instance_of, snapshot_policy
 from placeopt.formats.snapshots.slurm_jobs import Jobs
-from placeopt.formats.snapshots.slurm_nodes import read_nodes
-from placeopt.formats.snapshots.slurm_shapes import number
+from placeopt.formats.snapshots.slurm_nodes import COMMANDS, drain_unaccounted, read_nodes
+from placeopt.formats.snapshots.slurm_shapes import milliseconds
 from placeopt.formats.snapshots.slurm_words import is_mig
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
@@ -31,11 +31,12 @@ def read_slurm(
     Parameters
     ----------
     nodes
-        ``scontrol show nodes --json`` (``sinfo`` has another form), or slurmrestd's reply of ``.../nodes``.
+        ``scontrol show nodes --json`` (Slurm 23.02 and later), ``sinfo --json`` (21.08 to 22.05; later it has another
+        form), or slurmrestd's reply of ``.../nodes``.
     jobs
         ``squeue --json``, or slurmrestd's reply of ``.../jobs``.
     topology
-        ``topology.conf``: switches or blocks become domains.
+        ``topology.conf`` or the output of ``scontrol show topology``: switches or blocks become domains.
     name
         Of the instance, ``slurm`` by default.
 
@@ -44,50 +45,51 @@ def read_slurm(
     Instance
         ``cpus`` are 1000 millicores each. Partitions and active features are labels ``partition:NAME`` and
         ``feature:NAME``. A reserved node carries the taint ``reservation``, which jobs with a reservation tolerate.
-        What has its nodes, suspended or completing included, runs; of what is pending, jobs that would not start
-        however much were free (held, dependent, before their time) are left out and counted in ``note``. An array
-        waits as so many jobs.
+        Nodes are ``drained`` by their flags (`TAKES_WORK`), and where more is in use than the listed jobs hold.
 
-        A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's. ``--gres`` and
-        ``--gpus-per-node`` make one worker a node, on nodes of their own, ``--gpus-per-task`` one a task, ``--gpus``
-        alone one a GPU, anywhere. CPU and memory of each worker of a running job are the least that any of them has,
-        node by node where Slurm tells it. If a job does not run in the shape it asked for, its workers are the largest
-        of one size that do.
+        What has its nodes, suspended or completing included, runs, with what it holds on each node; a job that holds
+        more on one node than on another is a job for each kind. What waits is read exactly as it asked
+        (`asked_shapes`) or left out, as are jobs that room alone would not start (`why_not_started`). An array waits
+        as so many jobs. By the rule of `instance_of`'s module, jobs and nodes that cannot be read stop nothing, and
+        are counted in ``note``.
+
+        A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's.
 
     Raises
     ------
     BadInput
-        If a file cannot be read, a field is not what Slurm writes, a job runs on a node that is not there, or GPUs are
-        held twice beyond what they are. The field is named.
+        If a file cannot be read or is no list of Slurm's, or of a job it is not known who it is, whether it runs, or
+        on which nodes. The field is named.
     Unsupported
         If a file is a reply about something else, or Slurm's plain text.
 
     Notes
     -----
-    Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.43, and Slurm's manual pages. Which GPUs a job has
-    stands in ``gres_detail``, which Slurm shows to operators and owners only; without, GPUs are divided evenly among
-    its nodes and the lowest free ones taken. MIG instances, which Slurm counts as GPUs of a type such as
-    ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
+    Field names: OpenAPI of slurmrestd, data parser v0.0.37 to v0.0.43, and Slurm's manual pages; JSON of 22.05 and
+    24.11 compared with the programs' text. Which GPUs a job has stands in ``gres_detail``, which Slurm shows to
+    operators and owners only; without, the lowest free ones are taken. MIG instances, which Slurm counts as GPUs of a
+    type such as ``a100_1g.5gb``, are GPUs of a model of that name; that they share a GPU is not known.
     """
-    refuse_text(nodes, "scontrol show nodes --json")
-    refuse_text(jobs, "squeue --json")
-    cluster, features = read_nodes(nodes, topology)
-    document = _jobs_document(jobs)
+    refuse_text(nodes, COMMANDS)
+    refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
     notes = Notes()
-    reader = Jobs(cluster.nodes, features, notes)
-    entries = document.entries("jobs")
-    seen = [one for entry in entries for one in reader.read(entry)]
-    if len(seen) > MAX_JOBS:
-        raise BadInput(f"{document.where}: {len(seen)} jobs with all tasks of arrays, expected at most {MAX_JOBS}")
+    cluster, listed = read_nodes(nodes, topology, notes)
+    document = _jobs_document(jobs)
+    seen: list[Seen] = []
+    for one in Jobs(listed, document.entries("jobs"), notes).read():
+        seen.append(one)
+        if len(seen) > MAX_JOBS:
+            raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
+    drain_unaccounted(listed, seen, notes)
     models = {gpu.model for machine in cluster.machines for gpu in machine.gpus}
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
-    now = number(document, "last_update") or 0
-    now_ms = max([1000 * now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)])
+    now = milliseconds(document, "last_update", 1000) or 0
     return instance_of(
         name or "slurm",
-        f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}. {notes.text()}".strip(),
-        now_ms,
+        f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
+        notes,
+        max([now, *(max(one.job.arrival_ms, one.started_ms) for one in seen)]),
         cluster,
         seen,
         snapshot_policy("slurm", dict.fromkeys(domain.level for domain in cluster.domains)),
@@ -95,14 +97,13 @@ def read_slurm(
 
 
 def refuse_text(path: str | Path, command: str) -> None:
-    """Raise `Unsupported` where a file is what Slurm prints for people; ``command`` prints it for programs."""
+    """Raise `Unsupported` where a file is what Slurm prints for people; ``command`` says which do it for programs."""
     if str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")
     if found := TEXT.match(head):
         raise Unsupported(
-            f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of '{command}' "
-            "(Slurm 21.08 and later, with its JSON serializer), or slurmrestd's reply"
+            f"{path}: begins with {found[1]!r}: Slurm's plain text, which is not read; give the output of {command}"
         )
 
 

@@ -1,233 +1,160 @@
-"""Slurm's jobs, entry by entry."""
+"""Slurm's jobs, entry by entry: what each stands for, and those that wait."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import gcd
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from placeopt.errors import BadInput
 from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
-from placeopt.formats.snapshots.slurm_nodes import RESERVED, Words
-from placeopt.formats.snapshots.slurm_shapes import Shape, asked_shape, number
-from placeopt.formats.snapshots.slurm_words import (
-    Tres,
-    parse_constraint,
-    parse_held,
-    parse_tasks,
-    parse_tres,
+from placeopt.formats.snapshots.found import Notes, Seen, made
+from placeopt.formats.snapshots.slurm_nodes import SlurmNode
+from placeopt.formats.snapshots.slurm_running import Running, job_of
+from placeopt.formats.snapshots.slurm_shapes import (
+    LeftOut,
+    asked_shapes,
+    is_exclusive,
+    milliseconds,
+    number,
+    unreadable,
+    whole_nodes,
 )
-from placeopt.formats.topo.hostlist import expand_hosts
-from placeopt.model import Demand, Job, Node, Option
+from placeopt.formats.snapshots.slurm_states import ENDED, HELD_FLAGS, HOLDS, WAITS, why_not_started
+from placeopt.formats.snapshots.slurm_where import Where
+from placeopt.formats.snapshots.slurm_words import parse_tasks
+from placeopt.model import Demand, Option, Split
 from placeopt.model.base import MAX_JOBS
-
-HOLDS = frozenset(
-    {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
-)
-"""States in which a job has its nodes."""
-HELD_BACK = frozenset(
-    {
-        *("JobHeldUser", "JobHeldAdmin", "Dependency", "DependencyNeverSatisfied", "BeginTime", "Reservation"),
-        *("ReservationDeleted", "JobArrayTaskLimit", "BadConstraints", "PartitionDown", "PartitionInactive"),
-        *("Licenses", "BurstBufferStageIn", "BurstBufferResources", "Cleaning", "InvalidAccount", "InvalidQOS"),
-    }
-)
-"""Reasons for which a job would not start however much were free."""
 
 
 class Jobs:
-    """Turns entries of the job list into jobs."""
+    """
+    Turns entries of the job list into jobs.
 
-    def __init__(self, nodes: Sequence[Node], features: Mapping[str, Words], notes: Notes) -> None:
-        self._nodes, self._features, self._notes = nodes, features, notes
-        self._allowed: dict[tuple[object, ...], tuple[str, ...]] = {}
+    Only a job of which it is not known who it is, whether it runs, or on which nodes, is bad input. Of all others, one
+    that cannot be read is left out while it waits, and kept with all that it may hold while it runs.
+    """
 
-    def read(self, entry: Entry) -> list[Seen]:
-        """Return what an entry stands for: nothing, a job, or the tasks of an array that wait."""
-        states = {word.upper() for word in entry.words("job_state")}
-        if not states:
-            raise entry.bad("job_state", "a state such as RUNNING")
+    def __init__(self, nodes: Mapping[str, SlurmNode], entries: Sequence[Entry], notes: Notes) -> None:
+        self._nodes, self._entries, self._notes = nodes, entries, notes
+        self._where = Where(nodes)
+        self._running = Running(nodes, self._where, notes)
+        self._array_tasks: Counter[int] = Counter()
+
+    def read(self) -> Iterator[Seen]:
+        """Yield the jobs, in the order of the list; an array that waits is as many as it has tasks."""
+        states = [_states(entry) for entry in self._entries]
+        for entry, words in zip(self._entries, states, strict=True):
+            if words & HOLDS and (array := number(entry, "array_job_id")):
+                self._array_tasks[array] += 1
+        for entry, words in zip(self._entries, states, strict=True):
+            yield from self._read(entry, words)
+
+    def _read(self, entry: Entry, states: set[str]) -> Iterator[Seen]:
         own = number(entry, "job_id")
         if own is None:
             raise entry.bad("job_id", "a number")
         array, task = number(entry, "array_job_id") or 0, number(entry, "array_task_id")
         name = f"{array}_{task}" if array and task is not None else str(own)
-        if states & HOLDS:
-            return [self._running(entry, name)]
-        if "PENDING" not in states:
-            return []
-        reason = entry.text("state_reason", "None")
-        if reason in HELD_BACK:
-            self._notes.leave_out(f"waiting for {reason}", name)
-            return []
-        tasks = entry.text("array_task_string", "")
-        names = [name]
-        if tasks and task is None:
-            try:
-                names = [f"{array or own}_{one}" for one in parse_tasks(tasks)]
-            except ValueError as error:
-                raise BadInput(f"{entry.path('array_task_string')}: {error}") from None
-            if len(names) > MAX_JOBS:
-                raise entry.bad("array_task_string", f"at most {MAX_JOBS} tasks")
-        return self._waiting(entry, names)
-
-    def _waiting(self, entry: Entry, names: list[str]) -> list[Seen]:
-        asked = self._tres(entry, "tres_req_str")
-        shape = asked_shape(entry, asked, self._notes)
-        where = self._where(entry, shape)
-        if where is None:
-            for name in names:
-                self._notes.leave_out("a constraint about several nodes together", name)
-            return []
-        demand = made(
-            Demand,
-            entry.where,
-            gpus=shape.gpus,
-            gpu_models=shape.models,
-            cpu_millicores=-(-1000 * asked.cpus // shape.workers),
-            memory_mib=-(-asked.memory_mib // shape.workers),
-        )
-        return [
-            Seen(
-                self._job(entry, name, shape, demand, where), priority=number(entry, "priority") or 0, where=entry.where
-            )
-            for name in names
-        ]
-
-    def _running(self, entry: Entry, name: str) -> Seen:
-        held = self._tres(entry, "tres_alloc_str")
-        nodes = self._hosts(entry, "nodes")
-        if not nodes:
-            raise entry.bad("nodes", "the nodes of a job that runs")
-        parts = self._parts(entry, nodes, held)
-        shape = asked_shape(entry, self._tres(entry, "tres_req_str") if "tres_req_str" in entry else held, self._notes)
-        cpus, memory = self._shares(entry, nodes, held)
-        counts = [count for count, _ in parts]
-        if not any(counts) and len(set(cpus)) > 1:  # tasks without GPUs, more on one node than on another
-            size = gcd(*cpus)
-            shape = Shape(sum(cpus) // size, 0, (), alone=False)
-            of_node = [count // size for count in cpus]
+        unknown = states - HOLDS - ENDED - WAITS - HELD_FLAGS
+        if states & HOLDS or (unknown and "PENDING" not in states and entry.text("nodes", "")):
+            if not states & HOLDS:
+                self._notes.keep(f"state {min(unknown)[:40]}, which is not known", name)
+            yield from self._running.read(entry, name)
+        elif "PENDING" not in states and not unknown:
+            return
+        elif unknown or states & HELD_FLAGS:
+            known = "" if not unknown else ", which is not known"
+            self._notes.leave_out(f"state {min(unknown or states & HELD_FLAGS)[:40]}{known}", name)
         else:
-            if not shape.fits(counts):
-                size = gcd(*counts)
-                whole = not size and len(nodes) > 1
-                shape = Shape(sum(counts) // size if size else len(nodes), size, shape.models, alone=whole)
-            of_node = [count // shape.gpus if shape.gpus else 1 for count in counts]
-        with_workers = [(c, m, w) for c, m, w in zip(cpus, memory, of_node, strict=True) if w]
-        demand = made(
-            Demand,
-            entry.where,
-            gpus=shape.gpus,
-            gpu_models=shape.models,
-            cpu_millicores=min(1000 * c // w for c, _, w in with_workers),
-            memory_mib=min(m // w for _, m, w in with_workers),
-        )
-        workers: list[Worker] = []
-        for node, (_, part), count in zip(nodes, parts, of_node, strict=True):
-            for i in range(count):
-                mine = None if part is None else part[i * shape.gpus : (i + 1) * shape.gpus]
-                workers.append(Worker(node, mine if shape.gpus else ()))
-        where = self._where(entry, shape)
-        started = 1000 * (number(entry, "start_time") or 0)
-        ends = number(entry, "end_time")
-        return Seen(
-            self._job(entry, name, shape, demand, where or {"nodes_allowed": tuple(dict.fromkeys(nodes))}),
-            workers=tuple(workers),
-            started_ms=started,
-            expected_end_ms=1000 * ends if ends and 1000 * ends >= started else None,
-            priority=number(entry, "priority") or 0,
-            where=entry.where,
-        )
+            yield from self._waiting(entry, name, array or own, task)
 
-    def _shares(self, entry: Entry, nodes: Sequence[str], held: Tres) -> tuple[list[int], list[int]]:
-        """Return CPUs and MiB held on each node; divided evenly, rounded down, where Slurm does not tell."""
-        told = {}
-        resources = entry.entry("job_resources")
-        if isinstance(resources.raw("nodes"), dict):  # of data parser v0.0.42 on; before, a list of names
-            for one in resources.entry("nodes").entries("allocation"):
-                cpus = one.entry("cpus").integer("count", 0, 10**6, 0)
-                told[one.text("name")] = (cpus, one.entry("memory").integer("allocated", 0, 10**9, 0))
-        if all(node in told and any(told[node]) for node in nodes):
-            return [told[node][0] for node in nodes], [told[node][1] for node in nodes]
-        return [held.cpus // len(nodes)] * len(nodes), [held.memory_mib // len(nodes)] * len(nodes)
-
-    def _parts(self, entry: Entry, nodes: Sequence[str], held: Tres) -> list[tuple[int, tuple[int, ...] | None]]:
-        """Return count and, where told, indices of the GPUs held on each node."""
-        details = entry.words("gres_detail")
-        if details and len(details) != len(nodes):
-            raise entry.bad("gres_detail", f"an entry for each of {len(nodes)} nodes")
+    def _waiting(self, entry: Entry, name: str, array: int, task: int | None) -> Iterator[Seen]:
+        names = [name]
         try:
-            parts = [parse_held(detail)[:2] for detail in details]
-        except ValueError as error:
-            raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
-        if parts and (any(count for count, _ in parts) or not held.gpus):  # sites need not account for GPUs
-            return parts
-        if held.gpus % len(nodes):
-            raise BadInput(
-                f"{entry.path('gres_detail')}: does not tell how {held.gpus} GPUs lie on {len(nodes)} nodes; "
-                "list the jobs as an operator, who sees it"
+            names, over = self._tasks(entry, name, array, task)
+            reason = why_not_started(entry.text("state_reason", "None"), entry.text("state_description", ""))
+            if reason is None and (entry.flag("hold") or number(entry, "priority") == 0):
+                reason = "waiting, held (priority 0)"
+            if reason is not None:
+                raise LeftOut(reason)
+            job = self._pending(entry, name)
+        except (LeftOut, BadInput) as error:
+            reason = str(error) if isinstance(error, LeftOut) else unreadable(entry, error)
+            for one in names:
+                self._notes.leave_out(reason, one)
+            return
+        for one in over:
+            self._notes.leave_out("tasks of an array over its limit of tasks at once", one)
+        for one in names[: len(names) - len(over)]:
+            yield Seen(
+                job.job if one == name else job.job.model_copy(update={"id": one}),
+                priority=job.priority,
+                where=entry.where,
             )
-        if held.gpus:
-            self._notes.assume("Which GPUs some jobs hold is not told: the lowest free ones were taken.")
-        return [(held.gpus // len(nodes), None)] * len(nodes)
 
-    def _tres(self, entry: Entry, key: str) -> Tres:
+    def _tasks(self, entry: Entry, name: str, array: int, task: int | None) -> tuple[list[str], list[str]]:
+        """Return the names of the tasks that an entry stands for, and the last of them, over the array's limit."""
+        text = entry.text("array_task_string", "")
+        if not text or task is not None:
+            return [name], []
         try:
-            return parse_tres(entry.text(key, ""))
+            tasks = parse_tasks(text)
         except ValueError as error:
-            raise BadInput(f"{entry.path(key)}: {error}") from None
+            raise BadInput(f"{entry.path('array_task_string')}: {error}") from None
+        if len(tasks) > MAX_JOBS:
+            raise entry.bad("array_task_string", f"at most {MAX_JOBS} tasks")
+        names = [f"{array}_{one}" for one in tasks]
+        if text.endswith("..."):
+            self._notes.leave_out("tasks of an array that Slurm cut off its list (SLURM_BITSTR_LEN)", f"{array}_...")
+        told = re.search(r"%([0-9]{1,9})\Z", text)
+        limit = number(entry, "array_max_tasks") or (int(told[1]) if told else 0)
+        return names, names[max(0, limit - self._array_tasks[array]) :] if limit else []
 
-    def _hosts(self, entry: Entry, key: str) -> list[str]:
-        text = entry.text(key, "")
-        try:
-            return expand_hosts("" if text in ("(null)", "N/A") else text)
-        except ValueError as error:
-            raise BadInput(f"{entry.path(key)}: {error}") from None
-
-    def _where(self, entry: Entry, shape: Shape) -> dict[str, object] | None:
-        """Return the fields of a job that say where it may run; None where that is about several nodes together."""
-        partitions = tuple(filter(None, entry.text("partition", "").split(",")))
-        text = entry.text("features", "")
-        meets = parse_constraint(text) if text else None
-        required, excluded = self._hosts(entry, "required_nodes"), self._hosts(entry, "excluded_nodes")
-        if (text and meets is None) or (required and len(required) != shape.workers):
-            return None
-        if meets is None and not required and not excluded and len(partitions) < 2:
-            return {"node_selector": {f"partition:{one}": "yes" for one in partitions}}
-        key = (partitions, text, tuple(required), tuple(excluded))
-        if key not in self._allowed:
-            out = set(excluded)
-            self._allowed[key] = tuple(
-                node.id
-                for node in self._nodes
-                if node.id not in out
-                and (not required or node.id in required)
-                and (not partitions or self._features[node.id].partitions & set(partitions))
-                and (meets is None or meets(self._features[node.id].features))
+    def _pending(self, entry: Entry, name: str) -> Seen:
+        shapes = asked_shapes(entry)
+        exclusive = is_exclusive(entry)
+        where = self._where.fields(
+            entry,
+            one_node=all(shape.workers == 1 or shape.nodes == 1 for shape in shapes),
+            nodes={shape.workers if shape.alone or shape.workers == 1 else shape.nodes for shape in shapes},
+        )
+        if exclusive:
+            nodes = {(self._nodes[name].models, self._nodes[name].cpus) for name in self._where.allowed(where)}
+            if len(nodes) != 1:
+                raise LeftOut("--exclusive where nodes are of several shapes, or none")
+            shapes = whole_nodes(shapes, *nodes.pop())
+        if entry.raw("required_switches") is None and max(shape.workers for shape in shapes) > 1:
+            self._notes.assume("This Slurm does not tell --switches: workers of waiting jobs may lie under any.")
+        if not all(shape.memory_mib for shape in shapes):
+            self._notes.assume("Waiting jobs of which no memory is told (--mem=0 too) count as asking for none.")
+        minutes = milliseconds(entry, "time_limit", 60_000)
+        options = tuple(
+            made(
+                Option,
+                entry.where,
+                id="default" if len(shapes) == 1 else f"nodes{shape.nodes or shape.workers}",
+                workers=shape.workers,
+                demand=made(
+                    Demand,
+                    entry.where,
+                    gpus=shape.gpus,
+                    gpu_models=shape.models,
+                    cpu_millicores=1000 * shape.cpus,
+                    memory_mib=shape.memory_mib,
+                ),
+                workers_per_node_max=1 if shape.alone and shape.workers > 1 else shape.per_node,
+                splits=(Split(level="node", domains=shape.nodes),) if shape.nodes is not None else (),
+                value=1000 * shape.workers * shape.gpus or 1,
+                run_time_ms=minutes,
             )
-        return {"nodes_allowed": self._allowed[key]}
+            for shape in shapes
+        )
+        return Seen(job_of(entry, name, options, where), priority=number(entry, "priority") or 0)
 
-    def _job(self, entry: Entry, name: str, shape: Shape, demand: Demand, where: Mapping[str, object]) -> Job:
-        minutes = number(entry, "time_limit")
-        option = made(
-            Option,
-            entry.where,
-            workers=shape.workers,
-            demand=demand,
-            workers_per_node_max=1 if shape.alone else None,
-            value=1000 * shape.workers * shape.gpus or 1,
-            run_time_ms=None if minutes is None else 60_000 * minutes,
-        )
-        partition = entry.text("partition", "").split(",")[0]
-        return made(
-            Job,
-            entry.where,
-            id=name,
-            kind="training" if shape.gpus else "cpu",
-            user=entry.text("user_name", "") or None,
-            queue=partition or None,
-            arrival_ms=1000 * (number(entry, "submit_time") or 0),
-            options=(option,),
-            tolerations=(RESERVED,) if entry.text("resv_name", "") else (),
-            **where,
-        )
+
+def _states(entry: Entry) -> set[str]:
+    states = {part for word in entry.words("job_state") for part in re.split(r"[+\s,]+", word.upper()) if part}
+    if not states:
+        raise entry.bad("job_state", "a state such as RUNNING")
+    return states

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 
 from placeopt.formats.topo.hostlist import MAX_HOSTS
+from placeopt.formats.topo.slurm_gres import parse_gres
 
 _SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([KMGTP]?)n?\Z")
 _SCALE = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
 """KiB; a size without a letter is MiB."""
-_GPU_TRES = re.compile(r"gres[/:]gpu(?:[:=]([^:=,]*[A-Za-z][^:=,]*))?(?:[:=]([0-9]{1,9}))?\Z")
 _MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
 """NVIDIA's names of profiles, behind the GPU's own where Slurm has found them itself."""
-_HELD = re.compile(r"gpu(?::([^:(),]+))?:([0-9]{1,6})(?:\(IDX:([0-9,\-]+|N/A)\))?")
+_COUNTED_ELSEWHERE = re.compile(r"(?:cpu|mem|node|billing|energy|pages|vmem|fs/disk|gres/gpumem|gres/gpuutil)[:=]")
+"""Trackable resources that are no request of their own, or that other fields tell."""
+SHARES_OF_GPUS = ("shard", "mps")
+"""Generic resources that are parts of GPUs."""
 _WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
 
 
@@ -26,44 +30,81 @@ class Tres:
     memory_mib: int = 0
     nodes: int = 0
     gpus: int = 0
-    model: str | None = None
+    models: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Names of what else is counted: ``gres/shard``, ``license/x``."""
 
 
+@lru_cache(maxsize=4096)  # the jobs of a cluster ask for few different things
 def parse_tres(text: str) -> Tres:
     """
-    Read cpu, mem, node and GPUs; what else stands there is passed over.
+    Read cpu, mem, node and GPUs, and the names of other resources.
 
-    GPUs are the count without a model where it stands, the sum over models elsewhere; the model is told only where it
-    is one.
+    GPUs are the count without a model where it stands, the sum over models elsewhere.
 
     Raises
     ------
     ValueError
         If a count is none.
     """
-    cpus = memory = nodes = 0
-    plain: int | None = None
-    models: dict[str, int] = {}
+    counts = {"cpu": 0, "mem": 0, "node": 0}
+    rest = []
     for item in filter(None, text.split(",")):
         key, equals, value = item.partition("=")
         if not equals:
             raise ValueError(f"{item[:60]!r}, expected NAME=COUNT")
         if key == "mem":
-            memory = parse_memory(value)
-        elif key in ("cpu", "node", "gres/gpu") or key.startswith("gres/gpu:"):
+            counts[key] = parse_memory(value)
+        elif key in counts:
             if not re.fullmatch(r"[0-9]{1,9}", value):
                 raise ValueError(f"{item[:60]!r}, expected a count")
-            count = int(value)
-            if key == "cpu":
-                cpus = count
-            elif key == "node":
-                nodes = count
-            elif key == "gres/gpu":
-                plain = count
-            else:
-                models[key.removeprefix("gres/gpu:")] = count
-    model = next(iter(models)) if len(models) == 1 else None
-    return Tres(cpus, memory, nodes, sum(models.values()) if plain is None else plain, model)
+            counts[key] = int(value)
+        else:
+            rest.append(item)
+    asked = parse_request(",".join(rest))
+    return Tres(counts["cpu"], counts["mem"], counts["node"], asked.gpus, asked.models, asked.others)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one field of a request asks for."""
+
+    gpus: int = 0
+    models: tuple[str, ...] = ()
+    """GPU types, where each GPU has one; empty: any."""
+    others: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def parse_request(text: str) -> Request:
+    """
+    Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``.
+
+    Where a count without a type stands beside counts with one, it is their sum (so Slurm accounts).
+
+    Raises
+    ------
+    ValueError
+        If an item cannot be read.
+    """
+    typed: dict[str, int] = {}
+    plain = 0
+    others: dict[str, None] = {}
+    for item in filter(None, text.split(",")):
+        if _COUNTED_ELSEWHERE.match(item):
+            continue
+        if not item.startswith(("gres/", "gres:")):
+            others[re.split("[:=]", item)[0]] = None
+            continue
+        for gres in parse_gres(item):
+            if gres.name != "gpu":
+                others |= {f"gres/{gres.name}": None} if gres.count else {}
+            elif gres.type is None:
+                plain += gres.count
+            elif gres.count:
+                typed[gres.type] = typed.get(gres.type, 0) + gres.count
+    total = sum(typed.values())
+    return Request(max(plain, total), tuple(typed) if total >= plain else (), tuple(others))
 
 
 def parse_memory(text: str) -> int:
@@ -76,57 +117,48 @@ def parse_memory(text: str) -> int:
     return digits // int(10 ** len(fraction)) // 1024
 
 
-def parse_gpus(text: str) -> tuple[int, tuple[str, ...]]:
-    """
-    Return count and models of a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``; other resources count 0.
-
-    Of several models in one request the counts are added.
-
-    Raises
-    ------
-    ValueError
-        If a GPU request cannot be read.
-    """
-    found: list[tuple[int, str | None]] = []
-    for item in filter(None, text.split(",")):
-        if not re.match(r"gres[/:]gpu(?:[:=]|\Z)", item):
-            continue
-        match = _GPU_TRES.match(item)
-        if match is None:
-            raise ValueError(f"{item[:60]!r}, expected such as gres/gpu:a100:2")
-        found.append((int(match[2] or 1), match[1]))
-    models = tuple(model for _, model in found if model)
-    return sum(count for count, _ in found), models if len(models) == len(found) else ()
-
-
 def is_mig(model: str) -> bool:
     """Tell whether a type of GPUs is a MIG profile, such as ``1g.5gb`` or ``a100_3g.20gb``."""
     return _MIG.match(model) is not None
 
 
-def parse_held(text: str) -> tuple[int, tuple[int, ...] | None, str | None]:
+@dataclass(frozen=True)
+class Held:
+    """What a job holds on one node."""
+
+    gpus: int = 0
+    indices: tuple[int, ...] | None = None
+    """None where Slurm does not tell them."""
+    shared: str | None = None
+    """A resource that is a part of GPUs, such as ``shard``, if it holds any."""
+
+
+def parse_held(text: str) -> Held:
     """
-    Return count, indices and model of what a job holds on a node: ``gpu:a100:2(IDX:0,3)``; indices None if not told.
+    Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``, ``shard:2``.
 
     Raises
     ------
     ValueError
-        If indices and count do not agree.
+        If it cannot be read, or indices and count do not agree.
     """
-    count, indices, models, told = 0, [], set(), True
-    for model, number, idx in _HELD.findall(text):
-        count += int(number)
-        if not int(number):
+    count, indices, told, shared = 0, [], True, None
+    for gres in parse_gres(text):
+        if gres.name in SHARES_OF_GPUS and gres.count:
+            shared = gres.name
+        if gres.name != "gpu" or not gres.count:
             continue
-        models.add(model or None)
-        if not idx or idx == "N/A":
+        count += gres.count
+        if count > MAX_HOSTS:
+            raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} GPUs")
+        if gres.indices is None:
             told = False
             continue
-        mine = parse_indices(idx)
-        if len(mine) != int(number):
-            raise ValueError(f"{text[:60]!r}: {number} GPUs, but {len(mine)} indices")
+        mine = parse_indices(gres.indices)
+        if len(mine) != gres.count:
+            raise ValueError(f"{text[:60]!r}: {gres.count} GPUs, but {len(mine)} indices")
         indices += mine
-    return count, tuple(sorted(indices)) if told else None, models.pop() if len(models) == 1 else None
+    return Held(count, tuple(sorted(indices)) if told else None, shared)
 
 
 def parse_indices(text: str) -> list[int]:

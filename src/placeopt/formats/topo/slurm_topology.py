@@ -1,4 +1,8 @@
-"""Slurm's ``topology.conf``: the tree and the block plugin; topograph writes the same."""
+"""
+Slurm's ``topology.conf``, the tree and the block plugin, and what ``scontrol show topology`` prints of either.
+
+topograph writes the same.
+"""
 
 import re
 
@@ -6,7 +10,8 @@ from placeopt.formats.topo.fabric import Fabric, fabric_of
 from placeopt.formats.topo.hostlist import MAX_HOSTS, expand_hosts
 from placeopt.formats.topo.source import Source
 
-_KEYS = ("switchname", "switches", "nodes", "blockname", "blocksizes", "linkspeed")
+_NAMES = ("switchname", "blockname", "aggregatedblock")
+_KEYS = (*_NAMES, "switches", "nodes", "blocksizes", "linkspeed", "level", "blockindex", "blocksize")
 _LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=", re.IGNORECASE)
 
 
@@ -22,6 +27,10 @@ def read_slurm_topology(source: Source) -> Fabric:
     Blocks are laid together as ``BlockSizes`` says (each size a multiple of the first, in nodes): consecutive blocks
     make a larger one, the last of which may be incomplete. ``LinkSpeed``, which Slurm ignores too, is not read.
 
+    ``scontrol show topology`` prints a line a switch with its ``Level``, and under a switch above level 0 also all
+    nodes below it: these hang on the switches of level 0. Of blocks it prints ``BlockName=``, and larger ones as
+    ``AggregatedBlock=`` with the names of the blocks inside and ``BlockSize=``.
+
     Raises
     ------
     BadInput
@@ -32,9 +41,14 @@ def read_slurm_topology(source: Source) -> Fabric:
     node_domains: dict[str, str] = {}
     blocks: list[str] = []
     sizes: list[int] = []
+    laid: list[tuple[int, str, list[str], int]] = []
     for n, line in enumerate(_joined(source.text), 1):
         pairs = _pairs(source, n, line)
-        name = pairs.get("switchname") or pairs.get("blockname")
+        name = next((pairs[key] for key in _NAMES if key in pairs), None)
+        if "aggregatedblock" in pairs:
+            inside = _hosts(source, n, pairs["aggregatedblock"])
+            laid.append((_sizes(source, n, pairs.get("blocksize", ""))[0], pairs["aggregatedblock"], inside, n))
+            continue
         if "blocksizes" in pairs:
             sizes = _sizes(source, n, pairs["blocksizes"])
         if name is None:
@@ -44,7 +58,8 @@ def read_slurm_topology(source: Source) -> Fabric:
         parents[name] = None
         if "blockname" in pairs:
             blocks.append(name)
-        for node in _hosts(source, n, pairs.get("nodes", "")):
+        printed_again = "switches" in pairs and pairs.get("level", "0") != "0"
+        for node in _hosts(source, n, "" if printed_again else pairs.get("nodes", "")):
             if node_domains.setdefault(node, name) != name:
                 raise source.bad(
                     n, f"node {node[:60]!r} is under {node_domains[node][:60]!r} already; a node hangs on one domain"
@@ -60,6 +75,14 @@ def read_slurm_topology(source: Source) -> Fabric:
         if switch not in parents:
             raise source.bad(n, f"{name[:60]!r} names the switch {switch[:60]!r}, which has no line of its own")
         parents[switch] = name
+    top = {block: block for block in blocks}
+    for _, name, inside, n in sorted(laid):
+        for block in inside:
+            if block not in top:
+                raise source.bad(n, f"{name[:60]!r} names the block {block[:60]!r}, which has no line of its own")
+            if top[block] != name:
+                parents[top[block]], top[block] = name, name
+        parents.setdefault(name, None)
     if sizes:
         _lay_together(source, parents, blocks, sizes)
     return fabric_of(source.name, parents, node_domains)
@@ -87,7 +110,7 @@ def _pairs(source: Source, n: int, line: str) -> dict[str, str]:
         if not equals or not value or key.lower() not in _KEYS or key.lower() in pairs:
             raise source.bad(n, f"{word[:60]!r}; expected SwitchName=, BlockName=, Nodes=, Switches= or BlockSizes=")
         pairs[key.lower()] = value
-    if pairs and not pairs.keys() & {"switchname", "blockname", "blocksizes"}:
+    if pairs and not pairs.keys() & {*_NAMES, "blocksizes"}:
         raise source.bad(n, "no SwitchName= or BlockName=; expected one on each line")
     return pairs
 

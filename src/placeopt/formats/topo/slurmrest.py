@@ -1,7 +1,6 @@
 """Replies of ``slurmrestd``: the list of nodes becomes an inventory; jobs and partitions are no topology."""
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,14 +8,13 @@ from pydantic import ValidationError
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.topo.fabric import Inventory
+from placeopt.formats.topo.slurm_gres import parse_gres
+from placeopt.formats.topo.slurm_states import why_drained
 from placeopt.formats.topo.source import Source
 from placeopt.model import Gpu, Machine, Node, Part
 from placeopt.model.base import MAX_NODES
 
-_GRES = re.compile(r"gpu(?::([^:()]+))?(?::(\d{1,6}))?(?:\(S:(\d{1,3})(?:-(\d{1,3}))?\))?\Z")
-_AWAY = frozenset(
-    {"DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "MAINT", "NOT_RESPONDING", "FUTURE", "ERROR"}
-)
+MAX_GPUS = 1024
 
 
 def is_json(source: Source) -> bool:
@@ -24,14 +22,22 @@ def is_json(source: Source) -> bool:
     return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
-def read_slurmrest(source: Source) -> Inventory:
+def read_slurmrest(source: Source, odd: dict[str, str] | None = None) -> Inventory:
     """
-    Read the reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``.
+    Read the reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or what ``sinfo --json`` of Slurm 22.05 prints.
 
     ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` gives the
-    GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node that is down, draining or
-    failing is ``drained``. Partitions become labels ``partition:NAME`` = ``yes``. The reply tells no GPU memory, links
-    or network.
+    GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node is ``drained`` if a word
+    of ``state`` or ``state_flags`` says so, or is not known (`TAKES_WORK`). Partitions become labels
+    ``partition:NAME`` = ``yes``. The reply tells no GPU memory, links or network.
+
+    Parameters
+    ----------
+    source
+        The file.
+    odd
+        Left out, a node whose hardware makes no sense is bad input. Given, such nodes are kept without CPU, memory and
+        GPUs, ``drained``, and entered here with what is wrong.
 
     Raises
     ------
@@ -60,13 +66,21 @@ def read_slurmrest(source: Source) -> Inventory:
         where = f"{source.name}: nodes[{i}]"
         if not isinstance(entry, dict):
             raise BadInput(f"{where}: expected an object")
-        shape = _shape(where, entry)
+        try:
+            shape = _shape(where, entry)
+        except BadInput as error:
+            if odd is None:
+                raise
+            shape = (0, 0, 0, ())
+            odd[str(entry.get("name"))] = str(error)
         try:
             machine = machines.get(shape) or _machine(source, shape, len(machines))
             node = _node(where, entry, machine.id)
         except ValidationError as error:
             first = error.errors()[0]
             raise BadInput(f"{where}: {first['loc']}: {str(first['input'])[:60]!r}: {first['msg']}") from error
+        if odd and node.id in odd:
+            node = node.model_copy(update={"drained": True})
         if node.id in nodes:
             raise BadInput(f"{where}.name: {node.id!r} stands twice; names are unique")
         machines[shape] = machine
@@ -76,19 +90,16 @@ def read_slurmrest(source: Source) -> Inventory:
 
 def _shape(where: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
     """(cpus, memory, sockets, ((model, socket or -1), ...)): what makes two nodes of one machine type."""
-    gpus: list[tuple[str, int]] = []
     gres = entry.get("gres") or ""
     if not isinstance(gres, str):
         raise BadInput(f"{where}.gres: expected text such as 'gpu:a100:4'")
-    for item in re.findall(r"[^,(]+(?:\([^)]*\))?", gres):
-        if item.split(":")[0] != "gpu":
-            continue
-        match = _GRES.match(item)
-        count = int(match[2] or 1) if match else 0
-        if match is None or not 1 <= count + len(gpus) <= 1024:
-            raise BadInput(f"{where}.gres: {item[:60]!r}; expected such as 'gpu:a100:4(S:0)', at most 1024 GPUs")
-        socket = int(match[3]) if match[3] and match[4] in (None, match[3]) else -1
-        gpus += [(match[1] or "gpu", socket)] * count
+    try:
+        found = [one for one in parse_gres(gres) if one.name == "gpu"]
+    except ValueError as error:
+        raise BadInput(f"{where}.gres: {error}") from None
+    if sum(one.count for one in found) > MAX_GPUS:
+        raise BadInput(f"{where}.gres: {gres[:60]!r}; expected at most {MAX_GPUS} GPUs")
+    gpus = [(one.type or "gpu", -1 if one.socket is None else one.socket) for one in found for _ in range(one.count)]
     sockets = _count(where, entry, "sockets", 64) if "sockets" in entry else 0
     usable = "effective_cpus" if entry.get("effective_cpus") else "cpus"  # without those kept for the system
     return (
@@ -123,7 +134,8 @@ def _machine(source: Source, shape: tuple[Any, ...], number: int) -> Machine:
 def _node(where: str, entry: Mapping[str, Any], machine: str) -> Node:
     name, state, partitions = entry.get("name"), entry.get("state", []), entry.get("partitions", [])
     states = [state] if isinstance(state, str) else state
-    for key, words in (("state", states), ("partitions", partitions)):
+    flags = entry.get("state_flags") or []
+    for key, words in (("state", states), ("state_flags", flags), ("partitions", partitions)):
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise BadInput(f"{where}.{key}: expected a list of words")
     if not isinstance(name, str):
@@ -132,5 +144,5 @@ def _node(where: str, entry: Mapping[str, Any], machine: str) -> Node:
         id=name,
         machine=machine,
         labels={f"partition:{word}": "yes" for word in partitions},
-        drained=any(word.strip("*").upper() in _AWAY for word in states),
+        drained=bool(why_drained(states + flags)),
     )

@@ -1,0 +1,174 @@
+"""Gangs: by which label, annotation or field a pod says so, and what its PodGroup or Workload asks of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from placeopt.errors import BadInput
+from placeopt.formats.snapshots.entries import Entry
+
+GROUP_ANNOTATIONS = (
+    "scheduling.k8s.io/group-name",  # Volcano
+    "scheduling.volcano.sh/group-name",
+    "gang.scheduling.koordinator.sh/name",
+    "pod-group-name",  # KAI, run:ai
+)
+GROUP_LABELS = (
+    "scheduling.x-k8s.io/pod-group",  # coscheduling of scheduler-plugins
+    "pod-group.scheduling.sigs.k8s.io",
+    "pod-group.scheduling.sigs.k8s.io/name",
+    "kueue.x-k8s.io/pod-group-name",
+    "grove.io/podgang",
+)
+WORKLOAD_LABELS = (
+    "jobset.sigs.k8s.io/jobset-name",  # JobSet, and Kubeflow's Trainer, which makes JobSets
+    "training.kubeflow.org/job-name",  # PyTorchJob, MPIJob, TFJob, XGBoostJob, PaddleJob, JAXJob
+    "ray.io/cluster",
+)
+"""Labels of controllers whose pods work together; they name a gang where no PodGroup does."""
+LWS = "leaderworkerset.sigs.k8s.io/"
+COUNTS = ("kueue.x-k8s.io/pod-group-total-count", "gang.scheduling.koordinator.sh/total-number")
+"""Annotations: how many pods a group has in all."""
+MINIMUM = "gang.scheduling.koordinator.sh/min-available"
+YUNIKORN = "yunikorn.apache.org/task-group-name"
+TOGETHER = (
+    "kueue.x-k8s.io/podset-required-topology",
+    "kai.scheduler/topology-required-placement",
+)
+"""Annotations: the label of nodes whose value all pods of a gang must share."""
+UNREAD_TOPOLOGY = ("podset-slice-required-topology", "podset-group-name", "exclusive-topology")
+"""Stands in the names of annotations with rules about parts of a gang (Kueue, JobSet, LeaderWorkerSet)."""
+MAX_PODS = 100_000
+
+
+@dataclass(frozen=True)
+class Group:
+    """What a pod says about its gang."""
+
+    id: str
+    """Namespace and name; for a pod of the Workload API of Kubernetes 1.35 also the pod group and its replica."""
+    count: int | None = None
+    """Of all its pods."""
+    least: int | None = None
+    """As many must start together."""
+    source: str | None = None
+    """Id of the PodGroup, or Workload and pod group, that may be listed; None where there is none of the kind."""
+
+
+@dataclass(frozen=True)
+class GroupRules:
+    """What a PodGroup asks."""
+
+    least: int | None = None
+    gang: bool = True
+    """False: its pods start one by one."""
+    together: str | None = None
+    """The label of nodes whose value all its pods must share."""
+    unread: str | None = None
+    """Why it cannot be planned for."""
+
+
+def group_of(spec: Entry, metadata: Entry, namespace: str) -> Group | None:
+    """
+    Return the gang of a pod, None if it is alone.
+
+    A PodGroup comes first, of whichever scheduler, then the labels of controllers whose pods work together.
+
+    Raises
+    ------
+    BadInput
+        If a field or a number is not of Kubernetes' form.
+    """
+    labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
+    named = spec.entry("schedulingGroup").text("podGroupName", "")
+    if named:
+        return Group(f"{namespace}/{named}", source=f"{namespace}/{named}")
+    workload = spec.entry("workloadRef")
+    if "name" in workload:
+        source = f"{namespace}/{workload.text('name')}/{workload.text('podGroup')}"
+        replica = workload.text("podGroupReplicaKey", "")
+        return Group(f"{source}/{replica}" if replica else source, source=source)
+    found = [annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)]
+    found += [labels[key] for key in GROUP_LABELS if labels.get(key)]
+    count = next((_number(metadata, key) for key in COUNTS if key in annotations), None)
+    if found:
+        least = _number(metadata, MINIMUM) if MINIMUM in annotations else None
+        return Group(f"{namespace}/{found[0]}", count, least, f"{namespace}/{found[0]}")
+    if labels.get(f"{LWS}name"):
+        size = _number(metadata, f"{LWS}size") if f"{LWS}size" in annotations else None
+        return Group(f"{namespace}/{labels[f'{LWS}name']}-{labels.get(f'{LWS}group-index', '0')}", size)
+    found = [labels[key] for key in WORKLOAD_LABELS if labels.get(key)]
+    return Group(f"{namespace}/{found[0]}") if found else None
+
+
+def unread_topology(annotations: Mapping[str, str]) -> str | None:
+    """Return the annotation that says something about a gang's place which is not read, None if there is none."""
+    found = [key for key in annotations if any(part in key for part in UNREAD_TOPOLOGY)]
+    return min(found) if found else None
+
+
+def _number(metadata: Entry, key: str) -> int:
+    text = metadata.entry("annotations").text(key)
+    if not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= MAX_PODS):
+        raise metadata.entry("annotations").bad(key, "a number of pods")
+    return int(text)
+
+
+def group_rules(groups: Iterable[Entry], workloads: Iterable[Entry]) -> Mapping[str, GroupRules]:
+    """
+    Return what the listed PodGroups and Workloads ask, by `Group.source`.
+
+    One that cannot be read says so; one whose name cannot be read counts as not listed.
+    """
+    found: dict[str, GroupRules] = {}
+    for entry in groups:
+        with suppress(BadInput):
+            found[_id(entry)] = _read(entry, _pod_group)
+    for entry in workloads:
+        with suppress(BadInput):
+            if not entry.text("apiVersion", "").startswith("scheduling.k8s.io/"):
+                continue  # Kueue's Workload is another
+            for part in entry.entry("spec").entries("podGroups"):
+                rules = _read(part, lambda one: _policy(one.entry("policy"), one))
+                found[f"{_id(entry)}/{part.text('name', '')}"] = rules
+    return found
+
+
+def _id(entry: Entry) -> str:
+    metadata = entry.entry("metadata")
+    return f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
+
+
+def _read(entry: Entry, read: Callable[[Entry], GroupRules]) -> GroupRules:
+    try:
+        return read(entry)
+    except BadInput as error:
+        return GroupRules(unread=f"of a PodGroup that cannot be read ({str(error).removeprefix(entry.where + '.')})")
+
+
+def _pod_group(entry: Entry) -> GroupRules:
+    spec = entry.entry("spec")
+    if "schedulingPolicy" in spec:
+        if "parentCompositePodGroupName" in spec or "resourceClaims" in spec:
+            return GroupRules(unread="of a PodGroup with a parent, or with resource claims")
+        return _policy(spec.entry("schedulingPolicy"), spec)
+    for key in ("subGroupPolicy", "subGroups"):
+        if spec.entries(key):
+            return GroupRules(unread=f"of a PodGroup with {key}")
+    if len(spec.entry("minTaskMember").names()) > 1:
+        return GroupRules(unread="of a PodGroup with minTaskMember")
+    if "networkTopology" in spec and spec.entry("networkTopology").text("mode", "hard") != "soft":
+        return GroupRules(unread="of a PodGroup with a hard networkTopology")
+    together = spec.entry("topologyConstraint").text("requiredTopologyLevel", "") or None
+    return GroupRules(max(1, spec.integer("minMember", 0, MAX_PODS, 1)), together=together)
+
+
+def _policy(policy: Entry, owner: Entry) -> GroupRules:
+    """Read ``schedulingPolicy`` (Kubernetes 1.36 and later) or ``policy`` (1.35), with the constraints beside it."""
+    topology = owner.entry("schedulingConstraints").entries("topology")
+    together = topology[0].text("key") if topology else None
+    if "gang" not in policy:
+        return GroupRules(gang=False, together=together)
+    return GroupRules(policy.entry("gang").integer("minCount", 1, MAX_PODS), together=together)

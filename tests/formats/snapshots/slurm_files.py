@@ -1,0 +1,44 @@
+"""A small Slurm cluster with the jobs that a test asks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from placeopt.formats.snapshots import read_slurm
+from placeopt.model import Instance
+
+DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"
+WAITS = {
+    "job_id": 2,
+    "job_state": "PENDING",
+    "partition": "gpu",
+    "state_reason": "Priority",
+    "priority": 5,
+    "tasks": 1,
+    "tres_req_str": "cpu=1,mem=1G,node=1",
+    "memory_per_node": 1024,
+}
+RUNS = {
+    "job_id": 1,
+    "job_state": "RUNNING",
+    "partition": "gpu",
+    "nodes": "gpu01",
+    "tres_alloc_str": "cpu=8,mem=8G,node=1",
+    "start_time": 100,
+}
+
+
+def read(tmp_path: Path, *jobs: dict[str, Any], **node: Any) -> Instance:
+    """Read the small cluster, its first node (4 A100, 64 CPUs) changed, with these jobs."""
+    nodes = json.loads((DATA / "slurm_nodes.json").read_text())
+    nodes["nodes"][0].update(node)
+    (tmp_path / "n.json").write_text(json.dumps(nodes))
+    (tmp_path / "j.json").write_text(json.dumps({"jobs": jobs}))
+    return read_slurm(tmp_path / "n.json", tmp_path / "j.json")
+
+
+def left_out(found: Instance) -> list[str]:
+    """Lines of the note about jobs left out."""
+    return [line.removeprefix("Left out, ") for line in found.note.splitlines() if line.startswith("Left out")]
