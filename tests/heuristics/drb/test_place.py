@@ -14,10 +14,12 @@ from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.drb.exhaustive import Exhaustive
 from placeopt.heuristics.drb.place import Bipartition
 from placeopt.heuristics.drb.tree import HalvingTree, cluster_tree, machine_tree
+from placeopt.heuristics.lookahead import Ahead
 from placeopt.model import Cluster, Communication, Domain, Edge, Instance, Policy, Slowdown
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.queueing import order_jobs
+from placeopt.stages.lookahead import hold_back
 from placeopt.terms.communication import job_cost
 from placeopt.terms.interference import Interference
 from placeopt.topology.builders import dgx1, minsky
@@ -191,3 +193,24 @@ def test_slowdowns_by_pairs_are_those_of_the_cost(gpus: tuple[int, ...]) -> None
     assert (suffered.tolist(), caused.tolist()) == (([300], [70]) if 1 in gpus else ([20], [0]))
     added = Interference().delta(chooser.state, Move(1, Placement(problem.options_of(1)[0], (0,), gpus)))
     assert suffered.sum() + caused.sum() == added
+
+
+@pytest.mark.parametrize("chooser", [Bipartition, Exhaustive])
+def test_nodes_on_which_look_ahead_closes_other_gpus_are_not_taken_for_each_other(chooser: type[Bipartition]) -> None:
+    """
+    Issue 16, A1, a relative of it: the GPU types that look-ahead adds are part of what a node looks like.
+
+    Two idle nodes of one machine type. The first two GPUs of one and the last two of the other are kept for a job that
+    starts before these could end.
+    """
+    late = [job(f"late-{i}", gpus=2, run_time_ms=1000) for i in range(2)]
+    problem = compile_problem(instance(2, late, policy=Policy(share_mode="exclusive")))
+    narrowed = hold_back(problem, Ahead({}, dict.fromkeys((0, 1, 6, 7), 500), {}, frozenset()))
+    state = State(narrowed)
+    for gpus in ((2, 3), (4, 5)):
+        one = chooser(state)
+        number = sum(held is not None for held in state.placements)
+        placement = one.place(number)
+        assert placement is not None
+        assert placement.gpus == gpus
+        state.apply(Move(number, placement))
