@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from builders import instance, job, node, running
+from builders import instance, job, machine, node, running
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy
@@ -15,7 +15,7 @@ from placeopt.heuristics.drb.exhaustive import Exhaustive
 from placeopt.heuristics.drb.place import Bipartition
 from placeopt.heuristics.drb.tree import HalvingTree, cluster_tree, machine_tree
 from placeopt.heuristics.lookahead import Ahead
-from placeopt.model import Cluster, Communication, Domain, Edge, Instance, Policy, Slowdown
+from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.queueing import order_jobs
@@ -76,6 +76,24 @@ def test_a_job_that_suffers_goes_to_the_other_socket_one_that_does_not_fills_up(
     assert gpus[1] in [(2,), (3,)]
     _, gpus = placed(minskys(1, here, there, running=beside), "drb")
     assert gpus[1] == (1,)
+
+
+def test_fragmentation_is_the_mean_over_all_sockets_of_the_machine() -> None:
+    """
+    Issue 16, A11: SC'17 eq. 5 as printed, on sockets of 2 idle GPUs and of 4 with one left.
+
+    One GPU of the small socket leaves (1/2 + 1/4) / 2 = 3/8 free, the last of the large one (1 + 0) / 2. Over the
+    sockets of one half alone it was 1/2 against 0.
+    """
+    two = machine(
+        gpus=[Gpu(model="P100", memory_mib=16_384, part="s0" if i < 2 else "s1") for i in range(6)],
+        parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
+    )
+    busy, one = job("busy", gpus=3), job("one")
+    _, gpus = placed(
+        instance(1, [busy, one], machines=[two], policy=THIRDS, running=[running(busy, [("n0", [2, 3, 4])])]), "drb"
+    )
+    assert gpus[1] in [(0,), (1,)]
 
 
 def test_a_job_of_two_workers_takes_the_machine_that_holds_both() -> None:
