@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placeopt.check import violations
 from placeopt.errors import PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
@@ -14,8 +15,12 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
     """
     Return what the plan states wrongly of itself; empty if nothing.
 
-    Judges by the plan's own policy. ``check.violations`` comes first: the audit presumes a placement that is allowed.
+    Judges by the plan's own policy. Costs are defined for placements that are allowed, so a plan that breaks a rule
+    cannot be rescored, and that is what is returned. ``problem`` is the compiled instance of a plan that
+    ``check.violations`` has read already.
     """
+    if problem is None and (broken := violations(instance, plan)):
+        return [f"cannot be rescored: the plan breaks rules, first of all {broken[0]}"]
     try:
         problem = problem or compile_problem(instance, plan.policy.values)
         allocation = allocation_of(plan, problem)

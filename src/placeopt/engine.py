@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from placeopt.arguments import INSTANCE, check_round, expect
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, only_documented
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import method_of
@@ -88,6 +88,7 @@ class Engine(Residence):
         pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
         return tuple(pid for pid in pids if pid is not None)
 
+    @only_documented
     def solve(
         self,
         instance: Instance,
@@ -268,7 +269,10 @@ def solve(
     Interrupted
         At Ctrl-C (a ``KeyboardInterrupt``), with the best plan in it.
     InternalFault
-        If placeopt contradicts itself; always a bug.
+        If placeopt contradicts itself; always a bug. A fault inside one stage is none: the best plan of the others is
+        returned, and the stage's outcome is ``failed``.
+    MemoryError
+        If the instance is too large for the memory there is.
     """
     with Engine(policy, isolation=isolation) as engine:
         return engine.solve(

@@ -5,6 +5,13 @@ A message says what is wrong, where, what was expected and how to get out. The c
 the class into an exit code; nothing a user can cause leaves as another exception.
 """
 
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
 
 class PlaceoptError(Exception):
     """Base of all errors raised by placeopt."""
@@ -46,4 +53,43 @@ class OutOfTime(PlaceoptError):
 
 
 class InternalFault(PlaceoptError):
-    """placeopt contradicts itself, for instance a plan that the referee refuses. Always a bug."""
+    """
+    placeopt contradicts itself, for instance a plan that the referee refuses. Always a bug.
+
+    An exception that nothing in placeopt raises on purpose leaves public calls as this one, and is its ``__cause__``.
+    """
+
+
+class CallerRaised(BaseException):
+    """
+    Carries an exception of the caller's own ``on_progress`` through placeopt, past all that catches exceptions.
+
+    ``only_documented`` raises ``error`` itself at the end: this class leaves no public call.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def only_documented(call: Callable[P, R]) -> Callable[P, R]:
+    """
+    Decorate a public call: whatever it raises by mistake leaves as ``InternalFault``, with the cause chained.
+
+    ``BadInput``, ``Unsupported``, ``StaleSnapshot``, ``InternalFault`` and ``MemoryError`` pass, as does what the
+    caller's ``on_progress`` raises.
+    """
+
+    @wraps(call)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return call(*args, **kwargs)
+        except (BadInput, Unsupported, StaleSnapshot, InternalFault, MemoryError):
+            raise
+        except CallerRaised as carried:
+            theirs = carried.error
+        except Exception as error:
+            raise InternalFault(f"{call.__qualname__}: {type(error).__name__}: {error}") from error
+        raise theirs
+
+    return wrapped

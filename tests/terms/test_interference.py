@@ -5,14 +5,18 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from builders import instance, job, machine
+import placeopt
+from builders import instance, job, machine, running
 from differential import solve
+from placeopt.explain import explain
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Gpu, Part, Policy, Slowdown
-from placeopt.model.policy import Curve, SlowdownCurve
+from placeopt.model.policy import Curve, SlowdownCurve, Weights
 from placeopt.model.policy import Interference as Choice
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
+from placeopt.terms.curves import slowdown
+from placeopt.terms.horus import HorusCost
 from placeopt.terms.interference import Interference, slowdowns
 from placeopt.terms.presence import count_meetings
 
@@ -180,3 +184,56 @@ def test_meetings_count_only_domains_that_matter(levels: dict[str, int], meeting
         instance(2, jobs, machines=[machine(gpus=GPUS, parts=PARTS)], policy=policy, slowdowns=(slow,))
     )
     assert count_meetings(problem) == meetings
+
+
+@pytest.mark.parametrize("method", ["counts", "assignment", "auto"])
+def test_a_third_job_may_join_two_that_share_a_gpu(method: str) -> None:
+    """
+    Issue 16, found by the campaign of A2: under the curve, the exact cost level forbade it if no other job may join.
+
+    GPU 0 is shared by two jobs that use nothing, GPU 1 is nearly full with one job: the third belongs on GPU 0.
+    """
+    policy = Policy(
+        share_mode="overcommit",
+        jobs_per_gpu_max=3,
+        interference=Choice(model="curve"),
+        weights=Weights(communication=0, interference=1000, fragmentation=0),
+    )
+    idle = [job(f"idle-{i}") for i in range(2)]
+    full, new = job("full", gpu_utilisation_percent=100), job("new", gpu_utilisation_percent=30)
+    round_ = instance(
+        1,
+        [*idle, full, new],
+        machines=[machine(gpus=2)],
+        policy=policy,
+        running=[running(idle[0], [("n0", [0])]), running(idle[1], [("n0", [0])]), running(full, [("n0", [1])])],
+    )
+    plan = placeopt.solve(round_, method=method, time_limit_s=20)
+    assert [stage for stage in plan.stages if stage.outcome == "failed"] == []
+    assert plan.status == "optimal"
+    held = next(placement for placement in plan.placements if placement.job == "new")
+    assert set(held.assignments[0].gpus) == {"0"}
+    best = explain(round_, plan, "new").best
+    assert best is not None
+    assert best.proven
+
+
+@pytest.mark.parametrize("model", ["pairwise", "curve"])
+def test_running_jobs_that_fill_a_gpu_beyond_the_rules_have_a_cost(model: Literal["pairwise", "curve"]) -> None:
+    """
+    Issue 16, found by the campaign of A2: with a table that ends where the rules do, ``solve`` raised an IndexError.
+
+    Two jobs of 60 % run on a GPU that only one may hold.
+    """
+    policy = Policy(
+        share_mode="exclusive",
+        interference=Choice(model=model),
+        weights=Weights(communication=0, interference=500, fragmentation=0, horus=500),
+    )
+    jobs = [job(f"j{i}", gpu_utilisation_percent=60) for i in range(2)]
+    round_ = instance(1, jobs, policy=policy, running=[running(one, [("n0", [0])]) for one in jobs])
+    problem = compile_problem(round_)
+    held = State(problem).allocation()
+    assert HorusCost().score(problem, held) == round(500 * slowdown("rtx-2080", 1.2))
+    expected = 2 * round(1000 * (slowdown("rtx-2080", 1.2) - 1)) if model == "curve" else 0
+    assert TERM.score(problem, held) == expected

@@ -258,6 +258,14 @@ def option_of(job: Job, option: str) -> Option | None:
     return None
 
 
+def gpu_number(key: str) -> int:
+    """Return the index that a key of an assignment's ``gpus`` stands for; -1 where it is no number."""
+    try:
+        return int(key)
+    except ValueError:
+        return -1
+
+
 def names(ids: list[str]) -> str:
     """Write a list of job ids for a message, the first five in full."""
     distinct = list(dict.fromkeys(ids))
@@ -294,7 +302,7 @@ def compare(running: Running, placement: Placement) -> Relation:
     shares_now, shares_then = _shares(placement), _shares(running)
     if now == then:
         return "same" if shares_now == shares_then else "other"
-    if len(now) >= len(then) or now[0][1:] != then[0][1:]:
+    if not now or len(now) >= len(then) or now[0][1:] != then[0][1:]:
         return "other"
     # Is `now` a subsequence of `then`? Taking the first match each time finds one if there is one.
     rest = iter(then)

@@ -1,6 +1,6 @@
 """By how much a job is slowed by those beside it, from the records."""
 
-from placeopt.check.case import Case, Held
+from placeopt.check.case import Case, Held, gpu_number
 from placeopt.model import Machine
 
 CURVES = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}
@@ -50,11 +50,12 @@ def _by_profile(case: Case, held: Held, other: Held) -> int:
 
 
 def _around(case: Case, held: Held, level: str) -> set[tuple[str, object]]:
-    """Return the domains of a level that the job has a GPU in, as (node, name in it)."""
+    """Return the domains of a level that the job has a GPU in, as (node, name in it); of known nodes."""
     return {
         (assignment.node, name)
         for assignment in held.placement.assignments
-        for gpu in map(int, assignment.gpus)
+        if assignment.node in case.machine_of
+        for gpu in map(gpu_number, assignment.gpus)
         if (name := _domain(case.machine_of[assignment.node], gpu, level)) is not None
     }
 
@@ -66,9 +67,9 @@ def _domain(machine: Machine, gpu: int, level: str) -> object:
 
 
 def part_of(machine: Machine, gpu: int, level: str) -> str | None:
-    """Return the id of the closest part of a level above a GPU, None without."""
+    """Return the id of the closest part of a level above a GPU; None without, or where there is no such GPU."""
     parts = {part.id: part for part in machine.parts}
-    at = machine.gpus[gpu].part
+    at = machine.gpus[gpu].part if 0 <= gpu < len(machine.gpus) else None
     while at is not None and parts[at].level != level:
         at = parts[at].parent
     return at

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from placeopt.check.case import Case, Held, option_of
+from placeopt.check.case import Case, Held, gpu_number, option_of
 from placeopt.model import Assignment
 
 
@@ -62,7 +62,7 @@ def _is_plain(case: Case, held: Held) -> bool:
         len(held_here) == len(taken)
         and min(taken) >= 0
         and max(taken) < len(machine.gpus)
-        and held_here == set(map(int, shares))
+        and held_here == set(map(gpu_number, shares))
         and low <= min(shares.values())
         and max(shares.values()) <= high
     )
@@ -77,7 +77,7 @@ def _check_workers(case: Case, held: Held) -> None:
         wanted = f"{option.workers}" if least == option.workers else f"{least} to {option.workers}"
         case.add("workers", f"job {held.job.id!r}", f"{count} workers, option {option.id!r} has {wanted}")
     ranks.sort()
-    if ranks[0] != 0 or ranks[-1] != count - 1 or (count > 2 and ranks != list(range(count))):
+    if ranks and (ranks[0] != 0 or ranks[-1] != count - 1 or (count > 2 and ranks != list(range(count)))):
         case.add("workers", f"job {held.job.id!r}", f"ranks of its {count} workers must be 0 to {count - 1}, each once")
     if len(assignments) > 1 and len({assignment.node for assignment in assignments}) != len(assignments):
         case.add("workers", f"job {held.job.id!r}", "a node stands in two assignments")
@@ -89,13 +89,15 @@ def _check_assignment(case: Case, held: Held, assignment: Assignment) -> None:
     def fault(rule: str, what: str, by: list[str] | None = None) -> None:
         case.add(rule, f"job {held.job.id!r} on node {assignment.node!r}", what, by=by, node=assignment.node)
 
+    if not workers:
+        fault("workers", "no workers there")
     taken: list[int] = []
     for worker in workers:
         taken += worker.gpus
         if len(worker.gpus) != demand.gpus:
             fault("gpu_indexes", f"worker {worker.rank} has {len(worker.gpus)} GPUs, needs {demand.gpus}")
     taken.sort()
-    listed = sorted(map(int, shares))  # different by themselves, so a GPU taken twice makes the two differ
+    listed = sorted(map(gpu_number, shares))  # different by themselves, so a GPU taken twice makes the two differ
     if taken != listed:
         twice = [gpu for gpu, after in pairwise(taken) if gpu == after]
         if twice:

@@ -1,6 +1,6 @@
 """Does each GPU hold no more than it can?"""
 
-from placeopt.check.case import Case, names
+from placeopt.check.case import Case, gpu_number, names
 
 WHOLE = 1000
 """Thousandths of a GPU."""
@@ -33,9 +33,10 @@ def check_gpus(case: Case) -> None:
             continue
         gpus = case.machine_of[node].gpus
         for gpu in milli:
-            if int(gpu) >= len(gpus):
+            number = gpu_number(gpu)
+            if not 0 <= number < len(gpus):
                 continue  # told by rule `gpu_indexes`
-            capacity = gpus[int(gpu)].memory_mib
+            capacity = gpus[number].memory_mib
             too_many = jobs_max is not None and jobs[gpu] > jobs_max
             too_much = milli_max is not None and milli[gpu] > milli_max
             if not (too_many or too_much or memory.get(gpu, 0) > capacity):

@@ -115,7 +115,7 @@ class Ledger:
         """Tell the case what jobs other than ``known`` hold on ``nodes``."""
         for node in dict.fromkeys(nodes):
             others = [entry for job, entry in self._on_node.get(node, {}).items() if job not in known]
-            if others:
+            if others and node in self.directory.nodes:
                 case.on_node[node] = [*others, *case.on_node.get(node, ())]
 
     def _count(self, running: Running, sign: int) -> None:

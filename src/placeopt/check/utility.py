@@ -3,7 +3,7 @@
 from fractions import Fraction
 from math import inf
 
-from placeopt.check.case import Case, Held
+from placeopt.check.case import Case, Held, gpu_number
 from placeopt.check.company import excesses, part_of
 from placeopt.check.distances import Distances, Place
 
@@ -34,13 +34,13 @@ def check_utility(case: Case) -> None:
 def _exists(case: Case, held: Held) -> bool:
     """Whether all nodes and GPUs are there; if not, other rules tell."""
     return all(
-        one.node in case.nodes and all(int(gpu) < len(case.machine_of[one.node].gpus) for gpu in one.gpus)
+        one.node in case.nodes and all(0 <= gpu_number(g) < len(case.machine_of[one.node].gpus) for g in one.gpus)
         for one in held.placement.assignments
     )
 
 
 def _reaches(case: Case, distances: Distances, held: Held, least: int) -> bool:
-    places = [(one.node, int(gpu)) for one in held.placement.assignments for gpu in one.gpus]
+    places = [(one.node, gpu_number(gpu)) for one in held.placement.assignments for gpu in one.gpus]
     if not places:
         return least <= 1000
     beside = list(excesses(case, held).values())
@@ -71,7 +71,7 @@ def _evenness(case: Case, places: list[Place]) -> Fraction:
     actual = best = Fraction(0)
     for node in dict.fromkeys(node for node, _ in places):
         machine = case.machine_of[node]
-        held = [gpu for _, one in case.on_node[node] for gpu in map(int, one.gpus)]
+        held = [gpu for _, one in case.on_node[node] for gpu in map(gpu_number, one.gpus)]
         alone = [gpu for at, gpu in places if at == node and held.count(gpu) == 1]
         sockets: dict[str | None, list[int]] = {}
         for gpu in range(len(machine.gpus)):
@@ -88,6 +88,8 @@ def _evenness(case: Case, places: list[Place]) -> Fraction:
 def _best_path(distances: Distances, held: Held) -> int:
     """Path of the job's pairs where it would be as close together as GPUs that it may hold can be."""
     demand, option = held.option.demand, held.option
+    if not demand.gpus:
+        return 0  # the plan gives GPUs to who asks for none: told by rule `gpu_indexes`
     workers = sum(len(one.workers) for one in held.placement.assignments)
     inside: dict[int, int] = {0: 0}  # workers on one node -> their path, at best
     for machine in distances.used_machines:

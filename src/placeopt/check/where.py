@@ -1,6 +1,6 @@
 """May the job stand on these nodes and GPUs?"""
 
-from placeopt.check.case import Case, Held
+from placeopt.check.case import Case, Held, gpu_number
 from placeopt.model import Node
 
 
@@ -27,8 +27,8 @@ def check_where(case: Case) -> None:
                 _check_node(case, held, node)
             if models:
                 gpus = case.machine_of[node.id].gpus
-                for gpu in map(int, assignment.gpus):
-                    if gpu < len(gpus) and gpus[gpu].model not in models:
+                for gpu in map(gpu_number, assignment.gpus):
+                    if 0 <= gpu < len(gpus) and gpus[gpu].model not in models:
                         case.add(
                             "gpu_model",
                             f"job {held.job.id!r} on node {node.id!r}",

@@ -130,12 +130,15 @@ def _best(
     if best is None:
         return None, True
     proven = best.status == "optimal"
+    placement = _placement(case, v, best, others)  # before the costs add columns that these values do not have
     if weighted and best.objective is not None:
         builder.add_row(columns, coefficients, best.objective - constant, NO_UPPER)
         columns, coefficients, constant = cost_expression(builder, v, weighted)
         builder.set_objective(columns, coefficients, "min", constant)
-        best = _solved(builder, solve, deadline) or best
-    placement = _placement(case, v, best, others)
+        cheapest = _solved(builder, solve, deadline)
+        if cheapest is None:
+            raise SolverFault("two solvers find no place at the value that one of them found a place at")
+        best, placement = cheapest, _placement(case, v, cheapest, others)
     if weighted:
         after = list(others.allocation())
         after[case.number] = placement

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 
 from placeopt.arguments import INSTANCE, check_round, expect
-from placeopt.errors import BadInput, Unsupported
+from placeopt.errors import BadInput, Unsupported, only_documented
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import Method, method_of
@@ -74,6 +74,7 @@ class Residence(ABC):
         """Number of the present state: that of the loaded instance, and one more with every change."""
         return self._loaded().book.revision
 
+    @only_documented
     def load(self, instance: Instance) -> None:
         """
         Keep the cluster of ``instance`` from now on, in the place of any other, with its jobs and what runs.
@@ -90,6 +91,7 @@ class Residence(ABC):
             resident = Resident(instance, self._policy or instance.policy)
         self._resident = resident
 
+    @only_documented
     def update(
         self,
         *,
@@ -127,6 +129,7 @@ class Residence(ABC):
         """
         self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms, expected_end_ms or {})
 
+    @only_documented
     def place(
         self,
         jobs: Iterable[str] | None = None,
@@ -234,6 +237,7 @@ class Residence(ABC):
         resident.issued(plan)
         return plan
 
+    @only_documented
     def commit(self, plan: Plan, *, movable: Ids = False, shrinkable: Ids = False, preemptible: Ids = False) -> None:
         """
         Make what a plan says so: its jobs run, and running ones are where it moved them, shrunk, or wait again.
@@ -257,6 +261,7 @@ class Residence(ABC):
         expect("plan", plan, Plan, "a Plan that place() gave")
         resident.commit(plan, movable, shrinkable, preemptible)
 
+    @only_documented
     def release(self, job: str) -> Job:
         """
         Take a running job away, because it is done or has failed, and return its record.

@@ -175,11 +175,13 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
     end = _latest_ends(problem) if needed else np.zeros(len(options), dtype=np.int64)
     types: dict[tuple[int, int, tuple[int, ...]], int] = {}
     columns, models, memory = [may], list(problem.type_model), problem.type_memory_mib.tolist()
+    same_model = list(range(len(models)))  # per type, the one of before that it was
     for gpu in touched:
         former, start, classes = int(problem.gpu_type[gpu]), needed.get(gpu, FOREVER), tuple(whose.get(gpu, ()))
         if (former, start, classes) not in types:
             types[former, start, classes] = len(models)
             models.append(problem.type_model[former])
+            same_model.append(former)
             memory.append(int(problem.type_memory_mib[former]))
             own = np.isin(options.job_class, classes)
             columns.append((options.gpu_type_ok[:, former] & np.where(bound, own, end <= start))[:, None])
@@ -195,6 +197,8 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
         gpu_type=gpu_type,
         type_model=tuple(models),
         type_memory_mib=np.array(memory, dtype=np.int64),
+        # The target workload does not compete for places: a closed GPU serves it as before.
+        target=replace(problem.target, type_ok=problem.target.type_ok[:, same_model]),
         options=replace(options, gpu_type_ok=np.concatenate(columns, axis=1), node_class_ok=node_class_ok[:, present]),
     )
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import Method
@@ -14,6 +18,7 @@ from placeopt.stages.crew import Crew
 from placeopt.stages.exact import AGAIN_S, is_built, run_exact
 from placeopt.stages.fillings import run_fillings, suits
 from placeopt.stages.forced import run_forced
+from placeopt.stages.guard import guarded
 from placeopt.stages.heuristic import run_heuristic
 from placeopt.stages.lookahead import run_lookahead
 from placeopt.stages.patterns import is_large, run_patterns
@@ -53,21 +58,26 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None,
     """
     score, order = score_and_order(method, round_.problem)
     asked: Asked | None = None
+
+    def run(name: str, stage: Callable[..., object], *args: Any, **options: Any) -> None:
+        guarded(round_, name, partial(stage, round_, *args, **options), None)
+
     with collection_paused():
-        if run_lookahead(round_, score, order, strict=method.strict, ahead=ahead):
+        look = partial(run_lookahead, round_, score, order, strict=method.strict, ahead=ahead)
+        if guarded(round_, "lookahead", look, otherwise=False):
             round_.read()
             return
         if method.bound and crew.is_apart:
-            asked = ask_bound(round_, crew.begin)
-        run_heuristic(round_, score, order, strict=method.strict, chooser=method.chooser, shape=method.shape)
+            asked = guarded(round_, "bound", partial(ask_bound, round_, crew.begin), None)
+        run("heuristic", run_heuristic, score, order, strict=method.strict, chooser=method.chooser, shape=method.shape)
         round_.read()
     round_.keep_back(RESERVE_S + _offers_at_the_end(round_) * round_.offer_s)
     if previous is not None and not method.strict and not round_.stopped():
-        run_previous(round_, previous, score, order)
+        run("previous", run_previous, previous, score, order)
     if not round_.stopped():
-        run_ranks(round_)
+        run("ranks", run_ranks)
     if not round_.stopped() and not method.is_greedy:
-        run_forced(round_)
+        run("forced", run_forced)
 
     limits = round_.limits
     alone = limits.threads == 1 or bool(limits.solver_options)
@@ -76,29 +86,29 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None,
         crew.warm_up()  # it loads while the bound is found
     relaxed = None
     if method.bound and (asked is not None or not round_.stopped()):
-        relaxed = run_bound(round_, crew.solve, asked)
+        relaxed = guarded(round_, "bound", partial(run_bound, round_, crew.solve, asked), None)
         if not method.fillings or not suits(round_.problem):
             relaxed = None
-        run_fillings(round_, crew.solve, relaxed, score, order, followed=bool(exact))
+        run("fillings", run_fillings, crew.solve, relaxed, score, order, followed=bool(exact))
     if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
-        run_patterns(round_, crew.solve, score, order)
+        run("patterns", run_patterns, crew.solve, score, order)
     if method.arrange and not round_.stopped():
-        run_arrange(round_, crew.solve, ARRANGE_SHARE if exact else 1.0)
+        run("arrangements", run_arrange, crew.solve, ARRANGE_SHARE if exact else 1.0)
     small = any(is_built(round_, form) for form, _ in exact)
     if method.search and not round_.stopped() and (not small or is_wide(round_)):
-        run_search(round_, crew.solve, SEARCH_SHARE if small else 1.0)
+        run("search", run_search, crew.solve, SEARCH_SHARE if small else 1.0)
     for formulation, solver in exact:
         if round_.proven or round_.within_gap or round_.stopped():
             break
         before = round_.best
-        run_exact(round_, crew.solve, formulation, solver)
+        run(formulation, run_exact, crew.solve, formulation, solver)
         if round_.best is not before and not round_.stopped():
-            run_ranks(round_)
+            run("ranks", run_ranks)
     if exact and not round_.stopped() and not (method.search and is_far(round_)):  # too large for exact stages
-        run_fillings(round_, crew.solve, relaxed, score, order)
+        run("fillings", run_fillings, crew.solve, relaxed, score, order)
     if exact and method.search and not round_.stopped():
         if round_.limits.left_s > AGAIN_S:
-            run_search(round_, crew.solve)
+            run("search", run_search, crew.solve)
         elif round_.limits.deterministic:
             round_.cut("time")  # as in `Crew.solve`
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from placeopt.check import judge
-from placeopt.errors import BadInput, InternalFault
+from placeopt.errors import BadInput, CallerRaised, InternalFault
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics import greedy
 from placeopt.heuristics.lookahead import Ahead, Wait
@@ -325,16 +325,18 @@ class Round:
             return
         held = None if self.best is None else self.best.value
         bounds = [self.whole_bound] if self.narrowed or bound is None else [self.value_bound, bound]
-        self.on_progress(
-            Progress(
-                seconds=time.monotonic() - self.limits.started,
-                stage=stage,
-                value=max((v for v in (held, value_) if v is not None), default=None),
-                value_bound=min(bounds),
-                cost=None if self.best is None or not self.value_proven else self.best.cost,
-                cost_bound=None if self.narrowed else self.cost_bound,
-            )
+        news = Progress(
+            seconds=time.monotonic() - self.limits.started,
+            stage=stage,
+            value=max((v for v in (held, value_) if v is not None), default=None),
+            value_bound=min(bounds),
+            cost=None if self.best is None or not self.value_proven else self.best.cost,
+            cost_bound=None if self.narrowed else self.cost_bound,
         )
+        try:
+            self.on_progress(news)
+        except Exception as error:
+            raise CallerRaised(error) from error
 
     def keep_back(self, seconds: float) -> None:
         """Set the deadline so that ``seconds`` are left for what comes after the stages."""

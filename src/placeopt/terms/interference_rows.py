@@ -156,7 +156,8 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
         here = len(holders.get(gpu, ()))
         shared = int(builder.add_variables(0, 1, count=1)[0])
         ones = np.ones(len(mine), dtype=np.int64)
-        builder.add_row(np.append(v.grant[mine], shared), np.append(ones, -len(mine)), NO_LOWER, 1 - here)
+        most = len(mine) + max(here - 1, 0)  # by how many the jobs on the GPU can pass one
+        builder.add_row(np.append(v.grant[mine], shared), np.append(ones, -most), NO_LOWER, 1 - here)
         builder.define(np.array([shared]), partial(_more_than, v.grant[mine], 1 - here))
         for job in holders.get(gpu, ()):
             column = column_of(job, base.get(job, 0))

@@ -7,17 +7,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from builders import instance, job, node, running
+from builders import instance, job, machine, node, running
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.drb.exhaustive import Exhaustive
 from placeopt.heuristics.drb.place import Bipartition
 from placeopt.heuristics.drb.tree import HalvingTree, cluster_tree, machine_tree
-from placeopt.model import Cluster, Communication, Domain, Edge, Instance, Policy, Slowdown
+from placeopt.heuristics.lookahead import Ahead
+from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.queueing import order_jobs
+from placeopt.stages.lookahead import hold_back
 from placeopt.terms.communication import job_cost
 from placeopt.terms.interference import Interference
 from placeopt.topology.builders import dgx1, minsky
@@ -74,6 +76,24 @@ def test_a_job_that_suffers_goes_to_the_other_socket_one_that_does_not_fills_up(
     assert gpus[1] in [(2,), (3,)]
     _, gpus = placed(minskys(1, here, there, running=beside), "drb")
     assert gpus[1] == (1,)
+
+
+def test_fragmentation_is_the_mean_over_all_sockets_of_the_machine() -> None:
+    """
+    Issue 16, A11: SC'17 eq. 5 as printed, on sockets of 2 idle GPUs and of 4 with one left.
+
+    One GPU of the small socket leaves (1/2 + 1/4) / 2 = 3/8 free, the last of the large one (1 + 0) / 2. Over the
+    sockets of one half alone it was 1/2 against 0.
+    """
+    two = machine(
+        gpus=[Gpu(model="P100", memory_mib=16_384, part="s0" if i < 2 else "s1") for i in range(6)],
+        parts=(Part(id="s0", level="socket"), Part(id="s1", level="socket")),
+    )
+    busy, one = job("busy", gpus=3), job("one")
+    _, gpus = placed(
+        instance(1, [busy, one], machines=[two], policy=THIRDS, running=[running(busy, [("n0", [2, 3, 4])])]), "drb"
+    )
+    assert gpus[1] in [(0,), (1,)]
 
 
 def test_a_job_of_two_workers_takes_the_machine_that_holds_both() -> None:
@@ -191,3 +211,24 @@ def test_slowdowns_by_pairs_are_those_of_the_cost(gpus: tuple[int, ...]) -> None
     assert (suffered.tolist(), caused.tolist()) == (([300], [70]) if 1 in gpus else ([20], [0]))
     added = Interference().delta(chooser.state, Move(1, Placement(problem.options_of(1)[0], (0,), gpus)))
     assert suffered.sum() + caused.sum() == added
+
+
+@pytest.mark.parametrize("chooser", [Bipartition, Exhaustive])
+def test_nodes_on_which_look_ahead_closes_other_gpus_are_not_taken_for_each_other(chooser: type[Bipartition]) -> None:
+    """
+    Issue 16, A1, a relative of it: the GPU types that look-ahead adds are part of what a node looks like.
+
+    Two idle nodes of one machine type. The first two GPUs of one and the last two of the other are kept for a job that
+    starts before these could end.
+    """
+    late = [job(f"late-{i}", gpus=2, run_time_ms=1000) for i in range(2)]
+    problem = compile_problem(instance(2, late, policy=Policy(share_mode="exclusive")))
+    narrowed = hold_back(problem, Ahead({}, dict.fromkeys((0, 1, 6, 7), 500), {}, frozenset()))
+    state = State(narrowed)
+    for gpus in ((2, 3), (4, 5)):
+        one = chooser(state)
+        number = sum(held is not None for held in state.placements)
+        placement = one.place(number)
+        assert placement is not None
+        assert placement.gpus == gpus
+        state.apply(Move(number, placement))

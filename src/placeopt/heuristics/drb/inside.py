@@ -14,9 +14,12 @@ from placeopt.problem import IntArray
 
 def eq5(sockets: IntArray, free: np.ndarray, taken: tuple[int, ...] = ()) -> float:
     """
-    Mean over sockets of the part that is free once ``taken`` are held: SC'17 eq. 5 of a part of one node.
+    Mean over all sockets of a node of the part that is free once ``taken`` are held: SC'17 eq. 5, of one machine.
 
-    ``sockets`` numbers the socket of each of its GPUs from 0; numbers may be left out.
+    ``sockets`` numbers the socket of each of the node's GPUs from 0; numbers may be left out. The mean is over all
+    sockets also where a decision is between two halves of the node. On sockets of equal size it is then the same for
+    both halves. A mean over the sockets of one half instead would draw jobs to the fuller half, where the paper's
+    prototype separates them (5.2.2, job 1).
     """
     left = free
     if taken:
@@ -75,7 +78,7 @@ class Inside:
         told = split(
             tasks,
             weights,
-            (self._half(sides[0], gpus[0]), self._half(sides[1], gpus[1])),
+            (self._half(gpus[0], gpus[1], found), self._half(gpus[1], gpus[0], found)),
             across,
             self.path_weight,
             rng,
@@ -89,19 +92,19 @@ class Inside:
         usable: IntArray = leaves[self.usable[leaves]]
         return usable
 
-    def _half(self, part: int, gpus: IntArray) -> Half:
+    def _half(self, gpus: IntArray, others: IntArray, found: dict[int, int]) -> Half:
+        """Return what a half offers by its usable GPUs, beside the other half's and what the job has elsewhere."""
         near = np.sort(self.distances[np.ix_(gpus, gpus)], axis=1).cumsum(axis=1)
         excess = np.sort(self.excess[gpus])
-        leaves = self.tree.leaves(part)
-        sockets, free = self.sockets[leaves], self.free[leaves]
-        taken = np.flatnonzero(self.usable[leaves] & free)
+        own, theirs = (half[self.free[half]].tolist() for half in (gpus, others))
+        before = list(found.values())
 
         def inside(count: int) -> float:
             """Mean way from the GPU nearest to so many of the half's GPUs."""
             return float(near[:, count - 1].min()) / (count - 1) if count > 1 else 0.0
 
-        def worth(held: int) -> float:
-            one_more = tuple(taken[: held + 1].tolist())
-            return self.worth_of(float(excess[min(held, len(excess) - 1)]), eq5(sockets, free, one_more))
+        def worth(held: int, beside: int) -> float:
+            taken = (*before, *own[: held + 1], *theirs[:beside])
+            return self.worth_of(float(excess[min(held, len(excess) - 1)]), eq5(self.sockets, self.free, taken))
 
         return Half(len(gpus), inside, worth)

@@ -17,8 +17,8 @@ class Looks:
     """
     The looks of all nodes, kept up to date, and the answers that go with their numbers.
 
-    A look is the machine, what is free of each GPU, and who is where that others may disturb: profiles with GPUs. Where
-    jobs slow each other by a curve of utilisation it is the jobs themselves, and nothing outlasts the round.
+    A look is the machine, type and free part of each GPU, and who is where that others may disturb: profiles with GPUs.
+    Where jobs slow each other by a curve of utilisation it is the jobs themselves, and nothing outlasts the round.
 
     Attributes
     ----------
@@ -57,7 +57,8 @@ class Looks:
 
     def _arrays(self) -> tuple[IntArray, ...]:
         state = self.state
-        return state.gpu_free_milli, state.gpu_jobs, state.gpu_free_memory, state.gpu_utilisation
+        types = state.problem.gpu_type  # the machine's, but where look-ahead closes GPUs
+        return types, state.gpu_free_milli, state.gpu_jobs, state.gpu_free_memory, state.gpu_utilisation
 
     def changed(self, node: int) -> None:
         """Note that what is free of a node changed."""

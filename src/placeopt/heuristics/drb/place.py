@@ -152,8 +152,8 @@ class _Across:
             """Least height of a part of the half that has room for so many."""
             return float(height[room >= count].min()) if count > 1 else 0.0
 
-        def same(held: int) -> float:
-            del held
+        def same(held: int, beside: int) -> float:
+            del held, beside
             return worth
 
         return Half(int(room[0]), inside, same)

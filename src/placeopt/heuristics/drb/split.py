@@ -26,12 +26,13 @@ class Half:
     inside
         Distance between two of its places where so many of the job's tasks lie in it.
     worth
-        What co-runners and what stays free add to the utility of one more task, so many being there already.
+        What co-runners and what stays free add to the utility of one more task, so many being there already and so many
+        in the other half.
     """
 
     room: int
     inside: Callable[[int], float]
-    worth: Callable[[int], float]
+    worth: Callable[[int, int], float]
 
 
 def split(
@@ -80,7 +81,7 @@ def split(
         if count[0] < halves[0].room and count[1] < halves[1].room:
             ties = _ties(table, task, side, count, left)
             paths = [_path(y, halves[y], ties, across, count[y], left) for y in (0, 1)]
-            worth = [halves[y].worth(count[y]) for y in (0, 1)]
+            worth = [halves[y].worth(count[y], count[1 - y]) for y in (0, 1)]
             near = [path_weight * (min(paths) / path if path > min(paths) else 1.0) for path in paths]
             winner = 0 if near[0] + worth[0] >= near[1] + worth[1] else 1
         else:
