@@ -12,6 +12,7 @@ import typer
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
 from placeopt.errors import BadInput
+from placeopt.readable import duration
 from placeopt.report.text import plural
 
 if TYPE_CHECKING:
@@ -177,11 +178,11 @@ class _Found:
             facts.append(Fact(f"scenario {scenario.name}", f"{words}. {scenario.note}".strip()))
         for log in self.logs:
             words = f"{len(log.arrivals):,} jobs came, {len(log.starts):,} started, {len(log.ends):,} ended"
-            facts.append(Fact(f"simulation {log.name}", f"{words}; {log.end_ms / 3_600_000:,.2f} hours"))
+            facts.append(Fact(f"simulation {log.name}", f"{words}; {duration(log.end_ms / 1000)}"))
         for number, (source, answer) in enumerate(self.answers):
             took = getattr(answer, "seconds", None)
             title = "; ".join(figure.title for figure in answer_figures(answer, number))
-            facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {took:,.1f} s"))
+            facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {duration(took)}"))
         return facts
 
 

@@ -15,6 +15,7 @@ from placeopt.cli.files import STREAM, check_sources, check_target, read_schedul
 from placeopt.cli.output import show
 from placeopt.cli.progress import Ticker
 from placeopt.cli.signals import Interruption
+from placeopt.readable import duration
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,7 +92,7 @@ def simulate(
                 def on_progress(news: Tick, name: str = one.name) -> None:
                     ticker.doing(
                         f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
-                        f"{news.waiting:,} wait, {news.now_ms / 1000:,.0f} s simulated, round {news.rounds:,}"
+                        f"{news.waiting:,} wait, {duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
                     )
 
                 ticker.doing(f"{one.name}: compiling")

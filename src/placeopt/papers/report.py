@@ -12,6 +12,7 @@ from placeopt.formats.files import write_bytes
 from placeopt.papers.catalogue import PAPERS, built
 from placeopt.papers.records import Row, Setting, Start
 from placeopt.papers.tables import Runs, figure_table, ordering_table, own_table
+from placeopt.readable import duration
 
 WIDTH = 100
 MOST_OWN = 2
@@ -164,7 +165,7 @@ def _made_by(rows: Sequence[Row], starts: Sequence[Start]) -> list[str]:
     known = ", ".join(f"{name} {version}" for name, version in last.versions.items())
     cpu_s = sum(row.cpu_s for row in rows)
     return _wrapped(
-        f"Made by {'; '.join(commands)}; {machine}; {known}. {len(rows):,} simulations, {cpu_s:,.0f} s of CPU time, "
+        f"Made by {'; '.join(commands)}; {machine}; {known}. {len(rows):,} simulations, {duration(cpu_s)} of CPU time, "
         "solver processes not counted."
     )
 

@@ -10,6 +10,7 @@ from placeopt.metrics import Interval, paired_interval, t_interval
 from placeopt.papers.catalogue import PAPERS, SETTINGS, built
 from placeopt.papers.measures import MEASURES
 from placeopt.papers.records import OWN, Figure, Ordering, Row, Setting, Verdict
+from placeopt.readable import amount
 
 NOTHING = 1e-9
 NEAR = 0.02
@@ -95,7 +96,7 @@ def _with_half(values: list[float] | None) -> Cell:
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else amount(value, 3)
 
 
 def ordering_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
