@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from placeopt.page import Answer, Fact, Figure, Log
 
 LOG = ".jsonl"
+SHOWN = 5
+"""Jobs named that never end."""
 
 
 def report(
@@ -177,7 +179,12 @@ class _Found:
             )
             facts.append(Fact(f"scenario {scenario.name}", f"{words}. {scenario.note}".strip()))
         for log in self.logs:
-            words = f"{len(log.arrivals):,} jobs came, {len(log.starts):,} started, {len(log.ends):,} ended"
+            words = f"{len(log.ends):,} of {plural(len(log.arrivals), 'job')} ended"
+            if log.stranded:
+                shown = ", ".join(log.stranded[:SHOWN])
+                more = f" and {len(log.stranded) - SHOWN:,} more" if len(log.stranded) > SHOWN else ""
+                words += f", {len(log.stranded):,} never end ({shown}{more})"
+            words += f", {len(log.starts):,} started"
             facts.append(Fact(f"simulation {log.name}", f"{words}; {duration(log.end_ms / 1000)}"))
         for number, (source, answer) in enumerate(self.answers):
             took = getattr(answer, "seconds", None)

@@ -67,7 +67,11 @@ def setting_figures(setting: Setting, runs: Runs) -> list[Figure]:
 
 
 def _each(rows: dict[str, Row], points: Callable[[Row], Points]) -> dict[str, Points]:
-    return {policy: found for policy, row in rows.items() if (found := points(row))}
+    return {
+        policy + (f" ({row.never_end:,} of {row.jobs:,} never end)" if row.never_end else ""): found
+        for policy, row in rows.items()
+        if (found := points(row))
+    }
 
 
 def _bars(name: str, title: str, unit: str, members: Sequence[Reported], ours: Sequence[float | None]) -> Figure:
