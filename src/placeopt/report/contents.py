@@ -122,7 +122,7 @@ def contents_tables(facts: Contents) -> list[RenderableType]:
         [row["kind"], row["shape"], number(row["waiting"]), number(row["running"]), gpus(row["gpu_milli_each"])]
         for row in facts["job_classes"]
     ]
-    columns = ["kind", "each", ">waiting", ">running", ">GPUs"]
+    columns = ["kind", "each", ">waiting", ">running", ">GPUs each"]
     parts += [Text(""), *_table("Jobs", columns, job_rows, "each", [])]
     demand_rows = [
         [

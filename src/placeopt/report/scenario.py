@@ -83,7 +83,7 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
         [row["kind"], row["shape"], number(row["jobs"]), gpus(row["gpu_milli_each"])] for row in facts["job_classes"]
     ]
     if rows:
-        columns = ["kind", "each", ">jobs", ">GPUs"]
+        columns = ["kind", "each", ">jobs", ">GPUs each"]
         parts += [Text(""), heading("Jobs"), Rows(columns, rows[:MAX_ROWS], wrap="each")]
     if len(rows) > MAX_ROWS:
         parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
