@@ -15,7 +15,7 @@ NAMED = re.compile(rf"`((?:[\w.-]+/)*\w[\w.-]*\.(?:{ENDINGS}))`|\]\((?!https?:|#
 ELSEWHERE = frozenset(
     {
         # written by commands
-        *("results/results.jsonl", "papers/results.jsonl", "summaries.json", "report.md", "papers.md"),
+        *("results/results.jsonl", "papers/results.jsonl", "summaries.json", "report.md", "papers.md", "own.csv"),
         # of other people's repositories, which the page names
         *("data/data.csv", "openb_node_list_all_node.csv", "profiles/prof_from_experiments.json"),
     }

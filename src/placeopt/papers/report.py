@@ -77,7 +77,8 @@ def make_report(
         *_wrapped(
             "Differences of `placeopt` and of `placeopt-jct`, or, where those take too long, of `placeopt-queue`, to "
             "each policy, by the seeds that both have, with their interval of 95 %, and whether ours is better or "
-            "worse; what cannot be told apart is a tie. Of one seed there is no interval."
+            "worse; what cannot be told apart is a tie. Of one seed there is no interval. At most two of ours stand "
+            "here; `own.csv` has all."
         ),
         "",
         *_own(own),

@@ -25,7 +25,8 @@ def review_page(found: Review) -> list[RenderableType]:
     if not found.valid:
         title = Text("breaks rules", style=BAD).append(f": {plural(found.count, 'violation')}", style="not bold")
         rows = [[text] for text in found.violations[:SHOWN]]
-        return [title, Rows([""], rows, wrap=""), Text(f"\n{duration(found.seconds)}", style="dim")]
+        more = [Text(f"  ... and {found.count - len(rows):,} more")] if found.count > len(rows) else []
+        return [title, Rows([""], rows, wrap=""), *more, Text(f"\n{duration(found.seconds)}", style="dim")]
     parts: list[RenderableType] = [Text("keeps every rule", style=GOOD), Text("")]
     rows = [
         ["value", number(found.value), number(found.best_value), number(found.value_bound), percent(found.value_gap)]
