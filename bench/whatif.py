@@ -178,7 +178,7 @@ def swept(base: Instance, vary: str, limits: Limits, jobs: int) -> Answer:
 
 def priced(base: Instance, of: tuple[str, ...], limits: Limits, jobs: int) -> Answer:
     found = price(base, of, limits=limits, jobs=jobs)
-    agree = [one.confirmed for one in found.prices if one.confirmed is not None]
+    agree = [one.agreement != "outside" for one in found.prices if one.agreement is not None]
     dearest = found.prices[0]
     told = f"{len(found.prices)} prices, duals inside the interval in {sum(agree)} of {len(agree)}; "
     return f"{told}dearest {dearest.name}: {dearest.low} to {dearest.high}", all(p.low == p.high for p in found.prices)

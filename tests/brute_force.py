@@ -33,7 +33,7 @@ from placeopt.terms.uplink import Uplink
 LIMITS = (GpuShare, JobsPerGpu, GpuMemory, NodeCapacity, QueueShare, Uplink)
 """Rules about sums, which running jobs may exceed together."""
 
-HORUS_FITS = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}  # Horus, fig. 6
+HORUS_FITS = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}  # Horus, fig. 4
 
 
 def _quadratic(curve: str | SlowdownCurve) -> tuple[float, float, float]:

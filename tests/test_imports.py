@@ -21,7 +21,7 @@ FLOORS = (
     ("errors",),
     ("model",),
     ("arguments", "check", "formats"),
-    ("linear", "metrics", "topology"),
+    ("linear", "metrics", "readable", "topology"),
     ("predict", "problem"),
     ("generators", "terms"),
     ("alone", "formulations", "heuristics", "mapping", "queueing", "solvers"),

@@ -140,7 +140,7 @@ def test_what_is_wrong_counts_as_nothing() -> None:
     wrong = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
     [sample] = samples_of([wrong], {"a": Known(100, 100)})
     assert (sample.solved, sample.gap, sample.primal_s, sample.best) == (False, 1.0, 10.0, 100)
-    assert verdict_table([sample]).rows == (("liar", 1, 0, 0, 0, 0, 1, 0),)
+    assert verdict_table([sample]).rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
 
 
 def test_settings_tell_solvers_apart() -> None:

@@ -9,7 +9,8 @@ from conftest import Cli, said
 
 from builders import instance, job
 from placeopt import solve
-from placeopt.formats.documents import write_instance, write_plan
+from placeopt.formats.documents import write_instance, write_plan, write_scenario
+from scenarios import scenario, timed
 
 pytest.importorskip("matplotlib")
 
@@ -37,3 +38,17 @@ def test_faults(cli: Cli, tmp_path: Path) -> None:
         done = cli("report", tmp_path / name, "--out", tmp_path / "r.html")
         said(done, 3, words)
     assert not (tmp_path / "r.html").exists()
+
+
+def test_a_log_in_which_jobs_never_end_says_so_first(cli: Cli, tmp_path: Path) -> None:
+    """Issue 16, C5: curves of waits and slowdowns leave room for those that never start, and the page names them."""
+    write_scenario(tmp_path / "w.json", scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]))
+    runs, out, figures = tmp_path / "runs", tmp_path / "r.html", tmp_path / "figures"
+    assert cli("simulate", tmp_path / "w.json", "--policy", "best-fit", "--out", runs, "--quiet").code == 0
+    (log,) = runs.glob("*.jsonl")
+    assert cli("report", tmp_path / "w.json", log, "--out", out, "--figures", figures).code == 0
+    page = out.read_text(encoding="utf-8")
+    assert "1 of 2 jobs ended, 1 never end (huge), 1 started" in page
+    label = "made.best-fit.s0 (1 never end)"
+    assert f"{label},0.0,0.5" in (figures / "waits.csv").read_text()
+    assert f"{label},1.0,1.0" in (figures / "slowdowns.csv").read_text()

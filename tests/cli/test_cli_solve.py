@@ -114,7 +114,7 @@ def test_width(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     done = cli("solve", GANGS, "--method", "stranding")
     assert max(map(len, done.out.splitlines())) <= min(columns, 100)
-    assert ("what it did" in done.out) == (columns > 60)
+    assert "what it did" in done.out  # below the other columns, where it is narrow
 
 
 def test_failed_stages_are_warned_of(cli: Cli) -> None:

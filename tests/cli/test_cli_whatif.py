@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import INSTANCES, Cli, said
+from conftest import GANGS, INSTANCES, Cli, said
 
 from placeopt import generate, read_instance, read_scenario, solve, write_instance, write_plan
 
@@ -73,7 +73,7 @@ def test_slots_by_level(cli: Cli, round_: Path) -> None:
     """A row a level."""
     outcome = cli("whatif", "slots", round_ / "round.json", "--sizes", "1,4", "--quiet")
     assert outcome.code == 0
-    assert [line.split()[0] for line in outcome.out.splitlines()[2:]] == ["socket", "node", "rack", "cluster"]
+    assert [line.split()[0] for line in outcome.out.splitlines()[3:]] == ["socket", "node", "rack", "cluster"]
 
 
 def test_fail_says_yes_or_no(cli: Cli, round_: Path) -> None:
@@ -218,3 +218,10 @@ def test_what_is_wrong_with_a_replay_is_named(cli: Cli, tmp_path: Path, round_: 
     said(cli("whatif", "add", round_ / "round.json", "--node-type", "uniform-4gpu", "--policy", "fcfs"), 2, "--policy")
     said(cli("whatif", "sweep", SC17, "--vary", "load=1", "--quiet"), 3, "'load=1'")
     said(cli("whatif", "sweep", round_ / "round.json", "--vary", "demand=80", "--draws", "0-1"), 2, "--draws")
+
+
+def test_fit_says_what_else_was_asked(cli: Cli) -> None:
+    """Issue 16, C2: CPU, memory, domain and queue are part of the question, so they stand in the answer."""
+    done = cli("whatif", "fit", GANGS, "--job", "2x4", "--cpu", 1000, "--memory", 512, "--together", "rack")
+    assert "more of 2x4 with 1,000 millicores and 512 MiB a worker in one rack" in done.out
+    assert "beside what runs; jobs that wait are left aside" in done.out

@@ -164,3 +164,14 @@ def test_settings_make_scenarios(name: str) -> None:
     assert first.digest == setting.make(1, INSTANCES, False).digest
     assert (first.digest != setting.make(2, INSTANCES, False).digest) == setting.seeded
     assert setting.one_at_a_time != isinstance(first, Scenario)
+
+
+def test_no_mean_over_jobs_that_ended_where_some_never_end() -> None:
+    """Issue 16, C5: who leaves the first job out would be best; the row says how many never end, and why."""
+    history = simulate(scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]), policy("best-fit"))
+    row = runs.row_of(Case(setting=PAIR, policy="best-fit", seed=0), "", history, 0.0)
+    assert (row.jobs, row.never_end) == (2, 1)
+    assert row.why == "huge: finds no place on the idle cluster: GPU count (5 GPUs)"
+    assert row.figures["wait_s"] is row.figures["makespan_min"] is row.figures["slowed"] is None
+    assert row.figures["gpu_at_once_percent"] == row.figures["at_once_percent"] == 50.0
+    assert row.figures["utilisation_percent"] is not None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from placeopt.papers import tables
@@ -177,3 +179,27 @@ def test_aligned_tables_are_markdown() -> None:
         "| 1 | x\\|y |",
         "|   | z    |",
     ]
+
+
+def test_a_policy_under_which_jobs_never_end_ranks_nowhere() -> None:
+    """Issue 16, C5: it says how many end, has no figure, and is better than nobody."""
+    stuck = row("sc17-workloads-5", "fcfs", 0, wait_s=None).model_copy(
+        update={"jobs": 100, "never_end": 99, "why": "huge: finds no place"}
+    )
+    runs = Runs(
+        [
+            stuck,
+            row("sc17-workloads-5", "placeopt", 0, wait_s=30.0),
+            row("sc17-workloads-5", "best-fit", 0, wait_s=40.0),
+        ]
+    )
+    setting = replace(SETTINGS["sc17-workloads-5"], policies=("fcfs", "best-fit", "placeopt"), measures=("wait_s",))
+    lines = own_table([setting], runs).rows
+    assert [line[2:4] for line in lines] == [("fcfs", "1 of 100 jobs end"), ("best-fit", "40"), ("placeopt", "30")]
+    assert set(lines[0][4:]) == {""}
+    order = Ordering(
+        paper="sc17", place="x", setting="sc17-workloads-5", measure="wait_s", ranks=(("fcfs",), ("best-fit",))
+    )
+    verdict, told = judged(order, "fcfs", "best-fit", runs)
+    assert verdict == "missing"
+    assert told == "No mean over all jobs: under fcfs 99 of 100 jobs never end (huge: finds no place)."

@@ -1,4 +1,4 @@
-"""Memory and utilisation of the GPUs in use, with the published quadratics of Horus fig. 6."""
+"""Memory and utilisation of the GPUs in use, with the published quadratics of Horus fig. 4."""
 
 import numpy as np
 import pytest

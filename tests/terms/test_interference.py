@@ -82,7 +82,7 @@ def test_worst_cases_by_hand() -> None:
 
 def test_the_curve_is_a_line_up_to_full_use_and_the_published_quadratic_above() -> None:
     """
-    Horus fig. 6, RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366.
+    Horus fig. 4, RTX 2080: f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366.
 
     Two jobs of 40 % on a GPU: 0.8 x 163.66 = 130.9 -> 131 thousandths each. Two of 75 %: f(1.5) = 1.16664 x 2.25
     - 0.00302 x 1.5 + 0.00004 = 2.62045 -> 1620 each. Alone: 0, however busy.

@@ -13,7 +13,7 @@ def test_dgx1_uses_every_lane() -> None:
         for gpu in link.gpus:
             lanes[gpu] += link.lanes
     assert lanes == [6] * 8
-    assert len(dgx1().links) == 16  # 12 edges of the cube and the diagonals of two faces (SC'17, section 2)
+    assert len(dgx1().links) == 16  # 12 edges of the cube and the diagonals of two faces (SC'17, section 1)
 
 
 @pytest.mark.parametrize(

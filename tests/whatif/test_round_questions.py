@@ -118,7 +118,7 @@ def test_prices_by_hand() -> None:
         ("node", "m", 20, 20, 20),
         ("domain", "rack-0", 20, 20, 20),
     }
-    assert all(one.confirmed for one in found.prices)
+    assert [one.agreement for one in found.prices] == ["equal", "equal"]
     assert price(waiting(2), limits=SHORT).prices[0].high == 0
     base = waiting(queue="q").model_copy(
         update={"policy": Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2000)),))}

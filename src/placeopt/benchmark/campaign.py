@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from placeopt.benchmark.journal import SOLUTIONS, Journal
-from placeopt.benchmark.records import Case, Row, Run
+from placeopt.benchmark.records import Case, KnownThen, Row, Run
 from placeopt.benchmark.sets import Item, Kind, read_sets
 from placeopt.benchmark.supervise import Outcome, run_case
 from placeopt.benchmark.verdicts import judge
@@ -137,7 +137,7 @@ def run_cases(
     resume
         Cases that have a row are not run again; otherwise all are, and the later row counts.
     solu
-        File of what is known of the instances; verdicts go by it.
+        File of what is known of the instances; verdicts go by it, and every row keeps what it said of its instance.
     cancelled
         Asked often; true ends it, and cases that were cut off count as not run.
     on_news
@@ -156,7 +156,7 @@ def run_cases(
         if on_news is not None:
             on_news(Outlook(0, kept, len(wanted)))
         if to_do:
-            journal.append(_run_record(len(journal.runs) + 1, command, jobs))
+            journal.append(_run_record(len(journal.runs) + 1, command, jobs, solu))
         inside = cancelled if jobs is not None else None  # another machine cannot ask us
         task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
@@ -178,6 +178,7 @@ def _row(outcome: Outcome, known: Known, run: int) -> Row:
         case=outcome.case,
         answer=outcome.answer,
         verdict=judge(outcome.answer, known),
+        known=KnownThen(value=known.value, bound=known.bound),
         solution=solution,
         trajectory=outcome.trajectory,
         began=outcome.began,
@@ -212,7 +213,7 @@ def _nothing(items: Sequence[Item], names: Sequence[str]) -> str:
     return f"none of {', '.join(names)} takes {items[0].name}; these do: {able}"
 
 
-def _run_record(number: int, command: str, jobs: int | None) -> Run:
+def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) -> Run:
     packages = {**versions(), "python": platform.python_version()}
     for name in ("numpy", "pulp", "joblib"):
         try:
@@ -231,6 +232,7 @@ def _run_record(number: int, command: str, jobs: int | None) -> Run:
         },
         versions=packages,
         jobs=jobs or 0,
+        solu=None if solu is None else str(solu.absolute()),
     )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from placeopt.benchmark.effort import peak_mib
 from placeopt.benchmark.records import Answer, Case, Point
-from placeopt.errors import PlaceoptError
+from placeopt.errors import PlaceoptError, Unsupported
 
 RUNNERS = {
     "placement": ("placeopt.benchmark.place", "place_round"),
@@ -44,6 +44,8 @@ def main() -> None:
         answer: Answer = getattr(importlib.import_module(module), name)(
             case, target, _points(lambda p: tell("point", p)), lambda p: tell("phase", p)
         )
+    except Unsupported as error:
+        answer = Answer(status="unsupported", message=f"{type(error).__name__}: {error}")
     except PlaceoptError as error:
         answer = Answer(status="error", message=f"{type(error).__name__}: {error}")
     tell("answer", answer.model_copy(update={"peak_mib": peak_mib()}).model_dump(mode="json"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import get_args
 
@@ -17,10 +17,12 @@ from placeopt.benchmark.metrics import (
     steps,
 )
 from placeopt.benchmark.records import Verdict
-from placeopt.benchmark.samples import Sample
+from placeopt.benchmark.samples import NO_ANSWER, Sample, sense_of
 from placeopt.benchmark.tables import Cell, Table
 
 VERDICTS = get_args(Verdict)
+RANK = "by gap %, then PAR10 s, then primal-dual s"
+"""What `ranked` goes by, in the words of the columns."""
 
 
 def by_solver(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
@@ -32,7 +34,12 @@ def by_solver(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 
 
 def common(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the samples of the (instance, seed) pairs that every solver has run."""
+    """
+    Return the samples of the (instance, seed) pairs that every solver has run and can take.
+
+    What one solver cannot take is compared for none; a solver that can take nothing is left out.
+    """
+    samples = [sample for sample in samples if sample.supported]
     counts: dict[tuple[str, int], set[str]] = defaultdict(set)
     for sample in samples:
         counts[sample.pair].add(sample.solver)
@@ -41,14 +48,18 @@ def common(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def ranked(samples: Sequence[Sample]) -> list[str]:
-    """Return the solvers, best first: by mean gap, then PAR10, then the mean primal-dual integral, then name."""
+    """
+    Return the solvers, best first: by mean gap, then PAR10, then the mean primal-dual integral, then name.
+
+    A solver without an integral comes after those of equal gap and PAR10 that have one.
+    """
 
     def standing(entry: tuple[str, list[Sample]]) -> tuple[float, float, float, str]:
         solver, own = entry
         times = [sample.wall_s if sample.solved else None for sample in own]
         par10 = penalised_average(times, [sample.limit_s for sample in own], 10) or 0.0
-        gap, both = fmean(sample.gap for sample in own), fmean(sample.primal_dual_s for sample in own)
-        return round(gap, 9), par10, both, solver
+        gap, both = fmean(sample.gap for sample in own), _mean(sample.primal_dual_s for sample in own)
+        return round(gap, 9), par10, math.inf if both is None else both, solver
 
     return [solver for solver, _ in sorted(by_solver(samples).items(), key=standing)]
 
@@ -80,8 +91,8 @@ def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
                 penalised_average(times, limits, 2),
                 penalised_average(times, limits, 10),
                 100 * fmean(sample.gap for sample in own),
-                fmean(sample.primal_s for sample in own),
-                fmean(sample.primal_dual_s for sample in own),
+                _mean(sample.primal_s for sample in own),
+                _mean(sample.primal_dual_s for sample in own),
             )
         )
     columns = (
@@ -97,7 +108,8 @@ def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
         "primal s",
         "primal-dual s",
     )
-    return Table("summary", f"Solvers on the cases that all have run; shift {shift_s:g} s", columns, tuple(rows))
+    title = f"Solvers on the cases that all can take and have run; shift {shift_s:g} s; best first: {RANK}"
+    return Table("summary", title, columns, tuple(rows))
 
 
 def comparison_table(samples: Sequence[Sample], baseline: str, shift_s: float) -> Table:
@@ -143,8 +155,8 @@ def best_table(samples: Sequence[Sample]) -> Table:
     """Return every instance once: the best value and bound of all solvers, how many have it, and who had it first."""
     rows: list[tuple[Cell, ...]] = []
     for instance, own in sorted(_by_instance(samples).items()):
-        right = [sample for sample in own if sample.row.verdict not in ("fail", "abort")]
-        sense = own[0].row.answer.sense
+        right = [sample for sample in own if sample.row.verdict not in NO_ANSWER]
+        sense = sense_of(sample.row for sample in own)
         best, least = (max, min) if sense == "max" else (min, max)
         found = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
         bound = least((s.row.answer.bound for s in right if s.row.answer.bound is not None), default=None)
@@ -170,7 +182,7 @@ def wrong_table(samples: Sequence[Sample]) -> Table:
             "; ".join(sample.row.answer.refused) or sample.row.answer.message or "contradicts what is known",
         )
         for sample in samples
-        if sample.row.verdict in ("fail", "abort")
+        if sample.row.verdict in NO_ANSWER
     )
     return Table("wrong", "Wrong, or without an answer", ("instance", "solver", "seed", "verdict", "why"), rows)
 
@@ -188,12 +200,13 @@ def instance_table(samples: Sequence[Sample]) -> Table:
         found[(sample.row.case.instance, sample.solver)].append(sample)
     rows: list[tuple[Cell, ...]] = []
     names = list(dict.fromkeys(instance for instance, _ in found))
+    senses = {name: sense_of(s.row for s in own) for name, own in _by_instance(samples).items()}
     for (instance, solver), own in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
         values = [sample.row.answer.objective for sample in own]
         there = [value for value in values if value is not None]
         bounds = [sample.row.answer.bound for sample in own if sample.row.answer.bound is not None]
-        least = min if own[0].row.answer.sense == "max" else max
-        worst, best = (min, max) if own[0].row.answer.sense == "max" else (max, min)
+        worst, best = (min, max) if senses[instance] == "max" else (max, min)
+        supported = [sample for sample in own if sample.supported]
         rows.append(
             (
                 instance,
@@ -203,9 +216,9 @@ def instance_table(samples: Sequence[Sample]) -> Table:
                 own[0].best,
                 best(there, default=None),
                 worst(there, default=None),
-                least(bounds, default=None),
-                100 * fmean(sample.gap for sample in own),
-                fmean(sample.wall_s for sample in own),
+                worst(bounds, default=None),
+                100 * fmean(sample.gap for sample in supported) if supported else None,
+                _mean(sample.wall_s for sample in supported),
             )
         )
     columns = (
@@ -228,7 +241,8 @@ def case_table(samples: Sequence[Sample]) -> Table:
             (
                 *(case.instance, sample.solver, case.seed, sample.row.verdict, answer.status, answer.limit),
                 *(answer.objective, answer.bound, answer.cost, answer.cost_bound, answer.wall_s, answer.cpu_s),
-                *(answer.read_s, answer.peak_mib, 100 * sample.gap, sample.primal_s, sample.primal_dual_s),
+                *(answer.read_s, answer.peak_mib),
+                *((100 * sample.gap, sample.primal_s, sample.primal_dual_s) if sample.supported else (None,) * 3),
                 *(max(sample.row.load_before, sample.row.load_after), case.sha256, answer.message),
             )
         )
@@ -269,6 +283,13 @@ def _by_instance(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 def _log_time(samples: Sequence[Sample], shift_s: float) -> float:
     walls = (sample.wall_s if sample.solved else max(sample.limit_s, sample.wall_s) for sample in samples)
     return fmean(math.log(wall + shift_s) for wall in walls)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean; None of no values, or where one is unknown."""
+    there = list(values)
+    known = [value for value in there if value is not None]
+    return fmean(known) if known and len(known) == len(there) else None
 
 
 def _gap(samples: Sequence[Sample]) -> float:

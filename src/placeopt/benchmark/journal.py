@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -11,6 +11,7 @@ from placeopt.benchmark.records import Line, Row, Run
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
 from placeopt.formats.rows import RowFile, read_rows
+from placeopt.formats.solu import Known
 
 NAME = "results.jsonl"
 SOLUTIONS = "solutions"
@@ -64,6 +65,20 @@ def read_journal(folder: Path) -> tuple[list[Run], dict[str, Row]]:
     if not path.is_file():
         raise BadInput(f"{path}: no such file; expected a folder that 'bench run --out' has made")
     return _sorted(read_rows(path, Line, EXPECTED))
+
+
+def own_known(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Known]:
+    """
+    Return by the key of each case what its run knew of the instance.
+
+    ``older``: known values by instance, for rows of journals that do not state any.
+    """
+    return {
+        row.case.key: older.get(row.case.instance, Known())
+        if row.known is None
+        else Known(row.known.value, row.known.bound)
+        for row in rows
+    }
 
 
 def _sorted(lines: Sequence[Line]) -> tuple[list[Run], dict[str, Row]]:

@@ -150,12 +150,12 @@ def mean_gaps(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]]
     """
     Return of every solver the mean primal gap in percent over time.
 
-    At 200 times from a thousandth of the longest limit on, each as much later than the one before in proportion: most
-    is decided in the first second.
+    Of solvers with a trajectory only. At 200 times from a thousandth of the longest limit on, each as much later than
+    the one before in proportion: most is decided in the first second.
     """
     end = max([sample.limit_s for sample in samples], default=0.0)
     times = [end * 1000 ** (i / POINTS - 1) for i in range(POINTS + 1)]
     return {
         solver: [(time, 100 * fmean(height_at(sample.gap_curve, time) for sample in own)) for time in times]
-        for solver, own in by_solver(samples).items()
+        for solver, own in by_solver([sample for sample in samples if sample.has_trajectory]).items()
     }

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.benchmark.journal import read_journal
+from placeopt.benchmark.journal import own_known, read_journal
 from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.records import Row
+from placeopt.benchmark.samples import NO_ANSWER
 from placeopt.benchmark.sets import item_of
 from placeopt.benchmark.verdicts import contradiction, judge
 from placeopt.errors import BadInput, PlaceoptError
@@ -30,8 +31,9 @@ class Checked(NamedTuple):
 
 def recheck(
     folder: Path,
-    known: Mapping[str, Known],
+    known: Mapping[str, Known] | None = None,
     *,
+    older: Mapping[str, Known] | None = None,
     jobs: int | None = 1,
     cancelled: Callable[[], bool] | None = None,
     on_news: Callable[[int, int], None] | None = None,
@@ -42,7 +44,10 @@ def recheck(
     Parameters
     ----------
     known
-        Best known values; a row that contradicts them is wrong, whatever it was called.
+        Best known values by instance; a row that contradicts them is wrong, whatever it was called. None: what each
+        row's run went by.
+    older
+        With None: known values for rows of journals that do not state any.
     jobs
         Rows side by side, in processes.
     cancelled
@@ -56,7 +61,11 @@ def recheck(
         If there is no journal, or it is malformed.
     """
     _, rows = read_journal(folder)
-    task = partial(_check, folder=folder, known=dict(known))
+    if known is None:
+        then = own_known(rows.values(), older or {})
+    else:
+        then = {key: known.get(row.case.instance, Known()) for key, row in rows.items()}
+    task = partial(_check, folder=folder, then=then)
     found = []
     for checked in fan_out(task, list(rows.values()), jobs, cancelled=cancelled):
         found.append(checked)
@@ -79,7 +88,7 @@ def improved(known: Mapping[str, Known], checked: list[Checked]) -> dict[str, Kn
     """
     out = dict(known)
     for row, faults in checked:
-        if faults or row.verdict in ("fail", "abort"):
+        if faults or row.verdict in NO_ANSWER:
             continue
         answer, name = row.answer, row.case.instance
         try:
@@ -97,14 +106,13 @@ def _who(row: Row) -> str:
     return f"{row.case.solver}, {row.case.time_limit_s:g} s{seed}, {row.began[:10]}"
 
 
-def _check(row: Row, folder: Path, known: Mapping[str, Known]) -> Checked:
+def _check(row: Row, folder: Path, then: Mapping[str, Known]) -> Checked:
     """Judge one row."""
     try:
         faults = _faults(row, folder)
     except PlaceoptError as error:
         faults = [str(error)]
-    entry = known.get(row.case.instance, Known())
-    against = contradiction(row.answer, entry)
+    against = contradiction(row.answer, then[row.case.key])
     if against:
         faults.append(against)
     wrong = judge(row.answer, Known()) == "fail"

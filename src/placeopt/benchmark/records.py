@@ -9,8 +9,8 @@ from pydantic import Field
 from placeopt.arguments import MAX_SEED
 from placeopt.model.base import Name, Record
 
-Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort"]
-Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed"]
+Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsupported"]
+Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported"]
 Phase = Literal["reading", "solving", "judging"]
 """Of a case: only the second is the method's, and only it has a limit of its own."""
 Point = tuple[float, int | None, int | None, int | None, int | None]
@@ -66,6 +66,13 @@ class Answer(Record):
     """Largest resident set of any of its processes."""
 
 
+class KnownThen(Record):
+    """Best value and proven bound that were known of the instance when the case was run; None: unknown."""
+
+    value: int | None = None
+    bound: int | None = None
+
+
 class Row(Record):
     """A case that was run."""
 
@@ -74,6 +81,8 @@ class Row(Record):
     case: Case
     answer: Answer
     verdict: Verdict
+    known: KnownThen | None = None
+    """What the verdict went by; None in journals of versions that did not write it."""
     solution: str | None = None
     """File of the plan or the values, relative to the folder; None if there is none."""
     trajectory: tuple[Point, ...] = ()
@@ -93,6 +102,8 @@ class Run(Record):
     versions: dict[str, str]
     jobs: int
     """Cases side by side."""
+    solu: str | None = None
+    """Absolute path of the file of known values that the verdicts went by; None if there was none."""
 
 
 class Line(Record):

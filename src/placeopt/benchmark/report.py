@@ -69,8 +69,9 @@ class Report:
 
 def make_report(
     folder: Path,
-    known: Mapping[str, Known],
+    known: Mapping[str, Known] | None = None,
     *,
+    older: Mapping[str, Known] | None = None,
     shift_s: float = 1.0,
     baseline: str | None = None,
     plots: bool | None = None,
@@ -81,7 +82,10 @@ def make_report(
     Parameters
     ----------
     known
-        Best known values, from a ``.solu`` file; what the rows have found counts beside them.
+        Best known values by instance, from a ``.solu`` file; what the rows have found counts beside them. None: what
+        the runs went by, as their rows state it.
+    older
+        With None: known values for rows of journals that do not state any.
     shift_s
         Of the shifted geometric means, in seconds.
     baseline
@@ -105,7 +109,7 @@ def make_report(
         )
     # cases that ran side by side ended in any order
     ordered = sorted(rows.values(), key=lambda row: (row.case.instance, row.case.solver, row.case.seed, row.case.key))
-    samples = samples_of(ordered, known)
+    samples = samples_of(ordered, known, older)
     solvers = by_solver(samples)
     if baseline is not None and baseline not in solvers:
         raise BadInput(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")

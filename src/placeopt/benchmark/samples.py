@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+from placeopt.benchmark.journal import own_known
 from placeopt.benchmark.metrics import Curve, integral, primal_dual_gap, primal_gap
 from placeopt.benchmark.records import Case, Row
 from placeopt.formats.solu import Known
+from placeopt.solvers.registry import SOLVERS
+
+NO_ANSWER = ("fail", "abort", "unsupported")
+"""Verdicts of cases whose values count for nothing."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,8 @@ class Sample:
     bound_gap
         Final gap of value and bound.
     primal_s, primal_dual_s
-        Integrals up to the limit, in seconds: from 0, the best at once, to the limit, nothing ever.
+        Integrals up to the limit, in seconds: from 0, the best at once, to the limit, nothing ever. None for solvers
+        that report nothing before their end: there is no trajectory to integrate.
     gap_curve
         Primal gap over time.
     """
@@ -41,8 +48,8 @@ class Sample:
     best: int | None
     gap: float
     bound_gap: float
-    primal_s: float
-    primal_dual_s: float
+    primal_s: float | None
+    primal_dual_s: float | None
     gap_curve: Curve
 
     @property
@@ -55,18 +62,44 @@ class Sample:
         """The case's time limit."""
         return self.row.case.time_limit_s
 
+    @property
+    def supported(self) -> bool:
+        """Whether the solver can take the instance; a case that it cannot enters no mean."""
+        return self.row.verdict != "unsupported"
 
-def samples_of(rows: Iterable[Row], known: Mapping[str, Known]) -> list[Sample]:
-    """Return the samples in the order of the rows."""
+    @property
+    def has_trajectory(self) -> bool:
+        """Whether the solver reports values and bounds while it runs."""
+        return _reports(self.row.case)
+
+
+def samples_of(
+    rows: Iterable[Row], known: Mapping[str, Known] | None = None, older: Mapping[str, Known] | None = None
+) -> list[Sample]:
+    """
+    Return the samples in the order of the rows.
+
+    Parameters
+    ----------
+    known
+        Best known values by instance; None: those that each row's run went by.
+    older
+        With None: known values for rows of journals that do not state any.
+    """
     rows = list(rows)
-    best = _best(rows, known)
+    if known is None:
+        then = own_known(rows, older or {})
+    else:
+        then = {row.case.key: known.get(row.case.instance, Known()) for row in rows}
+    best = _best(rows, then)
     settings = {_setting(row.case) for row in rows}
     return [_sample(row, best.get(row.case.instance), many=len(settings) > 1) for row in rows]
 
 
 def _sample(row: Row, best: int | None, *, many: bool) -> Sample:
     case, answer = row.case, row.answer
-    wrong = row.verdict in ("fail", "abort")
+    wrong = row.verdict in NO_ANSWER
+    reports = _reports(case)
     gaps: list[tuple[float, float]] = []
     both: list[tuple[float, float]] = []
     for seconds, objective, bound, _, _ in () if wrong else row.trajectory:
@@ -84,21 +117,36 @@ def _sample(row: Row, best: int | None, *, many: bool) -> Sample:
         best=best,
         gap=gaps[-1][1] if gaps else 1.0,
         bound_gap=both[-1][1] if both else 1.0,
-        primal_s=integral(gaps, case.time_limit_s),
-        primal_dual_s=integral(both, case.time_limit_s),
+        primal_s=integral(gaps, case.time_limit_s) if reports else None,
+        primal_dual_s=integral(both, case.time_limit_s) if reports else None,
         gap_curve=tuple(gaps),
     )
 
 
-def _best(rows: Iterable[Row], known: Mapping[str, Known]) -> dict[str, int]:
-    """Return the best value of every instance: known before, or found by a row that is not wrong."""
-    found = {name: entry.value for name, entry in known.items() if entry.value is not None}
+def sense_of(rows: Iterable[Row]) -> Literal["max", "min"]:
+    """Return the sense of rows of one instance; only a row with a value or a bound states it."""
+    return next((row.answer.sense for row in rows if (row.answer.objective, row.answer.bound) != (None, None)), "max")
+
+
+def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, int]:
+    """Return the best value of every instance: known before (``then``: by case), or by a row that is right."""
+    of_instance: dict[str, list[Row]] = {}
     for row in rows:
-        objective, name = row.answer.objective, row.case.instance
-        if objective is not None and row.verdict not in ("fail", "abort"):
-            choose = max if row.answer.sense == "max" else min
-            found[name] = choose(found.get(name, objective), objective)
-    return found
+        of_instance.setdefault(row.case.instance, []).append(row)
+    best = {}
+    for name, own in of_instance.items():
+        values = [then[row.case.key].value for row in own]
+        values += [row.answer.objective for row in own if row.verdict not in NO_ANSWER]
+        there = [value for value in values if value is not None]
+        if there:
+            best[name] = max(there) if sense_of(own) == "max" else min(there)
+    return best
+
+
+def _reports(case: Case) -> bool:
+    """Tell whether a solver reports while it runs: methods of rounds do, solvers as the registry says."""
+    entry = SOLVERS.get(case.solver) if case.kind == "linear" else None
+    return entry is None or entry.capability.progress
 
 
 def _setting(case: Case) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from placeopt.benchmark.effort import cpu_s
 from placeopt.benchmark.linear_files import permuted, read_model
 from placeopt.benchmark.records import Answer, Case, Phase, Point
+from placeopt.errors import Unsupported
 from placeopt.formats.files import write_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder
 from placeopt.solvers.pool import Worker
@@ -52,8 +53,9 @@ def solve_model(case: Case, target: Path, point: Callable[[Point], None], phase:
         refused = misfits(model, values, solution.objective)
         write_bytes(target, (json.dumps({"instance": case.instance, "values": values.tolist()}) + "\n").encode())
     point((wall_s, solution.objective, solution.bound, None, None))
+    refusal = solution.status == "error" and solution.message.startswith(f"{Unsupported.__name__}: ")  # by its process
     return Answer(
-        status=solution.status,
+        status="unsupported" if refusal else solution.status,
         limit=solution.limit,
         sense=model.sense,
         objective=solution.objective,

@@ -7,6 +7,8 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from placeopt.readable import amount
+
 Cell = str | int | float | None
 
 
@@ -52,7 +54,7 @@ def readable(cell: Cell) -> str:
     if cell is None:
         return "-"
     if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.4g}"
+        return amount(cell)
     return f"{cell:,}" if isinstance(cell, int) else cell
 
 

@@ -9,6 +9,7 @@ The verdict on a case, in the words of the field.
 | ``timeout`` | ended without a proof: by a limit, or since the method has nothing more to try |
 | ``fail`` | wrong: refused by the referee, or it contradicts what is known |
 | ``abort`` | no answer: crashed, killed, or an error of the solver |
+| ``unsupported`` | the solver cannot take the instance, for instance a model with continuous variables; in no mean |
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ def judge(answer: Answer, known: Known) -> Verdict:
     """Return the verdict; what is known of the instance comes from a ``.solu`` file."""
     if answer.refused or contradiction(answer, known):
         return "fail"
+    if answer.status == "unsupported":
+        return "unsupported"
     if answer.status in ("error", "killed", "crashed"):
         return "abort"
     if answer.status == "infeasible":

@@ -35,6 +35,16 @@ InstancesFolder = Annotated[
     str, typer.Option("--instances", metavar="DIR", help="Folder of the named sets, and of best.solu.")
 ]
 
+KnownFolder = Annotated[
+    str | None,
+    typer.Option(
+        "--instances",
+        metavar="DIR",
+        help="Take known values from best.solu there; left out, those that the run went by.",
+        show_default=False,
+    ),
+]
+
 SoluFile = Annotated[
     str | None, typer.Option("--solu", metavar="FILE", help="Known values, instead of best.solu there.")
 ]
@@ -74,8 +84,8 @@ def run(
     Rows are appended to DIR/results.jsonl as they come; the same command goes on where it was stopped.
 
     Verdicts: ok (proven, equal to the known optimum), solved (proven), better (than the best known), timeout (ended
-    without a proof), fail (wrong), abort (no answer). Exit code 1 says that a case failed or
-    has no answer.
+    without a proof), fail (wrong), abort (no answer), unsupported (the solver cannot take the instance; in no mean).
+    Exit code 1 says that a case failed or was aborted.
     """
     started = time.monotonic()
     _check(time_limit, threads, jobs, memory_limit)
@@ -195,7 +205,7 @@ def report(
     brief: Annotated[
         bool, typer.Option("--brief", help="Only the page, its pictures as SVG and the cases as CSV, to be kept.")
     ] = False,
-    instances: InstancesFolder = INSTANCES,
+    instances: KnownFolder = None,
     solu: SoluFile = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
@@ -204,7 +214,8 @@ def report(
     Write a report: a Markdown page, a CSV file of every table, plots as SVG and PDF.
 
     Shifted geometric means of wall and CPU time, PAR2 and PAR10, primal and primal-dual integrals, performance
-    profiles, and paired comparisons with bootstrap intervals.
+    profiles, and paired comparisons with bootstrap intervals. Gaps are to the values that the run knew, unless
+    --instances or --solu names others.
     """
     if not 0 < shift < float("inf"):
         raise UsageError(f"--shift: {shift!r}, expected seconds above 0")
@@ -213,8 +224,10 @@ def report(
     from placeopt.report.benchmark import report_page, tables_json
 
     target = Path(folder) / "report" if out is None else Path(out)
-    known = read_solu(_solu(solu, instances))
-    made = make_report(Path(folder), known, shift_s=shift, baseline=baseline, plots=plots)
+    file = _named(solu, instances)
+    known = None if file is None else read_solu(file)
+    older = read_solu(Path(INSTANCES) / SOLU)
+    made = make_report(Path(folder), known, older=older, shift_s=shift, baseline=baseline, plots=plots)
     files = write_report(made, target, brief=brief)
     if as_json:
         write_out(tables_json(made) + "\n")
@@ -226,7 +239,7 @@ def report(
 def check(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder that bench run has written.")],
     jobs: Annotated[int, typer.Option(metavar="N", help="Rows side by side.")] = 1,
-    instances: InstancesFolder = INSTANCES,
+    instances: KnownFolder = None,
     solu: SoluFile = None,
     update: Annotated[
         bool, typer.Option("--update", help="Write better values and bounds into the file of known values.")
@@ -237,8 +250,9 @@ def check(
     """
     Referee every stored plan and every model's values again, and compare them with their rows.
 
-    Exit code 1 says that something is wrong. With --update what stands enters the file of known values, which only ever
-    gets better; a value is called optimal there only where a bound meets it.
+    Rows are compared with the values that their run knew, unless --instances or --solu names others. Exit code 1 says
+    that something is wrong. With --update what stands enters the file of known values, the run's own unless another is
+    named; it only ever gets better, and a value is called optimal there only where a bound meets it.
     """
     started = time.monotonic()
     _check(1.0, 1, jobs, None)
@@ -246,12 +260,14 @@ def check(
     from placeopt.formats.solu import read_solu, write_solu
     from placeopt.report.benchmark import checked_json, checked_page
 
-    path = _solu(solu, instances, made=True)
+    file = _named(solu, instances, made=True)
+    path = _run_solu(Path(folder)) if file is None else file
     known = read_solu(path)
     with Ticker(started, quiet=quiet) as ticker, Interruption("what is checked") as interruption:
         checked = recheck(
             Path(folder),
-            known,
+            None if file is None else known,
+            older=known,
             jobs=jobs,
             cancelled=interruption.event.is_set,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} rows"),
@@ -294,6 +310,20 @@ def _solu(solu: str | None, instances: str, *, made: bool = False) -> Path:
     if solu is not None and not made and not Path(solu).exists():
         raise BadInput(f"--solu: {solu}: no such file; left out, best.solu of --instances counts")
     return Path(instances) / SOLU if solu is None else Path(solu)
+
+
+def _named(solu: str | None, instances: str | None, *, made: bool = False) -> Path | None:
+    """Return the file of known values that the command line names; None if it names none."""
+    return None if solu is None and instances is None else _solu(solu, instances or INSTANCES, made=made)
+
+
+def _run_solu(folder: Path) -> Path:
+    """Return the file of known values that the last run went by; that of ``instances/`` where it states none."""
+    from placeopt.benchmark.journal import read_journal
+
+    runs, _ = read_journal(folder)
+    stated = [run.solu for run in runs if run.solu is not None]
+    return Path(stated[-1]) if stated else Path(INSTANCES) / SOLU
 
 
 def _words(text: str, option: str) -> tuple[str, ...]:

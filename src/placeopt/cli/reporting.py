@@ -12,6 +12,7 @@ import typer
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
 from placeopt.errors import BadInput
+from placeopt.readable import duration
 from placeopt.report.text import plural
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from placeopt.page import Answer, Fact, Figure, Log
 
 LOG = ".jsonl"
+SHOWN = 5
+"""Jobs named that never end."""
 
 
 def report(
@@ -176,12 +179,17 @@ class _Found:
             )
             facts.append(Fact(f"scenario {scenario.name}", f"{words}. {scenario.note}".strip()))
         for log in self.logs:
-            words = f"{len(log.arrivals):,} jobs came, {len(log.starts):,} started, {len(log.ends):,} ended"
-            facts.append(Fact(f"simulation {log.name}", f"{words}; {log.end_ms / 3_600_000:,.2f} hours"))
+            words = f"{len(log.ends):,} of {plural(len(log.arrivals), 'job')} ended"
+            if log.stranded:
+                shown = ", ".join(log.stranded[:SHOWN])
+                more = f" and {len(log.stranded) - SHOWN:,} more" if len(log.stranded) > SHOWN else ""
+                words += f", {len(log.stranded):,} never end ({shown}{more})"
+            words += f", {len(log.starts):,} started"
+            facts.append(Fact(f"simulation {log.name}", f"{words}; {duration(log.end_ms / 1000)}"))
         for number, (source, answer) in enumerate(self.answers):
             took = getattr(answer, "seconds", None)
             title = "; ".join(figure.title for figure in answer_figures(answer, number))
-            facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {took:,.1f} s"))
+            facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {duration(took)}"))
         return facts
 
 

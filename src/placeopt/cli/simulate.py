@@ -12,11 +12,13 @@ import typer
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
-from placeopt.cli.output import show
+from placeopt.cli.output import show, write_error
 from placeopt.cli.progress import Ticker
 from placeopt.cli.signals import Interruption
+from placeopt.readable import duration
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from placeopt.model.scenario import Scenario
@@ -38,6 +40,13 @@ def simulate(
     rule: Annotated[
         str | None, typer.Option(metavar="NAME", help="Run-time rule instead of the scenario's: rate or sc17.")
     ] = None,
+    estimates: Annotated[
+        str,
+        typer.Option(
+            metavar="stated|actual",
+            help="Run times that policies go by: those that jobs state, or the actual ones of all jobs.",
+        ),
+    ] = "stated",
     out: Annotated[
         str | None, typer.Option(metavar="FOLDER", help="Write the logs, a file a policy, and summaries.json there.")
     ] = None,
@@ -61,7 +70,7 @@ def simulate(
 
     Ctrl-C stops and keeps what is there; with --out, the same command goes on where it was stopped. The same seed gives
     the same log, byte for byte. --round writes what stood where at a moment: placeopt audit says how far the policy was
-    from the best.
+    from the best. A policy that goes by run time estimates which jobs do not state is named in a warning.
     """
     started = time.monotonic()
     if not 0 <= seed <= MAX_SEED:
@@ -70,6 +79,8 @@ def simulate(
         raise UsageError(f"--time-limit: {time_limit}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
     if rule not in (None, "rate", "sc17"):
         raise UsageError(f"--rule: {rule!r}, expected rate or sc17")
+    if estimates not in ("stated", "actual"):
+        raise UsageError(f"--estimates: {estimates!r}, expected stated or actual")
     if round_ is not None and "," in policy:
         raise UsageError("--round: a moment is one of one policy; name one with --policy")
     if at is not None and (round_ is None or not at >= 0):
@@ -77,12 +88,15 @@ def simulate(
     check_sources({"SCENARIO": scenario})
     check_target(round_, (scenario, policy))
     from placeopt.simulate import simulate as play
-    from placeopt.simulate import summarise
+    from placeopt.simulate import summarise, with_actual_estimates
 
     with Ticker(started, quiet=quiet) as ticker:
         policies = [read_scheduling(name) for name in policy.split(",")]
         _refuse_twins(policies)
         world = _read(scenario, rule)
+        if estimates == "actual":
+            world = with_actual_estimates(world)
+        warn_of_estimates([(world, one) for one in policies], "state run_time_ms, or take --estimates actual")
         folder = _folder(out)
         summaries: list[Summary] = []
         with Interruption("what is there so far") as interruption:
@@ -91,7 +105,7 @@ def simulate(
                 def on_progress(news: Tick, name: str = one.name) -> None:
                     ticker.doing(
                         f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
-                        f"{news.waiting:,} wait, {news.now_ms / 1000:,.0f} s simulated, round {news.rounds:,}"
+                        f"{news.waiting:,} wait, {duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
                     )
 
                 ticker.doing(f"{one.name}: compiling")
@@ -114,6 +128,19 @@ def simulate(
             ticker.stop()
             _deliver(summaries, folder, as_json=as_json, quiet=quiet)
             return interruption.code or ExitCode.DONE
+
+
+def warn_of_estimates(played: Iterable[tuple[Scenario, Scheduling]], remedy: str) -> None:
+    """Print a line for each policy that goes by run time estimates which jobs of its scenario do not state."""
+    from placeopt.simulate import missing_estimates
+
+    lines: dict[str, None] = {}
+    for world, policy in played:
+        missing = missing_estimates(world, policy)
+        if missing is not None:
+            lines[f"warning: policy {policy.name!r} {missing.words}; {remedy}"] = None
+    for line in lines:
+        write_error(line)
 
 
 def _write_round(history: History, at_s: float | None, path: str) -> None:

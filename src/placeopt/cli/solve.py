@@ -119,6 +119,7 @@ def solve(
             total_s = time.monotonic() - started
             ticker.stop()
             _warn(plan)
+            _warn_of_estimates(round_, plan)
             _deliver(plan, out, as_json=as_json, quiet=quiet, total_s=total_s)
             code = interruption.code or _judge(round_, plan)
         journal.end(plan, read_s=read_s, total_s=total_s, code=code)
@@ -152,6 +153,24 @@ def _warn(plan: Plan) -> None:
     for stage in plan.stages:
         if stage.outcome == "failed":
             write_error(f"warning: stage {stage.name} failed: {stage.detail}")
+
+
+def _warn_of_estimates(instance: Instance, plan: Plan) -> None:
+    """Name the waiting jobs whose run time look-ahead would go by, and which state none."""
+    if plan.policy.values.postpone.rule != "lookahead":
+        return
+    running = {held.job for held in instance.running}
+    lacking = [
+        job.id
+        for job in instance.jobs
+        if job.id not in running and any(option.run_time_ms is None for option in job.options)
+    ]
+    if lacking:
+        more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+        write_error(
+            f"warning: look-ahead goes by run time estimates, and {lacking[0]}{more} of the waiting jobs state none "
+            "(run_time_ms of their options)"
+        )
 
 
 def _judge(instance: Instance, plan: Plan) -> ExitCode:

@@ -76,7 +76,10 @@ def fit(
         wanted = parse_job(job, base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
         ticker.doing("counting copies")
         found = ask(base, wanted, limits, interruption.event)
-    deliver(found, lambda: fit_page(found, job), as_json)
+    each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)
+    words = job + (f" with {' and '.join(each)} a worker" if each else "")
+    words += (f" in one {together}" if together else "") + (f" in queue {queue}" if queue else "")
+    deliver(found, lambda: fit_page(found, words), as_json)
     return interruption.code or (ExitCode.NO if found.most == 0 else ExitCode.DONE)
 
 

@@ -18,6 +18,7 @@ from placeopt.cli.progress import Ticker
 from placeopt.cli.scenario import KEEPS, deliver, limits_of, read_patch, rows_path
 from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
+from placeopt.cli.simulate import warn_of_estimates
 from placeopt.fanout import workers
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ RowsFile = Annotated[
     typer.Option("--rows", metavar="FILE", help="Of a scenario: append every run; what stands there is not run again."),
 ]
 DEFAULT_POLICY = "placeopt"
+STATE = "state run_time_ms in their options"
 PLAN_OF_A_ROUND = "--plan: a plan is of a round; a scenario begins with what runs in it"
 DEFAULT_MEASURE = "p95_wait"
 
@@ -90,6 +92,7 @@ def add_by_replay(asked: Replay, node_type: str, until: str, most: int | None) -
     if "," in node_type:
         raise UsageError("--node-type: one type at a time where a goal is met by replay")
     with _asking(asked) as (world, scheduling, shared, interruption):
+        warn_of_estimates([(world, scheduling)], STATE)
         found = add(world, scheduling, node_type, goal, most=most, **shared)
     deliver(found, lambda: curve_page(found), asked.as_json)
     return interruption.code or (ExitCode.NO if found.found is None else ExitCode.DONE)
@@ -104,6 +107,7 @@ def sweep_by_replay(asked: Replay, vary: str, measure: str | None, csv: str | No
     goal = parse_goal(wanted) if "=" in wanted else None
     with _asking(asked) as (world, scheduling, shared, interruption):
         varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
+        warn_of_estimates([(one.scenario, one.scheduling) for one in settings], STATE)
         found = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
         if csv is not None:
             write_document(csv, curve_csv(found).encode())

@@ -20,7 +20,7 @@ def drawn_anew(scenario: Scenario, *, jobs: int, nodes: int, per_minute: float, 
     jobs, nodes
         How many there are to be.
     per_minute
-        Arrivals; SC'17 5.5 has 10.
+        Arrivals; SC'17 5.3 has 10.
     seed
         Of everything that is drawn.
 

@@ -12,7 +12,7 @@ PRIORITY_FACTORS = (1, 2, 4)
 """Value of a job: its GPU-milli x the factor of its class; ours."""
 
 ARRIVAL_MEAN_MS = 6000
-"""Poisson arrivals, 10 a minute (SC'17, section 5.5)."""
+"""Poisson arrivals, 10 a minute (SC'17, section 5.3)."""
 
 NUM_USERS = 50
 

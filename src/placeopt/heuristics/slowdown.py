@@ -31,7 +31,7 @@ class LeastSlowdown:
     Where a policy lets jobs share GPUs (``overcommit``), a job without enough idle ones shares those where least is
     lost, if they get more done by that: the speed at which it would run, less what those there lose of theirs, must be
     at least ``LEAST_GAIN``. Excess run times on a shared GPU are those stated for the two profiles; else they follow
-    the policy's curve over expected utilisation (Horus, figure 6); where neither is known the GPU is divided in time.
+    the policy's curve over expected utilisation (Horus, figure 4); where neither is known the GPU is divided in time.
     """
 
     def __init__(self, problem: Problem) -> None:

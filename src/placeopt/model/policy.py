@@ -87,7 +87,7 @@ Curve = Annotated[
     Annotated[Literal["gtx-1080", "rtx-2080"], Tag("published")] | Annotated[SlowdownCurve, Tag("fitted")],
     Discriminator(lambda value: "published" if isinstance(value, str) else "fitted"),
 ]
-"""Slowdown by the use of a shared GPU: a published quadratic by GPU generation (Horus fig. 6), or one's own."""
+"""Slowdown by the use of a shared GPU: a published quadratic by GPU generation (Horus fig. 4), or one's own."""
 
 
 class Interference(Record):

@@ -42,7 +42,7 @@ class Physics(Record):
     is prorated (the simulator of SC'17's artifact).
     """
     interference: Literal["pairwise", "worst", "curve"] = "pairwise"
-    """With ``rate``: sum over co-runners, the worst of them, or by the utilisation of shared GPUs (Horus fig. 6)."""
+    """With ``rate``: sum over co-runners, the worst of them, or by the utilisation of shared GPUs (Horus fig. 4)."""
     curve: Curve = "rtx-2080"
     spread_slowdown_thousandths: Thousandths = 300
     """Of jobs that state none: excess run time with GPUs as far apart as a machine allows."""

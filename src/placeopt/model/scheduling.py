@@ -42,8 +42,8 @@ What lets a waiting job that finds no room stop running ones, and which of them 
 ``inference``: inference stops training and CPU jobs, last submitted first (SODA V-D); ``priority``: those of lower
 priority, the lowest first, then last submitted; ``las``: those of a higher level of attained service, the most first;
 ``srtf``: those with more predicted run time left, the most first; ``srsf``: the same with GPU time, where that pays for
-a restart; ``capacity``: an array within its part stops what others hold beyond theirs, last submitted first (SODA V-C);
-``arrays``: both ``inference`` and ``capacity`` (SODA V).
+a restart; ``capacity``: an array within its part stops what others hold beyond theirs (SODA
+V-C), last submitted first (the order of V-D); ``arrays``: both ``inference`` and ``capacity`` (SODA V).
 """
 
 

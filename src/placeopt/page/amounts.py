@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placeopt.page.figure import COLOURS, Figure, Tips
+from placeopt.readable import amount
 from placeopt.whatif.records import Added, Cheapest, Fit, Prices, Review, Slots, Swap
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def _bars_high(count: int) -> float:
 
 def fit_figure(answer: Fit, name: str) -> Figure:
     """The largest gang of such workers by level."""
-    rows = [(gang.level, gang.workers, gang.workers * gang.gpus_each) for gang in answer.gangs]
+    rows = [(gang.level, gang.workers, gang.gpu_milli / 1000) for gang in answer.gangs]
     more = f"{answer.found}" if answer.proven else f"{answer.found} to {answer.most}"
     binds = "; ".join(f"{one.name} ({one.asks})" for one in answer.binds or ())
 
@@ -105,7 +106,7 @@ def added_figure(answer: Added, name: str) -> Figure:
             label = "_" if one.fits in seen else WORDS[one.fits]
             seen.add(one.fits)
             axes.plot([row[0]], [row[2]], "o", color=FITS[one.fits], label=label, gid=f"{name}-{i}", clip_on=False)
-            tips[f"{name}-{i}"] = f"{row[0]} nodes: {row[1]} jobs wait, {row[2]:g} GPUs; {row[3]}"
+            tips[f"{name}-{i}"] = f"{row[0]} nodes: {row[1]} jobs wait, {amount(row[2])} GPUs; {row[3]}"
         if answer.at_least is not None:
             axes.axvline(answer.at_least, color=COLOURS[6], linestyle=":", label="fewer will not do, proven")
         if answer.found is not None and answer.found != answer.at_least:

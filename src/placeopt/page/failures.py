@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 COLOURS = {"survives": "#009E73", "loses jobs": "#D55E00", "open": "#F0E442"}
 INK = {"survives": "white", "loses jobs": "white", "open": "black"}
 ANSWERS = {
-    "yes": "all jobs find another place, whatever fails",
+    "yes": "all jobs that run there find another place",
     "no": "some failure costs jobs their place",
-    "unknown": "not all is decided",
+    "unknown": "not every case is decided",
 }
 MOST_NAMED = 160
 """Scenarios up to which each square says who fails."""
@@ -32,10 +32,10 @@ def failures_figure(answer: Failures, name: str) -> Figure:
     ]
     names = sorted({domain for s in answer.scenarios for domain in s.domains})
     draw, inches = _matrix(answer, name, rows, names) if answer.k == 2 else _squares(name, rows)
-    many = f"{answer.k} {answer.level}s fail" if answer.k > 1 else f"a {answer.level} fails"
+    asked = f"N+{answer.k} by {answer.level}" if answer.asked is None else answer.condition
     return Figure(
         name,
-        f"If {many}: {ANSWERS[answer.answer]}",
+        f"{asked[0].upper()}{asked[1:]}: {ANSWERS[answer.answer]}",
         "A square is a scenario; in it, jobs displaced and, where any, how many of them find no other place.",
         inches,
         draw,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from placeopt.page.figure import Figure, render
+from placeopt.readable import amount
 
 MOST_ROWS = 200
 """Rows of numbers shown on the page; the CSV behind the link has them all."""
@@ -82,4 +83,4 @@ def _section(figure: Figure) -> str:
 
 
 def _cell(value: object) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return amount(value, 6) if isinstance(value, float) else str(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placeopt.page.figure import COLOURS, Figure, Tips
+from placeopt.readable import amount
 from placeopt.replay.goals import parse_goal
 from placeopt.replay.records import Curve
 from placeopt.whatif.records import Defrag, Sweep
@@ -73,7 +74,7 @@ def curve_figure(answer: Curve, name: str) -> Figure:
         tips = {}
         for i, s in known:
             axes.plot([at[i]], [s.mean or 0.0], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
-            tips[f"{name}-{i}"] = f"{s.setting}: {s.mean:,.4g} {answer.unit}, {s.nodes} nodes"
+            tips[f"{name}-{i}"] = f"{s.setting}: {amount(s.mean)} {answer.unit}, {s.nodes} nodes"
         if answer.goal is not None:
             limit = parse_goal(answer.goal).limit
             axes.axhline(limit, color=COLOURS[6], linestyle=":", label=answer.goal)

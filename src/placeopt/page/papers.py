@@ -11,6 +11,7 @@ from placeopt.page.simulated import curves
 from placeopt.papers.records import Figure as Reported
 from placeopt.papers.records import Row, Setting
 from placeopt.papers.tables import Runs
+from placeopt.readable import amount
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,7 +67,11 @@ def setting_figures(setting: Setting, runs: Runs) -> list[Figure]:
 
 
 def _each(rows: dict[str, Row], points: Callable[[Row], Points]) -> dict[str, Points]:
-    return {policy: found for policy, row in rows.items() if (found := points(row))}
+    return {
+        policy + (f" ({row.never_end:,} of {row.jobs:,} never end)" if row.never_end else ""): found
+        for policy, row in rows.items()
+        if (found := points(row))
+    }
 
 
 def _bars(name: str, title: str, unit: str, members: Sequence[Reported], ours: Sequence[float | None]) -> Figure:
@@ -94,9 +99,9 @@ def _bars(name: str, title: str, unit: str, members: Sequence[Reported], ours: S
                 )
                 drawn = True
                 bar.patches[0].set_gid(gid)
-                tips[gid] = f"{members[y].what}, {label}: {value:,.4g} {unit}"
+                tips[gid] = f"{members[y].what}, {label}: {amount(value)} {unit}"
                 axes.annotate(
-                    f"{value:,.4g}",
+                    amount(value),
                     (value, y + offset),
                     xytext=(3 if value >= 0 else -3, 0),
                     textcoords="offset points",

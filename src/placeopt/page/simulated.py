@@ -33,7 +33,8 @@ class Log:
     What a log tells, times in milliseconds.
 
     ``held`` maps (node, GPU) to (start, end, job, share in thousandths); ``end`` of a job that still runs is the log's.
-    ``options`` has the option in which each job started first, where the log states it.
+    ``options`` has the option in which each job started first, where the log states it. ``stranded``: jobs that never
+    end; empty as long as the simulation is not over.
     """
 
     name: str
@@ -43,6 +44,12 @@ class Log:
     held: dict[tuple[str, int], list[tuple[int, int, str, int]]]
     end_ms: int
     options: dict[str, str]
+    stranded: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name of the log, with how many jobs never end."""
+        return self.name + (f" ({len(self.stranded):,} never end)" if self.stranded else "")
 
     def stays(self) -> list[Stay]:
         """Return who held what and when, as `placeopt.metrics` takes it."""
@@ -74,6 +81,7 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> L
         options: dict[str, str] = {}
         placed: dict[str, tuple[int, dict[str, Any]]] = {}
         held: dict[tuple[str, int], list[tuple[int, int, str, int]]] = defaultdict(list)
+        stranded: tuple[str, ...] = ()
         now = 0
 
         for one in running:
@@ -97,6 +105,8 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> L
                 leave(event["job"])
                 if event["e"] != "failure":
                     ends[event["job"]] = now
+            elif event["e"] == "over":
+                stranded = tuple(event["stranded"])
             changed = [*event.get("move", ()), *event.get("resize", ())]
             for job in (*event.get("stop", ()), *(placement["job"] for placement in changed)):
                 leave(job)
@@ -113,7 +123,7 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> L
         raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
     if not events:
         raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")
-    return Log(source.stem, arrivals, starts, ends, dict(held), now, options)
+    return Log(source.stem, arrivals, starts, ends, dict(held), now, options, stranded)
 
 
 def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> list[Figure]:
@@ -142,15 +152,21 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
     if scenario is not None:
         figures += _idle(logs, _gpus_of(scenario))
     waits = {
-        log.name: sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts.keys() & log.arrivals.keys())
+        log.label: [
+            (wait, (i + 1) / len(log.arrivals))
+            for i, wait in enumerate(
+                sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts.keys() & log.arrivals.keys())
+            )
+        ]
         for log in logs
     }
     figures.append(
         curves(
             "waits",
             "Waiting",
-            "Part of the jobs that started which waited at most so long; jobs that never started are not in it.",
-            {name: [(w, (i + 1) / len(ws)) for i, w in enumerate(ws)] for name, ws in waits.items()},
+            "Part of the jobs that came which waited at most so long; a curve that ends below 1 has jobs that never "
+            "started.",
+            waits,
             ("seconds", "part of the jobs"),
         )
     )
@@ -170,11 +186,13 @@ def _slowdowns(logs: list[Log], scenario: Scenario) -> Figure:
             option = options.get(log.options.get(job, ""), known[job].job.options[0])
             alone = known[job].alone_ms(option)
             ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
-        found[log.name] = [(float(i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
+        first = len(set(log.stranded) & known.keys())  # they are the worst: no ratio is large enough
+        found[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
     return curves(
         "slowdowns",
         "Slowdown with waiting",
-        "Time from arrival to end, over the run time alone and well placed; jobs from the worst on, those that ended.",
+        "Time from arrival to end, over the run time alone and well placed; jobs from the worst on. A curve begins "
+        "after the jobs that never end.",
         found,
         ("jobs", "times"),
     )

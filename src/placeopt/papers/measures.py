@@ -69,10 +69,11 @@ def _normalised(history: History) -> float | None:
 
 
 def _gpu_at_once(history: History) -> float | None:
-    """Percent of the jobs with GPUs that started when they came, or in the first step after."""
+    """Percent of the jobs with GPUs that started when they came, or in the first step after; never is not at once."""
     step = history.scenario.physics.step_ms or 0
-    waits = [job.start_ms - job.arrival_ms for job in ending(history) if job.gpu_milli and job.start_ms is not None]
-    return 100 * sum(wait <= step for wait in waits) / len(waits) if waits else None
+    starts = [(job.arrival_ms, job.start_ms) for job in ending(history) if job.gpu_milli]
+    at_once = sum(start is not None and start - arrival <= step for arrival, start in starts)
+    return 100 * at_once / len(starts) if starts else None
 
 
 def _first_slowdown(history: History) -> float | None:
@@ -139,9 +140,19 @@ def allocated(by_arrived: Mapping[int, float]) -> dict[str, float | None]:
     return {f"allocated_{at}_percent": by_arrived.get(at) for at in ALLOCATED_AT}
 
 
+OVER_ALL_JOBS = (
+    *("last_end_s", "makespan_min", "makespan_h", "completion_s", "run_s", "training_min"),
+    *("wait_s", "wait_min", "wait_median_min", "slowdown", "slowdown_with_wait", "slowed", "delayed", "normalised"),
+)
+"""Measures that do not exist where a job never ends: over those that ended they would reward who leaves jobs out."""
+
+
 def measured(summary: Summary, history: History) -> dict[str, float | None]:
-    """Return all measures of a simulation."""
-    return {name: measure.of(summary, history) for name, measure in MEASURES.items()}
+    """Return all measures of a simulation; of those over all jobs none where some never end."""
+    return {
+        name: None if summary.stranded and name in OVER_ALL_JOBS else measure.of(summary, history)
+        for name, measure in MEASURES.items()
+    }
 
 
 def percentiles(values: list[float]) -> tuple[float, ...]:

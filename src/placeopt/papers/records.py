@@ -176,6 +176,11 @@ class Row(Record):
     """Hours since the first arrival, part of the GPUs' time granted in the strip up to then."""
     cpu_s: float
     """Of the simulation, this process alone; the machine may have been loaded."""
+    jobs: int = 0
+    never_end: int = 0
+    """Jobs that never end; then figures of all jobs are None, for there is no mean over them."""
+    why: str = ""
+    """The first of them, and why."""
 
 
 class Start(Record):

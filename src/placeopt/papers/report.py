@@ -12,6 +12,7 @@ from placeopt.formats.files import write_bytes
 from placeopt.papers.catalogue import PAPERS, built
 from placeopt.papers.records import Row, Setting, Start
 from placeopt.papers.tables import Runs, figure_table, ordering_table, own_table
+from placeopt.readable import duration
 
 WIDTH = 100
 MOST_OWN = 2
@@ -76,7 +77,8 @@ def make_report(
         *_wrapped(
             "Differences of `placeopt` and of `placeopt-jct`, or, where those take too long, of `placeopt-queue`, to "
             "each policy, by the seeds that both have, with their interval of 95 %, and whether ours is better or "
-            "worse; what cannot be told apart is a tie. Of one seed there is no interval."
+            "worse; what cannot be told apart is a tie. Of one seed there is no interval. At most two of ours stand "
+            "here; `own.csv` has all."
         ),
         "",
         *_own(own),
@@ -164,7 +166,7 @@ def _made_by(rows: Sequence[Row], starts: Sequence[Start]) -> list[str]:
     known = ", ".join(f"{name} {version}" for name, version in last.versions.items())
     cpu_s = sum(row.cpu_s for row in rows)
     return _wrapped(
-        f"Made by {'; '.join(commands)}; {machine}; {known}. {len(rows):,} simulations, {cpu_s:,.0f} s of CPU time, "
+        f"Made by {'; '.join(commands)}; {machine}; {known}. {len(rows):,} simulations, {duration(cpu_s)} of CPU time, "
         "solver processes not counted."
     )
 

@@ -132,6 +132,9 @@ def row_of(case: Case, digest: str, history: History, cpu_s: float) -> Row:
             "waits_s": percentiles(waits_s(history)),
             "slowdowns": percentiles(slowdowns(history)),
             "held": held_over_time(history, summary.occupancy.gpus),
+            "jobs": summary.jobs,
+            "never_end": summary.stranded,
+            "why": "; ".join(f"{one.job}: {one.why}" for one in summary.never_ends[:1]),
         }
     )
 

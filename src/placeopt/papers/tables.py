@@ -10,6 +10,7 @@ from placeopt.metrics import Interval, paired_interval, t_interval
 from placeopt.papers.catalogue import PAPERS, SETTINGS, built
 from placeopt.papers.measures import MEASURES
 from placeopt.papers.records import OWN, Figure, Ordering, Row, Setting, Verdict
+from placeopt.readable import amount
 
 NOTHING = 1e-9
 NEAR = 0.02
@@ -34,6 +35,10 @@ class Runs:
         mine = self._rows.get((setting, policy), {})
         values = [mine[seed].figures.get(measure) for seed in self.seeds(setting, (policy, *beside))]
         return None if not values or None in values else [value for value in values if value is not None]
+
+    def endless(self, needed: Iterable[tuple[str, str]]) -> list[Row]:
+        """Return the rows of (setting, policy) in which jobs never end."""
+        return [row for setting, policy in needed for row in self.rows(setting, policy) if row.never_end]
 
     def seeds(self, setting: str, policies: Sequence[str]) -> list[int]:
         """Return the seeds that all of some policies have."""
@@ -71,7 +76,9 @@ def _reason(figure: Figure, ours: float | None, ratio: float | None, runs: Runs)
     if figure.way is None:
         return figure.reason
     if ours is None:
-        return _lacking((setting, policy) for setting, policy in figure.way.needs if not runs.rows(setting, policy))
+        missing = [(setting, policy) for setting, policy in figure.way.needs if not runs.rows(setting, policy)]
+        endless = runs.endless(figure.way.needs)
+        return _endless(endless) if endless and not missing else _lacking(missing)
     if ratio is None:
         return "" if ours == figure.reported else figure.reason
     return "" if abs(ratio - 1) <= NEAR else figure.reason
@@ -81,6 +88,17 @@ def _lacking(needed: Iterable[tuple[str, str]]) -> str:
     """Return why runs of (setting, policy) are missing."""
     unbuilt = sorted(policy for setting, policy in needed if policy not in built(SETTINGS[setting]))
     return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
+
+
+def _endless(rows: Sequence[Row]) -> str:
+    """Say under which policies jobs never end, and why."""
+    of_policy: dict[str, Row] = {}
+    for row in rows:
+        of_policy.setdefault(row.case.policy, row)
+    told = (
+        f"under {name} {row.never_end:,} of {row.jobs:,} jobs never end ({row.why})" for name, row in of_policy.items()
+    )
+    return f"No mean over all jobs: {'; '.join(told)}."
 
 
 def _with_half(values: list[float] | None) -> Cell:
@@ -95,7 +113,7 @@ def _with_half(values: list[float] | None) -> Cell:
 
 
 def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else amount(value, 3)
 
 
 def ordering_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
@@ -131,8 +149,9 @@ def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Ver
     one = runs.values(ordering.setting, better, ordering.measure, (worse,))
     other = runs.values(ordering.setting, worse, ordering.measure, (better,))
     if one is None or other is None:
-        lacking = [(ordering.setting, name) for name in (better, worse) if not runs.rows(ordering.setting, name)]
-        return "missing", _lacking(lacking)
+        both = [(ordering.setting, name) for name in (better, worse)]
+        lacking, endless = [one for one in both if not runs.rows(*one)], runs.endless(both)
+        return "missing", _endless(endless) if endless and not lacking else _lacking(lacking)
     told = f"{_short(fmean(one))} to {_short(fmean(other))}"
     interval = paired_interval(one, other)
     if interval is None:
@@ -154,7 +173,11 @@ def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
             name = f"{MEASURES[measure].title}, {MEASURES[measure].unit}".rstrip(", ")
             for policy in setting.policies:
                 values = runs.values(setting.name, policy, measure)
-                if values is not None:
+                endless = runs.endless([(setting.name, policy)])
+                if values is None and endless:
+                    ended = f"{endless[0].jobs - endless[0].never_end:,} of {endless[0].jobs:,} jobs end"
+                    rows.append((setting.name, name, policy, ended, *("" for _ in OWN)))
+                elif values is not None:
                     told = [_told(setting.name, own, policy, measure, runs) for own in OWN]
                     rows.append((setting.name, name, policy, _with_half(values), *told))
     columns = ("setting", "measure", "policy", "its", *(f"{own} - it" for own in OWN))

@@ -16,7 +16,7 @@ from placeopt.predict.records import Fitted, Provenance
 
 class CurveModel(Fitted):
     """
-    Slowdown s(x) by the cumulative utilisation x of a GPU, a fraction (Horus fig. 6).
+    Slowdown s(x) by the cumulative utilisation x of a GPU, a fraction (Horus fig. 4).
 
     ``s(x) = 1 + (f(1) - 1) x`` up to full use, ``s(x) = f(x) = a x^2 + b x + c`` above, as in the cost term. ``errors``
     are of s, over pairs left out of the fit one fold after the other.

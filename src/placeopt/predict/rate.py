@@ -14,7 +14,7 @@ from placeopt.predict.errors import relative_errors
 from placeopt.predict.records import Fitted, Provenance
 
 DEGREE = 2
-"""Of the rate of one GPU in the local batch (GENIE eq. 6)."""
+"""Of the rate of one GPU in the local batch (GENIE eq. 7)."""
 COLUMNS = ("placement", "local_bsz", "step_time")
 
 
@@ -69,7 +69,7 @@ class RateModel(Fitted):
 
 def lightweight(runs: Iterable[Run]) -> list[Run]:
     """
-    Choose the runs of GENIE's lightweight profiling (5.1.4): B + N + G of B x N x G.
+    Choose the runs of GENIE's lightweight profiling (5.1.5): B + N + G of B x N x G.
 
     All on one GPU; and at one global batch those on one node, and those on several nodes with as many GPUs each as most
     runs at that batch have. The batch is the one with most runs on several GPUs, the smallest of those.

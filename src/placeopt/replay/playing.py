@@ -95,11 +95,12 @@ def measured(history: History) -> dict[str, float | None]:
     due = [(job.end_ms, job.due_ms) for job in jobs if job.due_ms is not None]
     step = history.scenario.physics.step_ms or 0
     at_once = sum(wait <= step / 1000 for wait in of_jobs["wait"])
-    summary = summarise(history)
+    summary = summarise(history, reasons=False)
     found["makespan"] = summary.makespan_s if not history.stranded else None
     found["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
     found["at_once"] = 100 * at_once / len(jobs) if jobs else None
-    found["slowed"], found["delayed"] = float(summary.slowed), float(summary.delayed)
+    for name, count in (("slowed", summary.slowed), ("delayed", summary.delayed)):
+        found[name] = None if history.stranded else float(count)  # of a job that never ends nobody can say
     return found
 
 

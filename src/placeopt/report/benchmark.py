@@ -10,6 +10,7 @@ from rich.text import Text
 
 from placeopt.benchmark.plots import can_plot
 from placeopt.benchmark.records import Row, Verdict
+from placeopt.benchmark.samples import NO_ANSWER
 from placeopt.benchmark.tables import readable
 from placeopt.report.tables import Rows, heading
 from placeopt.report.text import number, plain, plural
@@ -31,14 +32,14 @@ SHOWN = 10
 
 
 def counts_page(rows: Sequence[Row], total: int, out: str, left_out: Sequence[str]) -> list[RenderableType]:
-    """Return verdicts by solver, and the cases that failed or were aborted by name."""
+    """Return verdicts by solver, and the cases that failed, were aborted or are unsupported by name."""
     parts: list[RenderableType] = [Text(f"{len(rows):,} of {plural(total, 'case')} in {plain(out)}")]
     counts = _counts(rows)
     cells = [
         [name, *(number(count[word]) if count[word] else "" for word in VERDICTS)] for name, count in counts.items()
     ]
     parts.append(Rows(["solver", *(f">{word}" for word in VERDICTS)], cells, wrap="solver"))
-    wrong = [row for row in rows if row.verdict in ("fail", "abort")]
+    wrong = sorted((row for row in rows if row.verdict in NO_ANSWER), key=lambda row: NO_ANSWER.index(row.verdict))
     if wrong:
         told = [
             [row.verdict, row.case.instance, row.case.solver, str(row.case.seed), _cause(row)] for row in wrong[:SHOWN]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 from rich.text import Text
 
+from placeopt.readable import amount
 from placeopt.report.tables import Rows, heading
 from placeopt.report.text import gpus, number, percent, plain, plural
 
@@ -121,7 +122,7 @@ def contents_tables(facts: Contents) -> list[RenderableType]:
         [row["kind"], row["shape"], number(row["waiting"]), number(row["running"]), gpus(row["gpu_milli_each"])]
         for row in facts["job_classes"]
     ]
-    columns = ["kind", "each", ">waiting", ">running", ">GPUs"]
+    columns = ["kind", "each", ">waiting", ">running", ">GPUs each"]
     parts += [Text(""), *_table("Jobs", columns, job_rows, "each", [])]
     demand_rows = [
         [
@@ -151,8 +152,8 @@ def node_table(facts: Contents) -> list[RenderableType]:
             number(row["nodes"]) + (f" ({row['drained']} drained)" if row["drained"] else ""),
             number(row["gpus_each"]),
             row["gpu_models"] or "-",
-            f"{row['cpu_millicores_each'] / 1000:,g}",
-            f"{row['memory_mib_each'] / 1024:,.0f} GiB",
+            amount(row["cpu_millicores_each"] / 1000, 6),
+            f"{amount(row['memory_mib_each'] / 1024, 3)} GiB",
         ]
         for row in facts["node_classes"]
     ]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.readable import duration
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import gpus, number, plain, plural, seconds
+from placeopt.report.text import gpus, number, plain, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,12 +29,17 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
     )
     title.append(f"  by {plain(found.level)}; more than {number(found.most)} cannot be, proven", style="not bold dim")
     parts: list[RenderableType] = [title]
+    asked = [] if found.moves_most is None else [f"with at most {plural(found.moves_most, 'move')}"]
+    asked += [f"{plural(found.exempt, 'job')} exempt"] if found.exempt else []
+    asked += ["all running jobs may be moved, marked as movable or not"] if found.all_movable else []
+    if asked:
+        parts.append(Text("; ".join(asked), style="dim"))
     if found.stuck:
         stuck = plural(found.stuck, plain(found.level))
         why = "exempt, or not marked as movable (--all-movable moves those too)"
         parts.append(Text(f"{stuck} with jobs that must not be moved: {why}", style="dim"))
     if not found.front:
-        return [*parts, Text(f"\n{seconds(found.seconds)}", style="dim")]
+        return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
     rows = [
         [
             number(point.freed),
@@ -60,7 +66,7 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
     parts.append(Rows(["job", "from", "to", ">GPUs"], told, wrap="to"))
     if len(last.moves) > SHOWN:
         parts.append(Text(f"  ... and {len(last.moves) - SHOWN:,} more"))
-    return [*parts, Text(f"\n{seconds(found.seconds)}", style="dim")]
+    return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
 
 
 def _thinned(front: Sequence[Freed]) -> Sequence[Freed]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.readable import duration
 from placeopt.report.tables import Rows, heading
 from placeopt.report.text import number, plain
 
@@ -38,7 +39,7 @@ def explanation_page(found: Explanation) -> list[RenderableType]:
         parts.append(Text(f"The plan says {found.plan_reason}.", style="dim"))
     parts += _placed(found) if found.status == "placed" else _waiting(found)
     proven = "Every answer is proven" if found.proven else "Not every answer is proven"
-    return [*parts, Text(""), Text(f"{proven}; {found.seconds:.2f} s.", style="dim")]
+    return [*parts, Text(""), Text(f"{proven}; {duration(found.seconds)}.", style="dim")]
 
 
 def _waiting(found: Explanation) -> list[RenderableType]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.readable import amount, duration
 from placeopt.report.palette import BAD, GOOD, SO_SO
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import number, plain, plural, seconds
+from placeopt.report.text import number, plain, plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -25,10 +26,9 @@ def curve_page(found: Curve) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if found.question == "add":
         parts += [_answer(found), Text("")]
-    columns = [f">{_what(found)}", ">nodes", f">{plain(found.measure)}"]
+    columns = [f">{_what(found)}", ">nodes", ">never end", f">{plain(found.measure)}"]
     if found.draws:
         columns += [">from", ">to"]
-    columns += [">stranded"]
     if found.goal is not None:
         columns.append("met")
     rows = [_row(found, spot) for spot in found.spots]
@@ -44,7 +44,7 @@ def curve_page(found: Curve) -> list[RenderableType]:
         parts.append(Text(f"  {plural(found.kept, 'run')} stood in the file of rows", style="dim"))
     if found.left:
         parts.append(Text("  stopped before its end", style=SO_SO))
-    return [*parts, Text(f"\n{seconds(found.seconds)}", style="dim")]
+    return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
 
 
 def curve_csv(found: Curve) -> str:
@@ -72,15 +72,14 @@ def _answer(found: Curve) -> Text:
     if found.found == 0:
         told = "met as it is"
     price = (found.price_milli_per_hour or 0) * found.found / 1000
-    title.append(f"  {told}; {price:,.3g} an hour; by replay, not proven", style="not bold dim")
+    title.append(f"  {told}; {amount(price)} an hour; by replay, not proven", style="not bold dim")
     return title
 
 
 def _row(found: Curve, spot: Spot) -> list[str]:
-    cells = [spot.setting, number(spot.nodes), _value(spot.mean, found.unit)]
+    cells = [spot.setting, number(spot.nodes), number(spot.stranded), _value(spot.mean, found.unit)]
     if found.draws:
         cells += [_value(spot.low, found.unit), _value(spot.high, found.unit)]
-    cells.append(number(spot.stranded))
     if found.goal is not None:
         cells.append(MET[spot.met])
     return cells
@@ -94,4 +93,4 @@ def _what(found: Curve) -> str:
 def _value(value: float | None, unit: str) -> str:
     if value is None:
         return "no end"
-    return f"{value:,.1f} {unit}" if unit else f"{value:,.3g}"
+    return duration(value) if unit == "s" else f"{amount(value)} {unit}".rstrip()

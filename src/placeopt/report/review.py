@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.readable import duration
 from placeopt.report.palette import BAD, GOOD
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import number, percent, plain, plural, seconds
+from placeopt.report.text import number, percent, plain, plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,7 +25,8 @@ def review_page(found: Review) -> list[RenderableType]:
     if not found.valid:
         title = Text("breaks rules", style=BAD).append(f": {plural(found.count, 'violation')}", style="not bold")
         rows = [[text] for text in found.violations[:SHOWN]]
-        return [title, Rows([""], rows, wrap=""), Text(f"\n{seconds(found.seconds)}", style="dim")]
+        more = [Text(f"  ... and {found.count - len(rows):,} more")] if found.count > len(rows) else []
+        return [title, Rows([""], rows, wrap=""), *more, Text(f"\n{duration(found.seconds)}", style="dim")]
     parts: list[RenderableType] = [Text("keeps every rule", style=GOOD), Text("")]
     rows = [
         ["value", number(found.value), number(found.best_value), number(found.value_bound), percent(found.value_gap)]
@@ -46,7 +48,7 @@ def review_page(found: Review) -> list[RenderableType]:
         parts.append(Rows(["", "job", "to", ">value gained", ">cost saved"], told, wrap="to"))
     else:
         parts.append(Text("  none"))
-    return [*parts, Text(f"\n{seconds(found.seconds)}", style="dim")]
+    return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
 
 
 def _cost_gap(found: Review) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from placeopt.readable import duration
 from placeopt.report.contents import MAX_ROWS, contents_facts, job_shape, node_table, note_lines
 from placeopt.report.tables import Rows, heading
 from placeopt.report.text import gpus, number, percent, plain, plural
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from placeopt.model.scenario import Scenario
 
-DAY_S, HOUR_S, MINUTE_S = 86_400, 3_600, 60
+HOUR_S = 3_600
 
 
 def scenario_facts(scenario: Scenario) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
         [row["kind"], row["shape"], number(row["jobs"]), gpus(row["gpu_milli_each"])] for row in facts["job_classes"]
     ]
     if rows:
-        columns = ["kind", "each", ">jobs", ">GPUs"]
+        columns = ["kind", "each", ">jobs", ">GPUs each"]
         parts += [Text(""), heading("Jobs"), Rows(columns, rows[:MAX_ROWS], wrap="each")]
     if len(rows) > MAX_ROWS:
         parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
@@ -90,9 +91,4 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
 
 
 def _span(seconds: float) -> str:
-    if not seconds:
-        return "all at once"
-    for unit, name in ((DAY_S, "days"), (HOUR_S, "hours"), (MINUTE_S, "minutes")):
-        if seconds >= 2 * unit:
-            return f"over {seconds / unit:,.1f} {name}"
-    return f"over {seconds:,.1f} s"
+    return f"over {duration(seconds)}" if seconds else "all at once"

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
+from placeopt.readable import duration
 from placeopt.report.tables import Rows, heading
 from placeopt.report.text import number, percent, plural
 
@@ -14,8 +17,13 @@ if TYPE_CHECKING:
 
     from placeopt.simulate import Summary
 
+STAR = "*"
+SHOWN = 3
+"""Jobs that never end listed with their reason."""
 COLUMNS = [
     "policy",
+    ">ended",
+    ">never end",
     ">last end",
     ">completion",
     ">wait",
@@ -58,41 +66,55 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
     )
     parts: list[RenderableType] = [
         heading(f"{first.scenario}: {plural(first.jobs, 'job')}, {plural(first.occupancy.gpus, 'GPU')}"),
-        Rows(columns, rows, wrap="policy", drop=[*(["in time"] if timed else []), "p95", "decision"]),
+        Rows(columns, rows, wrap="policy", drop=["decision", "p95", *(["in time"] if timed else []), "GPUs held"]),
     ]
-    notes = [_note(summary) for summary in summaries if not summary.finished or summary.stranded or summary.rounds_cut]
+    if any(map(_is_part, summaries)):
+        parts.append(
+            Text(f"  {STAR} of the jobs that ended alone: does not compare with policies under which all end", "dim")
+        )
+    notes = [[summary.policy, told] for summary in summaries for told in _notes(summary)]
     if notes:
-        parts += [heading("Beware"), Rows(["policy", "what"], notes, wrap="what")]
+        parts += [Text(""), heading("Beware"), Rows(["policy", "what"], notes, wrap="what")]
     return parts
+
+
+def _is_part(summary: Summary) -> bool:
+    """Tell whether means are over a part of the jobs."""
+    return summary.ended < summary.jobs
 
 
 def _row(summary: Summary) -> list[str]:
     wait, decision = summary.wait_s, summary.decision_ms
-    return [
-        summary.policy,
-        _seconds(summary.last_end_s),
-        _seconds(None if summary.completion_s is None else summary.completion_s.mean),
-        _seconds(None if wait is None else wait.mean),
-        _seconds(None if wait is None else wait.p95),
+    of_ended = [
+        duration(summary.last_end_s),
+        duration(None if summary.completion_s is None else summary.completion_s.mean),
+        duration(None if wait is None else wait.mean),
+        duration(None if wait is None else wait.p95),
         "-" if summary.slowdown is None else f"{summary.slowdown.mean:.3f}",
         number(summary.slowed),
         number(summary.delayed),
+    ]
+    mark = STAR if _is_part(summary) else ""
+    return [
+        summary.policy,
+        number(summary.ended),
+        number(summary.stranded) if summary.finished else "?",
+        *(cell if cell == "-" else cell + mark for cell in of_ended),
         percent(summary.in_time),
         percent(summary.occupancy.allocation),
         "-" if decision is None else f"{decision.mean:.1f} ms",
     ]
 
 
-def _note(summary: Summary) -> list[str]:
+def _notes(summary: Summary) -> list[str]:
     told = []
     if not summary.finished:
-        told.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended; figures are of those")
+        told.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended")
     if summary.stranded:
-        told.append(f"{plural(summary.stranded, 'job')} will never end")
+        told.append(f"{plural(summary.stranded, 'job')} will never end:")
+        told += [f"{one.job}: {one.why}" for one in summary.never_ends[:SHOWN]]
+        if summary.stranded > SHOWN:
+            told.append(f"and {summary.stranded - SHOWN:,} more")
     if summary.rounds_cut:
         told.append(f"{plural(summary.rounds_cut, 'round')} cut by --time-limit: another run may decide otherwise")
-    return [summary.policy, "; ".join(told)]
-
-
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f} s"
+    return told

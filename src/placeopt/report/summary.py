@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.readable import duration
 from placeopt.report.costs import cost_table
 from placeopt.report.headline import headline
 from placeopt.report.palette import BAD, GOOD
 from placeopt.report.standing import standing_table
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import number, plural, seconds
+from placeopt.report.text import number, plural
 from placeopt.report.waiting import waiting_table
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _stages(plan: Plan) -> list[RenderableType]:
             Text(stage.outcome, style=OUTCOMES.get(stage.outcome, "none")),
             number(stage.objective),
             number(stage.bound),
-            seconds(stage.seconds),
+            duration(stage.seconds),
             stage.detail,
         ]
         for stage in plan.stages
@@ -83,9 +84,9 @@ def _stages(plan: Plan) -> list[RenderableType]:
 def _times(plan: Plan, total_s: float | None) -> Text:
     phases = plan.seconds
     total = phases.total if phases.total is not None else total_s
-    text = Text(f"{seconds(total)} in all", style="bold")
+    text = Text(f"{duration(total)} in all", style="bold")
     told = [
-        f"{name} {seconds(spent)}"
+        f"{name} {duration(spent)}"
         for name, spent in (
             ("read", phases.read),
             ("compile", phases.compile),

@@ -1,4 +1,4 @@
-"""The look of all tables: no frames, a quiet header, numbers to the right, and never wider than the page."""
+"""The look of all tables: no frames, a quiet header, numbers to the right, and no column hidden by a narrow page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 INDENT, GAP = 2, 2
 LEAST = 24
-"""Columns that the wrapped column should have; before it has less, droppable columns go."""
+"""Columns that the wrapped column should have; before it has less, droppable columns go below."""
 
 
 class Rows:
@@ -33,7 +33,8 @@ class Rows:
     wrap
         The column that gives way in a narrow terminal; its text is folded into lines.
     drop
-        Columns that a narrow terminal does without, the first to go first.
+        Columns that a narrow terminal shows in a table below, beside the first column again, the first to go first.
+        No column is left out.
     """
 
     def __init__(
@@ -50,15 +51,27 @@ class Rows:
         self._wrap, self._drop = wrap, tuple(drop)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Lay out what fits into the width there is."""
+        """Lay out the columns in the width there is; those that do not fit stand in tables below."""
         widths = [
             max([cell_len(name), *(cell_len(row[i].plain) for row in self._rows)])
             for i, name in enumerate(self._columns)
         ]
-        kept = list(range(len(widths)))
+        kept, moved = list(range(len(widths))), list[int]()
         for name in self._drop:
             if self._needed(widths, kept) > options.max_width:
                 kept.remove(self._columns.index(name))
+                moved.append(self._columns.index(name))
+        yield self._grid(kept)
+        below = [i for i in range(len(widths)) if i in moved]
+        while below:
+            part = [0, below.pop(0)]
+            while below and self._needed(widths, [*part, below[0]]) <= options.max_width:
+                part.append(below.pop(0))
+            yield Text("")
+            yield self._grid(part)
+
+    def _grid(self, kept: list[int]) -> Padding:
+        """Return some columns as a table."""
         grid = Table(box=None, padding=(0, GAP, 0, 0), header_style="dim", pad_edge=False)
         grid.show_header = any(self._columns[i] for i in kept)
         for i in kept:
@@ -67,7 +80,7 @@ class Rows:
             grid.add_column(Text(name), justify=justify, no_wrap=name != self._wrap, overflow="fold")
         for row in self._rows:
             grid.add_row(*(row[i] for i in kept))
-        yield Padding(grid, (0, 0, 0, INDENT))
+        return Padding(grid, (0, 0, 0, INDENT))
 
     def _needed(self, widths: list[int], kept: list[int]) -> int:
         """Columns of the page that the kept ones want, the wrapped one at its least."""

@@ -1,4 +1,4 @@
-"""Numbers and names as people read them."""
+"""Counts, shares and names as people read them; `placeopt.readable` has amounts and durations."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ def percent(fraction: float | None) -> str:
     if abs(value) < 0.001:
         return "<0.001 %"
     return f"{value:.3f} %" if abs(value) < 1 else f"{value:.2f} %" if abs(value) < 10 else f"{value:.1f} %"
-
-
-def seconds(value: float | None) -> str:
-    """Write a duration; unknown is a dash."""
-    if value is None:
-        return "-"
-    return f"{value * 1000:.1f} ms" if value < 0.1 else f"{value:.2f} s" if value < 100 else f"{value:,.0f} s"
 
 
 def gpus(milli: int) -> str:

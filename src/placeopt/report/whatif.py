@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.readable import amount, duration
 from placeopt.report.palette import BAD, GOOD, SO_SO
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import gpus, number, plain, plural, seconds
+from placeopt.report.text import gpus, number, plain, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +28,10 @@ def fit_page(found: Fit, asked: str) -> list[RenderableType]:
     title = Text(f"{_span(found.found, found.most)} more of {plain(asked)}", style="bold")
     share = f"{gpus(found.found * found.gpu_milli_each)} GPUs" if found.gpu_milli_each else "no GPUs"
     title.append(f"  {share}, {_proof(found.proven)}", style="not bold dim")
-    rows = [[gang.level, number(gang.workers), number(gang.workers * gang.gpus_each)] for gang in found.gangs]
-    parts: list[RenderableType] = [title, Text(""), heading("Largest gang", "of such workers in one domain; proven")]
+    rows = [[gang.level, number(gang.workers), gpus(gang.gpu_milli)] for gang in found.gangs]
+    aside = Text("beside what runs; jobs that wait are left aside", style="dim")
+    parts: list[RenderableType] = [title, aside, Text("")]
+    parts.append(heading("Largest gang", "of such workers in one domain; proven"))
     parts.append(Rows(["level", ">workers", ">GPUs"], rows))
     if found.binds:
         parts += [Text(""), heading("What binds", "for one more; without any one of these it fits")]
@@ -48,24 +51,32 @@ def slots_page(found: Slots) -> list[RenderableType]:
     ]
     return [
         Text(f"{number(found.free_gpus)} of {plural(found.gpus, 'GPU')}{model} free", style="bold"),
+        Text("disjoint slots of so many free GPUs, each in one domain of the level", style="dim"),
         Rows(["level", ">most free", *(f">{size}" for size in sizes)], rows),
     ]
 
 
 def failures_page(found: Failures) -> list[RenderableType]:
     """Return the answer, the worst case, and the scenarios in which jobs lose their place."""
-    title = Text(f"N+{found.k} by {plain(found.level)}: ", style="bold").append(
-        found.answer, style=ANSWER[found.answer]
-    )
+    asked = f"N+{found.k} by {found.level}" if found.asked is None else found.condition
+    title = Text(f"{plain(asked)}: ", style="bold").append(found.answer, style=ANSWER[found.answer])
     said = {
-        "yes": "whatever fails, all jobs find a place",
-        "no": "in some cases, proven, jobs find no place",
-        "unknown": "not shown for every case, refuted in none",
+        "yes": "all jobs that run there find another place"
+        if found.asked is not None
+        else f"{found.condition}, all jobs that run there find another place",
+        "no": "in some of these cases, proven, jobs find no other place",
+        "unknown": "not shown for every one of these cases, refuted in none",
     }[found.answer]
-    title.append(f"  {said}", style="not bold dim")
+    title.append(f"  {plain(said)}", style="not bold dim")
+    alone = f"about {len(found.asked):,} of {found.domains:,} of level {plain(found.level)}; " if found.asked else ""
+    stay = "what still runs may be changed as the policy lets it" if found.changes else "what still runs stays"
     lossy = sorted((one for one in found.scenarios if one.lost), key=_badness)
     done = f"{plural(len(found.scenarios), 'scenario')}, {len(lossy):,} with losses"
-    parts: list[RenderableType] = [title, Text(done + (f"; {found.left:,} not looked at" if found.left else ""))]
+    parts: list[RenderableType] = [
+        title,
+        Text(done + (f"; {found.left:,} not looked at" if found.left else "")),
+        Text(f"{alone}{stay}; jobs that wait are left aside", style="dim"),
+    ]
     worst = lossy or sorted(found.scenarios, key=lambda one: (-one.displaced, one.domains))[:1]
     if worst:
         parts += [Text(""), heading("Worst first" if lossy else "Most displaced")]
@@ -104,7 +115,7 @@ def added_page(found: Added) -> list[RenderableType]:
     else:
         title = Text(f"{_span(found.at_least, found.found)} of {kind} place all jobs", style="bold")
         price = found.found * found.price_milli_per_hour / 1000
-        title.append(f"  {_proof(found.proven)}; {price:,.3g} an hour", style="not bold dim")
+        title.append(f"  {_proof(found.proven)}; {amount(price)} an hour", style="not bold dim")
     return [title, Text(""), heading("Tried"), _tried(found.tried), _took(found.seconds)]
 
 
@@ -115,7 +126,7 @@ def cheapest_page(found: Cheapest) -> list[RenderableType]:
         span = "none will do" if one.impossible else f"at least {number(one.at_least)}"
         if one.found is not None and one.at_least is not None:
             span = _span(one.at_least, one.found)
-        price = "-" if one.found is None else f"{one.found * one.price_milli_per_hour / 1000:,.6g}"
+        price = "-" if one.found is None else amount(one.found * one.price_milli_per_hour / 1000)
         rows.append([one.node_type, span, price])
     if found.mixture is None or found.price_milli_per_hour is None:
         title = Text("with none of these types, nor with a mixture, all jobs were placed", style="bold")
@@ -125,10 +136,10 @@ def cheapest_page(found: Cheapest) -> list[RenderableType]:
             for count, one in zip(found.mixture, found.choices, strict=True)
             if count
         ]
-        price = f"{found.price_milli_per_hour / 1000:,.6g} an hour"
+        price = f"{amount(found.price_milli_per_hour / 1000)} an hour"
         title = Text(f"{' + '.join(words) or 'no more nodes'}: {price}", style="bold")
         least = found.at_least_milli_per_hour
-        told = "" if least is None or found.proven else f"; at least {least / 1000:,.6g}, proven"
+        told = "" if least is None or found.proven else f"; at least {amount(least / 1000)}, proven"
         title.append(f"  {_proof(found.proven)}{told}", style="not bold dim")
     parts: list[RenderableType] = [title, Text(""), heading("Each type alone")]
     parts.append(Rows(["type", ">nodes", ">an hour"], rows, wrap="type"))
@@ -156,4 +167,4 @@ def _proof(proven: bool) -> str:
 
 
 def _took(spent: float) -> Text:
-    return Text(f"\n{seconds(spent)}", style="dim")
+    return Text(f"\n{duration(spent)}", style="dim")

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.readable import amount, duration
 from placeopt.report.palette import BAD, GOOD, SO_SO
 from placeopt.report.tables import Rows, heading
-from placeopt.report.text import gpus, number, percent, plain, plural, seconds
+from placeopt.report.text import gpus, number, percent, plain, plural
 from placeopt.whatif.records import Outcome
 
 if TYPE_CHECKING:
@@ -65,15 +66,17 @@ def prices_page(found: Prices) -> list[RenderableType]:
             one.name,
             _span(one.low, one.high),
             _signed(one.by_duals),
-            {True: "yes", False: "no", None: "-"}[one.confirmed],
-            "-" if one.price_milli_per_hour is None else f"{one.price_milli_per_hour / 1000:,.3g}",
+            one.agreement or "-",
+            "-" if one.price_milli_per_hour is None else amount(one.price_milli_per_hour / 1000),
         ]
         for one in found.prices
     ]
     title = Text(f"One more is worth, beside a value of {number(found.value)}", style="bold")
     title.append(f"  bound {number(found.value_bound)}", style="not bold dim")
-    columns = ["of", "like", ">solved again", ">by duals", "agree", ">an hour"]
+    columns = ["of", "like", ">solved again", ">by duals", "duals are", ">an hour"]
     parts: list[RenderableType] = [title, Rows(columns, rows, wrap="like")]
+    if any(one.agreement == "inside" for one in found.prices):
+        parts.append(Text("  inside: within an interval, which neither confirms nor refutes them", style="dim"))
     if found.left:
         parts.append(Text(f"  {found.left:,} not looked at"))
     return [*parts, _took(found.seconds)]
@@ -90,7 +93,7 @@ def _cells(outcome: Outcome) -> list[str]:
         number(outcome.jobs_waiting),
         gpus(outcome.gpu_milli_placed),
         gpus(outcome.gpu_milli_capacity),
-        f"{outcome.price_milli_per_hour / 1000:,.3g}",
+        amount(outcome.price_milli_per_hour / 1000),
     ]
 
 
@@ -103,4 +106,4 @@ def _signed(value: int | None) -> str:
 
 
 def _took(spent: float) -> Text:
-    return Text(f"\n{seconds(spent)}", style="dim")
+    return Text(f"\n{duration(spent)}", style="dim")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 
 from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
+from placeopt.simulate.estimates import MissingEstimates, missing_estimates
 from placeopt.simulate.history import History, JobHistory, Span
+from placeopt.simulate.never import NeverEnds, never_ending
 from placeopt.simulate.replicas import replicas
 from placeopt.simulate.serving import Serving, serving
 
@@ -28,8 +31,10 @@ class Summary:
     """
     Figures of one simulation; None where nothing has come of it so far. Times are in seconds.
 
-    Jobs that have not ended count in ``ended`` and in what was granted, and nowhere else. ``services`` aside, all
-    figures are of jobs that end by themselves.
+    Times and slowdowns are of the jobs that ended: with ``stranded`` above 0, or not ``finished``, they are means over
+    a part of the jobs, and do not compare with those of a policy under which all end. ``started_at_once`` and
+    ``in_time`` are of all jobs of a simulation that is over: one that never ends is not in time. ``services`` aside,
+    all figures are of jobs that end by themselves.
     """
 
     scenario: str
@@ -40,6 +45,10 @@ class Summary:
     ended: int
     stranded: int
     """Jobs that will never end."""
+    never_ends: tuple[NeverEnds, ...]
+    """The first ten of them, with the reason; those that hold others back come first."""
+    missing_estimates: MissingEstimates | None
+    """Jobs without a run time estimate that the policy goes by; None if none is missing."""
     services: int
     """Jobs without an end of their own; they count in what was granted, and in what was changed."""
     stops: int
@@ -68,7 +77,7 @@ class Summary:
     delayed: int
     """Jobs for which (end - first start) / run time is: those slowed, and those stopped for as long."""
     started_at_once: float | None
-    """Part of the jobs that did not wait."""
+    """Part of the jobs that started and did not wait."""
     in_time: float | None
     """Part of the jobs with a deadline or an expected completion time that ended by then: QoS guarantee."""
     fairness: float | None
@@ -87,8 +96,12 @@ class Summary:
     """CPU time of all of them, this process alone."""
 
 
-def summarise(history: History) -> Summary:
-    """Sum up a simulation, from its first arrival to its last end, or to where it was stopped."""
+def summarise(history: History, *, reasons: bool = True) -> Summary:
+    """
+    Sum up a simulation, from its first arrival to its last end, or to where it was stopped.
+
+    ``reasons``: whether to say of jobs that never end why; each kind of job takes some milliseconds.
+    """
     jobs = [job for job in history.jobs if not job.service]
     done = [job for job in jobs if job.start_ms is not None and job.end_ms is not None]
     ends = [_end(job) for job in done]
@@ -100,7 +113,8 @@ def summarise(history: History) -> Summary:
     since_start = [_end(job) - _start(job) for job in done]
     slow = [job.slowdown for job in done]
     with_wait = [job.slowdown_with_wait or 0.0 for job in done]
-    due = [(_end(job), job.due_ms) for job in done if job.due_ms is not None]
+    asked = jobs if history.finished else done
+    due = [(job.end_ms, job.due_ms) for job in asked if job.due_ms is not None]
     users = _users(done, with_wait)
     limit = history.scenario.slowed_thousandths / 1000
     return Summary(
@@ -111,6 +125,8 @@ def summarise(history: History) -> Summary:
         jobs=len(jobs),
         ended=len(done),
         stranded=len(history.stranded),
+        never_ends=never_ending(history) if reasons else (),
+        missing_estimates=missing_estimates(history.scenario, history.scheduling),
         services=len(history.jobs) - len(jobs),
         stops=sum(job.stops for job in history.jobs),
         moves=sum(job.moves for job in history.jobs),
@@ -125,10 +141,10 @@ def summarise(history: History) -> Summary:
         slowdown_with_wait=spread_of(with_wait),
         slowed=sum(one > limit for one in slow),
         delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
-        started_at_once=sum(wait <= (history.scenario.physics.step_ms or 0) for wait in waits) / len(done)
-        if done
+        started_at_once=sum(map(partial(_at_once, step_ms=history.scenario.physics.step_ms or 0), asked)) / len(asked)
+        if asked
         else None,
-        in_time=sum(end <= by for end, by in due) / len(due) if due else None,
+        in_time=sum(end is not None and end <= by for end, by in due) / len(due) if due else None,
         fairness=jain_index([one.slowdown_with_wait for one in users]),
         users=users,
         occupancy=occupancy_between(history, first, until),
@@ -159,6 +175,10 @@ def _serving(history: History, until: int) -> Serving | None:
         ]
         ran.append((endpoint, stays))
     return serving(ran, until)
+
+
+def _at_once(job: JobHistory, step_ms: int) -> bool:
+    return job.start_ms is not None and job.start_ms - job.arrival_ms <= step_ms
 
 
 def _start(job: JobHistory) -> int:

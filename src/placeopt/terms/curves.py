@@ -10,7 +10,7 @@ from placeopt.model.policy import SlowdownCurve
 from placeopt.problem import IntArray
 
 SLOWDOWN_CURVES: dict[str, tuple[float, float, float]] = {
-    # Horus fig. 6: slowdown = a x^2 + b x + c, x the cumulative utilisation of the GPU as a fraction
+    # Horus fig. 4: slowdown = a x^2 + b x + c, x the cumulative utilisation of the GPU as a fraction
     "gtx-1080": (1.32198, -0.00728, 6e-5),
     "rtx-2080": (1.16664, -0.00302, 4e-5),
 }

@@ -128,6 +128,9 @@ def defrag(
         free_before=len(ground.free),
         front=tuple(front),
         most=most,
+        moves_most=most_moves,
+        exempt=len(exempt),
+        all_movable=everyone,
         stuck=len(ground.under) - len(ground.free) - len(ground.candidates),
         seconds=time.monotonic() - began,
     )

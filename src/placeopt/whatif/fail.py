@@ -74,7 +74,7 @@ def fail(
     -------
     Failures
         ``answer`` yes: in every scenario a plan was found, and refereed, in which nobody loses. no: in one of them it
-        is proven that somebody must.
+        is proven that somebody must. With ``domains`` that are not all of the level it is about those alone.
 
     Raises
     ------
@@ -109,7 +109,9 @@ def fail(
             if on_news is not None:
                 on_news(len(kept.found), len(scenarios))
     found = [kept.found[name] for name in map(" ".join, scenarios) if name in kept.found]
-    return _summary(level, k, found, len(scenarios), time.monotonic() - began)
+    asked = tuple(chosen) if len(chosen) < len(under) else None
+    summary = _summary(level, k, found, len(scenarios), time.monotonic() - began)
+    return summary.model_copy(update={"asked": asked, "domains": len(under), "changes": changes})
 
 
 @dataclass(frozen=True)

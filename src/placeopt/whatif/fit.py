@@ -101,7 +101,7 @@ def _gangs(room: Room, asks: tuple[Ask, ...], instance: Instance) -> tuple[Gang,
             free = replace(ask, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
             workers = largest(room, free) or 0
             if best is None or workers * ask.gpus > best.workers * best.gpus_each:
-                best = Gang(level=level, workers=workers, gpus_each=ask.gpus)
+                best = Gang(level=level, workers=workers, gpus_each=ask.gpus, gpu_milli_each=ask.gpus * ask.milli)
         if best is not None:
             out.append(best)
     return tuple(out)

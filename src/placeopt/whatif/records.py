@@ -6,6 +6,9 @@ from typing import Literal
 
 from placeopt.model.base import Id, Name, Record
 
+NAMED_IN_WORDS = 5
+"""Failing domains named in a sentence; the others are counted."""
+
 
 class Binding(Record):
     """A constraint that keeps one more out, and what it asks."""
@@ -20,6 +23,13 @@ class Gang(Record):
     level: Id
     workers: int
     gpus_each: int
+    gpu_milli_each: int = 0
+    """Thousandths of GPUs that one worker holds: 500 of half a GPU; 0 in answers of versions that did not state it."""
+
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of GPUs that all its workers hold."""
+        return self.workers * (self.gpu_milli_each or 1000 * self.gpus_each)
 
 
 class Fit(Record):
@@ -82,17 +92,38 @@ class Failure(Record):
 
 
 class Failures(Record):
-    """Every scenario of ``k`` failing domains that was asked for, and what they say together."""
+    """
+    Every scenario of ``k`` failing domains that was asked for, and what they say together.
+
+    The answer is about ``asked`` alone; without it, about all domains of the level.
+    """
 
     level: Id
     k: int
     answer: Literal["yes", "no", "unknown"]
     """yes: whatever of these fails, all jobs find a place."""
+    asked: tuple[Id, ...] | None = None
+    """The domains that the question was about, fewer than the level has; None: all of them."""
+    domains: int = 0
+    """How many the level has that could fail."""
+    changes: bool = False
+    """Whether what still runs may be moved, shrunk and preempted; otherwise it stays."""
     scenarios: tuple[Failure, ...]
     left: int
     """Scenarios that were not looked at, for an interruption."""
     worst: Failure | None
     seconds: float
+
+    @property
+    def condition(self) -> str:
+        """Say what fails, in words: ``whichever rack fails``, ``if rack-3 fails``, ``if any 2 of 5 racks fail``."""
+        if self.asked is None:
+            return f"whichever {self.level} fails" if self.k == 1 else f"whichever {self.k} of level {self.level} fail"
+        names = ", ".join(self.asked[:NAMED_IN_WORDS])
+        names += f" and {len(self.asked) - NAMED_IN_WORDS:,} more" if len(self.asked) > NAMED_IN_WORDS else ""
+        if len(self.asked) == self.k:
+            return f"if {names} {'fails' if self.k == 1 else 'fail together'}"
+        return f"if any {'one' if self.k == 1 else self.k} of {names} {'fails' if self.k == 1 else 'fail'}"
 
 
 class Tried(Record):
@@ -194,11 +225,18 @@ class Price(Record):
     price_milli_per_hour: int | None = None
 
     @property
-    def confirmed(self) -> bool | None:
-        """Whether solving again bears out the duals; None if there are none, or no interval."""
+    def agreement(self) -> Literal["equal", "inside", "outside"] | None:
+        """
+        Return how the duals stand to the interval; None if there are none, or an end of it is missing.
+
+        ``equal``: the interval is one number, and the duals say it. ``inside``: the interval is wider and holds them,
+        which decides nothing. ``outside``: they are wrong by more than the interval leaves open.
+        """
         if self.by_duals is None or self.low is None or self.high is None:
             return None
-        return self.low <= self.by_duals <= self.high
+        if not self.low <= self.by_duals <= self.high:
+            return "outside"
+        return "equal" if self.low == self.high else "inside"
 
 
 class Prices(Record):
@@ -301,6 +339,12 @@ class Defrag(Record):
     front: tuple[Freed, ...]
     most: int
     stuck: int
+    moves_most: int | None = None
+    """More moves were not asked for; None: no limit."""
+    exempt: int = 0
+    """Jobs that the question keeps where they are."""
+    all_movable: bool = False
+    """Whether jobs that are not marked as movable may be moved too."""
     seconds: float
 
 
