@@ -70,7 +70,7 @@ def test_mutated_files(tmp_path: Path, files: tuple[str, str]) -> None:
         changed = copy.deepcopy(documents)
         for _ in range(rng.choice((1, 1, 2, 5))):
             which = int(rng.random() < 0.75)
-            put(changed[which], rng.choice(places[which]), rng.choice(ODD))
+            put(changed[which], rng.choice(places[which]), copy.deepcopy(rng.choice(ODD)))
         for name, document in zip(("n.json", "j.json"), changed, strict=True):
             (tmp_path / name).write_text(json.dumps(document))
         try:
