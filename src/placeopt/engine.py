@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal, Self
 
 from placeopt.arguments import INSTANCE, check_round, expect
-from placeopt.errors import BadInput
+from placeopt.errors import BadInput, OutOfTime
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import method_of
@@ -25,6 +25,7 @@ from placeopt.stages.finish import finish
 from placeopt.stages.limits import Limits
 from placeopt.stages.recipe import exact_solvers, first_reserve_s, run_stages
 from placeopt.stages.round import Progress, Round
+from placeopt.stages.untimely import untimely_plan
 from placeopt.workplace import usable_cores
 
 
@@ -123,8 +124,19 @@ class Engine(Residence):
             cancel=cancel,
             on_progress=on_progress,
         )
+
+        def compiled() -> Problem | Plan:
+            policy = self._policy or instance.policy
+            try:
+                return compile_problem(instance, policy, deadline=started + time_limit_s)
+            except OutOfTime as error:
+                timed = not deterministic
+                return untimely_plan(
+                    instance, policy, str(error), started=started, read_s=read_s, seed=seed, timed=timed
+                )
+
         return self._round(
-            lambda: compile_problem(instance, self._policy),
+            compiled,
             started=started,
             method=method,
             time_limit_s=time_limit_s,
@@ -142,7 +154,7 @@ class Engine(Residence):
 
     def _round(
         self,
-        compiled: Callable[[], Problem],
+        compiled: Callable[[], Problem | Plan],
         *,
         started: float,
         method: str,
@@ -161,7 +173,7 @@ class Engine(Residence):
         say_why: bool = True,
         ahead: Ahead | None = None,
     ) -> Plan:
-        """Solve the round that ``compiled`` gives, whose running jobs stand lawfully."""
+        """Solve the round that ``compiled`` gives, whose running jobs stand lawfully; a plan is returned as it is."""
         chosen = method_of(method)
         if not prove and chosen.is_greedy:
             chosen = replace(chosen, bound=False)
@@ -171,6 +183,8 @@ class Engine(Residence):
         compiling = time.monotonic()
         with collection_paused():
             problem = compiled()
+        if isinstance(problem, Plan):
+            return problem
         compile_s = time.monotonic() - compiling
         ends = started + time_limit_s
         reserve = first_reserve_s(problem.num_jobs, compile_s)
