@@ -12,7 +12,15 @@ if TYPE_CHECKING:
     from placeopt.auditing import audit
     from placeopt.check import violations
     from placeopt.engine import Engine, Interrupted, solve
-    from placeopt.errors import BadInput, InternalFault, PlaceoptError, SolverFault, StaleSnapshot, Unsupported
+    from placeopt.errors import (
+        BadInput,
+        EngineInUse,
+        InternalFault,
+        PlaceoptError,
+        SolverFault,
+        StaleSnapshot,
+        Unsupported,
+    )
     from placeopt.formats.columns import cluster_from_columns, instance_from_columns
     from placeopt.formats.documents import (
         read_instance,
@@ -32,6 +40,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BadInput": "placeopt.errors",
     "Engine": "placeopt.engine",
+    "EngineInUse": "placeopt.errors",
     "Instance": "placeopt.model",
     "InternalFault": "placeopt.errors",
     "Interrupted": "placeopt.engine",
@@ -60,6 +69,7 @@ _HOME = {
 __all__ = [
     "BadInput",
     "Engine",
+    "EngineInUse",
     "Instance",
     "InternalFault",
     "Interrupted",

@@ -17,6 +17,7 @@ from placeopt.methods import method_of
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import Problem, compile_problem
 from placeopt.resident import Residence
+from placeopt.resident.exclusive import exclusive
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.registry import check_extra
@@ -48,8 +49,10 @@ class Engine(Residence):
 
     Notes
     -----
-    Not thread-safe: calls to one engine, one after the other, may come from any thread, but no two at once; only the
-    event ``cancel`` may be set meanwhile. Writes no file, prints nothing, sets no signal handler.
+    One call at a time: calls may come from any thread, one after the other. A call while another one is at work, be it
+    from ``on_progress``, does nothing and raises ``EngineInUse``; it does not wait, because a scheduler that waits in
+    silence loses its time limit. Meanwhile the event ``cancel`` may be set, and ``solver_pid`` and ``solver_pids`` may
+    be read. Writes no file, prints nothing, sets no signal handler.
     """
 
     def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
@@ -69,12 +72,14 @@ class Engine(Residence):
     ) -> None:
         self.close()
 
+    @exclusive
     def start(self) -> None:
         """Start a solver process ahead of the first round, so that it loads while the caller reads the instance."""
         self._runners[0].start()
 
+    @exclusive
     def close(self) -> None:
-        """End the solver processes. May be called twice."""
+        """End the solver processes. May be called twice, but not during another call: that raises ``EngineInUse``."""
         for runner in self._runners:
             runner.close()
 
@@ -89,6 +94,7 @@ class Engine(Residence):
         pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
         return tuple(pid for pid in pids if pid is not None)
 
+    @exclusive
     def solve(
         self,
         instance: Instance,
