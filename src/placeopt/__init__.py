@@ -5,8 +5,7 @@ placeopt: optimal placement of jobs on GPU clusters, with a proven gap on every 
 Importing this package loads the standard library only; what is asked for is loaded then.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers take it for typing's; that module takes ten times as long as this one
 
 if TYPE_CHECKING:
     from placeopt.auditing import audit
@@ -101,6 +100,8 @@ def __getattr__(name: str) -> object:
     """Load a public name where it is first asked for (PEP 562)."""
     if name not in _HOME:
         raise AttributeError(f"module 'placeopt' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
