@@ -133,6 +133,30 @@ program.main()
     assert mark.exists()
 
 
+def test_issue16_a7_ctrl_c_in_a_callback_is_not_lost() -> None:
+    """Issue 16, A7: once of 45 it came in the callback of a weak reference, was printed as ignored, and all went on."""
+    program = """
+import os, signal, sys, time, weakref
+from placeopt.cli import __main__ as program
+class Thing: pass
+def pressed(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    sum(range(10**6))
+def command():
+    thing = Thing()
+    kept = weakref.ref(thing, pressed)
+    del thing
+    print("lost at first", flush=True)
+    time.sleep(30)
+    return 0
+program._run = command
+program.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=25)
+    assert (done.returncode, done.stdout) == (130, "lost at first\n")
+    assert done.stderr == "error: interrupted before there was anything to write\n"
+
+
 def test_issue16_a7_nothing_is_loaded_before_the_handler() -> None:
     """Issue 16, A7: until ``main`` runs, only the package's own three small files, and nothing that takes time."""
     program = (

@@ -3,8 +3,9 @@
 
 Loading the modules takes half a second, in which people press Ctrl-C too. A KeyboardInterrupt raised then shows where
 Python was, or is lost in a callback of the import system or of an extension module. So ``main`` first of all installs
-a handler that ends the process at once while modules load, whenever that is, and raises KeyboardInterrupt otherwise.
-Before it nothing is imported that the interpreter has not loaded by itself.
+a handler that ends the process at once while modules load, whenever that is, and raises KeyboardInterrupt otherwise;
+one that is lost all the same, in the callback of a weak reference say, is raised again. Before the handler nothing is
+imported that the interpreter has not loaded by itself.
 """
 
 from __future__ import annotations
@@ -14,17 +15,21 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
     from types import FrameType
 
 INTERRUPTED = 130
 MESSAGE = b"error: interrupted before there was anything to write\n"
 SHOW_CURSOR = b"\x1b[?25h"
 """A live line of progress hides it, and modules load while there is one."""
+AGAIN_S = 0.01
+"""Until a lost KeyboardInterrupt is raised again: a callback is over by then."""
 
 
 def main() -> None:
     """Run the command line of this process and leave with its exit code; 130 at Ctrl-C, whatever the moment."""
     try:
+        sys.unraisablehook = _again
         _handle_sigint(_interrupted)
         code = _run()
         for stream in (sys.stdout, sys.stderr):
@@ -54,6 +59,17 @@ def _handle_sigint(handler: object) -> None:
 
     if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
         _signal.signal(_signal.SIGINT, handler)
+        _signal.signal(_signal.SIGALRM, handler)  # see `_again`
+
+
+def _again(lost: UnraisableHookArgs) -> None:
+    """Raise a KeyboardInterrupt again that nothing could catch: it came in a callback or in ``__del__``."""
+    if lost.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(lost)
+        return
+    import _signal
+
+    _signal.setitimer(_signal.ITIMER_REAL, AGAIN_S)
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
