@@ -57,6 +57,18 @@ def test_issue16_a3_nothing_to_win_is_proven_without_distances() -> None:
     assert audit(round_, plan) == []
 
 
+def test_issue16_a3_what_stands_is_listed_here_too() -> None:
+    """A running job on a node that is not listed stands; the plan without time says so as any other does."""
+    a, b = job("a", gpus=1), job("b", gpus=1)
+    held = [running(a, [("gone", [0])])]
+    round_ = instance(1, [a, b], machines=[machine(links=RING)], running=held)
+    plan, timely = solve(round_, time_limit_s=1e-9), solve(round_, time_limit_s=20)
+    assert plan.asked == ("b",)
+    assert plan.standing
+    assert plan.standing == timely.standing
+    assert violations(round_, plan) == []
+
+
 def test_running_jobs_that_break_a_rule_are_bad_input_here_too() -> None:
     a, b = job("a", gpus=1), job("b", gpus=1)
     held = [running(a, [("n0", [0])]), running(b, [("n0", [0])])]

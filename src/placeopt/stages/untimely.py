@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
-from placeopt.check import violations
+from placeopt.check import judge
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced
+from placeopt.stages.draft import told_standing
 from placeopt.workplace import versions
 
 
@@ -36,7 +37,7 @@ def untimely_plan(
     Raises
     ------
     BadInput
-        If the running placements break a rule.
+        If the running placements contradict each other.
     """
     running = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in running]
@@ -70,10 +71,10 @@ def untimely_plan(
         seed=seed,
         versions=versions(),
     )
-    found = violations(instance, plan)
+    found, standing = judge(instance, plan)
     if found:
         raise BadInput(f"running placements: {found[0].rule}: {found[0].message}")
-    return plan
+    return plan.model_copy(update={"standing": told_standing(standing)}) if standing else plan
 
 
 def _most_value(job: Job) -> int:
