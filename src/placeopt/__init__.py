@@ -5,14 +5,21 @@ placeopt: optimal placement of jobs on GPU clusters, with a proven gap on every 
 Importing this package loads the standard library only; what is asked for is loaded then.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # type checkers take it for typing's; that module takes ten times as long as this one
 
 if TYPE_CHECKING:
     from placeopt.auditing import audit
     from placeopt.check import violations
     from placeopt.engine import Engine, Interrupted, solve
-    from placeopt.errors import BadInput, InternalFault, PlaceoptError, SolverFault, StaleSnapshot, Unsupported
+    from placeopt.errors import (
+        BadInput,
+        EngineInUse,
+        InternalFault,
+        PlaceoptError,
+        SolverFault,
+        StaleSnapshot,
+        Unsupported,
+    )
     from placeopt.formats.columns import cluster_from_columns, instance_from_columns
     from placeopt.formats.documents import (
         read_instance,
@@ -32,6 +39,7 @@ __version__ = "0.1.0"
 _HOME = {
     "BadInput": "placeopt.errors",
     "Engine": "placeopt.engine",
+    "EngineInUse": "placeopt.errors",
     "Instance": "placeopt.model",
     "InternalFault": "placeopt.errors",
     "Interrupted": "placeopt.engine",
@@ -60,6 +68,7 @@ _HOME = {
 __all__ = [
     "BadInput",
     "Engine",
+    "EngineInUse",
     "Instance",
     "InternalFault",
     "Interrupted",
@@ -91,6 +100,8 @@ def __getattr__(name: str) -> object:
     """Load a public name where it is first asked for (PEP 562)."""
     if name not in _HOME:
         raise AttributeError(f"module 'placeopt' has no attribute {name!r}")
+    from importlib import import_module
+
     value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value

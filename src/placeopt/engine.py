@@ -10,13 +10,14 @@ from types import TracebackType
 from typing import Literal, Self
 
 from placeopt.arguments import INSTANCE, check_round, expect
-from placeopt.errors import BadInput, only_documented
+from placeopt.errors import BadInput, OutOfTime, only_documented
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics.lookahead import Ahead
 from placeopt.methods import method_of
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import Problem, compile_problem
 from placeopt.resident import Residence
+from placeopt.resident.exclusive import exclusive
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.registry import check_extra
@@ -25,6 +26,7 @@ from placeopt.stages.finish import finish
 from placeopt.stages.limits import Limits
 from placeopt.stages.recipe import exact_solvers, first_reserve_s, run_stages
 from placeopt.stages.round import Progress, Round
+from placeopt.stages.untimely import untimely_plan
 from placeopt.workplace import usable_cores
 
 
@@ -47,8 +49,10 @@ class Engine(Residence):
 
     Notes
     -----
-    Not thread-safe: calls to one engine, one after the other, may come from any thread, but no two at once; only the
-    event ``cancel`` may be set meanwhile. Writes no file, prints nothing, sets no signal handler.
+    One call at a time: calls may come from any thread, one after the other. A call while another one is at work, be it
+    from ``on_progress``, does nothing and raises ``EngineInUse``; it does not wait, because a scheduler that waits in
+    silence loses its time limit. Meanwhile the event ``cancel`` may be set, and ``solver_pid`` and ``solver_pids`` may
+    be read. Writes no file, prints nothing, sets no signal handler.
     """
 
     def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
@@ -68,12 +72,14 @@ class Engine(Residence):
     ) -> None:
         self.close()
 
+    @exclusive
     def start(self) -> None:
         """Start a solver process ahead of the first round, so that it loads while the caller reads the instance."""
         self._runners[0].start()
 
+    @exclusive
     def close(self) -> None:
-        """End the solver processes. May be called twice."""
+        """End the solver processes. May be called twice, but not during another call: that raises ``EngineInUse``."""
         for runner in self._runners:
             runner.close()
 
@@ -88,6 +94,7 @@ class Engine(Residence):
         pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
         return tuple(pid for pid in pids if pid is not None)
 
+    @exclusive
     @only_documented
     def solve(
         self,
@@ -124,8 +131,19 @@ class Engine(Residence):
             cancel=cancel,
             on_progress=on_progress,
         )
+
+        def compiled() -> Problem | Plan:
+            policy = self._policy or instance.policy
+            try:
+                return compile_problem(instance, policy, deadline=started + time_limit_s)
+            except OutOfTime as error:
+                timed = not deterministic
+                return untimely_plan(
+                    instance, policy, str(error), started=started, read_s=read_s, seed=seed, timed=timed
+                )
+
         return self._round(
-            lambda: compile_problem(instance, self._policy),
+            compiled,
             started=started,
             method=method,
             time_limit_s=time_limit_s,
@@ -143,7 +161,7 @@ class Engine(Residence):
 
     def _round(
         self,
-        compiled: Callable[[], Problem],
+        compiled: Callable[[], Problem | Plan],
         *,
         started: float,
         method: str,
@@ -162,7 +180,7 @@ class Engine(Residence):
         say_why: bool = True,
         ahead: Ahead | None = None,
     ) -> Plan:
-        """Solve the round that ``compiled`` gives, whose running jobs stand lawfully."""
+        """Solve the round that ``compiled`` gives, whose running jobs stand lawfully; a plan is returned as it is."""
         chosen = method_of(method)
         if not prove and chosen.is_greedy:
             chosen = replace(chosen, bound=False)
@@ -172,6 +190,8 @@ class Engine(Residence):
         compiling = time.monotonic()
         with collection_paused():
             problem = compiled()
+        if isinstance(problem, Plan):
+            return problem
         compile_s = time.monotonic() - compiling
         ends = started + time_limit_s
         reserve = first_reserve_s(problem.num_jobs, compile_s)

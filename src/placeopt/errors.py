@@ -44,6 +44,24 @@ class StaleSnapshot(PlaceoptError):
         self.planned, self.revision, self.jobs, self.nodes = planned, revision, jobs, nodes
 
 
+class EngineInUse(PlaceoptError):
+    """
+    An engine was called while another call of it was at work; the second call did nothing.
+
+    Attributes
+    ----------
+    called, running
+        Names of the refused call and of the one at work.
+    """
+
+    def __init__(self, called: str, running: str) -> None:
+        super().__init__(
+            f"engine: {called} was called while {running} is at work; an engine takes one call at a time: wait for "
+            "the first one, set its event 'cancel', or use an engine for each thread"
+        )
+        self.called, self.running = called, running
+
+
 class SolverFault(PlaceoptError):
     """A solver returned something that contradicts itself; its answer is thrown away."""
 

@@ -140,10 +140,14 @@ class ModelBuilder:
     deadline
         Of ``time.monotonic()``. Building is not cut short from outside, so every call asks the clock and raises
         ``OutOfTime`` once it has passed.
+    most_variables
+        ``add_variables`` raises ``Unsupported`` instead of going beyond, and ``is_full`` is true from then on: a model
+        that is too large to be solved is not built to its end.
     """
 
-    def __init__(self, deadline: float = float("inf")) -> None:
-        self._deadline = deadline
+    def __init__(self, deadline: float = float("inf"), most_variables: float = float("inf")) -> None:
+        self._deadline, self._most = deadline, most_variables
+        self.is_full = False
         self._lower = _Growing()
         self._upper = _Growing()
         self._lengths = _Growing()
@@ -191,7 +195,7 @@ class ModelBuilder:
         Raises
         ------
         Unsupported
-            If a bound exceeds 2**53.
+            If a bound exceeds 2**53, or there would be more than ``most_variables``.
         ValueError
             If the shapes do not agree.
         """
@@ -202,6 +206,9 @@ class ModelBuilder:
         if np.any(np.abs(low) > MAX_EXACT) or np.any(np.abs(high) > MAX_EXACT):
             raise Unsupported("a variable bound exceeds 2**53; scale the quantity or bound it")
         first = self.num_variables
+        if first + low.size > self._most:
+            self.is_full = True
+            raise Unsupported(f"at least {first + low.size} columns: too large for an exact solve")
         self._lower.append(low)
         self._upper.append(high)
         return np.arange(first, self.num_variables, dtype=np.int64)

@@ -85,6 +85,99 @@ def test_interrupted_while_reading(tmp_path: Path) -> None:
     assert told.endswith("error: interrupted before there was anything to write\n")
 
 
+LOADING = """
+import os, sys
+sys.path.insert(0, {folder!r})
+from placeopt.cli import __main__ as program
+def command():
+    import pressed
+    print("went on")
+    return 0
+program._run = command
+program.main()
+"""
+"""A command that loads a module in which Ctrl-C is pressed."""
+
+
+@pytest.mark.parametrize("swallowed", [False, True])
+def test_issue16_a7_ctrl_c_while_a_module_loads(tmp_path: Path, swallowed: bool) -> None:
+    """Issue 16, A7: 130 and a word instead of a traceback, and also where the module swallows what is raised in it."""
+    press = "import os, signal; os.kill(os.getpid(), signal.SIGINT); sum(range(10**6))"
+    body = f"try:\n    exec({press!r})\nexcept BaseException:\n    pass\n" if swallowed else press
+    (tmp_path / "pressed.py").write_text(body)
+    program = LOADING.format(folder=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "error: interrupted before there was anything to write\n"
+
+
+def test_issue16_a7_ctrl_c_elsewhere_is_raised_and_unwinds(tmp_path: Path) -> None:
+    """Issue 16, A7: outside imports what is half done is tidied up, as before; then 130, and no traceback."""
+    mark = tmp_path / "tidied"
+    program = f"""
+import os, signal
+from placeopt.cli import __main__ as program
+def command():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        sum(range(10**6))
+    finally:
+        open({str(mark)!r}, "w").close()
+    return 0
+program._run = command
+program.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 130
+    assert done.stderr == "error: interrupted before there was anything to write\n"
+    assert mark.exists()
+
+
+def test_issue16_a7_ctrl_c_in_a_callback_is_not_lost() -> None:
+    """Issue 16, A7: once of 45 it came in the callback of a weak reference, was printed as ignored, and all went on."""
+    program = """
+import os, signal, sys, time, weakref
+from placeopt.cli import __main__ as program
+class Thing: pass
+def pressed(_):
+    os.kill(os.getpid(), signal.SIGINT)
+    sum(range(10**6))
+def command():
+    thing = Thing()
+    kept = weakref.ref(thing, pressed)
+    del thing
+    print("lost at first", flush=True)
+    time.sleep(30)
+    return 0
+program._run = command
+program.main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=25)
+    assert (done.returncode, done.stdout) == (130, "lost at first\n")
+    assert done.stderr == "error: interrupted before there was anything to write\n"
+
+
+def test_issue16_a7_nothing_is_loaded_before_the_handler() -> None:
+    """Issue 16, A7: until ``main`` runs, only the package's own three small files, and nothing that takes time."""
+    program = (
+        "import sys; before = set(sys.modules); import placeopt.cli.__main__; "
+        "print(sorted(set(sys.modules) - before - {'__future__'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "['placeopt', 'placeopt.cli', 'placeopt.cli.__main__']"
+
+
+def test_issue16_a7_an_ignored_ctrl_c_stays_ignored() -> None:
+    """Issue 16, A7: ``placeopt ... &`` in a script has SIGINT ignored by its shell."""
+    line = f"trap '' INT; exec {sys.executable} -c \"{{}}\""
+    program = (
+        "import signal; from placeopt.cli import __main__ as m; m._handle_sigint(m._interrupted); "
+        "print(signal.getsignal(signal.SIGINT) == signal.SIG_IGN)"
+    )
+    done = subprocess.run(["/bin/sh", "-c", line.format(program)], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "True"
+
+
 def test_progress_in_plain_lines(tmp_path: Path) -> None:
     """Without a terminal: a line every two seconds or so, with stage, value, bound and gap; none with --quiet."""
     arguments = ("solve", HARD, "--time-limit", 6.5, "--out", tmp_path / "plan.json")

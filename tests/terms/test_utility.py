@@ -13,7 +13,7 @@ from placeopt.check import violations
 from placeopt.model import Communication, Gpu, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.reference import grown_path
+from placeopt.problem.reference import grown_paths
 from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.rules import fits
 from placeopt.terms.utility import _sc17, longest_path_for, utility, utility_at
@@ -168,7 +168,7 @@ def test_the_longest_path_is_the_last_that_reaches_the_minimum() -> None:
 
 
 def test_growing_is_the_best_set_where_distances_form_levels() -> None:
-    assert [grown_path(np.array(NEAR), k) for k in range(5)] == [0, 0, 1, 41, 82]
+    assert grown_paths(np.array(NEAR), 4).tolist() == [0, 0, 1, 41, 82]
 
 
 def test_a_job_below_its_minimum_waits_and_says_so() -> None:

@@ -93,16 +93,17 @@ def _best_path(distances: Distances, held: Held) -> int:
     workers = sum(len(one.workers) for one in held.placement.assignments)
     inside: dict[int, int] = {0: 0}  # workers on one node -> their path, at best
     for machine in distances.used_machines:
-        table = distances.table(machine.id)
-        gpus = [
+        gpus = tuple(
             g
             for g, gpu in enumerate(machine.gpus)
             if (not demand.gpu_models or gpu.model in demand.gpu_models) and gpu.memory_mib >= demand.gpu_memory_mib
-        ]
+        )
         most = workers if option.single_node else min(workers, option.workers_per_node_max or workers)
-        for k in range(1, min(most, len(gpus) // demand.gpus) + 1):
-            grown = min(_grown(table, gpus, first, k * demand.gpus) for first in gpus)
-            inside[k] = min(inside.get(k, grown), grown)
+        most = min(most, len(gpus) // demand.gpus)
+        grown = distances.grown(machine.id, gpus, most * demand.gpus) if most else [0]
+        for k in range(1, most + 1):
+            path = grown[k * demand.gpus]
+            inside[k] = min(inside.get(k, path), path)
     if option.single_node or workers == 1 or distances.nearest_nodes is None:
         return inside.get(workers, 0)
     best: list[float] = [0]
@@ -111,13 +112,3 @@ def _best_path(distances: Distances, held: Held) -> int:
         ways = [best[w - k] + path + across * k * (w - k) for k, path in inside.items() if 0 < k <= w]
         best.append(min(ways, default=inf))
     return 0 if best[workers] == inf else int(best[workers])
-
-
-def _grown(table: list[list[int]], gpus: list[int], first: int, size: int) -> int:
-    """Path of ``size`` GPUs, each the one nearest to those before it; of equals the first in the machine."""
-    taken, total = [first], 0
-    while len(taken) < size:
-        reach, near = min((sum(table[gpu][t] for t in taken), gpu) for gpu in gpus if gpu not in taken)
-        taken.append(near)
-        total += reach
-    return total

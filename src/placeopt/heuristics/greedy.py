@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import score_named
 from placeopt.heuristics.gradient import FragmentationGradient
@@ -89,7 +90,7 @@ def greedy(
     deadline
         Of ``time.monotonic()``: what is not reached by then waits.
     cancelled
-        Asked now and then; true ends the pass like the deadline.
+        Asked with the clock, before every job and before every choice of GPUs: true ends the pass like the deadline.
     stop_at_first_failure
         Whether the queue blocks behind a job that does not fit (strict first come, first served).
     start
@@ -103,20 +104,23 @@ def greedy(
     -----
     Jobs are independent of each other, so a class that failed once is not tried again: room only shrinks.
     """
-    state = State(problem, start)
+    state, over = State(problem, start), stop_at(deadline, cancelled)
     chosen: Chooser
     if chooser is None:
-        chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed)))
+        chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed), over))
     else:
         chosen = chooser(state)
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
-        if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
+        if over():
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if state.placements[job] is not None:
             continue
         k = int(problem.job_class[job])
-        placement = None if k in hopeless else chosen.place(job)
+        try:
+            placement = None if k in hopeless else chosen.place(job)
+        except OutOfTime:
+            return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if placement is None:
             hopeless.add(k)
             if stop_at_first_failure:
@@ -126,6 +130,11 @@ def greedy(
         for node in dict.fromkeys(placement.nodes):
             chosen.changed(node)
     return GreedyResult(state.allocation(), ())
+
+
+def stop_at(deadline: float, cancelled: Callable[[], bool] | None) -> Callable[[], bool]:
+    """Return a function that tells whether the deadline has passed, of ``time.monotonic()``, or the user cancelled."""
+    return lambda: time.monotonic() >= deadline or (cancelled is not None and cancelled())
 
 
 def place(candidates: Candidates, job: int) -> Placement | None:

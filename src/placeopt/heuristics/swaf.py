@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
+from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import score_named
-from placeopt.heuristics.greedy import GreedyResult, places
+from placeopt.heuristics.greedy import GreedyResult, places, stop_at
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.problem.allowance import waiting_allowances
 from placeopt.terms.rules import fits_beyond_room
@@ -33,16 +33,19 @@ def swaf(
         As in ``greedy``.
     """
     chosen = waiting_allowances(problem).option.tolist()
-    state = State(problem)
-    candidates = Candidates(state, score_named(score, problem))
+    state, over = State(problem), stop_at(deadline, cancelled)
+    candidates = Candidates(state, score_named(score, problem), over)
     hopeless: set[int] = set()
     for position, job in enumerate(order.tolist()):
-        if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
+        if over():
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         option = chosen[job]
         if state.placements[job] is not None or option < 0 or option in hopeless:
             continue
-        placement = _place(candidates, job, option)
+        try:
+            placement = _place(candidates, job, option)
+        except OutOfTime:
+            return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if placement is None:
             hopeless.add(option)  # room only shrinks
             continue

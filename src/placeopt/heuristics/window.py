@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
 
+from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.family import score_named
-from placeopt.heuristics.greedy import GreedyResult, place
+from placeopt.heuristics.greedy import GreedyResult, place, stop_at
 from placeopt.problem import IntArray, Move, Problem, State
 
 WIDTH = 16
@@ -46,19 +46,22 @@ def window(
     deadline, cancelled, seed
         As for ``greedy``.
     """
-    state = State(problem)
-    candidates = Candidates(state, score_named(score, problem, seed))
+    state, over = State(problem), stop_at(deadline, cancelled)
+    candidates = Candidates(state, score_named(score, problem, seed), over)
     waiting = [job for job in order.tolist() if state.placements[job] is None]
     ahead, rest = waiting[:width], iter(waiting[width:])
     hopeless: set[int] = set()
     steps = 0
     while ahead:
-        if steps % CLOCK_EVERY == 0 and (time.monotonic() >= deadline or (cancelled is not None and cancelled())):
+        if steps % CLOCK_EVERY == 0 and over():
             return GreedyResult(state.allocation(), (*ahead, *rest))
         steps += 1
         job = _cheapest(candidates, ahead)
         k = int(problem.job_class[job])
-        placement = None if k in hopeless else place(candidates, job)
+        try:
+            placement = None if k in hopeless else place(candidates, job)
+        except OutOfTime:
+            return GreedyResult(state.allocation(), (*ahead, *rest))
         if placement is None:
             hopeless.add(k)
         else:

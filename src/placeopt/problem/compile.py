@@ -55,27 +55,38 @@ class Jobs(Frozen):
 
 
 def compile_problem(
-    instance: Instance, policy: Policy | None = None, hardware: Hardware | None = None, lost: Lost | None = None
+    instance: Instance,
+    policy: Policy | None = None,
+    hardware: Hardware | None = None,
+    lost: Lost | None = None,
+    *,
+    deadline: float = float("inf"),
 ) -> Problem:
     """
     Compile ``instance`` under ``policy`` (the instance's own by default).
 
     ``hardware`` is that of a problem of the same cluster under the same policy, if there is one; ``lost`` has
-    stand-ins for what more jobs run on than the instance has, if it is a part of another.
+    stand-ins for what more jobs run on than the instance has, if it is a part of another. ``deadline``, of
+    ``time.monotonic()``, is asked while distances inside machines are computed: all else takes time in proportion to
+    the size of the file.
 
     Raises
     ------
     BadInput
         If a running placement does not fit its job or machine, or a job's queue is unknown to the policy.
     Unsupported
-        If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact.
+        If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact, or distances inside
+        machines take more than 1 GiB.
+    OutOfTime
+        At the deadline.
     """
     policy = policy or instance.policy
     given, lost = instance, lost or find_lost(instance)
     if lost is not None:
         instance = instance.model_copy(update={"cluster": lost.instance.cluster})
     if hardware is None:
-        hardware = compile_hardware(instance, policy, listed=None if lost is None else lost.listed)
+        listed = None if lost is None else lost.listed
+        hardware = compile_hardware(instance, policy, listed=listed, deadline=deadline)
     members, job_class = job_classes(instance.jobs, policy)
     classes = compile_classes(instance, policy, hardware, members, *node_classes(instance, members))
     counts = np.bincount(job_class, minlength=len(members))

@@ -38,6 +38,8 @@ def compile_hardware(
     policy: Policy,
     before: ClusterTopology | None = None,
     listed: Mapping[str, int] | None = None,
+    *,
+    deadline: float = float("inf"),
 ) -> Hardware:
     """
     Compile the cluster.
@@ -49,9 +51,11 @@ def compile_hardware(
         where the machine types are the same.
     listed
         Of machine types that stand in for what is lost (``lost.Lost.listed``): how many of their GPUs are not.
+    deadline
+        As in ``compile_problem``.
     """
     cluster = instance.cluster
-    topology = ClusterTopology(cluster, before)
+    topology = ClusterTopology(cluster, before, deadline=deadline)
     types: dict[tuple[str, int, bool], int] = {}
     listed = listed or {}
     present = {node.machine for node in cluster.nodes}  # a machine that is only listed must not enter any worst case

@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.problem.arrays import IntArray
+from placeopt.problem.growth import FAR, grown_sets, starts
 from placeopt.problem.options import Options
 from placeopt.topology.cluster_topology import ClusterTopology
 
-FAR = 1 << 60
+STEPS = 1 << 24
+"""Steps of growing sets of GPUs in one machine; 256 GPUs from each of 256 take as many."""
 
 
 def best_paths(topology: ClusterTopology, options: Options, gpu_type: IntArray) -> IntArray:
     """
     Shape (O,): path length between all pairs of an option's GPUs, each pair once, where nothing else runs.
 
-    On one machine: grown from each GPU in turn by always taking the one nearest to those taken, the best of these; it
-    is the least where distances form levels. Over several nodes: the least over ways to deal the workers out to nodes,
+    On one machine: grown from each GPU in turn (of more than 256, from evenly spaced ones: `grown_paths`) by always
+    taking the one nearest to those taken, the best of these; it is the least where distances form levels and each GPU
+    is tried. Over several nodes: the least over ways to deal the workers out to nodes,
     each part as good as any machine can have it, all pairs across as near as two nodes are anywhere. Only GPUs that
     the option may hold count; node selectors, splits and what else may keep it off do not.
     """
@@ -32,11 +35,13 @@ def best_paths(topology: ClusterTopology, options: Options, gpu_type: IntArray) 
         most = workers if options.bundles[o] == 1 else int(options.workers_per_node[o])
         key = (workers, gpus, most, int(options.bundles[o]) == 1, allowed.tobytes())
         if key not in known:
-            tables = []
+            tables: dict[tuple[int, bytes], IntArray] = {}  # machine types that share distances and GPUs count once
             for m, first in zip(machines[0].tolist(), firsts, strict=True):
                 here = allowed[gpu_type[first : first + len(topology.distance[m])]]
-                tables.append(topology.distance[m][np.ix_(here, here)])
-            known[key] = _best(topology, tables, workers, gpus, most, together=key[3] is True)
+                alike = (id(topology.distance[m]), here.tobytes())
+                if alike not in tables:
+                    tables[alike] = topology.distance[m][np.ix_(here, here)]
+            known[key] = _best(topology, list(tables.values()), workers, gpus, most, together=key[3] is True)
         out[o] = known[key]
     return out
 
@@ -45,32 +50,33 @@ def _best(
     topology: ClusterTopology, tables: list[IntArray], workers: int, gpus: int, most: int, *, together: bool
 ) -> int:
     roomy = min(most, workers, max((len(table) // gpus for table in tables), default=0))
-    inside = [0] + [min(grown_path(table, k * gpus) for table in tables) for k in range(1, roomy + 1)]
+    inside = np.full(roomy + 1, FAR, dtype=np.int64)  # by number of workers on one node
+    inside[0] = 0
+    for table in tables:
+        here = min(roomy, len(table) // gpus)
+        path = grown_paths(table, here * gpus)[::gpus]
+        inside[: here + 1] = np.minimum(inside[: here + 1], path)
     if workers <= roomy and inside[workers] == 0:
         return 0
     across = None if together else topology.min_node_distance()
     if across is None or not roomy:  # all on one node, or nowhere
-        return inside[workers] if workers <= roomy else 0
+        return int(inside[workers]) if workers <= roomy else 0
     best = np.full(workers + 1, FAR, dtype=np.int64)
     best[0] = 0
     for w in range(1, workers + 1):
         k = np.arange(1, min(roomy, w) + 1)
-        best[w] = (best[w - k] + np.array(inside)[k] + across * (k * gpus) * ((w - k) * gpus)).min()
+        best[w] = (best[w - k] + inside[k] + across * (k * gpus) * ((w - k) * gpus)).min()
     return int(best[workers])
 
 
-def grown_path(distance: IntArray, size: int) -> int:
-    """Path length of ``size`` GPUs taken nearest first, from the best GPU to begin with; ``FAR`` if there are fewer."""
-    if size > len(distance):
-        return FAR
-    if size < 2:
-        return 0
-    each = np.arange(len(distance))
-    reach, taken = distance.copy(), np.eye(len(distance), dtype=bool)
-    total = np.zeros(len(distance), dtype=np.int64)
-    for _ in range(size - 1):
-        near = np.where(taken, FAR, reach).argmin(axis=1)
-        total += reach[each, near]
-        taken[each, near] = True
-        reach = reach + distance[near]
-    return int(total.min())
+def grown_paths(distance: IntArray, most: int) -> IntArray:
+    """
+    Shape (most + 1,): path length of 0 .. ``most`` GPUs taken nearest first, from the best GPU to begin with.
+
+    ``most`` is at most the number of GPUs. Every GPU is a beginning where there are up to 256; of more, evenly spaced
+    ones are, so that all of them together take ``STEPS`` steps. The referee does the same.
+    """
+    out = np.zeros(most + 1, dtype=np.int64)
+    if most > 1:
+        out[1:] = grown_sets(distance, most, starts(len(distance), len(distance), STEPS))[1].min(axis=0)
+    return out

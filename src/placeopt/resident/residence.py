@@ -16,6 +16,7 @@ from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.problem import Problem
 from placeopt.resident.book import NodeChange
 from placeopt.resident.cluster import Ids, Resident
+from placeopt.resident.exclusive import exclusive
 from placeopt.stages.lookahead import SHARE_OF_TIME
 from placeopt.stages.round import Progress
 from placeopt.workplace import versions
@@ -29,11 +30,12 @@ class Residence(ABC):
     Keeps one cluster between rounds, so that only what changed is compiled again.
 
     Every change is a revision. A plan names the revision that it is for, and can be committed only while the cluster
-    is still at it.
+    is still at it. Every public method and property raises ``EngineInUse`` while another one is at work.
     """
 
     def __init__(self, policy: Policy | None) -> None:
         self._policy = policy
+        self._calls: dict[str, list[str]] = {}
         self._resident: Resident | None = None
 
     @abstractmethod
@@ -58,6 +60,7 @@ class Residence(ABC):
         """Solve a round."""
 
     @property
+    @exclusive
     def snapshot(self) -> Instance:
         """
         The cluster as it is now, as an instance: what a fresh ``load`` would see. It is not changed by later calls.
@@ -70,10 +73,12 @@ class Residence(ABC):
         return self._loaded().snapshot
 
     @property
+    @exclusive
     def revision(self) -> int:
         """Number of the present state: that of the loaded instance, and one more with every change."""
         return self._loaded().book.revision
 
+    @exclusive
     @only_documented
     def load(self, instance: Instance) -> None:
         """
@@ -91,6 +96,7 @@ class Residence(ABC):
             resident = Resident(instance, self._policy or instance.policy)
         self._resident = resident
 
+    @exclusive
     @only_documented
     def update(
         self,
@@ -129,6 +135,7 @@ class Residence(ABC):
         """
         self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms, expected_end_ms or {})
 
+    @exclusive
     @only_documented
     def place(
         self,
@@ -237,6 +244,7 @@ class Residence(ABC):
         resident.issued(plan)
         return plan
 
+    @exclusive
     @only_documented
     def commit(self, plan: Plan, *, movable: Ids = False, shrinkable: Ids = False, preemptible: Ids = False) -> None:
         """
@@ -261,6 +269,7 @@ class Residence(ABC):
         expect("plan", plan, Plan, "a Plan that place() gave")
         resident.commit(plan, movable, shrinkable, preemptible)
 
+    @exclusive
     @only_documented
     def release(self, job: str) -> Job:
         """

@@ -96,7 +96,12 @@ def solve(
         )
         found.seek(0)
         log.finish()
-        return _conclusion(reading, ended, log, _read(found.read(), model), options)
+        result = _read(found.read(), model)
+        if ended.limit == "none" and log.is_outside(reading.seconds, options.time_limit_s):
+            if result.claim == "feasible" and result.values is not None:
+                reading.offer(result.values)
+            return reading.conclude("error", message=f"CBC was stopped from outside: {log.stopped!r}")
+        return _conclusion(reading, ended, log, result, options)
 
 
 def _conclusion(reading: Reading, ended: Ended, log: "_Log", result: "_Result", options: SolveOptions) -> Solution:
@@ -223,6 +228,7 @@ class _Log:
 
     def __init__(self, reading: Reading, options: SolveOptions) -> None:
         self.limit: Limit = "none"
+        self.stopped = ""
         self.infeasible = False
         self.tail = ""
         self._reading = reading
@@ -247,6 +253,15 @@ class _Log:
         """Take what is left."""
         self.take(b"\n")
 
+    def is_outside(self, seconds: float, allowed: float) -> bool:
+        """
+        Whether a CBC that we did not stop says that it was stopped: by a signal, or by a clock that jumped.
+
+        ``seconds`` of the ``allowed`` ones have passed by our clock; CBC gets at least ``1 - SPARE`` of what was left
+        of them when it began, so a time limit before half of them is not the one that it was given.
+        """
+        return self.limit == "user" or (self.limit == "time" and seconds < allowed / 2)
+
     def _line(self, line: bytes) -> None:
         match = _BOUND.search(line + b"\n")
         if match is not None:
@@ -256,7 +271,7 @@ class _Log:
         text = line.decode("ascii", errors="replace").rstrip()
         self.tail = f"{self.tail}{text}\n"[-2000:]
         if text.startswith("Result - "):
-            said = text.removeprefix("Result - ")
+            self.stopped = said = text.removeprefix("Result - ")
             self.limit = _LIMITS.get(said, "user" if "ctrl-c" in said else "none")
         elif text.startswith("Problem is infeasible"):
             self.infeasible = True

@@ -199,7 +199,10 @@ class Supervision:
 
     def _merged(self, solution: Solution) -> Solution:
         """The answer, with our reason for its end, and with what was reported if it comes without a solution."""
-        if solution.limit == "user" and self._reason != "none":
+        if solution.limit == "user" and self._reason == "none":  # a signal to the solver is none to us
+            cause = "; ".join(part for part in ("the solver was stopped from outside", solution.message) if part)
+            solution = replace(solution, limit="none", message=cause, failed=True)
+        elif solution.limit == "user":
             solution = replace(solution, limit=self._reason)
         elif solution.limit == "none" and self._reason == "user":
             solution = replace(solution, limit="user")  # it was done all the same, but nothing may come after it

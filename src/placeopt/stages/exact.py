@@ -49,18 +49,15 @@ def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level
         size = f"{waiting(round_)} jobs on {round_.problem.num_gpus} GPUs"
         round_.record(name, "skipped", started, f"{size}: too large for {formulation}", level)
         return
-    builder = ModelBuilder(round_.limits.deadline)
+    builder = ModelBuilder(round_.limits.deadline, SIZES.exact_columns)
     try:
         variables = build_level(round_, builder, formulation, level)
     except PlaceoptError as error:
         round_.stopped()
+        round_.cut("size" if builder.is_full else "none")
         round_.record(name, "skipped", started, str(error), level)
         return
     model = builder.build()
-    if model.num_variables > SIZES.exact_columns:
-        round_.cut("size")
-        round_.record(name, "skipped", started, f"{model.num_variables} columns: too large for an exact solve", level)
-        return
     task = _Task(builder, model, variables, level)
     failed = _attempt(round_, solve, task, solver, name, started, round_.limits.solver_options)
     proven = round_.value_proven if level == "value" else round_.proven

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from placeopt.terms.prices import Prices
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.seats import price_remaining, price_seats
 from placeopt.terms.variables import SHRINK, STAY, Variables
+from placeopt.topology.cluster_topology import ClusterTopology
 
 
 class Communication:
@@ -142,11 +143,12 @@ def job_cost(problem: Problem, job: int, placement: Placement) -> int:
 def alike_by_distance(problem: Problem) -> IntArray:
     """Shape (G,): GPUs of a node with equal numbers swap without changing any distance."""
     out = np.zeros(problem.num_gpus, dtype=np.int64)
-    shapes = [_shape(problem, m) for m in range(len(problem.topology.distance))]
-    for n, m in enumerate(problem.topology.node_machine):
-        root = problem.topology.root[m]
-        alike = np.unique(np.stack([shapes[m].leaf, root]), axis=1, return_inverse=True)[1]
-        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = alike
+    alike = [
+        np.unique(np.stack([_shape(problem, m).leaf, root]), axis=1, return_inverse=True)[1]
+        for m, root in enumerate(problem.topology.root)
+    ]
+    for n, m in enumerate(problem.topology.node_machine.tolist()):
+        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = alike[m]
     return out
 
 
@@ -201,21 +203,31 @@ class _Shape:
 
 
 def _shape(problem: Problem, machine: int) -> _Shape:
-    distance = problem.topology.distance[machine]
-    return _shape_of(distance.tobytes(), len(distance))
+    topology = problem.topology
+    known, table = _shapes.setdefault(topology, {}), topology.distance[machine]
+    if id(table) not in known:  # the topology holds its tables, so none takes the place of another
+        known[id(table)] = shape_of(table)
+    return known[id(table)]
 
 
-@cache
-def _shape_of(distances: bytes, size: int) -> _Shape:
-    distance = np.frombuffer(distances, dtype=np.int64).reshape(size, size)
-    heights = sorted({int(d) for d in distance[np.triu_indices(size, 1)]})
+_shapes: WeakKeyDictionary[ClusterTopology, dict[int, _Shape]] = WeakKeyDictionary()
+
+
+def shape_of(distance: IntArray) -> _Shape:
+    """
+    Return how GPUs of these distances lie, shape (g, g): ``O(h g^2)`` for h different distances that form levels.
+
+    Distances form levels where "at most this far" is transitive for each of them; g GPUs then have fewer than g.
+    """
+    size = len(distance)
+    heights = np.unique(distance[np.triu_indices(size, 1)]).tolist()
     partitions = [np.arange(size)]
     for height in heights:
         near = distance <= height
-        if not (near @ near.astype(np.int64) > 0)[~near].any():  # "at most this far" is transitive
-            partitions.append(near.argmax(axis=1))
-        else:
+        first = near.argmax(axis=1)  # of all GPUs that are near: where this is transitive, the name of a group
+        if len(heights) >= size or not np.array_equal(near, first[:, None] == first[None, :]):
             return _Shape(False, 0, (), np.arange(size))
+        partitions.append(first)
     groups: list[tuple[tuple[int, ...], int]] = []
     for above, partition, height in zip(heights[1:], partitions[1:-1], heights, strict=False):
         groups.extend(

@@ -5,13 +5,15 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.model import Cluster
+from placeopt.model import Cluster, Machine
 from placeopt.topology.machine_distances import gpu_distances, root_distances
 from placeopt.topology.tree import IntArray, tree_distances
 from placeopt.topology.weights import LEVEL_WEIGHTS, domain_weights
 
 MAX_TABLE_DOMAINS = 2_048
 """Up to here the table of distances between domains is made (34 MB); above, pairs are found by climbing."""
+MAX_TABLE_CELLS = 1 << 27
+"""Pairs of GPUs inside machines, over all machine types that differ in their distances: tables of 1 GiB."""
 
 
 class ClusterTopology:
@@ -49,18 +51,34 @@ class ClusterTopology:
     in that domain.
     """
 
-    def __init__(self, cluster: Cluster, before: "ClusterTopology | None" = None) -> None:
+    def __init__(
+        self, cluster: Cluster, before: "ClusterTopology | None" = None, *, deadline: float = float("inf")
+    ) -> None:
         """
         Compile ``cluster``, whose references hold already (the model checks them).
 
-        ``before`` is the topology of an earlier state of it: its tables by machine type are taken over where the
-        machine types are the same objects.
+        Parameters
+        ----------
+        cluster
+            Its machine types that differ in name only, or in what distances do not depend on, share one table.
+        before
+            The topology of an earlier state of it: its tables by machine type are taken over where the machine types
+            are the same objects.
+        deadline
+            Of ``time.monotonic()``, asked while distances are computed.
+
+        Raises
+        ------
+        OutOfTime
+            At the deadline.
+        Unsupported
+            With more than ``MAX_TABLE_CELLS`` pairs of GPUs inside machine types that differ.
         """
         position = {domain.id: d for d, domain in enumerate(cluster.domains)}
         machine_position = {machine.id: m for m, machine in enumerate(cluster.machines)}
         self._machines = cluster.machines
         if before is None or before._machines is not cluster.machines:
-            self.distance = [gpu_distances(machine) for machine in cluster.machines]
+            self.distance = _machine_tables(cluster.machines, deadline)
             self.root = [root_distances(machine) for machine in cluster.machines]
         else:
             self.distance, self.root = before.distance, before.root
@@ -257,6 +275,30 @@ class ClusterTopology:
             depth[d] = depth[parents[d]] + 1
             weight[d] = weight[parents[d]] + uplinks[d]
         return _frozen(depth), _frozen(weight)
+
+
+def _machine_tables(machines: tuple[Machine, ...], deadline: float) -> list[IntArray]:
+    """Distances inside each machine type; one table for all that have the same tree, weights, links and matrix."""
+    shapes = [
+        (
+            machine.gpu_distance_matrix,
+            tuple((part.id, part.parent, part.level, part.uplink_weight) for part in machine.parts),
+            tuple((gpu.part, gpu.uplink_weight) for gpu in machine.gpus),
+            tuple((link.gpus, link.weight) for link in machine.links),
+        )
+        for machine in machines
+    ]
+    cells = sum(len(shape[2]) ** 2 for shape in dict.fromkeys(shapes))
+    if cells > MAX_TABLE_CELLS:
+        raise Unsupported(
+            f"cluster.machines: {cells} pairs of GPUs inside machine types that differ in their distances "
+            f"(limit {MAX_TABLE_CELLS}); describe the machines with fewer GPUs or fewer types"
+        )
+    tables: dict[object, IntArray] = {}
+    for shape, machine in zip(shapes, machines, strict=True):
+        if shape not in tables:
+            tables[shape] = gpu_distances(machine, deadline)
+    return [tables[shape] for shape in shapes]
 
 
 def _frozen(values: list[int] | IntArray) -> IntArray:

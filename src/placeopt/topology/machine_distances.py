@@ -3,25 +3,38 @@
 import numpy as np
 
 from placeopt.model import Machine
+from placeopt.topology.shortest import ABSENT, shortest_paths
 from placeopt.topology.tree import IntArray, tree_distances, tree_widths
 from placeopt.topology.weights import LEVEL_WEIGHTS
 
 
-def gpu_distances(machine: Machine) -> IntArray:
+def gpu_distances(machine: Machine, deadline: float = float("inf")) -> IntArray:
     """
     Distance between all GPUs of a machine: the stated matrix, or shortest paths over the tree and the direct links.
+
+    Parameters
+    ----------
+    machine
+        ``V`` vertices: the machine, its parts, its ``g`` GPUs.
+    deadline
+        Of ``time.monotonic()``, asked where there are direct links.
 
     Returns
     -------
     IntArray
         Shape ``(g, g)``, symmetric, zero diagonal, read-only, in link-cost units.
 
+    Raises
+    ------
+    OutOfTime
+        At the deadline.
+
     Notes
     -----
     Amaral et al. (SC'17, section 4.1.2): the distance is the sum of the weights on the shortest path. A path may pass
     through other GPUs: on a DGX-1, GPUs 0 and 5 have no link, but 0-1-5 costs 2. That is the paper's graph; hardware
-    does not forward by itself, a library that builds rings does. Only direct links can shorten the tree, so the closure
-    runs over GPUs alone: ``O(V^2 + l g^2)`` for ``l`` GPUs that have links.
+    does not forward by itself, a library that builds rings does. A tree alone takes ``O(V^2)``; with direct links,
+    ``O(V^2 w)`` for graphs of treewidth about w (a ring: 3), and ``O(V^3)`` at worst (`shortest_paths`).
     """
     if machine.gpu_distance_matrix is not None:
         size = len(machine.gpus)
@@ -29,12 +42,11 @@ def gpu_distances(machine: Machine) -> IntArray:
     else:
         parent, weight, _ = _tree(machine)
         first = 1 + len(machine.parts)
-        distance = tree_distances(parent, weight)[first:, first:].copy()
-        for link in machine.links:
-            a, b = link.gpus
-            distance[a, b] = distance[b, a] = min(int(distance[a, b]), link.weight)
-        for k in _linked(machine):
-            np.minimum(distance, distance[:, k : k + 1] + distance[k : k + 1, :], out=distance)
+        if machine.links:
+            distance = shortest_paths(_edges(machine, parent, weight), deadline)
+        else:
+            distance = tree_distances(parent, weight)
+        distance = distance[first:, first:].copy()
     distance.setflags(write=False)
     return distance
 
@@ -96,6 +108,17 @@ def _tree(machine: Machine) -> tuple[IntArray, IntArray, IntArray]:
     return np.array(parent, np.int64), np.array(weight, np.int64), np.array(width, np.int64)
 
 
+def _edges(machine: Machine, parent: IntArray, weight: IntArray) -> IntArray:
+    """Shape (V, V): weight of the edge between two vertices of tree and links, `ABSENT` without one."""
+    edges = np.full((len(parent), len(parent)), ABSENT, dtype=np.int64)
+    np.fill_diagonal(edges, 0)
+    below = np.arange(1, len(parent))
+    edges[below, parent[1:]] = edges[parent[1:], below] = weight[1:]
+    a, b = np.array([link.gpus for link in machine.links], dtype=np.int64).T + 1 + len(machine.parts)
+    edges[a, b] = edges[b, a] = [link.weight for link in machine.links]  # a pair is linked once, and never by the tree
+    return edges
+
+
 def _linked(machine: Machine) -> list[int]:
-    """GPUs that a shorter or wider way than the tree's can pass through: those that have a direct link."""
+    """GPUs that a wider way than the tree's can pass through: those that have a direct link."""
     return sorted({gpu for link in machine.links for gpu in link.gpus})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,10 +74,12 @@ class Grounds:
         return ok
 
 
-def make_grounds(state: State) -> Grounds:
-    """Fold the nodes of ``state``."""
+def make_grounds(state: State, check_time: Callable[[], None]) -> Grounds:
+    """Fold the nodes of ``state``; ``check_time`` is called before the paths of every node, and raises to end it."""
     problem, topology = state.problem, state.problem.topology
-    paths = [LeastPaths(distance) for distance in topology.distance]
+    tables = {id(distance): distance for distance in topology.distance}  # machine types share them
+    of = {name: LeastPaths(distance) for name, distance in tables.items()}
+    paths = [of[id(distance)] for distance in topology.distance]
     free_gpu = state.gpu_jobs == 0
     idle = np.bincount(problem.gpu_node[free_gpu], minlength=problem.num_nodes)
     milli = np.maximum(state.gpu_free_milli, 0)
@@ -85,7 +88,7 @@ def make_grounds(state: State) -> Grounds:
     free_milli = np.bincount(problem.gpu_node, weights=milli, minlength=problem.num_nodes).astype(np.int64)
     able = (free_milli > 0) | ~np.array(problem.shares_bind)
     domains = _domains(problem)
-    shapes, closeness = _shapes(state, paths, free_gpu), [_sums(d, idle) for d in domains]
+    shapes, closeness = _shapes(state, paths, free_gpu, check_time), [_sums(d, idle) for d in domains]
     used = [used_idle(state, level, free) for level, free in zip(problem.levels, state.level_free, strict=True)]
     keys = [problem.node_class, topology.node_machine, idle, *used]
     for finer in ([shapes, *closeness], [shapes], []):
@@ -108,13 +111,14 @@ def _domains(problem: Problem) -> list[IntArray]:
     return out
 
 
-def _shapes(state: State, paths: list[LeastPaths], free_gpu: BoolArray) -> IntArray:
+def _shapes(state: State, paths: list[LeastPaths], free_gpu: BoolArray, check_time: Callable[[], None]) -> IntArray:
     """Shape (N,): nodes of equal number have idle GPUs that are equally close."""
     problem = state.problem
     known: dict[bytes, int] = {}
     out = np.zeros(problem.num_nodes, dtype=np.int64)
     machine, start = problem.topology.node_machine.tolist(), problem.first_gpu
     for n in range(problem.num_nodes):
+        check_time()
         least = paths[machine[n]].of(free_gpu[start[n] : start[n + 1]])
         out[n] = known.setdefault(least.tobytes(), len(known))
     return out

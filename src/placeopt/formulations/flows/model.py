@@ -68,7 +68,7 @@ def build_flows(state: State, weighted: tuple[Weighted, ...], least: int, deadli
     if problem.changeable:
         raise Unsupported("flows take rounds in which running jobs stay as they are")
     builder = ModelBuilder(deadline)
-    kinds, grounds = make_kinds(state), make_grounds(state)
+    kinds, grounds = make_kinds(state), make_grounds(state, builder.check_time)
     weight = {w.cost.name: w.weight for w in weighted}
     chosen = builder.add_variables(np.zeros(len(kinds.option), dtype=np.int64), kinds.jobs)
     _add_choices(builder, problem, kinds, chosen)

@@ -10,7 +10,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.search.guide import Guide
 from placeopt.heuristics.spreading import nodes_for_bundles
 from placeopt.problem import UNLIMITED, IntArray
-from placeopt.problem.reference import grown_path
+from placeopt.problem.reference import grown_paths
 
 FAR = 1 << 60
 """More than any cost; two of them still fit."""
@@ -35,8 +35,10 @@ class Near:
         topology = self._problem.topology
         most = max((len(table) for table in topology.distance), default=0)
         self._inside = np.zeros((len(topology.distance), most + 1), dtype=np.int64)
+        tables = {id(table): table for table in topology.distance}  # machine types share them
+        inside = {name: grown_paths(table, len(table)) for name, table in tables.items()}
         for m, table in enumerate(topology.distance):
-            self._inside[m, : len(table) + 1] = [grown_path(table, k) for k in range(len(table) + 1)]
+            self._inside[m, : len(table) + 1] = inside[id(table)]
         root = np.array([int(root.min(initial=UNLIMITED)) for root in topology.root], dtype=np.int64)
         self._leave = root[topology.node_machine] + topology.node_uplink  # (N,)
 

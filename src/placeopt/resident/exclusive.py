@@ -1,0 +1,50 @@
+"""One call of an engine at a time: a second one is refused, whatever thread it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from placeopt.errors import EngineInUse
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Exclusive(Protocol):
+    """What takes one call at a time."""
+
+    _calls: dict[str, list[str]]
+    """Under ``"now"`` the name of the call at work, in a list of its own; empty between calls."""
+
+
+S = TypeVar("S", bound=Exclusive)
+
+
+def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """
+    Wrap a public method so that it raises ``EngineInUse`` while another one of the same object is at work.
+
+    It is refused and not kept waiting: who waits in silence loses the time limit that it was given, and a call from
+    ``on_progress``, in the thread of the first one, would wait for ever.
+
+    Notes
+    -----
+    The entry of a dictionary and no lock: ``setdefault`` is atomic, and what a KeyboardInterrupt cuts short at any
+    place inside ``try`` is undone in ``finally``, where a lock taken just before ``try`` would stay taken.
+    """
+
+    @wraps(method)
+    def call(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        mine = [method.__name__]
+        try:
+            holder = self._calls.setdefault("now", mine)
+            if holder is not mine:
+                raise EngineInUse(method.__name__, holder[0])
+            return method(self, *args, **kwargs)
+        finally:
+            if self._calls.get("now") is mine:
+                del self._calls["now"]
+
+    return call

@@ -1,0 +1,144 @@
+"""An engine takes one call at a time: overlapping ones are refused with a typed error (issue 16, A8)."""
+
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import placeopt
+from builders import instance, job
+from placeopt import Engine, EngineInUse, PlaceoptError, generate, violations
+from placeopt.errors import BadInput
+
+ALLOWED = {"solver_pid", "solver_pids"}
+"""What may be read during a call: process ids."""
+
+
+def public_members() -> list[str]:
+    """Names of all public methods and properties of ``Engine``."""
+    return sorted(
+        name
+        for name, value in inspect.getmembers(Engine)
+        if not name.startswith("_") and (callable(value) or isinstance(value, property))
+    )
+
+
+def calls(engine: Engine) -> dict[str, Callable[[], Any]]:
+    """A call of every public member, by name."""
+    plan = placeopt.solve(instance(1, [job("a")]))
+    return {
+        "solve": lambda: engine.solve(instance(1, [job("a")])),
+        "start": engine.start,
+        "close": engine.close,
+        "load": lambda: engine.load(instance(1, [job("a")])),
+        "update": lambda: engine.update(add_jobs=[job("new")]),
+        "place": engine.place,
+        "commit": lambda: engine.commit(plan),
+        "release": lambda: engine.release("a"),
+        "snapshot": lambda: engine.snapshot,
+        "revision": lambda: engine.revision,
+    }
+
+
+@pytest.mark.parametrize("first", ["solve", "place"])
+def test_issue16_a8_every_public_call_is_refused_during_another(first: str) -> None:
+    """Issue 16, A8: also from ``on_progress``, in the thread of the first call, where waiting would never end."""
+    refused: dict[str, EngineInUse] = {}
+    with Engine() as engine:
+        engine.load(instance(2, [job("a"), job("b")]))
+        before = engine.snapshot
+        others = calls(engine)
+        assert sorted(others) == sorted(set(public_members()) - ALLOWED)
+
+        def on_progress(_: object) -> None:
+            for name, call in others.items():
+                with pytest.raises(EngineInUse) as error:
+                    call()
+                refused[name] = error.value
+            assert isinstance(engine.solver_pids, tuple)
+
+        if first == "solve":
+            plan = engine.solve(before, on_progress=on_progress)
+        else:
+            plan = engine.place(on_progress=on_progress)
+        assert set(refused) == set(others)
+        assert (refused["update"].called, refused["update"].running) == ("update", first)
+        assert "one call at a time" in str(refused["close"])
+        assert engine.snapshot == before  # nothing of what was refused has happened
+        assert violations(before, plan) == []
+
+
+def test_issue16_a8_four_threads_on_one_engine() -> None:
+    """Issue 16, A8: one thread solves, the others are refused; they got "InternalFault ... always a bug"."""
+    round_ = generate("uniform", jobs=20, nodes=4, gpus=4, seed=0)
+    began, go_on = threading.Event(), threading.Event()
+    outcomes: list[object] = []
+
+    def hold(_: object) -> None:
+        began.set()
+        go_on.wait(30)
+
+    with Engine() as engine:
+        first = threading.Thread(target=lambda: outcomes.append(engine.solve(round_, on_progress=hold)))
+        first.start()
+        assert began.wait(30)
+
+        def second() -> None:
+            try:
+                outcomes.append(engine.solve(round_))
+            except PlaceoptError as error:
+                outcomes.append(error)
+
+        others = [threading.Thread(target=second) for _ in range(3)]
+        for thread in others:
+            thread.start()
+        for thread in others:
+            thread.join(30)
+        assert [type(outcome) for outcome in outcomes] == [EngineInUse] * 3
+        go_on.set()
+        first.join(60)
+        assert violations(round_, outcomes[-1]) == []
+        assert violations(round_, engine.solve(round_)) == []  # and it is free again
+
+
+def test_issue16_a8_cancel_from_another_thread_ends_the_first_call() -> None:
+    """Issue 16, A8: the event is how a second thread reaches a call at work."""
+    round_ = generate("uniform", jobs=20, nodes=4, gpus=4, seed=0)
+    cancel = threading.Event()
+
+    def from_outside(_: object) -> None:
+        other = threading.Thread(target=cancel.set)
+        other.start()
+        other.join()
+
+    with Engine() as engine:
+        plan = engine.solve(round_, cancel=cancel, on_progress=from_outside, time_limit_s=60)
+    assert plan.limit in ("user", "none")
+
+
+@pytest.mark.parametrize("error", [BadInput, KeyboardInterrupt, RuntimeError])
+def test_issue16_a8_an_engine_is_free_after_whatever_ended_a_call(error: type[BaseException]) -> None:
+    """Issue 16, A8: errors, Ctrl-C and what ``on_progress`` raises give the engine back."""
+
+    def fail(_: object) -> None:
+        raise error("stop")
+
+    with Engine() as engine:
+        with pytest.raises((error, KeyboardInterrupt)):
+            engine.solve(instance(1, [job("a")]), on_progress=fail)
+        assert engine.solve(instance(1, [job("a")])).status == "optimal"
+        with pytest.raises(BadInput, match="no cluster is loaded"):
+            _ = engine.revision
+        engine.load(instance(1, [job("a")]))
+        assert engine.revision == 0
+
+
+def test_issue16_a8_engines_do_not_stand_in_each_others_way() -> None:
+    """Issue 16, A8: the refusal is by engine."""
+    found: list[object] = []
+    with Engine() as one, Engine() as other:
+        round_ = instance(1, [job("a")])
+        one.solve(round_, on_progress=lambda _: found.append(other.solve(round_)) if not found else None)
+    assert len(found) == 1
