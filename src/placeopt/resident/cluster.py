@@ -90,7 +90,7 @@ class Resident:
         Raises
         ------
         BadInput
-            If any of it contradicts the records, or what runs could no longer stand.
+            If any of it contradicts the records, or what runs contradicts itself.
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
