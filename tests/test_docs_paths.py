@@ -33,12 +33,14 @@ def named(page: Path) -> list[str]:
 
 
 def is_there(page: Path, name: str) -> bool:
-    """Tell whether a path leads to a file: from the page, from a room, or as the only name below the packages."""
+    """Tell whether a path leads to a file: from the page, from a room, or anywhere below, also gzipped."""
     if name in ELSEWHERE or (page.parent / name).exists():
         return True
     if any((ROOT / folder / name).exists() for folder in FOLDERS):
         return True
-    return "/" not in name and any(any((ROOT / room).rglob(name)) for room in ("src", "tests", "bench"))
+    return "/" not in name and any(
+        any((ROOT / room).rglob(one)) for room in ("src", "tests", "bench") for one in (name, f"{name}.gz")
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -74,5 +74,5 @@ def _gpu_milli(plan: Plan) -> list[str] | None:
     asked, capacity = facts.get("gpu_milli_asked"), facts.get("gpu_milli_capacity")
     of = [] if asked is None else [f"{number(asked)} demanded"]
     if capacity is not None:
-        of.append(f"{gpus(capacity)} GPUs there")
+        of.append(f"{gpus(capacity)} {'GPU' if capacity == 1000 else 'GPUs'} there")
     return ["GPU-milli", number(placed), number(bound), percent(abs(bound - placed) / max(1, placed)), ", ".join(of)]
