@@ -14,6 +14,12 @@ from joblib import parallel_config
 from placeopt.fanout import fan_out
 
 
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of ray find this module by their own path."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+
 def square(number: int) -> int:
     return number * number
 

@@ -32,6 +32,12 @@ elsewhere = pytest.mark.parametrize(
 )
 
 
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes of ray find this module by their own path."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+
 @elsewhere
 def test_a_sweep_of_rounds_gives_the_same_rows(where: str) -> None:
     """Value, bound and what is placed at every setting."""

@@ -171,11 +171,8 @@ CONTENT: list[tuple[str, str, Any, str]] = [
     ("level of a split", "jobs[3].options[0].splits[0].level", "gone", ""),
     ("running job", "running[0].job", "gone", ""),
     ("running option", "running[0].option", "gone", ""),
-    ("running node", "running[0].assignments[0].node", "gone", ""),
     ("link to a GPU that is not there", "cluster.machines[0].links[0].gpus", [0, 4], ""),
     ("edge to a worker that is not there", "jobs[0].communication.edges[0].ranks", [0, 3], ""),
-    ("running GPU that is not there", "running[1].assignments[0]",
-     {"node": "n2", "gpus": {"2": 250}, "workers": [{"rank": 0, "gpus": [2]}]}, "running[1].assignments[0].gpus"),
     # twice
     ("machine twice", "cluster.machines[1].id", "minsky", ""),
     ("node twice", "cluster.nodes[1].id", "n0", ""),

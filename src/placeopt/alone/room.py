@@ -52,7 +52,7 @@ class Room:
     def gpu_suits(self, ask: Ask) -> BoolArray:
         """Shape (G,): GPUs that could while idle, by model and memory."""
         problem = self.problem
-        suits = problem.type_memory_mib >= ask.gpu_memory_mib
+        suits = (problem.type_memory_mib >= ask.gpu_memory_mib) & ~problem.type_lost
         if ask.gpu_models:
             suits &= np.isin(np.array(problem.type_model), ask.gpu_models)
         of_gpu: BoolArray = suits[problem.gpu_type]

@@ -197,6 +197,7 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
         gpu_type=gpu_type,
         type_model=tuple(models),
         type_memory_mib=np.array(memory, dtype=np.int64),
+        type_lost=problem.type_lost[same_model],
         # The target workload does not compete for places: a closed GPU serves it as before.
         target=replace(problem.target, type_ok=problem.target.type_ok[:, same_model]),
         options=replace(options, gpu_type_ok=np.concatenate(columns, axis=1), node_class_ok=node_class_ok[:, present]),
