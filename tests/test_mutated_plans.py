@@ -16,6 +16,8 @@ from placeopt.explain import explain
 from placeopt.formats.documents import write_instance, write_plan
 from placeopt.model import Communication, Domain, Instance, Plan, Policy, Slowdown, Split
 from placeopt.model.policy import Interference, Postpone
+from placeopt.report.documents import plan_data, plan_page
+from placeopt.report.palette import ASCII
 from placeopt.whatif import after_plan, review
 
 UTILITY = Policy(postpone=Postpone(rule="utility"))
@@ -125,6 +127,18 @@ def test_what_runs_on_hardware_that_is_not_listed(where: tuple[str, list[int]]) 
     ledger = Ledger(round_, UTILITY)
     assert isinstance(ledger.standing(["n0", "gone"], plan), list)
     assert isinstance(ledger.violations(round_, with_assignment(some, node="gone")), list)
+
+
+@pytest.mark.parametrize("where", [("gone", [0, 1]), ("n0", [0, 9])])
+def test_a_plan_is_drawn_whose_running_jobs_stand_on_hardware_that_is_not_listed(where: tuple[str, list[int]]) -> None:
+    """Issue 16, found by the campaign of A2: links between GPUs of a node that is gone."""
+    away = job("away", gpus=2)
+    round_ = instance(1, [away], running=[running(away, [where])])
+    plan = plan_for(round_, {})
+    assert violations(round_, plan) == []
+    (held,) = plan_data(round_, plan)["jobs"]
+    assert held["places"][0]["links"] == []
+    assert plan_page(round_, plan, ASCII, width=100)
 
 
 def broken_plans() -> dict[str, tuple[Instance, Plan]]:

@@ -14,7 +14,7 @@ from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Gpu, Part, Policy, Slowdown
 from placeopt.model.policy import Curve, SlowdownCurve, Weights
 from placeopt.model.policy import Interference as Choice
-from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
+from placeopt.problem import Allocation, Move, Placement, Problem, State, compile_problem
 from placeopt.terms.curves import slowdown
 from placeopt.terms.horus import HorusCost
 from placeopt.terms.interference import Interference, slowdowns
@@ -237,3 +237,10 @@ def test_running_jobs_that_fill_a_gpu_beyond_the_rules_have_a_cost(model: Litera
     assert HorusCost().score(problem, held) == round(500 * slowdown("rtx-2080", 1.2))
     expected = 2 * round(1000 * (slowdown("rtx-2080", 1.2) - 1)) if model == "curve" else 0
     assert TERM.score(problem, held) == expected
+    if model == "curve":
+        assert slowdowns(State(problem)) == dict.fromkeys((0, 1), expected // 2)
+    alone = compile_problem(round_.model_copy(update={"running": ()}))  # as `explain` has it: states are made by hand
+    beside = State(alone)
+    beside.apply(Move(0, held[0]))
+    assert HorusCost().delta(beside, Move(1, held[1])) > 0
+    assert TERM.delta(beside, Move(1, held[1])) == expected

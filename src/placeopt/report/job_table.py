@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 from rich.text import Text
 
-from placeopt.report.links import job_links
+from placeopt.report.links import PairLink, job_links
 from placeopt.report.tables import Rows, heading
 from placeopt.report.text import gpus, number
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.model import Instance, Plan
+    from placeopt.model import Assignment, Instance, Plan
 
 MAX_NODES = 4
 """Nodes up to which a plan is told job by job."""
@@ -52,10 +52,19 @@ class JobPlace(TypedDict):
 
 
 def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
-    """Return every placed job with its GPUs and the links between those of one node."""
+    """Return every placed job with its GPUs and the links between those of one node; of hardware that is listed."""
     machines = {machine.id: machine for machine in instance.cluster.machines}
     machine_of = {node.id: machines[node.machine] for node in instance.cluster.nodes}
     running = {held.job for held in instance.running}
+
+    def links(assignment: Assignment) -> list[PairLink]:
+        machine = machine_of.get(assignment.node)
+        return (
+            []
+            if machine is None
+            else job_links(machine, [g for g in map(int, assignment.gpus) if g < len(machine.gpus)])
+        )
+
     return [
         JobPlace(
             job=placement.job,
@@ -68,7 +77,7 @@ def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
                     workers=len(assignment.workers),
                     links=[
                         Pair(gpus=(p.a, p.b), link=p.label, bandwidth_mbps=p.bandwidth_mbps, distance=p.distance)
-                        for p in job_links(machine_of[assignment.node], map(int, assignment.gpus))
+                        for p in links(assignment)
                     ],
                 )
                 for assignment in placement.assignments

@@ -35,12 +35,12 @@ class HorusCost:
                 total += int(memory[placement.option, problem.gpu_type[gpus]].sum())
                 use[gpus] += problem.options.utilisation[placement.option]
                 held[gpus] = True
-        return total + int(_use_cost(problem)[use[held]].sum())
+        return total + int(_use_cost(problem, int(use.max(initial=0)))[use[held]].sum())
 
     def delta(self, state: State, move: Move) -> int:
         """Only the job's GPUs before and after change."""
         problem = state.problem
-        memory, cost = _memory_cost(problem), _use_cost(problem)
+        memory = _memory_cost(problem)
         total = 0
         use: dict[int, int] = {}
         jobs: dict[int, int] = {}
@@ -50,6 +50,8 @@ class HorusCost:
                     total += sign * int(memory[placement.option, problem.gpu_type[gpu]])
                     use[gpu] = use.get(gpu, 0) + sign * int(problem.options.utilisation[placement.option])
                     jobs[gpu] = jobs.get(gpu, 0) + sign
+        full = [int(state.gpu_utilisation[gpu]) + max(change, 0) for gpu, change in use.items()]
+        cost = _use_cost(problem, max(full, default=0))
         for gpu, change in use.items():
             before, count = int(state.gpu_utilisation[gpu]), int(state.gpu_jobs[gpu])
             total -= int(cost[before]) if count else 0
@@ -148,10 +150,15 @@ def _memory_cost(problem: Problem) -> IntArray:
     return np.where(fits, np.rint(ratio), 0).astype(np.int64)
 
 
-def _use_cost(problem: Problem) -> IntArray:
-    """Shape (percent + 1,): w2 x f by cumulative percent, as far as m jobs can go."""
+def _use_cost(problem: Problem, least: int = 0) -> IntArray:
+    """
+    Shape (percent + 1,): w2 x f by cumulative percent, as far as m jobs can go, and to ``least`` in any case.
+
+    What runs may use a GPU beyond what the rules allow, where they or the cluster changed since.
+    """
     policy = problem.policy
-    return cost_table(policy.interference.curve, policy.horus.utilisation_thousandths, most_percent(problem))
+    most = max(most_percent(problem), least)
+    return cost_table(policy.interference.curve, policy.horus.utilisation_thousandths, most)
 
 
 def most_percent(problem: Problem) -> int:

@@ -155,7 +155,8 @@ def excesses(problem: Problem, allocation: Allocation) -> IntArray:
         shared = count[held.gpu] > 1
         total = np.zeros(problem.num_gpus, dtype=np.int64)
         np.add.at(total, held.gpu, problem.options.utilisation[held.option])
-        np.maximum.at(out, held.job[shared], _curve(problem)[total[held.gpu[shared]]])
+        table = _curve(problem, int(total.max(initial=0)))
+        np.maximum.at(out, held.job[shared], table[total[held.gpu[shared]]])
         return out
     if not problem.slowdown.any():
         return out
@@ -168,8 +169,9 @@ def excesses(problem: Problem, allocation: Allocation) -> IntArray:
     return out
 
 
-def _curve(problem: Problem) -> IntArray:
-    return excess_table(problem.policy.interference.curve, most_percent(problem))
+def _curve(problem: Problem, least: int = 0) -> IntArray:
+    """By cumulative percent, as far as the rules allow, and to ``least`` in any case: what runs may be beyond."""
+    return excess_table(problem.policy.interference.curve, max(most_percent(problem), least))
 
 
 def _excess(state: State, job: int) -> int:
@@ -189,9 +191,9 @@ def excess_beside(state: State, job: int) -> dict[int, int]:
         return {}
     others = dict.fromkeys((k for node in placement.nodes for k in state.node_jobs[node] if k != job), 0)
     if problem.policy.interference.model == "curve":
-        table = _curve(problem)
-        full = np.minimum(state.gpu_utilisation, len(table) - 1)  # fuller is no GPU that the rules allow
-        excess = {gpu: int(table[full[gpu]]) for gpu in placement.gpus if state.gpu_jobs[gpu] > 1}
+        full = {gpu: int(state.gpu_utilisation[gpu]) for gpu in placement.gpus if state.gpu_jobs[gpu] > 1}
+        table = _curve(problem, max(full.values(), default=0))
+        excess = {gpu: int(table[percent]) for gpu, percent in full.items()}
         for other in others if excess else ():
             held = state.placements[other]
             others[other] = max((excess.get(gpu, 0) for gpu in (held.gpus if held is not None else ())), default=0)
