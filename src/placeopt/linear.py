@@ -176,6 +176,12 @@ class ModelBuilder:
         if time.monotonic() > self._deadline:
             raise OutOfTime(f"no time left to build the model, at {self.num_variables} columns")
 
+    def check_room(self, count: int) -> None:
+        """Raise ``Unsupported`` if ``count`` more variables are too many; for those who collect them first."""
+        if self.num_variables + count > self._most:
+            self.is_full = True
+            raise Unsupported(f"at least {self.num_variables + count} columns: too large for an exact solve")
+
     def add_variables(self, lower: ArrayLike, upper: ArrayLike, count: int | None = None) -> IntArray:
         """
         Add integer variables and return their columns.
@@ -206,9 +212,7 @@ class ModelBuilder:
         if np.any(np.abs(low) > MAX_EXACT) or np.any(np.abs(high) > MAX_EXACT):
             raise Unsupported("a variable bound exceeds 2**53; scale the quantity or bound it")
         first = self.num_variables
-        if first + low.size > self._most:
-            self.is_full = True
-            raise Unsupported(f"at least {first + low.size} columns: too large for an exact solve")
+        self.check_room(low.size)
         self._lower.append(low)
         self._upper.append(high)
         return np.arange(first, self.num_variables, dtype=np.int64)

@@ -10,6 +10,7 @@ from placeopt.errors import BadInput, OutOfTime, Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem
+from placeopt.terms.prices import Prices
 
 RING = tuple(Link(gpus=(i, (i + 1) % 4), weight=1) for i in range(4))
 
@@ -90,6 +91,17 @@ def test_issue16_a3_a_model_too_large_is_not_built_to_its_end() -> None:
     with pytest.raises(Unsupported, match="at least 11 columns: too large"):
         builder.add_variables(0, 1)
     assert (builder.is_full, builder.num_variables) == (True, 10)
+
+
+def test_issue16_a3_pairs_are_counted_before_they_are_written() -> None:
+    """Issue 16, A3: half a million pairs of GPUs a machine are refused at the first machine, not after the tenth."""
+    builder = ModelBuilder(most_variables=30)
+    x = builder.add_variables(0, 1, count=8)
+    prices, one = Prices(builder), x[:4].repeat(4)
+    prices.add_both(one, one, one)
+    with pytest.raises(Unsupported, match="at least 40 columns"):
+        prices.add_both(one, one, one)
+    assert builder.is_full
 
 
 def test_issue16_a3_one_table_of_paths_for_machines_alike() -> None:

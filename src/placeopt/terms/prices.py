@@ -25,6 +25,7 @@ class Prices:
         self._coefficients: list[IntArray] = []
         self._counts: list[tuple[IntArray, IntArray]] = []
         self._both: list[tuple[IntArray, IntArray, IntArray]] = []
+        self._pairs = 0
         self._products: list[tuple[IntArray, int, IntArray, int, int]] = []
 
     def add(self, columns: IntArray, coefficients: IntArray) -> None:
@@ -44,6 +45,8 @@ class Prices:
     def add_both(self, one: IntArray, other: IntArray, price: IntArray) -> None:
         """Price, each at its ``price``, the pairs of binary columns that are both 1."""
         self._builder.check_time()
+        self._pairs += len(price)  # each becomes a column
+        self._builder.check_room(self._pairs)
         self._both.append((one, other, price))
 
     def add_product(self, one: int | IntArray, most: int, other: int | IntArray, most_other: int, price: int) -> None:
