@@ -134,6 +134,12 @@ class TestCurve:
         own = SlowdownCurve(square_millionths=1_000_000, linear_millionths=200_000, constant_millionths=100_000)
         assert self.utility(percents, (0, 0), curve=own.model_dump()) == slowed(excess)
 
+    @pytest.mark.parametrize(("linear", "utility"), [(0, 1), (1000, 0)])
+    def test_coefficients_are_millionths(self, linear: int, utility: int) -> None:
+        """f(1) = 1000 is a utility of 0.001 just so, 1000.001 is below it."""
+        own = SlowdownCurve(square_millionths=10**9, linear_millionths=linear)
+        assert self.utility((50, 50), (0, 0), curve=own.model_dump()) == utility
+
     def test_who_shares_no_gpu_is_not_slowed(self) -> None:
         """Alone on its GPU a job runs as alone; and what others do on other GPUs does not count."""
         assert self.utility((60, 60), (0, 1)) == 1000
