@@ -198,6 +198,47 @@ class TestHand:
         found = broken(ledger.violations(round_, self.plan(larger, z=[("n2", [0])])))
         assert found == [*share, ("unknown_node", "job 'z' on node 'n2'")]
 
+    def test_the_total_is_counted_anew_with_every_change(self) -> None:
+        """
+        A share of 10 % of the nodes there are: 4 + 2 GPUs are 600 milli, 4 + 4 are 800, 4 are 400.
+
+        Replaced by a smaller machine and back, taken away, and put back: 1 milli more is too much each time.
+        """
+        kinds = (machine(), machine("half", 2))
+        policy = Policy(queues=(Queue(id="s", dominant_share_percent=10),))
+        sizes = (400, 401, 600, 601, 800, 801)
+        jobs = [job(f"j{milli}", gpu_milli=milli, queue="s") for milli in sizes]
+        n0, n1, half = node("n0"), node("n1"), node("n1", "half")
+        round_ = instance([n0, n1], jobs, machines=kinds, policy=policy)
+        ledger = Ledger(round_, policy)
+        self.policy = policy
+        for step, nodes, most in (
+            (None, (n0, n1), 800),
+            (half, (n0, half), 600),
+            (half, (n0, half), 600),
+            (n1, (n0, n1), 800),
+            ("n1", (n0,), 400),
+            (half, (n0, half), 600),
+            ("n1", (n0,), 400),
+            (n1, (n0, n1), 800),
+        ):
+            if isinstance(step, str):
+                ledger.remove_node(step)
+            elif step is not None:
+                ledger.put_node(step)
+            now = self.with_nodes(round_, *nodes)
+            found = {m: assert_alike(ledger, now, self.plan(now, **{f"j{m}": [("n0", [0])]})) for m in sizes}
+            assert {m for m in sizes if found[m]} == {m for m in sizes if m > most}
+
+    def test_nodes_may_be_put_in_order(self) -> None:
+        """As the cluster lists them: snapshots are written in this order."""
+        round_ = self.round("a")
+        ledger = Ledger(round_, self.policy)
+        ledger.put_node(node("n2"))
+        ledger.directory.order_nodes(["n2", "n0", "n1"])
+        assert list(ledger.directory.nodes) == ["n2", "n0", "n1"]
+        assert ledger.on_node("n0") == ("a",)
+
     @staticmethod
     def with_nodes(round_: Instance, *nodes: Any) -> Instance:
         return round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"nodes": nodes})})
