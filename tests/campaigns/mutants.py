@@ -3,14 +3,13 @@ Campaign: does some test fail for every small fault in the referee, and in the c
 
     python tests/campaigns/mutants.py check problem --out bench/mutants.md
 
-Every mutant (``mutation.py``) of a package is written into a copy of placeopt in a temporary directory, one at a time;
-the source tree stays as it is. A child process then runs the tests of ``TESTS`` on that copy, the quickest files first,
-and stops at the first that fails: the mutant is *killed*. Running into the time limit, or out of memory, counts as
-killed. Libraries, and those modules of placeopt that do not import the package, are imported once: children are forked
-from a process that has them.
+``mutation.py`` lists the mutants of every file of a package. The tests of ``TESTS`` are collected once, with the sound
+package. For each mutant a child is forked, in which the functions of the module get the code of the mutant, and the
+tests run, those first that killed mutants of the same function and file before; the first that fails *kills* it. A
+mutant outside all functions is written into a copy of placeopt in a temporary directory, and pytest runs on that copy.
+The source tree stays as it is. Running into the time limit, or out of memory, counts as killed.
 
-Mutants that no test can kill stand in ``mutants_equal.toml``, each with the reason why it means the same. One that is
-killed all the same is an error there.
+Mutants that no test can kill stand in ``mutants_equal.toml``, each with the reason why it means the same.
 
 Every verdict goes to a line of a file beside the table at once; a command that is repeated tries only those mutants
 again that were not killed. Delete that file to start anew. ``--sample`` takes so many of a package, drawn by a seed.
@@ -21,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import importlib
 import json
 import os
 import random
@@ -33,11 +31,12 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from platform import machine, python_version
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -48,36 +47,18 @@ from mutation import Mutant, mutants
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EQUAL = Path(__file__).with_name("mutants_equal.toml")
-PYTEST = [
-    "-x",
-    "-q",
-    "--assert=plain",
-    "-p",
-    "no:cacheprovider",
-    "--rootdir",
-    str(ROOT),
-    "-c",
-    str(ROOT / "pyproject.toml"),
-]
+PYTEST = ["-s", "-q", "--assert=plain", "-p", "no:cacheprovider", "--rootdir", str(ROOT)]
 GOAL = {"check": 95, "problem": 85}
-TESTS: dict[str, tuple[tuple[str, ...], ...]] = {
-    "check": (
-        ("tests/check", "tests/test_check.py"),
-        ("tests/test_broken_plans.py",),
-        ("tests/terms/test_utility.py", "tests/terms/test_rules.py", "tests/resident/test_random_changes.py"),
-    ),
+TESTS = {
+    "check": ("tests/check", "tests/test_check.py", "tests/test_broken_plans.py"),
     "problem": (
-        ("tests/problem",),
-        ("tests/terms/test_rules.py", "tests/terms/test_utility.py", "tests/terms/test_fgd.py", "tests/queueing"),
-        (
-            "tests/terms",
-            "tests/test_changes.py",
-            "tests/heuristics/test_swaf.py",
-            "tests/resident/test_random_changes.py",
-        ),
+        "tests/problem",
+        "tests/terms/test_rules.py",
+        "tests/terms/test_fgd.py",
+        "tests/heuristics/test_swaf.py",
     ),
 }
-"""Per package: groups of tests, one after the other; in a group, what killed before and what is quick goes first."""
+"""Tests of the package itself, almost alone: what only some far test of a whole solve would notice is not guarded."""
 
 MEMORY = 4 << 30
 """Bytes of address space that a child may take."""
@@ -85,110 +66,146 @@ MEMORY = 4 << 30
 Verdict = dict[str, Any]
 
 
-@dataclass
-class Watch:
-    """A plugin of pytest: the order of the tests, which one failed, how long each took."""
-
-    killers: Counter[str]
-    seconds: dict[str, float]
-    failed: str = ""
-    took: dict[str, float] = field(default_factory=dict)
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """What killed mutants before goes first, then what is quick."""
-        items.sort(key=lambda item: (-self.killers[item.nodeid], self.seconds.get(item.nodeid, 0.0)))
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the time, and the first failure."""
-        self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
-        if report.failed and not self.failed:
-            self.failed = report.nodeid
-
-
 class Judge:
-    """Runs the tests of a package on one mutant after the other."""
+    """A plugin of pytest that runs the tests it has collected on one mutant after the other."""
 
-    def __init__(self, package: str, copy: Path) -> None:
-        self.groups, self.copy = TESTS[package], copy
-        self.killers: Counter[str] = Counter()
+    def __init__(
+        self, package: str, todo: list[tuple[str, Mutant]], copy: Path, note: Callable[[Verdict], None]
+    ) -> None:
+        self.package, self.todo, self.copy, self.note = package, todo, copy, note
+        self.tests = [str(ROOT / test) for test in TESTS[package]]
+        self.killers: dict[str, Counter[str]] = {}  # of a file, and of a function in it: test -> mutants killed
         self.seconds: dict[str, float] = {}
         self.limit = 600.0
-        sound = self.run()
+        self.answer = copy / "answer.json"
+        self.took: dict[str, float] | None = None  # in a child only
+
+    def run(self) -> None:
+        """Collect the tests, and judge every mutant."""
+        code = pytest.main([*PYTEST, *self.tests], plugins=[self])
+        if code:
+            raise SystemExit(f"{self.package}: pytest ended with {code!r}")
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Take the place of pytest's own loop, which would run each test once."""
+        if session.testsfailed:
+            raise SystemExit(f"{self.package}: tests cannot be collected")
+        gc.collect()
+        gc.freeze()
+        sound = self._child(session.items, [], None)
         if sound["killed"]:
-            raise SystemExit(f"{package}: its tests fail without any mutant, at {sound['by']}")
+            raise SystemExit(f"{self.package}: a test fails without any mutant: {sound['by']}")
         self.seconds = sound["took"]
         self.limit = 20 + 5 * sound["seconds"]
-        self._preload(sound["modules"], f"placeopt.{package}")
+        for name, mutant in self.todo:
+            scopes = [name, f"{name} {mutant.key.partition(':')[0]}"]
+            found = self._child(session.items, scopes, (name, mutant))
+            if "::" in found["by"]:
+                for scope in scopes:
+                    self.killers.setdefault(scope, Counter())[found["by"]] += 1
+            self.note({"file": name, "key": mutant.key, "line": mutant.line} | {k: found[k] for k in ("killed", "by")})
+        return True
 
-    def run(self) -> Verdict:
-        """Fork, run the tests on the copy as it is now, and return what the child found."""
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """In a child: note the time a test takes; the first that fails ends it."""
+        if self.took is None:
+            return
+        self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            self._say(killed=True, by=report.nodeid)
+
+    def _say(self, *, killed: bool, by: str = "") -> None:
+        """In a child: tell the parent, and end."""
+        self.answer.write_text(json.dumps({"killed": killed, "by": by, "took": self.took}), encoding="utf-8")
+        os._exit(0)
+
+    def _child(self, items: list[pytest.Item], scopes: list[str], what: tuple[str, Mutant] | None) -> Verdict:
+        """Fork, let the child test a mutant (None: the sound package), and return what it found."""
         began = time.monotonic()
-        answer = self.copy / "answer.json"
-        answer.unlink(missing_ok=True)
+        self.answer.unlink(missing_ok=True)
         child = os.fork()
         if not child:
-            self._test(answer)
+            try:
+                self._test(items, scopes, what)
+            finally:
+                os._exit(1)  # without an answer: killed
+        status = (0, 0)
         try:
-            while os.waitpid(child, os.WNOHANG) == (0, 0) and time.monotonic() - began <= self.limit:
-                time.sleep(0.002)
+            while status[0] == 0 and time.monotonic() - began <= self.limit:
+                time.sleep(0.001)
+                status = os.waitpid(child, os.WNOHANG)
         finally:  # also what the tests started and left, and when the campaign itself is stopped
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(child, signal.SIGKILL)
-            with suppress(ChildProcessError):
+            if status[0] == 0:
                 os.waitpid(child, 0)
         seconds = time.monotonic() - began
-        if not answer.exists():
-            return {"killed": True, "by": "time limit" if seconds > self.limit else "crash", "seconds": seconds}
-        found: Verdict = {**json.loads(answer.read_text(encoding="utf-8")), "seconds": seconds}
-        self.killers[found["by"]] += found["killed"]
-        return found
+        if self.answer.exists():
+            return {**json.loads(self.answer.read_text(encoding="utf-8")), "seconds": seconds}
+        if what is not None and not what[1].inside and status[0]:
+            return {"killed": status[1] != 0, "by": "pytest on a copy" if status[1] else "", "seconds": seconds}
+        return {"killed": True, "by": "crash" if status[0] else "time limit", "seconds": seconds}
 
-    def _test(self, answer: Path) -> None:
-        """In the child: run the groups until a test fails; never returns."""
+    def _test(self, items: list[pytest.Item], scopes: list[str], what: tuple[str, Mutant] | None) -> None:
+        """In a child: put the mutant in place and run the tests until one fails."""
         os.setsid()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        sys.dont_write_bytecode = True  # a file changed twice within a second would be taken from the cache
-        os.chdir(ROOT)
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(silence, stream)
-        watch, code = Watch(self.killers, self.seconds), 0
-        try:
-            for group in self.groups:
-                code = int(pytest.main([*PYTEST, *(str(ROOT / test) for test in group)], plugins=[watch]))
-                if code:
-                    break
-            home = Path(sys.modules["placeopt"].__file__ or "")
-            if not home.is_relative_to(self.copy):
-                code, watch.failed = 1, f"not the copy: {home}"
-            found = {
-                "killed": bool(code),
-                "by": watch.failed or "import",
-                "took": watch.took,
-                "modules": [*sys.modules],
-            }
-            answer.write_text(json.dumps(found), encoding="utf-8")
-        finally:
-            os._exit(0)
+        os.chdir(ROOT)
+        if what is not None:
+            name, mutant = what
+            if not mutant.inside:
+                self._on_a_copy(name, mutant)
+            transplant(
+                sys.modules[f"placeopt.{name.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"], mutant
+            )
+        self.took = {}
+        for item in sorted(items, key=lambda item: self._promise(item.nodeid, scopes)):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        self._say(killed=False)
 
-    def _preload(self, names: list[str], package: str) -> None:
-        """Import what the tests import, but for tests and for what imports the package."""
-        names = [name for name in names if not name.rpartition(".")[2].startswith(("test_", "conftest"))]
-        for name in sorted(names, key=lambda name: name.startswith("placeopt")):
-            before = set(sys.modules)
-            with suppress(Exception):
-                importlib.import_module(name)
-            if any(module == package or module.startswith(f"{package}.") for module in sys.modules):
-                for module in set(sys.modules) - before:
-                    if module.startswith("placeopt") or _is_ours(module):
-                        del sys.modules[module]
-        gc.collect()
-        gc.freeze()
+    def _promise(self, test: str, scopes: list[str]) -> tuple[float, ...]:
+        """Order of the tests: by mutants killed in a second, of the same function, then of the file; then by time."""
+        seconds = self.seconds.get(test, 0.0) + 0.001
+        return (*(-self.killers.get(scope, Counter())[test] / seconds for scope in reversed(scopes)), seconds)
+
+    def _on_a_copy(self, name: str, mutant: Mutant) -> None:
+        """In a child: become a pytest of its own on a copy that holds the mutant."""
+        package = self.copy / "src" / "placeopt"
+        shutil.rmtree(package, ignore_errors=True)
+        shutil.copytree(ROOT / "src/placeopt", package, ignore=shutil.ignore_patterns("__pycache__"))
+        (package / name).write_text(mutant.source, encoding="utf-8")
+        os.environ.update(PYTHONPATH=str(package.parent), PYTHONDONTWRITEBYTECODE="1")
+        os.execv(sys.executable, [sys.executable, "-m", "pytest", "-x", *PYTEST, *self.tests])  # noqa: S606
 
 
-def _is_ours(module: str) -> bool:
-    return str(getattr(sys.modules[module], "__file__", "")).startswith(str(ROOT / "tests"))
+def transplant(module: ModuleType, mutant: Mutant) -> None:
+    """Give the functions of a module the code and the defaults that they have in a mutant of its file."""
+    fresh: dict[str, Any] = {
+        "__name__": module.__name__,
+        "__package__": module.__package__,
+        "__file__": module.__file__,
+    }
+    exec(compile(mutant.source, str(module.__file__), "exec"), fresh)  # noqa: S102
+    for name, old in vars(module).items():
+        if getattr(old, "__module__", None) == module.__name__ and name in fresh:
+            _graft(old, fresh[name])
+
+
+def _graft(old: Any, new: Any) -> None:
+    if isinstance(old, type):
+        for name, member in vars(old).items():
+            _graft(member, vars(new).get(name))
+        return
+    for wrapped in ("__func__", "func", "fget"):  # of a class method, a cached property, a property
+        if not isinstance(old, FunctionType) and hasattr(old, wrapped):
+            old, new = getattr(old, wrapped), getattr(new, wrapped)
+    file = old.__code__.co_filename if isinstance(old, FunctionType) else ""
+    if isinstance(new, FunctionType) and new.__code__.co_filename == file:  # no method that a dataclass was given
+        old.__code__, old.__defaults__, old.__kwdefaults__ = new.__code__, new.__defaults__, new.__kwdefaults__
 
 
 def main() -> int:
@@ -234,30 +251,15 @@ def _judge(
     package: str, options: argparse.Namespace, left: list[tuple[str, Mutant]], known: dict[tuple[str, str], Verdict]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, options.out.with_suffix(".jsonl").open("a", encoding="utf-8") as log:
-        copy = Path(folder).resolve()
-        shutil.copytree(ROOT / "src/placeopt", copy / "placeopt", ignore=shutil.ignore_patterns("__pycache__"))
-        sys.path[:0] = [str(copy), str(ROOT / "tests")]
-        judge = Judge(package, copy)
-        for i, (name, mutant) in enumerate(left):
-            path = copy / "placeopt" / name
-            sound = path.read_bytes()
-            path.write_text(mutant.source, encoding="utf-8")
-            found = judge.run()
-            path.write_bytes(sound)
-            verdict = {
-                "file": name,
-                "key": mutant.key,
-                "line": mutant.line,
-                "killed": found["killed"],
-                "by": found.get("by", ""),
-                "seconds": round(found["seconds"], 2),
-            }
-            known[name, mutant.key] = verdict
+
+        def note(verdict: Verdict) -> None:
+            known[verdict["file"], verdict["key"]] = verdict
             log.write(json.dumps(verdict) + "\n")
             log.flush()
-            if not found["killed"]:
-                print(f"{i + 1}/{len(left)} survived {name}:{mutant.line} {mutant.key}", flush=True)
-        sys.path[:2] = []
+            if not verdict["killed"]:
+                print(f"survived: {verdict['file']}:{verdict['line']} {verdict['key']}", flush=True)
+
+        Judge(package, left, Path(folder).resolve(), note).run()
 
 
 def equal_mutants() -> dict[tuple[str, str], str]:

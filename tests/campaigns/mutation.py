@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
@@ -62,10 +63,12 @@ class Mutant:
     One changed file.
 
     ``key`` names the change by function and source text, not by line: it stays the same while other lines change.
+    ``inside`` tells whether it is inside a function, so that nothing but that function differs.
     """
 
     key: str
     line: int
+    inside: bool
     source: str
 
 
@@ -75,18 +78,22 @@ def mutants(source: str) -> list[Mutant]:
     plain = ast.unparse(tree).splitlines()
     found: list[Mutant] = []
     seen: Counter[str] = Counter()
-    for function, line, swap, restore in _changes(tree, ""):
+    for function, inside, line, swap, restore in _changes(tree, "", False):
         swap()
         text = ast.unparse(tree)
         restore()
         key = f"{function or '(module)'}: {_difference(plain, text.splitlines())}"
         seen[key] += 1
-        found.append(Mutant(key if seen[key] == 1 else f"{key} #{seen[key]}", line, text))
+        found.append(Mutant(key if seen[key] == 1 else f"{key} #{seen[key]}", line, inside, text))
     return found
 
 
-def _changes(node: ast.AST, function: str) -> Iterator[tuple[str, int, Callable[[], None], Callable[[], None]]]:
-    """Yield (function, line, make the change, take it back) for every change below ``node``."""
+Change = tuple[str, bool, int, Callable[[], None], Callable[[], None]]
+"""Name of the function or class, whether it is inside a function, line; what makes the change and takes it back."""
+
+
+def _changes(node: ast.AST, function: str, inside: bool) -> Iterator[Change]:
+    """Yield every change below ``node``."""
     for name, value in ast.iter_fields(node):
         if name in SKIPPED or _says_nothing(node):
             continue
@@ -102,11 +109,12 @@ def _changes(node: ast.AST, function: str) -> Iterator[tuple[str, int, Callable[
 
             line = getattr(child, "lineno", getattr(node, "lineno", 0))
             for new in _replacements(node, name, child):
-                yield function, line, lambda put=put, new=new: put(new), lambda put=put, child=child: put(child)  # type: ignore[misc]
-            inner = function
+                yield function, inside, line, partial(put, new), partial(put, child)
+            below, deep = function, inside
             if isinstance(child, ast.FunctionDef | ast.ClassDef):
-                inner = f"{function}.{child.name}" if function else child.name
-            yield from _changes(child, inner)
+                below = f"{function}.{child.name}" if function else child.name
+                deep = inside or isinstance(child, ast.FunctionDef)
+            yield from _changes(child, below, deep)
 
 
 def _says_nothing(node: ast.AST) -> bool:

@@ -89,6 +89,27 @@ class TestWhole:
         )
         assert told(ROUND, self.plan(placements=twice)) == [("account", "placements[1]", ["'a'", "0"])]
 
+    def test_jobs_that_stand_twice_in_both_lists(self) -> None:
+        """b twice among the placed and a among those that wait as well: the number of names alone would fit."""
+        two = instance(2, [job("a"), job("b")])
+        plan = plan_for(two, {"a": [("n0", [0])], "b": [("n0", [1])]})
+        plan = plan.model_copy(update={"placements": (*plan.placements, plan.placements[1]), "unplaced": (waits("a"),)})
+        assert told(two, plan)[:2] == [
+            ("account", "placements[2]", ["'b'", "1"]),
+            ("account", "unplaced[0]", ["'a'", "0"]),
+        ]
+
+    def test_what_cannot_be_looked_up_hides_nothing(self) -> None:
+        """A placement of an unknown job and one of an unknown option come first; what comes after is judged."""
+        jobs = [job("a"), job("b", cpu_millicores=32_001)]
+        round_ = instance(1, jobs)
+        plan = plan_for(round_, {"a": [("n0", [0])], "b": [("n0", [1])]})
+        first, second = plan.placements
+        stranger = first.model_copy(update={"job": "zz"})
+        odd = first.model_copy(update={"option": "odd"})
+        found = told(round_, plan.model_copy(update={"placements": (stranger, odd, second)}))
+        assert [rule for rule, *_ in found] == ["account", "option", "cpu"]
+
     def test_unknown_jobs(self) -> None:
         """In the place of a known one, so that the number of jobs is right, and beside all of them."""
         found = told(ROUND, self.plan(unplaced=(waits("b"), waits("zz"))))
@@ -137,8 +158,13 @@ class TestSome:
         assert next((v.rule, v.where) for v in found) == ("account", "job 'r'")
         assert "runs already" in found[0].message
 
+    def test_a_running_job_that_the_plan_places_counts_once(self) -> None:
+        """Wrong as it is, it holds its GPU as the plan says, and not once more as it runs."""
+        plan = some(self.round, ("r",), placed={"r": [("n0", [1])]})
+        assert told(self.round, plan) == [("account", "job 'r'", [])]
+
     def test_running_jobs_count_in_it_where_they_stand(self) -> None:
-        """It holds GPU 1 of n0; so does its second worker's GPU on another node, if the plan names it."""
+        """It holds GPU 1 of n0."""
         plan = some(self.round, ("a",), placed={"a": [("n0", [1])]})
         assert [(rule, where) for rule, where, _ in told(self.round, plan)] == [("gpu_share", "node 'n0' gpu 1")]
 

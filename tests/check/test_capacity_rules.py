@@ -90,6 +90,12 @@ class TestGpus:
         fault = [("gpu_memory", "node 'n0' gpu 0", ["16385", "16384", "'m16385'"])]
         assert told(round_, plan_for(round_, {"m16385": at(0)})) == fault
 
+    def test_jobs_without_a_memory_need_on_a_gpu_of_unknown_memory(self) -> None:
+        """Too many of them are too many, and nothing is said of memory."""
+        round_ = instance(1, [job("a"), job("b")], machines=[machine(gpus=[Gpu(model="A")])])
+        plan = plan_for(round_, {"a": at(0), "b": at(0)})
+        assert [rule for rule, *_ in told(round_, plan)] == ["gpu_share"]
+
     def test_memory_of_a_gang_counts_on_each_of_its_gpus(self) -> None:
         two = job("a", gpus=2, gpu_memory_mib=16_385)
         round_ = instance(1, [two])
@@ -190,9 +196,13 @@ class TestNodes:
             found = told(round_, plan.model_copy(update={"placements": held}))
             assert (rule, "node 'n0'", [load, "1000", "'a'", "'b'"]) in found
 
-    def test_five_of_seven_are_named(self) -> None:
-        faults = self.broken({f"j{i}": {"cpu_millicores": 2} for i in range(7)}, cpu_millicores=13)
-        assert faults == [("cpu", "node 'n1'", ["14", "13", *(f"'j{i}'" for i in range(5)), "2"])]
+    @pytest.mark.parametrize(("count", "more"), [(4, []), (5, []), (6, ["1"]), (7, ["2"])])
+    def test_five_are_named(self, count: int, more: list[str]) -> None:
+        """Of more, the first five and how many there are beside them."""
+        faults = self.broken({f"j{i}": {"cpu_millicores": 2} for i in range(count)}, cpu_millicores=7)
+        assert faults == [
+            ("cpu", "node 'n1'", [f"{2 * count}", "7", *(f"'j{i}'" for i in range(min(count, 5))), *more])
+        ]
 
 
 class TestUplinks:

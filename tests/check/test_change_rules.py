@@ -77,7 +77,28 @@ class TestSilence:
             **{**dict(first), "workers": first.workers[::-1], "gpus": dict(reversed(first.gpus.items()))}
         )
         spelt = held.model_copy(update={"assignments": (held.assignments[1], turned)})
-        assert told(round_, with_entries(plan_for(round_, {}), placements=[spelt])) == []
+        others = plan_for(round_, {}).placements[1:]
+        plan = with_entries(plan_for(round_, {}), placements=[spelt, *others])
+        assert told(round_, plan) == []
+        closed = tuple(one.model_copy(update={"drained": True}) for one in round_.cluster.nodes)
+        drained = round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"nodes": closed})})
+        stays = with_entries(plan_for(drained, {}), placements=[spelt, *others])
+        assert told(drained, stays) == []
+        entry = move("a", ["n0", "n1"], ["n0", "n1"])
+        assert told(round_, with_entries(plan, moved=[entry])) == [("moved", "job 'a'", [])]
+
+    def test_other_ranks_for_the_same_workers(self) -> None:
+        """0 and 2 for 0 and 1, which no plan may say: a change, and none that shrinks the job."""
+        pair = job("a", workers=2, workers_min=1)
+        round_ = instance(1, [pair], running=[running(pair, [("n0", [0]), ("n0", [1])])])
+        held = plan_for(round_, {}).placements[0]
+        first, second = held.assignments[0].workers
+        ranks = (first, second.model_copy(update={"rank": 2}))
+        odd = held.model_copy(update={"assignments": (held.assignments[0].model_copy(update={"workers": ranks}),)})
+        assert told(round_, with_entries(plan_for(round_, {}), placements=[odd])) == [
+            ("workers", "job 'a'", ["2", "0", "1"]),
+            ("running", "job 'a'", ["'moved'", "'shrunk'"]),
+        ]
 
     def test_gpus_of_a_worker_in_another_order(self) -> None:
         pair = job("a", gpus=2)
@@ -137,6 +158,7 @@ class TestMoved:
         ("before", "after", "expected"),
         [
             (["n0"], ["n1"], [["'from'", "'n0'", "'n0'", "'n1'"]]),
+            (["n1", "n0", "n0"], ["n1"], [["'from'", "'n0'", "'n0'", "'n1'", "'n0'", "'n1'"]]),
             (["n0", "n1"], ["n0", "n1"], [["'to'", "'n0'", "'n1'", "'n1'"]]),
             (["n0", "n1"], ["n1", "n1"], [["'to'", "'n1'", "'n1'", "'n1'"]]),
             (["n1", "n1"], ["n1"], [["'from'", "'n1'", "'n1'", "'n0'", "'n1'"]]),

@@ -90,6 +90,14 @@ class TestWho:
         round_ = self.round(1000)
         assert [violation.rule for violation in violations(round_, plan_for(round_, {"a": [where]}))] == [rule]
 
+    def test_of_a_gang_all_places_must_be_there(self) -> None:
+        """One of its nodes is, the other is not; likewise its GPUs."""
+        gang = job("a", workers=2, communication=TRAFFIC, utility_min_thousandths=1000)
+        round_ = instance(2, [gang], machines=[minsky()], policy=judged_by(utility="sc17"))
+        for lost, rule in ((("n9", [0]), "unknown_node"), (("n1", [4]), "gpu_indexes")):
+            for where in ([("n0", [0]), lost], [lost, ("n0", [0])]):
+                assert [v.rule for v in violations(round_, plan_for(round_, {"a": where}))] == [rule]
+
     def test_what_could_run_nowhere_is_told_by_other_rules(self) -> None:
         """No GPU of the model asked for, so no best path: the path does not count against the job."""
         one = job("a", gpus=2, communication=TRAFFIC, gpu_models=("X",), utility_min_thousandths=1000)

@@ -105,6 +105,11 @@ def test_a_neighbour_of_one_worker_counts_once_for_the_job() -> None:
     assert reached(round_, placed) == slowed(400)
 
 
+@pytest.mark.parametrize("model", ["pairwise", "worst"])
+def test_alone_a_job_is_not_slowed(model: Literal["pairwise", "worst"]) -> None:
+    assert reached(round_of(model=model), {"a": [("n0", [0])]}) == 1000
+
+
 class TestCurve:
     """By the cumulative utilisation of a shared GPU: 1 + (f(1) - 1) x up to 1, f(x) above."""
 
@@ -133,6 +138,11 @@ class TestCurve:
         """f(1) = 1.3; f(1.5) = 2.25 + 0.3 + 0.1."""
         own = SlowdownCurve(square_millionths=1_000_000, linear_millionths=200_000, constant_millionths=100_000)
         assert self.utility(percents, (0, 0), curve=own.model_dump()) == slowed(excess)
+
+    def test_thousandths_are_rounded(self) -> None:
+        """f(1) = 1.6 is 600 thousandths, and 1 / 1.6 is 0.625 exactly."""
+        own = SlowdownCurve(square_millionths=1_600_000)
+        assert self.utility((50, 50), (0, 0), curve=own.model_dump()) == 625
 
     @pytest.mark.parametrize(("linear", "utility"), [(0, 1), (1000, 0)])
     def test_coefficients_are_millionths(self, linear: int, utility: int) -> None:
