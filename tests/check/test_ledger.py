@@ -292,63 +292,40 @@ class TestHand:
 
 
 class TestStanding:
-    """What runs is judged by itself, after a change of nodes."""
+    """What runs on some nodes is judged by itself; beyond a limit it stands, beyond the whole of a GPU it cannot."""
 
-    def ledger(self, **fields: Any) -> Ledger:
-        """Two jobs of 600 milli on n0, one of them also on n1, one on n2 alone; 10 cores for each worker."""
-        policy = Policy(share_mode="fraction", queues=(Queue(id="q", quota=Quota(gpu_milli=1800)),))
-        nodes = [node(f"n{i}", domain="r") for i in range(3)]
-        jobs = [
-            job("a", gpu_milli=500, cpu_millicores=10_000, queue="q"),
-            job("b", workers=2, gpu_milli=500, cpu_millicores=10_000, queue="q", network_bandwidth_mbps=10),
-            job("c", gpu_milli=300, cpu_millicores=10_000, queue="q"),
-        ]
-        runs = [
-            running(jobs[0], [("n0", [0])]),
-            running(jobs[1], [("n0", [1]), ("n1", [0])]),
-            running(jobs[2], [("n2", [0])]),
-        ]
-        kinds = (machine(), machine("small", 1, cpu_millicores=20_000), machine("tiny", 4, cpu_millicores=19_999))
-        round_ = instance(nodes, jobs, running=runs, machines=kinds, domains=[Domain(id="r")], policy=policy)
-        self.policy, self.empty = policy, plan_for(instance(1), {}, policy=policy)
-        return Ledger(round_, policy)
+    def ledger(self, **fields: Any) -> tuple[Ledger, Instance]:
+        """Gangs of two workers of 600 milli, ``a`` on GPU 0 of n0 and n1, ``b`` on GPU 0 of n1 and n2, one on n3."""
+        policy = Policy(share_mode="overcommit", jobs_per_gpu_max=2, queues=(Queue(id="q", quota=Quota(gpu_milli=1)),))
+        half = {"gpu_milli": 600, "cpu_millicores": 20_000, "network_bandwidth_mbps": 10, "queue": "q"}
+        jobs = [job("a", workers=2, **half), job("b", workers=2, **half), job("c", **half), job("new", **half)]
+        where = ([("n0", [0]), ("n1", [0])], [("n1", [0]), ("n2", [0])], [("n3", [0])])
+        runs = [running(one, at) for one, at in zip(jobs, where, strict=False)]
+        nodes = [node(f"n{i}", domain="r") for i in range(4)]
+        domains = [Domain(id="r", uplink_mbps=1)]
+        round_ = instance(nodes, jobs, running=runs, domains=domains, policy=policy)
+        return Ledger(round_, policy), round_
 
-    def test_in_order(self) -> None:
-        ledger = self.ledger()
-        for nodes in (["n0"], ["n0", "n1", "n2"], ["n1"], ["n2", "n0"], []):
-            assert ledger.standing(nodes, self.empty) == []
-
-    def test_a_node_that_shrank(self) -> None:
-        """n0 of a smaller type: GPU 1 is gone; of one with less CPU: 20,000 of 19,999."""
-        ledger = self.ledger()
-        ledger.put_node(node("n0", "small", domain="r"))
-        for nodes in (["n0"], ["n0", "n1", "n2"]):
-            assert broken(ledger.standing(nodes, self.empty)) == [("gpu_indexes", "job 'b' on node 'n0'")]
-        ledger.put_node(node("n0", "tiny", domain="r"))
-        for nodes in (["n0"], ["n0", "n1", "n2"], ["n1"]):
-            assert [facts(v) for v in ledger.standing(nodes, self.empty)] == [
-                ("cpu", "node 'n0'", ["20000", "19999", *(["'a'", "'b'"])])
-            ]
-        assert ledger.standing(["n2"], self.empty) == []
-
-    def test_queues_are_judged_with_what_runs_elsewhere(self) -> None:
-        """1800 of 1800; with a quota of 1799 it is too much, whichever node is asked about, and counted once."""
-        ledger = self.ledger()
-        low = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=1799)),))
-        plan = plan_for(instance(1), {}, policy=low)
-        for nodes in (["n0"], ["n2"], ["n0", "n1", "n2"], ["n0"]):
-            found = ledger.standing(nodes, plan)
-            assert [facts(v) for v in found] == [("queue_quota", "queue 'q'", ["1800", "1799", "0"])]
-
-    def test_uplinks_are_judged_with_what_runs_elsewhere(self) -> None:
-        """Two gangs across, 400 each; asked about the nodes of one."""
-        jobs = [job(name, workers=2, network_bandwidth_mbps=400) for name in "ab"]
-        nodes = [node("n0", domain="r"), node("n1"), node("n2", domain="r"), node("n3")]
-        runs = [running(jobs[0], [("n0", [0]), ("n1", [0])]), running(jobs[1], [("n2", [0]), ("n3", [0])])]
-        round_ = instance(nodes, jobs, running=runs, domains=[Domain(id="r", uplink_mbps=1000)])
-        ledger = Ledger(round_, Policy())
-        plan = plan_for(instance(1), {})
-        for asked in (["n0"], ["n3"], ["n0", "n2"]):
-            (found,) = ledger.standing(asked, plan)
-            assert facts(found)[:2] == ("uplink", "domain 'r' uplink")
-            assert facts(found)[2][:3] == ["800", "75", "1000"]
+    @pytest.mark.parametrize(
+        ("nodes", "found"),
+        [
+            (["n1"], ["node 'n1' gpu 0"]),
+            (["n0"], ["node 'n1' gpu 0"]),  # its job is on n1 as well
+            (["n2", "n3"], ["node 'n1' gpu 0"]),
+            (["n0", "n1", "n2", "n3"], ["node 'n1' gpu 0"]),
+            (["n3"], []),
+            ([], []),
+        ],
+    )
+    def test_more_than_the_whole_of_a_gpu(self, nodes: list[str], found: list[str]) -> None:
+        """1200 where shares bind; quota, cores and uplink are broken too, and stand. Asking changes nothing."""
+        ledger, round_ = self.ledger()
+        binding = plan_for(instance(1), {}, policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=1)),)))
+        told = [("gpu_share", where) for where in found]
+        assert broken(ledger.standing(nodes, binding)) == told
+        assert broken(ledger.standing(nodes, binding)) == told
+        assert ledger.standing(nodes, plan_for(instance(1), {}, policy=round_.policy)) == []
+        held = plan_for(round_, {"new": [("n0", [0])]}).placements[-1]
+        plan = some(round_, (held,), ("new",), round_.policy)
+        assert [rule for rule, _ in assert_alike(ledger, round_, plan)] == ["cpu", "queue_quota"]
+        assert sorted(ledger.on_node("n1")) == ["a", "b"]
