@@ -5,7 +5,7 @@ Campaign: does some test fail for every small fault in the referee, and in the c
 
 ``mutation.py`` lists the mutants of every file of a package. The tests of ``TESTS`` are collected once, with the sound
 package. For each mutant a child is forked, in which the functions of the module get the code of the mutant, and the
-tests run, those first that killed mutants of the same function and file before; the first that fails *kills* it. A
+tests that call that function run, those first that killed mutants of it before; the first that fails *kills* it. A
 mutant outside all functions is written into a copy of placeopt in a temporary directory, and pytest runs on that copy.
 The source tree stays as it is. Running into the time limit, or out of memory, counts as killed.
 
@@ -36,7 +36,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 from platform import machine, python_version
-from types import FunctionType, ModuleType
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -78,6 +78,7 @@ class Judge:
         self.seconds: dict[str, float] = {}
         self.limit = 600.0
         self.answer = copy / "answer.json"
+        self.reach: dict[str, set[str]] = {}  # test -> functions of the package that it runs, as "file name"
         self.took: dict[str, float] | None = None  # in a child only
 
     def run(self) -> None:
@@ -96,9 +97,10 @@ class Judge:
         if sound["killed"]:
             raise SystemExit(f"{self.package}: a test fails without any mutant: {sound['by']}")
         self.seconds = sound["took"]
+        self.reach = {test: set(functions) for test, functions in sound["reach"].items()}
         self.limit = 20 + 5 * sound["seconds"]
         for name, mutant in self.todo:
-            scopes = [name, f"{name} {mutant.key.partition(':')[0]}"]
+            scopes = [name, f"{name} {mutant.function}"]
             found = self._child(session.items, scopes, (name, mutant))
             if "::" in found["by"]:
                 for scope in scopes:
@@ -116,7 +118,9 @@ class Judge:
 
     def _say(self, *, killed: bool, by: str = "") -> None:
         """In a child: tell the parent, and end."""
-        self.answer.write_text(json.dumps({"killed": killed, "by": by, "took": self.took}), encoding="utf-8")
+        reach = {} if self.seconds else {test: sorted(functions) for test, functions in self.reach.items()}
+        found = {"killed": killed, "by": by, "took": self.took, "reach": reach}
+        self.answer.write_text(json.dumps(found), encoding="utf-8")
         os._exit(0)
 
     def _child(self, items: list[pytest.Item], scopes: list[str], what: tuple[str, Mutant] | None) -> Verdict:
@@ -162,10 +166,28 @@ class Judge:
             transplant(
                 sys.modules[f"placeopt.{name.removesuffix('.py').removesuffix('/__init__').replace('/', '.')}"], mutant
             )
+            items = [item for item in items if scopes[-1] in self.reach[item.nodeid]]
         self.took = {}
         for item in sorted(items, key=lambda item: self._promise(item.nodeid, scopes)):
+            if what is None:
+                self._follow(item.nodeid)
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        sys.setprofile(None)
         self._say(killed=False)
+
+    def _follow(self, test: str) -> None:
+        """In the child with the sound package: note which of its functions are called from now on."""
+        names: dict[CodeType, str] = {}
+        seen = self.reach[test] = set()
+
+        def called(frame: FrameType, event: str, arg: object) -> None:
+            code = frame.f_code
+            if event == "call" and code not in names:
+                folder, _, name = code.co_filename.rpartition(f"/placeopt/{self.package}/")
+                names[code] = f"{self.package}/{name} {code.co_qualname.partition('.<locals>')[0]}" if folder else ""
+                seen.add(names[code])
+
+        sys.setprofile(called)
 
     def _promise(self, test: str, scopes: list[str]) -> tuple[float, ...]:
         """Order of the tests: by mutants killed in a second, of the same function, then of the file; then by time."""

@@ -63,10 +63,11 @@ class Mutant:
     One changed file.
 
     ``key`` names the change by function and source text, not by line: it stays the same while other lines change.
-    ``inside`` tells whether it is inside a function, so that nothing but that function differs.
+    ``inside`` tells whether it is inside a function, so that nothing but that ``function`` differs.
     """
 
     key: str
+    function: str
     line: int
     inside: bool
     source: str
@@ -78,13 +79,13 @@ def mutants(source: str) -> list[Mutant]:
     plain = ast.unparse(tree).splitlines()
     found: list[Mutant] = []
     seen: Counter[str] = Counter()
-    for function, inside, line, swap, restore in _changes(tree, "", False):
+    for function, inside, line, swap, restore in _changes(tree, "", inside=False):
         swap()
         text = ast.unparse(tree)
         restore()
         key = f"{function or '(module)'}: {_difference(plain, text.splitlines())}"
         seen[key] += 1
-        found.append(Mutant(key if seen[key] == 1 else f"{key} #{seen[key]}", line, inside, text))
+        found.append(Mutant(key if seen[key] == 1 else f"{key} #{seen[key]}", function, line, inside, text))
     return found
 
 
@@ -92,7 +93,7 @@ Change = tuple[str, bool, int, Callable[[], None], Callable[[], None]]
 """Name of the function or class, whether it is inside a function, line; what makes the change and takes it back."""
 
 
-def _changes(node: ast.AST, function: str, inside: bool) -> Iterator[Change]:
+def _changes(node: ast.AST, function: str, *, inside: bool) -> Iterator[Change]:
     """Yield every change below ``node``."""
     for name, value in ast.iter_fields(node):
         if name in SKIPPED or _says_nothing(node):
@@ -111,10 +112,10 @@ def _changes(node: ast.AST, function: str, inside: bool) -> Iterator[Change]:
             for new in _replacements(node, name, child):
                 yield function, inside, line, partial(put, new), partial(put, child)
             below, deep = function, inside
-            if isinstance(child, ast.FunctionDef | ast.ClassDef):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef) and not inside:  # a function in it is a part of it
                 below = f"{function}.{child.name}" if function else child.name
-                deep = inside or isinstance(child, ast.FunctionDef)
-            yield from _changes(child, below, deep)
+                deep = isinstance(child, ast.FunctionDef)
+            yield from _changes(child, below, inside=deep)
 
 
 def _says_nothing(node: ast.AST) -> bool:
