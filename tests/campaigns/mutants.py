@@ -9,7 +9,8 @@ tests that call that function run, those first that killed mutants of it before;
 mutant outside all functions is written into a copy of placeopt in a temporary directory, and pytest runs on that copy.
 The source tree stays as it is. Running into the time limit, or out of memory, counts as killed.
 
-Mutants that no test can kill stand in ``mutants_equal.toml``, each with the reason why it means the same.
+Mutants that no test can kill stand in ``mutants_equal.toml``, each with the reason why it means the same. They are
+tried with ``--equal`` only, which ends with an error if a test kills one.
 
 Every verdict goes to a line of a file beside the table at once; a command that is repeated tries only those mutants
 again that were not killed. Delete that file to start anew. ``--sample`` takes so many of a package, drawn by a seed.
@@ -235,6 +236,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
     parser.add_argument("packages", nargs="+", choices=sorted(TESTS))
     parser.add_argument("--only", default="", help="files whose name contains this")
+    parser.add_argument("--equal", action="store_true", help="try those that are listed as equal, and no others")
     parser.add_argument("--sample", type=int, help="at most so many mutants of a package")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("mutants.md"))
@@ -262,10 +264,19 @@ def _try(package: str, options: argparse.Namespace, known: dict[tuple[str, str],
     present = {(name, mutant.key) for name, mutant in todo}
     for gone in [key for key in known if key[0].startswith(f"{package}/") and key not in present]:
         del known[gone]
-    left = [(n, m) for n, m in todo if options.only in n and not known.get((n, m.key), {}).get("killed")]
+    left = [(n, m) for n, m in todo if options.only in n and ((n, m.key) in equal) == options.equal]
+    left = [(n, m) for n, m in left if not known.get((n, m.key), {}).get("killed")]
     if left:
         _judge(package, options, left, known)
-    judged = [known[key] for key in present if key in known and (key not in equal or known[key]["killed"])]
+    wrong = [key for key in equal if known.get(key, {}).get("killed")]
+    if wrong:
+        raise SystemExit(f"{EQUAL.name}: {wrong[0]} is not equal: killed by {known[wrong[0]]['by']}")
+    judged = [known[key] for key in present if key in known and key not in equal]
+    for name, mutant in todo:
+        if (name, mutant.key) in equal:
+            known.setdefault(
+                (name, mutant.key), {"file": name, "key": mutant.key, "line": mutant.line, "killed": False}
+            )
     return 100 * sum(verdict["killed"] for verdict in judged) / max(1, len(judged))
 
 

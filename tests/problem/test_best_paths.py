@@ -8,7 +8,8 @@ import pytest
 from builders import instance, job, machine, node, option
 from placeopt.model import Communication, Domain, Gpu, Part
 from placeopt.problem import compile_problem
-from placeopt.problem.reference import FAR, grown_path
+from placeopt.problem.growth import grown_sets, starts
+from placeopt.problem.reference import grown_paths
 
 PARTS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
 
@@ -92,16 +93,44 @@ def test_across_is_the_nearest_two_nodes() -> None:
     assert paths(one_each, nodes=apart, domains=racks) == [602]
 
 
-@pytest.mark.parametrize(("size", "path"), [(0, 0), (1, 0), (2, 1), (3, 5), (4, 20), (5, FAR)])
-def test_grown_nearest_first_from_the_best_start(size: int, path: int) -> None:
-    """01: 1, 12: 1, 02: 5, 03: 2, 13: 2, 23: 9. From 0: 1, 2 + 2; from 2: 1, 1 + 5."""
-    near = np.array([[0, 1, 5, 2], [1, 0, 1, 2], [5, 1, 0, 9], [2, 2, 9, 0]])
-    assert grown_path(near, size) == path
+NEAR = np.array([[0, 1, 5, 2], [1, 0, 1, 2], [5, 1, 0, 9], [2, 2, 9, 0]])
+
+
+@pytest.mark.parametrize("most", range(5))
+def test_grown_nearest_first_from_the_best_start(most: int) -> None:
+    """From 0: 1, 2 + 2; from 2: 1, 1 + 5; four have one path, 20. The table is not written to."""
+    before = NEAR.copy()
+    assert grown_paths(NEAR, most).tolist() == [0, 0, 1, 5, 20][: most + 1]
+    assert np.array_equal(NEAR, before)
 
 
 def test_of_equally_near_the_first_is_taken() -> None:
     """From 0 by way of 1: 2 + (2 + 9); from 1: 2 + 11; from 2: 3 is nearest (1), then 0 (2 + 2)."""
     near = np.array([[0, 2, 2, 2], [2, 0, 9, 9], [2, 9, 0, 1], [2, 9, 1, 0]])
-    assert grown_path(near, 3) == 5
-    assert grown_path(near[:3, :3], 3) == 13
-    assert near.tolist()[0] == [0, 2, 2, 2]  # the table is not written to
+    assert grown_paths(near, 3).tolist() == [0, 0, 1, 5]
+    assert grown_paths(near[:3, :3], 3).tolist() == [0, 0, 2, 13]
+
+
+def test_sets_that_grow_side_by_side() -> None:
+    """Members in the order in which they were taken, and the path after each."""
+    members, path = grown_sets(NEAR, 4, np.array([2, 0, 2]))
+    assert members.tolist() == [[2, 1, 0, 3], [0, 1, 3, 2], [2, 1, 0, 3]]
+    assert path.tolist() == [[0, 1, 7, 20], [0, 1, 5, 20], [0, 1, 7, 20]]
+    members, path = grown_sets(NEAR, 1, np.array([3]))
+    assert (members.tolist(), path.tolist()) == ([[3]], [[0]])
+
+
+@pytest.mark.parametrize(
+    ("gpus", "size", "steps", "first"),
+    [
+        (4, 2, 32, [0, 1, 2, 3]),  # 4 x 4 x 2 steps are enough for all
+        (4, 2, 31, [0, 1, 2]),
+        (4, 2, 16, [0, 2]),
+        (4, 2, 15, [0]),
+        (4, 2, 1, [0]),
+        (5, 1, 10, [0, 2]),
+        (7, 1, 21, [0, 2, 4]),
+    ],
+)
+def test_evenly_spaced_starts(gpus: int, size: int, steps: int, first: list[int]) -> None:
+    assert starts(gpus, size, steps).tolist() == first
