@@ -1,0 +1,431 @@
+"""What a GPU, a node, an uplink and a queue hold: at the edge, one above it, who is named, and what adds up."""
+
+from typing import Any
+
+import pytest
+
+from builders import instance, job, machine, node, placement, plan_for, running
+from placeopt.model import Domain, Gpu, Instance, Plan, Policy
+from placeopt.model.policy import Queue, Quota, Usable
+from told import Told, told
+
+HALF = {"gpu_milli": 500}
+
+
+def at(*gpus: int, on: str = "n0") -> list[tuple[str, list[int]]]:
+    return [(on, list(gpus))]
+
+
+class TestGpus:
+    """``gpu_exclusive``, ``gpu_share``, ``gpu_jobs``, ``gpu_memory``."""
+
+    def test_the_holders_of_that_gpu_are_named(self) -> None:
+        """Not those of other GPUs of the node, nor of the same GPU of another node."""
+        jobs = [job(name, gpu_milli=600) for name in "abcd"]
+        round_ = instance(2, jobs)
+        plan = plan_for(round_, {"a": at(0), "b": at(1), "c": at(1, on="n1"), "d": at(1)})
+        assert told(round_, plan) == [("gpu_share", "node 'n0' gpu 1", ["1200", "1000", "'b'", "'d'"])]
+
+    def test_every_gpu_of_every_node_is_judged(self) -> None:
+        """A GPU that is not there, a full one and a node in order come before those that are not."""
+        jobs = [job("x"), *(job(f"{name}{i}", gpu_milli=501) for name in "pqr" for i in range(2)), job("whole")]
+        round_ = instance(3, jobs)
+        placed = {"x": at(9, on="n2"), "whole": at(3, on="n2"), "p0": at(0), "p1": at(0)}
+        placed |= {"q0": at(1, on="n2"), "q1": at(1, on="n2"), "r0": at(2, on="n2"), "r1": at(2, on="n2")}
+        assert [(rule, where) for rule, where, _ in told(round_, plan_for(round_, placed))] == [
+            ("gpu_indexes", "job 'x' on node 'n2'"),
+            ("gpu_share", "node 'n2' gpu 1"),
+            ("gpu_share", "node 'n2' gpu 2"),
+            ("gpu_share", "node 'n0' gpu 0"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("mode", "most", "expected"),
+        [
+            ("exclusive", None, [("gpu_exclusive", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
+            ("exclusive", 1, [("gpu_exclusive", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
+            ("fraction", 1, [("gpu_jobs", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
+            ("overcommit", 1, [("gpu_jobs", "node 'n0' gpu 2", ["2", "1", "'a'", "'b'"])]),
+            ("fraction", 2, []),
+            ("overcommit", 2, []),
+            ("fraction", None, []),
+        ],
+    )
+    def test_number_of_jobs(self, mode: Any, most: int | None, expected: list[Told]) -> None:
+        """Two halves on a GPU; the sum is in order in every mode."""
+        round_ = instance(1, [job("a", **HALF), job("b", **HALF)])
+        policy = Policy(share_mode=mode, jobs_per_gpu_max=most)
+        assert told(round_, plan_for(round_, {"a": at(2), "b": at(2)}, policy=policy)) == expected
+
+    @pytest.mark.parametrize(("mode", "rules"), [("fraction", ["gpu_jobs", "gpu_share"]), ("overcommit", ["gpu_jobs"])])
+    def test_the_sum_binds_in_fraction_mode_only(self, mode: Any, rules: list[str]) -> None:
+        """Three whole jobs on a GPU, of at most two; in exclusive mode only their number is told."""
+        round_ = instance(1, [job(name) for name in "abc"])
+        placed = {name: at(0) for name in "abc"}
+        plan = plan_for(round_, placed, policy=Policy(share_mode=mode, jobs_per_gpu_max=2))
+        assert [rule for rule, *_ in told(round_, plan)] == rules
+        plan = plan_for(round_, placed, policy=Policy(share_mode="exclusive"))
+        assert [rule for rule, *_ in told(round_, plan)] == ["gpu_exclusive"]
+        allowed = plan_for(round_, placed, policy=Policy(share_mode="overcommit", jobs_per_gpu_max=3))
+        assert told(round_, allowed) == []
+
+    def test_a_grant_above_the_request_counts_in_full(self) -> None:
+        """Holds 700 of a request of 300: 300 are left for others, not 301."""
+        jobs = [job("a", gpu_milli=300, gpu_milli_limit=700), job("b", gpu_milli=300), job("c", gpu_milli=301)]
+        round_ = instance(1, jobs)
+        big = placement(jobs[0], at(0), milli=700)
+        assert told(round_, plan_for(round_, {"a": big, "b": at(0)})) == []
+        over = [("gpu_share", "node 'n0' gpu 0", ["1001", "1000", "'a'", "'c'"])]
+        assert told(round_, plan_for(round_, {"a": big, "c": at(0)})) == over
+
+    def test_memory_of_each_gpu(self) -> None:
+        """8192 + 8193 of 16384 on GPU 1 of two; on GPU 0 a job of 16384 fits, of 16385 on a smaller one not."""
+        jobs = [job(f"m{mib}", gpu_milli=500, gpu_memory_mib=mib) for mib in (8_192, 8_193, 16_384, 16_385)]
+        jobs.append(job("none", gpu_milli=500))
+        big = [Gpu(model="A", memory_mib=16_384), Gpu(model="A", memory_mib=16_384), Gpu(model="B", memory_mib=16_385)]
+        round_ = instance(1, jobs, machines=[machine(gpus=big)])
+        placed = {"m8192": at(1), "m8193": at(1), "m16384": at(0), "none": at(0), "m16385": at(2)}
+        fault = [("gpu_memory", "node 'n0' gpu 1", ["16385", "16384", "'m8192'", "'m8193'"])]
+        assert told(round_, plan_for(round_, placed)) == fault
+        fault = [("gpu_memory", "node 'n0' gpu 0", ["16385", "16384", "'m16385'"])]
+        assert told(round_, plan_for(round_, {"m16385": at(0)})) == fault
+
+    def test_jobs_without_a_memory_need_on_a_gpu_of_unknown_memory(self) -> None:
+        """Too many of them are too many, and nothing is said of memory."""
+        round_ = instance(1, [job("a"), job("b")], machines=[machine(gpus=[Gpu(model="A")])])
+        plan = plan_for(round_, {"a": at(0), "b": at(0)})
+        assert [rule for rule, *_ in told(round_, plan)] == ["gpu_share"]
+
+    def test_memory_of_a_gang_counts_on_each_of_its_gpus(self) -> None:
+        two = job("a", gpus=2, gpu_memory_mib=16_385)
+        round_ = instance(1, [two])
+        assert [where for _, where, _ in told(round_, plan_for(round_, {"a": at(1, 3)}))] == [
+            "node 'n0' gpu 1",
+            "node 'n0' gpu 3",
+        ]
+
+    def test_all_that_is_wrong_with_a_gpu_is_told(self) -> None:
+        jobs = [job(name, gpu_memory_mib=10_000) for name in "ab"]
+        round_ = instance(1, jobs)
+        plan = plan_for(round_, {"a": at(0), "b": at(0)}, policy=Policy(jobs_per_gpu_max=1))
+        assert [(rule, numbers[:2]) for rule, _, numbers in told(round_, plan)] == [
+            ("gpu_jobs", ["2", "1"]),
+            ("gpu_share", ["2000", "1000"]),
+            ("gpu_memory", ["20000", "16384"]),
+        ]
+
+
+class TestNodes:
+    """``cpu``, ``memory``, ``memory_bandwidth``, ``pcie_bandwidth``."""
+
+    def broken(self, jobs: dict[str, dict[str, Any]], **fields: Any) -> list[Told]:
+        """Put CPU jobs of one worker each on one of two nodes with these fields."""
+        usable = Usable(memory_bandwidth_percent=75, pcie_bandwidth_percent=90)
+        round_ = instance(
+            2,
+            [job(name, gpus=0, **demand) for name, demand in jobs.items()],
+            machines=[machine(**fields)],
+            policy=Policy(usable=usable),
+        )
+        return told(round_, plan_for(round_, {name: [("n1", [])] for name in jobs}))
+
+    @pytest.mark.parametrize(
+        ("field", "rule", "numbers"),
+        [
+            ("cpu_millicores", "cpu", ["1001", "1000"]),
+            ("memory_mib", "memory", ["1001", "1000"]),
+            ("memory_bandwidth_mbps", "memory_bandwidth", ["751", "75", "1000"]),
+            ("pcie_bandwidth_mbps", "pcie_bandwidth", ["901", "90", "1000"]),
+        ],
+    )
+    def test_the_load_of_all_jobs(self, field: str, rule: str, numbers: list[str]) -> None:
+        """500 and the rest; all are named."""
+        rest = int(numbers[0]) - 500
+        jobs = {"a": {field: 500}, "b": {field: rest}}
+        assert self.broken(jobs, **{field: 1000}) == [(rule, "node 'n1'", [*numbers, "'a'", "'b'"])]
+        assert self.broken({"a": {field: 500}, "b": {field: rest - 1}}, **{field: 1000}) == []
+
+    def test_what_is_not_stated_is_no_limit_and_what_is_0_is(self) -> None:
+        heavy = {"a": {"memory_bandwidth_mbps": 1, "pcie_bandwidth_mbps": 1}}
+        assert self.broken(heavy) == []
+        faults = self.broken(heavy, memory_bandwidth_mbps=0, pcie_bandwidth_mbps=0)
+        assert [(rule, numbers[:3]) for rule, _, numbers in faults] == [
+            ("memory_bandwidth", ["1", "75", "0"]),
+            ("pcie_bandwidth", ["1", "90", "0"]),
+        ]
+        assert [rule for rule, *_ in self.broken({"a": {"pcie_bandwidth_mbps": 1}}, pcie_bandwidth_mbps=1)] == [
+            "pcie_bandwidth"
+        ]
+        assert self.broken({"a": {"pcie_bandwidth_mbps": 1}}, pcie_bandwidth_mbps=2) == []
+
+    def test_all_that_is_wrong_with_a_node_is_told(self) -> None:
+        """In this order; the other node is fine."""
+        fields = dict.fromkeys(("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps"), 10)
+        faults = self.broken({"a": dict.fromkeys(fields, 11)}, **fields)
+        assert [rule for rule, *_ in faults] == ["cpu", "memory", "memory_bandwidth", "pcie_bandwidth"]
+        assert {where for _, where, _ in faults} == {"node 'n1'"}
+
+    def test_workers_multiply(self) -> None:
+        """Three workers of 334 of each."""
+        demand = {"cpu_millicores": 334, "memory_mib": 334, "memory_bandwidth_mbps": 334, "pcie_bandwidth_mbps": 334}
+        gang = job("a", workers=3, gpus=0, **demand)
+        free = {"memory_bandwidth_percent": 100}
+        for capacity, rules in ((1002, 0), (1001, 4)):
+            kind = machine(**dict.fromkeys(demand, capacity))
+            round_ = instance(1, [gang], machines=[kind], policy=Policy(usable=Usable(**free)))
+            assert len(told(round_, plan_for(round_, {"a": [("n0", [])] * 3}))) == rules
+
+    def test_each_node_is_judged_by_its_own_machine(self) -> None:
+        """A node in order before, one after, each of another type."""
+        kinds = [machine("big"), machine("small", cpu_millicores=10, memory_mib=10)]
+        nodes = [node("n0", "big"), node("n1", "small"), node("n2", "small")]
+        jobs = [job(name, gpus=0, cpu_millicores=cpu) for name, cpu in (("a", 11), ("b", 10), ("c", 11))]
+        round_ = instance(nodes, jobs, machines=kinds)
+        plan = plan_for(round_, {"a": [("n0", [])], "b": [("n1", [])], "c": [("n2", [])]})
+        assert told(round_, plan) == [("cpu", "node 'n2'", ["11", "10", "'c'"])]
+
+    @pytest.mark.parametrize(("field", "rule"), [("cpu_millicores", "cpu"), ("memory_mib", "memory")])
+    def test_the_larger_of_need_and_statement_counts(self, field: str, rule: str) -> None:
+        """A plan that states too little does not free anything, nor one that states too much."""
+        round_ = instance(1, [job("a", **{field: 600}), job("b", **{field: 401})], machines=[machine(**{field: 1000})])
+        plan = plan_for(round_, {"a": at(0), "b": at(1)})
+        first = plan.placements[0]
+        for stated, load in ((0, "1001"), (600, "1001"), (601, "1002")):
+            lie = first.assignments[0].model_copy(update={field: stated})
+            held = (first.model_copy(update={"assignments": (lie,)}), *plan.placements[1:])
+            found = told(round_, plan.model_copy(update={"placements": held}))
+            assert (rule, "node 'n0'", [load, "1000", "'a'", "'b'"]) in found
+
+    @pytest.mark.parametrize(("count", "more"), [(4, []), (5, []), (6, ["1"]), (7, ["2"])])
+    def test_five_are_named(self, count: int, more: list[str]) -> None:
+        """Of more, the first five and how many there are beside them."""
+        faults = self.broken({f"j{i}": {"cpu_millicores": 2} for i in range(count)}, cpu_millicores=7)
+        assert faults == [
+            ("cpu", "node 'n1'", [f"{2 * count}", "7", *(f"'j{i}'" for i in range(min(count, 5))), *more])
+        ]
+
+
+class TestUplinks:
+    """The hose model on machines and domains."""
+
+    domains = (
+        Domain(id="z", level="zone", uplink_mbps=1000),
+        Domain(id="r0", parent="z", uplink_mbps=1000),
+        Domain(id="r1", parent="z", uplink_mbps=1000),
+        Domain(id="r2"),
+    )
+    nodes = (*(node(f"n{i}", domain=f"r{i // 2}") for i in range(6)), node("n6"))
+
+    def judged(self, jobs: dict[str, tuple[int, int, list[str]]], **fields: Any) -> list[Told]:
+        """Place jobs of (GPUs, MB/s, node of each worker)."""
+        records = [
+            job(name, workers=len(on), gpus=gpus, gpu_milli=200 if gpus else 1000, network_bandwidth_mbps=mbps)
+            for name, (gpus, mbps, on) in jobs.items()
+        ]
+        kind = machine(gpus=8, network_bandwidth_mbps=fields.pop("machine_mbps", None))
+        round_ = instance(self.nodes, records, machines=[kind], domains=self.domains, **fields)
+        placed = {name: [(n, [i] if gpus else []) for i, n in enumerate(on)] for name, (gpus, _, on) in jobs.items()}
+        return told(round_, plan_for(round_, placed))
+
+    def test_every_domain_above_carries_what_leaves_it(self) -> None:
+        """
+        Three workers in r0, one in r1, two outside the zone; 300 MB/s each.
+
+        r0: min(3, 3) x 300 = 900; r1: min(1, 5) x 300; the zone: min(4, 2) x 300 = 600. Usable are 750.
+        """
+        on = ["n0", "n0", "n1", "n2", "n4", "n6"]
+        assert self.judged({"a": (1, 300, on)}) == [("uplink", "domain 'r0' uplink", ["900", "75", "1000", "'a'"])]
+        faults = self.judged({"a": (1, 376, on)})
+        assert faults == [
+            ("uplink", "domain 'z' uplink", ["752", "75", "1000", "'a'"]),
+            ("uplink", "domain 'r0' uplink", ["1128", "75", "1000", "'a'"]),
+        ]
+
+    def test_what_stays_inside_loads_nothing(self) -> None:
+        """All in the zone, two and two in its racks: the zone carries nothing, whatever the bandwidth."""
+        assert self.judged({"a": (1, 375, ["n0", "n1", "n2", "n3"])}) == []
+        faults = self.judged({"a": (1, 10**9, ["n0", "n1", "n2", "n3"])})
+        assert [where for _, where, _ in faults] == ["domain 'r0' uplink", "domain 'r1' uplink"]
+
+    def test_machines_have_uplinks_too(self) -> None:
+        """Three on n0, two on n4: min(3, 2) and min(2, 3) x 250 = 500 of 75 % of 666 = 499."""
+        faults = self.judged({"a": (1, 250, ["n0", "n0", "n0", "n6", "n6"])}, machine_mbps=666)
+        assert faults == [
+            ("uplink", "node 'n0' uplink", ["500", "75", "666", "'a'"]),
+            ("uplink", "node 'n6' uplink", ["500", "75", "666", "'a'"]),
+        ]
+        assert self.judged({"a": (1, 250, ["n0", "n0", "n0", "n6", "n6"])}, machine_mbps=667) == []
+
+    def test_jobs_on_an_uplink_add_up_by_kind(self) -> None:
+        """GPU jobs 400 + 351, CPU jobs 200 + 51, of 750 and 250; one that stays on a node is not named."""
+        jobs = {
+            "g1": (1, 400, ["n0", "n4"]),
+            "g2": (1, 351, ["n1", "n6"]),
+            "home": (1, 900, ["n0", "n0"]),
+            "c1": (0, 200, ["n0", "n4"]),
+            "c2": (0, 51, ["n1", "n4"]),
+        }
+        both = [
+            ("uplink", "domain 'z' uplink", ["751", "75", "1000", "'g1'", "'g2'"]),
+            ("uplink", "domain 'r0' uplink", ["751", "75", "1000", "'g1'", "'g2'"]),
+            ("uplink", "domain 'z' uplink", ["251", "25", "1000", "'c1'", "'c2'"]),
+            ("uplink", "domain 'r0' uplink", ["251", "25", "1000", "'c1'", "'c2'"]),
+        ]
+        assert self.judged(jobs) == both
+        jobs["g2"], jobs["c2"] = (1, 350, ["n1", "n6"]), (0, 50, ["n1", "n4"])
+        assert self.judged(jobs) == []
+
+    @pytest.mark.parametrize(("gpus", "part", "word"), [(1, 60, "GPU"), (0, 30, "CPU")])
+    def test_the_usable_part_is_the_policys(self, gpus: int, part: int, word: str) -> None:
+        usable = Usable(network_gpu_jobs_percent=60, network_cpu_jobs_percent=30)
+        policy = Policy(usable=usable)
+        at_limit = {"a": (gpus, part * 10, ["n0", "n4"])}
+        assert self.judged(at_limit, policy=policy) == []
+        above = {"a": (gpus, part * 10 + 1, ["n0", "n4"])}
+        numbers = [str(part * 10 + 1), str(part), "1000", "'a'"]
+        assert self.judged(above, policy=policy)[0] == ("uplink", "domain 'z' uplink", numbers)
+
+    def test_a_job_without_bandwidth_loads_nothing(self) -> None:
+        """Not even an uplink of capacity 0."""
+        assert self.judged({"a": (1, 0, ["n0", "n6"])}, machine_mbps=0) == []
+        assert len(self.judged({"a": (1, 1, ["n0", "n6"])}, machine_mbps=0)) == 2
+
+    def test_a_node_that_is_not_there_has_no_uplink(self) -> None:
+        """Its workers are outside for the others: min(1, 2) x 751."""
+        jobs = {"a": (1, 751, ["n0", "n9", "n9"])}
+        assert [(rule, where) for rule, where, _ in self.judged(jobs)] == [
+            ("unknown_node", "job 'a' on node 'n9'"),
+            ("uplink", "domain 'z' uplink"),
+            ("uplink", "domain 'r0' uplink"),
+        ]
+
+
+class TestQueues:
+    """``queue_quota`` and ``queue_share``."""
+
+    def judged(self, queues: tuple[Queue, ...], use: dict[str, dict[str, Any]], **fields: Any) -> list[Told]:
+        """Place one job of each queue, with GPUs as stated, on a node of its own."""
+        jobs = [job(f"j-{name}", queue=name, **demand) for name, demand in use.items()]
+        round_ = instance(len(jobs), jobs, policy=Policy(queues=queues), **fields)
+        placed = {f"j-{n}": at(*range(use[n].get("gpus", 1)), on=f"n{i}") for i, n in enumerate(use)}
+        return told(round_, plan_for(round_, placed))
+
+    def test_all_resources_of_all_queues(self) -> None:
+        """Quotas of 1999, 9 and 9, nothing borrowed; 2 GPUs, 10 and 10 used. The other queue is at its limits."""
+        tight, right = Quota(gpu_milli=1999, cpu_millicores=9, memory_mib=9), Quota(gpu_milli=2000, cpu_millicores=10)
+        use = {"gpus": 2, "cpu_millicores": 10, "memory_mib": 10}
+        queues = (Queue(id="x", quota=right), Queue(id="y", quota=tight), Queue(id="z", quota=right))
+        assert self.judged(queues, {"x": use, "y": use, "z": use}) == [
+            ("queue_quota", "queue 'y'", ["2000", "1999", "0"]),
+            ("queue_quota", "queue 'y'", ["10", "9", "0"]),
+            ("queue_quota", "queue 'y'", ["10", "9", "0"]),
+        ]
+
+    @pytest.mark.parametrize(("field", "amount"), [("gpu_milli", 2000), ("cpu_millicores", 7), ("memory_mib", 7)])
+    def test_quota_plus_what_is_borrowed_of_the_same_resource(self, field: str, amount: int) -> None:
+        use = {"gpus": 2, "cpu_millicores": 7, "memory_mib": 7}
+        enough = Queue(id="q", quota=Quota(**{field: amount - 5}), borrow=Quota(**{field: 5}))
+        assert self.judged((enough,), {"q": use}) == []
+        short = Queue(id="q", quota=Quota(**{field: amount - 5}), borrow=Quota(**{field: 4}))
+        expected = [("queue_quota", "queue 'q'", [str(amount), str(amount - 5), "4"])]
+        assert self.judged((short,), {"q": use}) == expected
+        alone = Queue(id="q", borrow=Quota(**{field: 1}))
+        assert self.judged((alone,), {"q": use}) == []  # borrowed on top of what has no limit
+
+    def test_a_quota_of_0_is_one(self) -> None:
+        assert [rule for rule, *_ in self.judged((Queue(id="q", quota=Quota(gpu_milli=0)),), {"q": {}})] == [
+            "queue_quota"
+        ]
+
+    def test_dominant_share_of_each_resource(self) -> None:
+        """
+        10 % and 15 % borrowed of two nodes: 8 GPUs, 64 cores, 512 GiB; a queue without a share has no limit.
+
+        25 % are 2000 milli, 16000 millicores, 131072 MiB.
+        """
+        queues = (Queue(id="q", dominant_share_percent=10, borrow_percent=15), Queue(id="free"))
+        free = {"gpus": 4, "cpu_millicores": 32_000, "memory_mib": 262_144}
+        full = {"gpus": 2, "cpu_millicores": 16_000, "memory_mib": 131_072}
+        assert self.judged(queues, {"q": full, "free": free}) == []
+        more = {"gpus": 3, "cpu_millicores": 16_001, "memory_mib": 131_073}
+        assert self.judged(queues, {"q": more, "free": free}) == [
+            ("queue_share", "queue 'q'", ["3000", "25", "8000"]),
+            ("queue_share", "queue 'q'", ["16001", "25", "64000"]),
+            ("queue_share", "queue 'q'", ["131073", "25", "524288"]),
+        ]
+
+    def test_a_share_of_0_is_one(self) -> None:
+        assert [rule for rule, *_ in self.judged((Queue(id="q", dominant_share_percent=0),), {"q": {}})] == [
+            "queue_share"
+        ]
+
+    def test_the_total_is_of_the_nodes_there_are(self) -> None:
+        """Machines count as often as nodes stand in them: 4 + 1 + 1 GPUs, of which 50 % are 3000."""
+        kinds = [machine("big"), machine("small", 1), machine("unused", 100)]
+        nodes = [node("n0", "big"), node("n1", "small"), node("n2", "small")]
+        queues = (Queue(id="q", dominant_share_percent=50),)
+        jobs = [job("a", queue="q", gpus=3), job("b", queue="q", gpu_milli=1)]
+        round_ = instance(nodes, jobs, machines=kinds, policy=Policy(queues=queues))
+        assert told(round_, plan_for(round_, {"a": at(0, 1, 2)})) == []
+        over = told(round_, plan_for(round_, {"a": at(0, 1, 2), "b": at(3)}))
+        assert over == [("queue_share", "queue 'q'", ["3001", "50", "6000"])]
+
+    def test_what_is_granted_counts_not_the_request(self) -> None:
+        """And every worker of a gang on every node."""
+        a = job("a", queue="q", workers=2, gpu_milli=300, gpu_milli_limit=500)
+        policy = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=999)),))
+        round_ = instance(2, [a], policy=policy)
+        where = [("n0", [0]), ("n1", [0])]
+        plan = plan_for(round_, {"a": placement(a, where, milli=500)})
+        assert told(round_, plan) == [("queue_quota", "queue 'q'", ["1000", "999", "0"])]
+        assert told(round_, plan_for(round_, {"a": placement(a, where, milli=499)})) == []
+
+    def test_jobs_of_queues_that_the_policy_does_not_have(self) -> None:
+        """Judged by a policy of other queues, or of none: nothing to judge, and nothing is raised."""
+        round_ = instance(1, [job("a", queue="q", gpus=4), job("b")], policy=Policy(queues=(Queue(id="q"),)))
+        other = Policy(queues=(Queue(id="r", quota=Quota(gpu_milli=0)),))
+        for policy in (other, Policy()):
+            assert told(round_, plan_for(round_, {"a": at(0, 1, 2, 3)}, policy=policy)) == []
+
+    def test_running_jobs_count(self) -> None:
+        runs = job("r", queue="q", gpus=2)
+        round_ = instance(
+            1,
+            [runs, job("a", queue="q")],
+            running=[running(runs, at(0, 1))],
+            policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2500)),)),
+        )
+        assert told(round_, plan_for(round_, {"a": at(2)})) == [("queue_quota", "queue 'q'", ["3000", "2500", "0"])]
+
+
+def some(round_: Instance, placed: dict[str, Any]) -> Plan:
+    """Return a plan for just these jobs, beside all that runs."""
+    plan = plan_for(round_, placed)
+    held = tuple(one for one in plan.placements if one.job in placed)
+    ref = plan.instance.model_copy(update={"digest": None})
+    return plan.model_copy(update={"asked": tuple(placed), "placements": held, "unplaced": (), "instance": ref})
+
+
+def test_a_plan_for_some_jobs_adds_to_what_runs() -> None:
+    """GPU, CPU, uplink and queue that running jobs use, without their standing in the plan."""
+    domains = (Domain(id="r0", uplink_mbps=1000),)
+    nodes = [node("n0", domain="r0"), node("n1")]
+    fields = {"gpu_milli": 600, "cpu_millicores": 600, "network_bandwidth_mbps": 400, "queue": "q", "workers": 2}
+    a, r = job("a", **fields), job("r", **fields)
+    where = [("n0", [0]), ("n1", [0])]
+    round_ = instance(
+        nodes,
+        [a, r],
+        domains=domains,
+        machines=[machine(cpu_millicores=1199)],
+        running=[running(r, where)],
+        policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=2399)),)),
+    )
+    assert [(rule, where_) for rule, where_, _ in told(round_, some(round_, {"a": where}))] == [
+        ("gpu_share", "node 'n0' gpu 0"),
+        ("gpu_share", "node 'n1' gpu 0"),
+        ("cpu", "node 'n0'"),
+        ("cpu", "node 'n1'"),
+        ("uplink", "domain 'r0' uplink"),
+        ("queue_quota", "queue 'q'"),
+    ]

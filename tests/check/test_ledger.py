@@ -1,0 +1,331 @@
+"""The ledger judges a plan for some jobs as the whole referee does, whatever happened to the cluster before."""
+
+import random
+from typing import Any
+
+import pytest
+
+from builders import instance, job, machine, node, plan_for, running
+from campaigns.random_rounds import random_round
+from placeopt.check import Ledger, violations
+from placeopt.model import Domain, Instance, Placement, Plan, Policy, Running
+from placeopt.model.plan import Unplaced
+from placeopt.model.policy import Changes, Queue, Quota
+from told import facts
+
+
+def some(round_: Instance, placements: tuple[Placement, ...], asked: tuple[str, ...], policy: Policy) -> Plan:
+    """Return the plan that places these of the jobs asked for."""
+    plan = plan_for(round_, {}, policy=policy)
+    placed = {held.job for held in placements}
+    return plan.model_copy(
+        update={
+            "asked": asked,
+            "instance": plan.instance.model_copy(update={"digest": None}),
+            "placements": placements,
+            "unplaced": tuple(Unplaced(job=name, reason="outvoted", detail="") for name in asked if name not in placed),
+        }
+    )
+
+
+def as_running(held: Placement, **fields: Any) -> Running:
+    return Running(job=held.job, option=held.option, assignments=held.assignments, **fields)
+
+
+def broken(found: list[Any]) -> list[tuple[str, str]]:
+    return sorted((violation.rule, violation.where) for violation in found)
+
+
+def halves(seed: int) -> tuple[Instance, tuple[Placement, ...], Policy]:
+    """Return a random valid round of which about half runs, the rest, and its policy without postponing."""
+    rng = random.Random(seed)
+    round_, plan = random_round(rng)
+    policy = plan.policy.values
+    runs = [as_running(held) for held in plan.placements if rng.random() < 0.5]
+    names = {one.job for one in runs}
+    rest = tuple(held for held in plan.placements if held.job not in names)
+    return round_.model_copy(update={"running": tuple(runs), "policy": policy}), rest, policy
+
+
+def squeezed(rng: random.Random, round_: Instance, rest: tuple[Placement, ...]) -> tuple[Placement, ...]:
+    """Put some assignments on other nodes, so that places, GPUs, nodes, uplinks and queues are overfull."""
+    names = [one.id for one in round_.cluster.nodes]
+    out = []
+    for held in rest:
+        assignments = []
+        for i, one in enumerate(held.assignments):
+            name = rng.choice(names) if rng.random() < 0.5 else one.node
+            assignments.append(one.model_copy(update={"node": name if i == 0 else one.node}))
+        out.append(held.model_copy(update={"assignments": tuple(assignments)}))
+    return tuple(out)
+
+
+def assert_alike(ledger: Ledger, round_: Instance, plan: Plan) -> list[tuple[str, str]]:
+    """The ledger's and the referee's rules and places are the same; return them."""
+    mine = broken(ledger.violations(round_, plan))
+    assert mine == broken(violations(round_, plan))
+    return mine
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_plans_for_some_jobs_right_and_wrong(seed: int) -> None:
+    """From a whole snapshot, and grown by ``start`` after jobs that ran elsewhere for a while or stopped again."""
+    round_, rest, policy = halves(seed)
+    asked = tuple(held.job for held in rest)
+    rng = random.Random(seed)
+    grown = Ledger(round_.model_copy(update={"running": ()}), policy)
+    for held in rest:
+        grown.start(as_running(held))
+    for one in round_.running:
+        others = [one.id for one in round_.cluster.nodes]
+        first = one.assignments[0].model_copy(update={"node": rng.choice(others)})
+        if len(one.assignments) == 1:
+            grown.start(one.model_copy(update={"assignments": (first,)}))
+        grown.start(one)
+    for held in rest:
+        assert grown.stop(held.job) == as_running(held)
+    plans = [some(round_, rest, asked, policy)]
+    plans += [some(round_, squeezed(rng, round_, rest), asked, policy) for _ in range(6)]
+    plans.append(some(round_, rest[1:], asked[:-1], policy))
+    for ledger in (Ledger(round_, policy), grown):
+        for plan in plans:
+            assert_alike(ledger, round_, plan)
+
+
+def test_the_random_plans_break_every_rule_that_sums_break() -> None:
+    """Otherwise the comparison would prove little."""
+    seen: set[str] = set()
+    for seed in range(40):
+        round_, rest, policy = halves(seed)
+        rng = random.Random(seed)
+        asked = tuple(held.job for held in rest)
+        for _ in range(6):
+            plan = some(round_, squeezed(rng, round_, rest), asked, policy)
+            seen |= {violation.rule for violation in violations(round_, plan)}
+    assert seen >= {"cpu", "memory", "gpu_share", "gpu_indexes", "gpu_model", "node_selector", "split", "taints"}
+
+
+class TestHand:
+    """Two racks, an uplink of 1000 MB/s each, a queue of 3 GPUs and a share of 50 %."""
+
+    domains = (Domain(id="r0", uplink_mbps=1000), Domain(id="r1", uplink_mbps=1000))
+    policy = Policy(
+        queues=(Queue(id="q", quota=Quota(gpu_milli=3000)), Queue(id="s", dominant_share_percent=50)),
+        changes=Changes(),
+    )
+
+    def round(self, *runs: str, **fields: Any) -> Instance:
+        """Gangs ``a``, ``b`` across and ``c`` on n1, 375 MB/s, queue ``q``; ``x``, ``y`` of queue ``s``."""
+        gangs = [job(n, workers=2, gpu_milli=500, network_bandwidth_mbps=375, queue="q") for n in "abc"]
+        cpus = [job(n, workers=2, gpus=0, network_bandwidth_mbps=125, cpu_millicores=9) for n in "uvw"]
+        singles = [job(n, gpus=2, queue="s") for n in "xy"]
+        jobs = [*gangs, *cpus, *singles]
+        nodes = [node("n0", domain="r0"), node("n1", domain="r1")]
+        where: Any = {n: [("n0", [i % 2]), ("n1", [i % 2])] for i, n in enumerate("ab")}
+        where["c"] = [("n1", [0]), ("n1", [1])]
+        where |= {n: [("n0", []), ("n1", [])] for n in "uvw"}
+        where |= {"x": [("n0", [2, 3])], "y": [("n1", [2, 3])]}
+        return instance(
+            nodes,
+            jobs,
+            domains=self.domains,
+            running=[running(one, where[one.id]) for one in jobs if one.id in runs],
+            policy=self.policy,
+            **fields,
+        )
+
+    def plan(self, round_: Instance, **placed: Any) -> Plan:
+        whole = plan_for(round_, placed)
+        held = tuple(one for one in whole.placements if one.job in placed)
+        return some(round_, held, tuple(placed), self.policy)
+
+    def test_uplinks_are_sums_of_all_that_runs(self) -> None:
+        """375 + 375 of GPU jobs fill 75 %; a third gang is too much. CPU jobs have 25 %: 125 + 125."""
+        full = self.round("a", "b", "u", "v")
+        ledger = Ledger(full, self.policy)
+        across = [("n0", [3]), ("n1", [3])]
+        both = [("uplink", "domain 'r0' uplink"), ("uplink", "domain 'r1' uplink")]
+        assert assert_alike(ledger, full, self.plan(full, c=across)) == both
+        assert assert_alike(ledger, full, self.plan(full, w=[("n0", []), ("n1", [])])) == both
+        assert assert_alike(ledger, full, self.plan(full, c=[("n0", [2]), ("n0", [3])])) == []
+        found = ledger.violations(full, self.plan(full, c=across))
+        assert facts(found[0]) == ("uplink", "domain 'r0' uplink", ["1125", "75", "1000", "'c'", "750"])
+        less = self.round("a", "u")
+        assert assert_alike(Ledger(less, self.policy), less, self.plan(less, c=across)) == []
+
+    def test_queues_are_sums_of_all_that_runs(self) -> None:
+        """1000 each: the quota of 3000 takes three gangs; the share of 8 GPUs takes two jobs of 2."""
+        round_ = self.round("a", "b", "c", "x", "y")
+        policy = self.policy
+        more = job("d", gpu_milli=1, queue="q")
+        last = job("z", gpu_milli=1, queue="s")
+        round_ = round_.model_copy(update={"jobs": (*round_.jobs, more, last)})
+        ledger = Ledger(round_, policy)
+        assert assert_alike(ledger, round_, self.plan(round_, d=[("n0", [0])])) == [("queue_quota", "queue 'q'")]
+        assert assert_alike(ledger, round_, self.plan(round_, z=[("n0", [0])])) == [("queue_share", "queue 's'")]
+        assert ledger.stop("a").job == "a"
+        fewer = round_.model_copy(update={"running": round_.running[1:]})
+        assert assert_alike(ledger, fewer, self.plan(fewer, d=[("n0", [0])])) == []
+
+    def test_on_node(self) -> None:
+        """In the order in which they came; a job that starts elsewhere leaves."""
+        round_ = self.round("a", "x")
+        ledger = Ledger(round_, self.policy)
+        assert (ledger.on_node("n0"), ledger.on_node("n1"), ledger.on_node("n9")) == (("a", "x"), ("a",), ())
+        moved = running(round_.jobs[0], [("n1", [0]), ("n1", [1])])
+        ledger.start(moved)
+        assert (ledger.on_node("n0"), ledger.on_node("n1")) == (("x",), ("a",))
+        assert ledger.directory.running["a"] is moved
+        assert ledger.stop("x") == round_.running[1]
+        assert ledger.on_node("n0") == ()
+        assert list(ledger.directory.running) == ["a"]
+
+    def test_a_node_that_comes_and_goes(self) -> None:
+        """It adds to the cluster's total, so to what a share is of: 50 % of 8 GPUs, of 12, and of 8 again."""
+        round_ = self.round("x", "y")
+        more = job("z", gpus=1, queue="s")
+        round_ = round_.model_copy(update={"jobs": (*round_.jobs, more)})
+        ledger = Ledger(round_, self.policy)
+        share = [("queue_share", "queue 's'")]
+        plan = self.plan(round_, z=[("n0", [0])])
+        assert assert_alike(ledger, round_, plan) == share
+        third = node("n2", domain="r1")
+        ledger.put_node(third)
+        larger = self.with_nodes(round_, *round_.cluster.nodes, third)
+        assert assert_alike(ledger, larger, self.plan(larger, z=[("n2", [0])])) == []
+        ledger.remove_node("n2")
+        assert assert_alike(ledger, round_, plan) == share
+        found = broken(ledger.violations(round_, self.plan(larger, z=[("n2", [0])])))
+        assert found == [*share, ("unknown_node", "job 'z' on node 'n2'")]
+
+    def test_the_total_is_counted_anew_with_every_change(self) -> None:
+        """
+        A share of 10 % of the nodes there are: 4 + 2 GPUs are 600 milli, 4 + 4 are 800, 4 are 400.
+
+        Replaced by a smaller machine and back, taken away, and put back: 1 milli more is too much each time.
+        """
+        kinds = (machine(), machine("half", 2))
+        policy = Policy(queues=(Queue(id="s", dominant_share_percent=10),))
+        sizes = (400, 401, 600, 601, 800, 801)
+        jobs = [job(f"j{milli}", gpu_milli=milli, queue="s") for milli in sizes]
+        n0, n1, half = node("n0"), node("n1"), node("n1", "half")
+        round_ = instance([n0, n1], jobs, machines=kinds, policy=policy)
+        ledger = Ledger(round_, policy)
+        self.policy = policy
+        for step, nodes, most in (
+            (None, (n0, n1), 800),
+            (half, (n0, half), 600),
+            (half, (n0, half), 600),
+            (n1, (n0, n1), 800),
+            ("n1", (n0,), 400),
+            (half, (n0, half), 600),
+            ("n1", (n0,), 400),
+            (n1, (n0, n1), 800),
+        ):
+            if isinstance(step, str):
+                ledger.remove_node(step)
+            elif step is not None:
+                ledger.put_node(step)
+            now = self.with_nodes(round_, *nodes)
+            found = {m: assert_alike(ledger, now, self.plan(now, **{f"j{m}": [("n0", [0])]})) for m in sizes}
+            assert {m for m in sizes if found[m]} == {m for m in sizes if m > most}
+
+    def test_nodes_may_be_put_in_order(self) -> None:
+        """As the cluster lists them: snapshots are written in this order."""
+        round_ = self.round("a")
+        ledger = Ledger(round_, self.policy)
+        ledger.put_node(node("n2"))
+        ledger.directory.order_nodes(["n2", "n0", "n1"])
+        assert list(ledger.directory.nodes) == ["n2", "n0", "n1"]
+        assert ledger.on_node("n0") == ("a",)
+
+    @staticmethod
+    def with_nodes(round_: Instance, *nodes: Any) -> Instance:
+        return round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"nodes": nodes})})
+
+    def test_a_node_that_is_replaced(self) -> None:
+        """Drained, tainted, of another domain, of another machine; what runs there stays, and loads the new uplink."""
+        machines = (machine(), machine("half", 2))
+        round_ = self.round("a", "b")
+        round_ = round_.model_copy(update={"cluster": round_.cluster.model_copy(update={"machines": machines})})
+        ledger = Ledger(round_, self.policy)
+        n0, n1 = round_.cluster.nodes
+        here = self.plan(round_, x=[("n0", [2, 3])])
+        for update, expected in (
+            ({"drained": True}, [("drained", "job 'x' on node 'n0'")]),
+            ({"taints": ("t",)}, [("taints", "job 'x' on node 'n0'")]),
+            ({"drained": False}, []),
+            ({"machine": "half"}, [("gpu_indexes", "job 'x' on node 'n0'")]),
+            ({"machine": "m"}, []),
+        ):
+            new = n0.model_copy(update=update)
+            ledger.put_node(new)
+            changed = self.with_nodes(round_, new, n1)
+            assert assert_alike(ledger, changed, here) == expected
+        across = {"c": [("n0", [2]), ("n1", [2])]}
+        for domain, expected in (
+            ("r1", []),
+            (None, ["domain 'r1' uplink"]),
+            ("r0", ["domain 'r0' uplink", "domain 'r1' uplink"]),
+        ):
+            new = n0.model_copy(update={"domain": domain})
+            ledger.put_node(new)
+            changed = self.with_nodes(round_, new, n1)
+            found = assert_alike(ledger, changed, self.plan(changed, **across))
+            assert [where for _, where in found] == expected
+        assert ledger.on_node("n0") == ("a", "b")
+
+    def test_a_plan_that_touches_a_marked_node_among_others(self) -> None:
+        """Marks come and go with nodes: after each the cluster has as many as it has."""
+        round_ = self.round()
+        ledger = Ledger(round_, self.policy)
+        n0, n1 = round_.cluster.nodes
+        marked = n1.model_copy(update={"drained": True})
+        place = {"x": [("n1", [0, 1])]}
+        for new, expected in ((marked, ["drained"]), (n1, []), (marked, ["drained"])):
+            ledger.put_node(new)
+            changed = self.with_nodes(round_, n0, new)
+            assert [rule for rule, _ in assert_alike(ledger, changed, self.plan(changed, **place))] == expected
+        ledger.remove_node("n1")
+        ledger.put_node(n1)
+        assert assert_alike(ledger, round_, self.plan(round_, **place)) == []
+
+
+class TestStanding:
+    """What runs on some nodes is judged by itself; beyond a limit it stands, beyond the whole of a GPU it cannot."""
+
+    def ledger(self, **fields: Any) -> tuple[Ledger, Instance]:
+        """Gangs of two workers of 600 milli, ``a`` on GPU 0 of n0 and n1, ``b`` on GPU 0 of n1 and n2, one on n3."""
+        policy = Policy(share_mode="overcommit", jobs_per_gpu_max=2, queues=(Queue(id="q", quota=Quota(gpu_milli=1)),))
+        half = {"gpu_milli": 600, "cpu_millicores": 20_000, "network_bandwidth_mbps": 10, "queue": "q"}
+        jobs = [job("a", workers=2, **half), job("b", workers=2, **half), job("c", **half), job("new", **half)]
+        where = ([("n0", [0]), ("n1", [0])], [("n1", [0]), ("n2", [0])], [("n3", [0])])
+        runs = [running(one, at) for one, at in zip(jobs, where, strict=False)]
+        nodes = [node(f"n{i}", domain="r") for i in range(4)]
+        domains = [Domain(id="r", uplink_mbps=1)]
+        round_ = instance(nodes, jobs, running=runs, domains=domains, policy=policy)
+        return Ledger(round_, policy), round_
+
+    @pytest.mark.parametrize(
+        ("nodes", "found"),
+        [
+            (["n1"], ["node 'n1' gpu 0"]),
+            (["n0"], ["node 'n1' gpu 0"]),  # its job is on n1 as well
+            (["n2", "n3"], ["node 'n1' gpu 0"]),
+            (["n0", "n1", "n2", "n3"], ["node 'n1' gpu 0"]),
+            (["n3"], []),
+            ([], []),
+        ],
+    )
+    def test_more_than_the_whole_of_a_gpu(self, nodes: list[str], found: list[str]) -> None:
+        """1200 where shares bind; quota, cores and uplink are broken too, and stand. Asking changes nothing."""
+        ledger, round_ = self.ledger()
+        binding = plan_for(instance(1), {}, policy=Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=1)),)))
+        told = [("gpu_share", where) for where in found]
+        assert broken(ledger.standing(nodes, binding)) == told
+        assert broken(ledger.standing(nodes, binding)) == told
+        assert ledger.standing(nodes, plan_for(instance(1), {}, policy=round_.policy)) == []
+        held = plan_for(round_, {"new": [("n0", [0])]}).placements[-1]
+        plan = some(round_, (held,), ("new",), round_.policy)
+        assert [rule for rule, _ in assert_alike(ledger, round_, plan)] == ["cpu", "queue_quota"]
+        assert sorted(ledger.on_node("n1")) == ["a", "b"]

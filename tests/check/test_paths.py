@@ -1,0 +1,348 @@
+"""
+How far the referee takes a job's GPUs to be apart, and how near they could be, by hand.
+
+With the whole weight on communication, a job's utility is best path / actual path, in thousandths, rounded down.
+"""
+
+import random
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from builders import instance, job, machine, node
+from placeopt.check.distances import Distances
+from placeopt.model import Communication, Domain, Edge, Gpu, Instance, Link, Machine, Node, Part
+from reached import TRAFFIC, judged_by, reached
+
+POLICY = judged_by(communication=1000)
+PARTS = (
+    Part(id="s0", level="socket"),
+    Part(id="w0", level="switch", parent="s0"),
+    Part(id="w1", level="switch", parent="s0"),
+    Part(id="s1", level="socket"),
+    Part(id="m", level="numa", parent="s1"),
+)
+
+
+def gpu(part: str | None = None, model: str = "V100", memory_mib: int = 16_384, **fields: Any) -> Gpu:
+    return Gpu(model=model, memory_mib=memory_mib, part=part, **fields)
+
+
+def tree(**fields: Any) -> Machine:
+    """
+    Two GPUs on switch w0, one on w1, all of socket s0; one in a NUMA domain of s1; one on the machine itself.
+
+    Path up to the machine: 1 + 10 + 20 = 31, and 1 from the last one.
+    """
+    return machine(**{"gpus": [gpu("w0"), gpu("w0"), gpu("w1"), gpu("m"), gpu()], "parts": PARTS, **fields})
+
+
+def pair(**fields: Any) -> Instance:
+    """A job of two GPUs that talk, and one node of the machine with these fields."""
+    return instance(1, [job("a", gpus=2, communication=TRAFFIC)], machines=[tree(**fields)], policy=POLICY)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "path"), [((0, 1), 2), ((0, 2), 22), ((0, 3), 62), ((0, 4), 32), ((3, 4), 32), ((2, 1), 22)]
+)
+def test_a_path_climbs_to_the_closest_part_that_both_share(gpus: tuple[int, int], path: int) -> None:
+    """GPU 1, switch and NUMA domain 10, socket 20 (SC'17, fig. 7); the nearest two are 2 apart."""
+    assert reached(pair(), {"a": [("n0", gpus)]}) == 2000 // path
+
+
+@pytest.mark.parametrize(("socket", "path"), [(7, 30), (0, 16)])
+def test_stated_weights_replace_the_defaults(socket: int, path: int) -> None:
+    """3 + 5 + 7 on each side, and 3 + 5 + 0: a weight of 0 is a weight."""
+    parts = tuple(
+        part.model_copy(update={"uplink_weight": 5 if part.level == "switch" else socket})
+        for part in (*PARTS[:4], Part(id="w2", level="switch", parent="s1"))
+    )
+    gpus = [gpu(name, uplink_weight=3) for name in ("w0", "w0", "w1", "w2")]
+    round_ = pair(parts=parts, gpus=gpus)
+    assert reached(round_, {"a": [("n0", [0, 3])]}) == 6000 // path
+
+
+@pytest.mark.parametrize(
+    ("gpus", "path"),
+    [((0, 1), 2), ((0, 3), 4), ((1, 3), 6), ((2, 3), 26), ((3, 4), 1), ((0, 4), 5), ((1, 4), 7), ((0, 2), 22)],
+)
+def test_links_shorten_paths_also_by_way_of_other_gpus(gpus: tuple[int, int], path: int) -> None:
+    """0-3 of weight 4 and 3-4 of weight 1; a link of weight 100 beside a path of 2 changes nothing. Best: 1."""
+    links = (Link(gpus=(0, 3), weight=4), Link(gpus=(4, 3), weight=1), Link(gpus=(0, 1), weight=100))
+    assert reached(pair(links=links), {"a": [("n0", gpus)]}) == 1000 // path
+
+
+def test_a_stated_matrix_is_the_distance() -> None:
+    """3 at best, 8 here; the tree, which says 2 and 22, does not count."""
+    matrix = [[0 if a == b else 8 for b in range(5)] for a in range(5)]
+    matrix[3][4] = matrix[4][3] = 3
+    round_ = pair(gpu_distance_matrix=tuple(map(tuple, matrix)))
+    assert reached(round_, {"a": [("n0", [0, 1])]}) == 375
+    assert reached(round_, {"a": [("n0", [3, 4])]}) == 1000
+
+
+class TestAcross:
+    """Nodes of one GPU: two racks in a zone, one rack outside, one node in no rack."""
+
+    domains = (
+        Domain(id="z", level="zone"),
+        Domain(id="r0", parent="z"),
+        Domain(id="r1", parent="z"),
+        Domain(id="r2"),
+    )
+    nodes = tuple(node(f"n{i}", domain=rack) for i, rack in enumerate(("r0", "r0", "r1", "r2", None)))
+
+    def utility(self, where: tuple[int, int], **fields: Any) -> int:
+        one = machine(gpus=1, uplink_weight=fields.pop("uplink_weight", None))
+        a = job("a", workers=2, communication=TRAFFIC)
+        round_ = instance(self.nodes, [a], machines=[one], domains=fields.pop("domains", self.domains), policy=POLICY)
+        return reached(round_, {"a": [(f"n{i}", [0]) for i in where]})
+
+    @pytest.mark.parametrize(
+        ("where", "path"), [((0, 1), 202), ((0, 2), 602), ((1, 3), 1002), ((4, 0), 802), ((3, 4), 402)]
+    )
+    def test_a_domain_weighs_200_for_each_level_below_it(self, where: tuple[int, int], path: int) -> None:
+        """GPU 1, machine 100, rack 200, zone 400; racks without a zone hang on the network."""
+        assert self.utility(where) == 202_000 // path
+
+    @pytest.mark.parametrize(
+        ("where", "path"), [((0, 1), 20), ((0, 2), 20), ((1, 3), 427), ((4, 0), 227), ((3, 4), 220)]
+    )
+    def test_stated_uplinks(self, where: tuple[int, int], path: int) -> None:
+        """Machine 9, racks of the zone 0, the zone 207: 10 + 0 + 207 against 10 + 200 and 10."""
+        domains = (
+            Domain(id="z", level="zone", uplink_weight=207),
+            Domain(id="r0", parent="z", uplink_weight=0),
+            Domain(id="r1", parent="z", uplink_weight=0),
+            Domain(id="r2"),
+        )
+        assert self.utility(where, domains=domains, uplink_weight=9) == 20_000 // path
+
+    def test_a_machine_uplink_of_0_is_stated(self) -> None:
+        """2 in a rack, 402 across racks."""
+        assert self.utility((0, 2), uplink_weight=0) == 2000 // 402
+
+    def test_no_default_weight_is_above_a_million(self) -> None:
+        """5,000 levels of domains above one another: only the referee's own tables, the rest is not made for it."""
+        chain = [Domain(id=f"d{i}", level=f"l{i}", parent=f"d{i - 1}" if i else None) for i in range(5001)]
+        chain[1:] = [domain.model_copy(update={"uplink_weight": 0}) for domain in chain[1:]]
+        nodes = {"deep": node("deep", domain="d5000"), "top": node("top")}
+        directory: Any = SimpleNamespace(nodes=nodes, machines={"m": machine(gpus=1)}, domains=chain)
+        assert Distances(directory).between(("deep", 0), ("top", 0)) == 101 + 1_000_000 + 101
+        chain[:] = chain[:4999]
+        nodes["deep"] = node("deep", domain="d4998")
+        assert Distances(directory).between(("deep", 0), ("top", 0)) == 101 + 200 * 4999 + 101
+
+
+class TestTables:
+    """Tables of whole machines against the plainest algorithm: all paths by way of every vertex in turn."""
+
+    weights = {"gpu": 1, "switch": 10, "numa": 10, "socket": 20}  # noqa: RUF012
+
+    def plain(self, kind: Machine) -> list[list[int]]:
+        """Floyd and Warshall over the machine, its parts and its GPUs."""
+        names = [None, *(part.id for part in kind.parts), *range(len(kind.gpus))]
+        at = {name: i for i, name in enumerate(names)}
+        edges = [(part.id, part.parent, part.uplink_weight, part.level) for part in kind.parts]
+        edges += [(g, one.part, one.uplink_weight, "gpu") for g, one in enumerate(kind.gpus)]
+        paths = [[0 if a == b else 10**9 for b in names] for a in names]
+        for below, above, stated, level in edges:
+            weight = self.weights[level] if stated is None else stated
+            paths[at[below]][at[above]] = paths[at[above]][at[below]] = weight
+        for link in kind.links:
+            a, b = (at[g] for g in link.gpus)
+            paths[a][b] = paths[b][a] = min(paths[a][b], link.weight)
+        for via in range(len(names)):
+            for row in paths:
+                for b in range(len(names)):
+                    row[b] = min(row[b], row[via] + paths[via][b])
+        first = 1 + len(kind.parts)
+        return [row[first:] for row in paths[first:]]
+
+    def table(self, kind: Machine) -> list[list[int]]:
+        directory: Any = SimpleNamespace(nodes={}, machines={kind.id: kind}, domains=())
+        return [list(row) for row in Distances(directory).table(kind.id)]
+
+    @pytest.mark.parametrize("seed", range(30))
+    def test_random_machines(self, seed: int) -> None:
+        """Up to 16 GPUs on random trees, with few links, with many, and all linked; weights from 0 on."""
+        rng = random.Random(seed)
+        parts: list[Part] = []
+        for i in range(rng.randrange(5)):
+            parent = rng.choice([None, *(part.id for part in parts)])
+            level: Any = rng.choice(["socket", "numa", "switch"])
+            parts.append(Part(id=f"p{i}", level=level, parent=parent, uplink_weight=rng.choice([None, 0, 3, 40])))
+        above = [None, *(part.id for part in parts)]
+        gpus = [
+            gpu(rng.choice(above), uplink_weight=rng.choice([None, None, 0, 5, 30])) for _ in range(rng.randint(1, 16))
+        ]
+        pairs = [(a, b) for b in range(len(gpus)) for a in range(b)]
+        share = rng.choice([0.0, 0.1, 0.5, 1.0])
+        links = [
+            Link(gpus=rng.choice([(a, b), (b, a)]), weight=rng.randrange(60)) for a, b in pairs if rng.random() < share
+        ]
+        kind = machine(gpus=gpus, parts=tuple(parts), links=tuple(links))
+        assert self.table(kind) == self.plain(kind)
+
+    def test_all_linked(self) -> None:
+        """20 GPUs, each linked with each, on one switch: every vertex has too many neighbours to be taken out first."""
+        rng = random.Random(7)
+        links = [Link(gpus=(a, b), weight=rng.randint(1, 90)) for b in range(20) for a in range(b)]
+        kind = machine(
+            gpus=[gpu("w", uplink_weight=25)] * 20, parts=(Part(id="w", level="switch"),), links=tuple(links)
+        )
+        assert self.table(kind) == self.plain(kind)
+
+    def test_a_ring_under_a_switch(self) -> None:
+        """40 GPUs: 1 to each neighbour, 2 x 3 by the switch."""
+        links = [Link(gpus=(a, (a + 1) % 40), weight=1) for a in range(40)]
+        kind = machine(gpus=[gpu("w", uplink_weight=3)] * 40, parts=(Part(id="w", level="switch"),), links=tuple(links))
+        found = self.table(kind)
+        assert found == [[min(abs(a - b), 40 - abs(a - b), 6) for b in range(40)] for a in range(40)]
+
+
+class TestBest:
+    """The path with which the actual one is compared."""
+
+    def utility(
+        self,
+        where: list[tuple[str, list[int]]],
+        *,
+        nodes: int | list[Node] = 3,
+        machines: list[Machine] | None = None,
+        domains: tuple[Domain, ...] = (),
+        **fields: Any,
+    ) -> int:
+        a = job("a", **{"communication": TRAFFIC, **fields})
+        kinds = [tree()] if machines is None else machines
+        return reached(instance(nodes, [a], machines=kinds, domains=domains, policy=POLICY), {"a": where})
+
+    def test_only_gpus_that_the_job_may_hold_count(self) -> None:
+        """Of the model asked for, one stands on each socket: 62 is the best, by model and by memory (at the edge)."""
+        gpus = [gpu("w0"), gpu("w0", "A100", 20_000), gpu("w1"), gpu("m", "A100", 20_000)]
+        for field, value in (("gpu_models", ("A100", "H100")), ("gpu_memory_mib", 20_000), ("gpu_memory_mib", 16_385)):
+            used = [tree(gpus=gpus)]
+            assert self.utility([("n0", [1, 3])], gpus=2, machines=used, **{field: value}) == 1000
+        assert self.utility([("n0", [1, 3])], gpus=2, machines=[tree(gpus=gpus)], gpu_memory_mib=16_384) == 2000 // 62
+
+    def test_workers_are_dealt_out_as_near_as_nodes_are(self) -> None:
+        """At most 2 on a node of flat machines: 2 + 2 x 202 for three; on three nodes it is 3 x 202."""
+        flat = [machine()]
+        three = {"workers": 3, "workers_per_node_max": 2, "machines": flat}
+        assert self.utility([("n0", [0]), ("n0", [1]), ("n1", [0])], **three) == 1000
+        assert self.utility([(f"n{i}", [0]) for i in range(3)], **three) == 406_000 // 606
+
+    def test_workers_of_several_gpus(self) -> None:
+        """
+        Three workers of two GPUs on machines of four, each pair 2 apart, 202 across nodes.
+
+        Best: two workers on a node (6 x 2) and one on another (2), 4 x 2 pairs across: 14 + 8 x 202 = 1630. On three
+        nodes: 3 x 2 + 12 x 202 = 2430.
+        """
+        spread = [(f"n{i}", [0, 1]) for i in range(3)]
+        assert self.utility(spread, workers=3, gpus=2, machines=[machine()]) == 1_630_000 // 2430
+
+    def test_a_job_too_large_for_a_node_is_compared_with_two(self) -> None:
+        """Four GPUs on machines of two: 2 + 2 + 4 x 202; on four nodes 6 x 202."""
+        two = [machine(gpus=2)]
+        four = [(f"n{i}", [0]) for i in range(4)]
+        assert self.utility(four, nodes=4, workers=4, machines=two) == 812_000 // 1212
+
+    def test_one_per_node(self) -> None:
+        """Anti-affinity: the best is the nearest two nodes, not two GPUs of one."""
+        domains = (Domain(id="r0"), Domain(id="r1"))
+        nodes = [node("n0", domain="r0"), node("n1", domain="r0"), node("n2", domain="r1")]
+        apart = {"workers": 2, "workers_per_node_max": 1, "nodes": nodes, "domains": domains, "machines": [machine()]}
+        assert self.utility([("n0", [0]), ("n1", [3])], **apart) == 1000
+        assert self.utility([("n0", [0]), ("n2", [3])], **apart) == 202_000 // 602
+
+    def test_the_nearest_two_nodes_may_be_of_different_kinds(self) -> None:
+        """
+        Uplinks 100, 300 and 300: 101 + 301 where each kind stands in the rack, 2 x 301 where the first is elsewhere.
+
+        The nodes here are one of the first and one of the second kind, in different racks: 101 + 200 + 301 + 200.
+        """
+        kinds = [machine("near", 1), machine("far", 1, uplink_weight=300)]
+        domains = (Domain(id="r0"), Domain(id="r1"))
+        a = {"workers": 2, "domains": domains, "machines": kinds}
+        here = [node("n0", "near", domain="r0"), node("n1", "far", domain="r1"), node("n2", "far", domain="r1")]
+        where = [("n0", [0]), ("n1", [0])]
+        assert self.utility(where, nodes=here, **a) == 602_000 // 802
+        assert self.utility(where, nodes=[*here, node("n3", "far", domain="r0")], **a) == 402_000 // 802
+        assert self.utility(where, nodes=[*here, node("n3", "near", domain="r0")], **a) == 202_000 // 802
+        three = [*here, node("n3", "near", domain="r1"), node("n4", "near", domain="r1")]
+        assert self.utility(where, nodes=three, **a) == 202_000 // 802
+        assert self.utility(where, nodes=here[:2], **a) == 1000
+
+    def test_the_nearest_gpu_of_a_node_counts(self) -> None:
+        """One GPU hangs on the machine (1), one in a socket (1 + 20): the best across is 2 x 101."""
+        uneven = [machine(gpus=[gpu("s0"), gpu()], parts=PARTS[:1])]
+        where = [("n0", [0]), ("n1", [0])]
+        assert self.utility(where, workers=2, workers_per_node_max=1, machines=uneven) == 202_000 // 242
+
+    def test_a_node_without_gpus_is_no_end_of_a_path(self) -> None:
+        """One node has GPUs, so there is no way across, and the best is inside it."""
+        nodes = [node("n0"), node("n1", "cpu"), node("n2", "cpu")]
+        kinds = [tree(), machine("cpu", 0)]
+        for fields in ({"workers": 2}, {"workers": 2, "single_node": True}, {"gpus": 2}):
+            one = [("n0", [0, 3])] if "gpus" in fields else [("n0", [0]), ("n0", [3])]
+            assert self.utility(one, nodes=nodes, machines=kinds, **fields) == 2000 // 62
+
+    def test_the_best_machine_of_the_cluster_counts(self) -> None:
+        """A pair 22 apart on this machine, 2 on another type; one that is only listed does not count."""
+        far, near = machine("far", [gpu("w0"), gpu("w1")], parts=PARTS), machine("near", 2)
+        pair = {"gpus": 2, "machines": [far, near]}
+        assert self.utility([("n0", [0, 1])], nodes=[node("n0", "far"), node("n1", "near")], **pair) == 2000 // 22
+        assert self.utility([("n0", [0, 1])], nodes=[node("n0", "far"), node("n1", "far")], **pair) == 1000
+        together = {"workers": 2, "single_node": True, "machines": [far, near]}
+        where = [("n0", [0]), ("n0", [1])]
+        assert self.utility(where, nodes=[node("n1", "near"), node("n0", "far")], **together) == 2000 // 22
+
+    def test_a_job_grows_from_its_best_gpu(self) -> None:
+        """
+        Distances 01: 1, 12: 1, 02: 5, 03: 2, 13: 2, 23: 9. Grown from 2: 1 + (5 + 1) = 7; from 0: 1 + (2 + 2) = 5.
+
+        Four GPUs have one path, 20.
+        """
+        near = ((0, 1, 5, 2), (1, 0, 1, 2), (5, 1, 0, 9), (2, 2, 9, 0))
+        stated = [machine(gpu_distance_matrix=near)]
+        assert self.utility([("n0", [0, 1, 3])], gpus=3, machines=stated) == 1000
+        assert self.utility([("n0", [0, 1, 2])], gpus=3, machines=stated) == 5000 // 7
+        assert self.utility([("n0", [1, 2, 3])], gpus=3, machines=stated) == 5000 // 12
+        assert self.utility([("n0", [0, 1, 2, 3])], gpus=4, machines=stated) == 1000
+
+    def test_of_equally_near_gpus_the_first_is_taken(self) -> None:
+        """
+        Distances 01: 2, 02: 2, 03: 2, 12: 9, 13: 9, 23: 1. From 0 by way of 1: 2 + (2 + 9) = 13; from 2: 1 + (2 + 9).
+
+        From 0 by way of 2 it would be 2 + (1 + 2) = 5, but nearest first from 2 is 3 (1), then 0 (2 + 2): 5 as well.
+        Without GPU 3 there are 01: 2, 02: 2, 12: 9 only: 13.
+        """
+        near = ((0, 2, 2, 2), (2, 0, 9, 9), (2, 9, 0, 1), (2, 9, 1, 0))
+        stated = [machine(gpu_distance_matrix=near)]
+        assert self.utility([("n0", [0, 1, 2])], gpus=3, machines=stated) == 5000 // 13
+        fewer = [machine(gpus=3, gpu_distance_matrix=tuple(row[:3] for row in near[:3]))]
+        assert self.utility([("n0", [0, 1, 2])], gpus=3, machines=fewer) == 1000
+
+    def test_of_more_than_256_gpus_evenly_spaced_ones_are_starts(self) -> None:
+        """
+        300 GPUs, each pair 9 apart but two that are 1: (16,777,216 // 90,000) = 186 starts, i x 300 // 186.
+
+        Starts are 0, 1, 3, 4, 6, ...; 2 and 5 are none. A pair of 2 and 5 is found from neither: the best is 9.
+        """
+        for pair, best in (((2, 5), 9), ((2, 4), 1), ((0, 299), 1)):
+            rows = [[0 if a == b else 1 if {a, b} == set(pair) else 9 for b in range(300)] for a in range(300)]
+            kind = machine(gpus=300, gpu_distance_matrix=tuple(map(tuple, rows)))
+            assert self.utility([("n0", [10, 11])], nodes=1, gpus=2, machines=[kind]) == 1000 * best // 9
+
+    def test_edges_are_traffic_too(self) -> None:
+        """A job without weight and without edges is as well off anywhere; with an edge its paths count, all pairs."""
+        where = [("n0", [0]), ("n0", [3])]
+        quiet = {"workers": 2, "communication": Communication()}
+        assert self.utility(where, **quiet) == 1000
+        edge = Communication(edges=(Edge(ranks=(0, 1), weight=3),))
+        assert self.utility(where, workers=2, communication=edge) == 2000 // 62
+
+    def test_one_gpu_has_no_path(self) -> None:
+        assert self.utility([("n0", [3])]) == 1000

@@ -1,0 +1,249 @@
+"""Where a job may stand, and how its workers lie: what is told, of whom, and who is exempt."""
+
+from typing import Any
+
+import pytest
+
+from builders import instance, job, machine, node, option, placement, plan_for, running
+from placeopt.check import judge
+from placeopt.model import Assignment, Domain, Gpu, Instance, Plan, Policy, Split, WorkerGpus
+from placeopt.model.policy import Changes
+from told import told
+
+DOMAINS = (
+    Domain(id="z0", level="zone"),
+    Domain(id="r0", parent="z0"),
+    Domain(id="r1", parent="z0"),
+    Domain(id="r2"),
+)
+
+
+class TestWhere:
+    """``drained``, ``taints``, ``nodes_allowed``, ``node_selector``, ``gpu_model``."""
+
+    def test_all_that_a_node_has_against_a_job(self) -> None:
+        """In this order; each taint by itself, but for those tolerated; each label by itself."""
+        bad = node("n1", drained=True, taints=("x", "y", "z"), domain="r0", labels={"disk": "hdd"})
+        a = job(
+            "a",
+            tolerations=("y", "w"),
+            nodes_allowed=("n0", "n2"),
+            node_selector={"disk": "ssd", "rack": "r0", "zone": "z9", "none": "1"},
+        )
+        round_ = instance([node("n0"), bad, node("n2")], [a], domains=DOMAINS)
+        where = "job 'a' on node 'n1'"
+        assert told(round_, plan_for(round_, {"a": [("n1", [0])]})) == [
+            ("drained", where, []),
+            ("taints", where, ["'x'"]),
+            ("taints", where, ["'z'"]),
+            ("nodes_allowed", where, ["2"]),
+            ("node_selector", where, ["'disk'", "'hdd'", "'ssd'"]),
+            ("node_selector", where, ["'none'", "'1'"]),
+            ("node_selector", where, ["'zone'", "'z0'", "'z9'"]),
+        ]
+
+    @pytest.mark.parametrize(
+        ("selector", "fits"),
+        [
+            ({"zone": "z0", "rack": "r1"}, ("n1",)),
+            ({"zone": "z0"}, ("n0", "n1")),
+            ({"rack": "r2"}, ("n2",)),
+            ({"disk": "ssd"}, ("n1", "n3")),
+            ({"zone": "r0"}, ()),
+        ],
+    )
+    def test_labels_of_the_node_and_of_the_domains_above_it(
+        self, selector: dict[str, str], fits: tuple[str, ...]
+    ) -> None:
+        nodes = [node(f"n{i}", domain=f"r{i}", labels={"disk": "ssd"} if i == 1 else {}) for i in range(3)]
+        nodes.append(node("n3", labels={"disk": "ssd"}))
+        round_ = instance(nodes, [job("a", node_selector=selector)], domains=DOMAINS)
+        assert tuple(n.id for n in nodes if not told(round_, plan_for(round_, {"a": [(n.id, [0])]}))) == fits
+
+    def test_every_node_of_every_job_is_looked_at(self) -> None:
+        """A job that may stand anywhere, an unknown node and a good one come before."""
+        nodes = [node("n0"), node("n1", taints=("t",))]
+        jobs = [job("free", tolerations=("t",)), job("a", workers=3, nodes_allowed=("n0",))]
+        round_ = instance(nodes, jobs)
+        plan = plan_for(round_, {"free": [("n1", [1])], "a": [("n9", [0]), ("n0", [0]), ("n1", [0])]})
+        assert [(rule, where) for rule, where, _ in told(round_, plan)] == [
+            ("unknown_node", "job 'a' on node 'n9'"),
+            ("taints", "job 'a' on node 'n1'"),
+            ("nodes_allowed", "job 'a' on node 'n1'"),
+        ]
+
+    @pytest.mark.parametrize("mark", [{"drained": True}, {"taints": ("t",)}])
+    def test_a_mark_on_one_node_is_for_that_node(self, mark: dict[str, Any]) -> None:
+        """A job without wishes, in a cluster where one node of three is marked."""
+        nodes = [node("n0"), node("n1", **mark), node("n2")]
+        round_ = instance(nodes, [job("a"), job("b")])
+        assert told(round_, plan_for(round_, {"a": [("n0", [0])], "b": [("n2", [0])]})) == []
+        rule = "drained" if "drained" in mark else "taints"
+        assert [found for found, *_ in told(round_, plan_for(round_, {"b": [("n1", [0])]}))] == [rule]
+
+    def test_each_gpu_of_another_model_is_told(self) -> None:
+        """0 and 2 are right; 1 and 3 are not; 9 is not there."""
+        gpus = [Gpu(model=model) for model in ("V100", "T4", "A100", "P4")]
+        a = job("a", gpus=4, gpu_models=("V100", "A100"))
+        round_ = instance(1, [a], machines=[machine(gpus=gpus)])
+        where = "job 'a' on node 'n0'"
+        assert told(round_, plan_for(round_, {"a": [("n0", [0, 1, 2, 3])]})) == [
+            ("gpu_model", where, ["1", "'T4'", "'V100'", "'A100'"]),
+            ("gpu_model", where, ["3", "'P4'", "'V100'", "'A100'"]),
+        ]
+        found = told(round_, plan_for(round_, {"a": [("n0", [9, 0, 2, 3])]}))
+        assert [rule for rule, *_ in found] == ["gpu_indexes", "gpu_model"]
+        assert [rule for rule, *_ in told(round_, plan_for(round_, {"a": [("n0", [4, 0, 2, 3])]}))] == [
+            "gpu_indexes",
+            "gpu_model",
+        ]
+
+    def test_the_models_of_the_option_taken_count(self) -> None:
+        a = job("a", options=(option("x", gpu_models=("A100",)), option("y", gpu_models=("V100",)), option("z")))
+        round_ = instance(1, [a])
+        rules = {
+            name: [rule for rule, *_ in told(round_, plan_for(round_, {"a": placement(a, [("n0", [0])], option=name)}))]
+            for name in "xyz"
+        }
+        assert rules == {"x": ["gpu_model"], "y": [], "z": []}
+
+
+class TestExempt:
+    """What runs may stay, whole or shrunk, where it could not start; it may not move there."""
+
+    home = (("n0", [0]), ("n0", [1]), ("n1", [0]))
+
+    def round(self, **fields: Any) -> Instance:
+        """Both nodes are closed to it."""
+        nodes = [node("n0", drained=True, taints=("t",)), node("n1", taints=("t",))]
+        a = job("a", workers=3, workers_min=1, nodes_allowed=(), node_selector={"disk": "ssd"}, **fields)
+        policy = Policy(changes=Changes(moves_max=1, shrinks_max=1))
+        runs = running(a, self.home, movable=True, shrinkable=True)
+        return instance(nodes, [a, job("b")], running=[runs], policy=policy)
+
+    def rules(self, where: Any, **fields: Any) -> set[str]:
+        round_ = self.round()
+        return {rule for rule, *_ in told(round_, plan_for(round_, {"a": where}, **fields))}
+
+    def test_it_stays(self) -> None:
+        assert self.rules(self.home) == set()
+
+    def test_it_shrinks(self) -> None:
+        assert self.rules(self.home[:2], shrunk=["a"]) == set()
+
+    def test_it_moves_nowhere(self) -> None:
+        all_of_them = {"drained", "taints", "nodes_allowed", "node_selector"}
+        assert self.rules([("n0", [0]), ("n0", [1]), ("n0", [2])], moved=["a"]) == all_of_them
+        assert self.rules(self.home[:2], moved=["a"]) == all_of_them
+        assert self.rules([("n1", [0]), ("n1", [1]), ("n1", [2])], moved=["a"]) == all_of_them - {"drained"}
+
+    def test_others_do_not_start_there(self) -> None:
+        round_ = self.round()
+        assert [rule for rule, *_ in told(round_, plan_for(round_, {"b": [("n0", [3])]}))] == ["drained", "taints"]
+
+    def test_the_gpu_model_is_no_label(self) -> None:
+        """What runs on the wrong model stands; unlike a label it is told, as something that stands."""
+        a = job("a", gpu_models=("A100",))
+        round_ = instance(1, [a], running=[running(a, [("n0", [0])])])
+        found = judge(round_, plan_for(round_, {}))
+        assert (found.violations, [one.rule for one in found.standing]) == ([], ["gpu_model"])
+
+
+class TestShape:
+    """``single_node``, ``workers_per_node``, ``split``."""
+
+    nodes = tuple(node(f"n{i}", domain=domain) for i, domain in enumerate(("r0", "r0", "r1", "r1", "r2", None)))
+
+    def judged(self, on: str, **fields: Any) -> list[tuple[str, str, list[str]]]:
+        """Put a worker on node ``n<digit>`` for every digit."""
+        round_ = instance(
+            self.nodes, [job("a", workers=len(on), **fields)], domains=DOMAINS, machines=[machine(gpus=8)]
+        )
+        return told(round_, plan_for(round_, {"a": [(f"n{name}", [i]) for i, name in enumerate(on)]}))
+
+    @pytest.mark.parametrize(("on", "nodes"), [("000", 1), ("001", 2), ("012", 3)])
+    def test_single_node(self, on: str, nodes: int) -> None:
+        expected = [("single_node", "job 'a'", [str(nodes)])] if nodes > 1 else []
+        assert self.judged(on, single_node=True) == expected
+        assert self.judged(on) == []
+
+    @pytest.mark.parametrize(("most", "full"), [(1, ["n0", "n2"]), (2, ["n2"]), (3, []), (None, [])])
+    def test_workers_per_node(self, most: int | None, full: list[str]) -> None:
+        """Two on n0, one on n1, three on n2; each node above the limit is told."""
+        count = {"n0": "2", "n2": "3"}
+        expected = [("workers_per_node", f"job 'a' on node '{n}'", [count[n], str(most)]) for n in full]
+        assert self.judged("001222", workers_per_node_max=most) == expected
+
+    def test_every_job_is_looked_at(self) -> None:
+        jobs = [
+            job("free", workers=2),
+            job("a", workers=2, single_node=True),
+            job("b", workers=2, workers_per_node_max=1),
+        ]
+        round_ = instance(2, jobs)
+        placed = {"free": [("n0", [0]), ("n1", [0])], "a": [("n0", [1]), ("n1", [1])], "b": [("n0", [2]), ("n0", [3])]}
+        assert told(round_, plan_for(round_, placed)) == [
+            ("single_node", "job 'a'", ["2"]),
+            ("workers_per_node", "job 'b' on node 'n0'", ["2", "1"]),
+        ]
+
+    @pytest.mark.parametrize(
+        ("on", "split", "expected"),
+        [
+            ("0123", Split(level="rack", domains=2, workers=2), []),
+            ("0022", Split(level="rack", domains=2, workers=2), []),
+            ("0012", Split(level="rack", domains=2, workers=2), [["3", "'r0'", "2"], ["1", "'r1'", "2"]]),
+            ("0124", Split(level="rack", domains=3), []),
+            ("0123", Split(level="rack", domains=3), [["2", "'rack'", "3"]]),
+            ("0123", Split(level="rack", domains=1), [["2", "'rack'", "1"]]),
+            ("0123", Split(level="zone", domains=1, workers=4), []),
+            ("0123", Split(level="node", domains=4, workers=1), []),
+            ("0001", Split(level="node", domains=4, workers=1), [["2", "'node'", "4"], ["3", "'n0'", "1"]]),
+        ],
+    )  # fmt: skip
+    def test_splits(self, on: str, split: Split, expected: list[list[str]]) -> None:
+        """Number of domains first, then workers in each."""
+        assert self.judged(on, splits=(split,)) == [("split", "job 'a'", numbers) for numbers in expected]
+
+    def test_a_node_outside_any_domain_of_the_level(self) -> None:
+        """n5 is in no rack, n4 in no zone; the worker there counts in none."""
+        one_rack = Split(level="rack", domains=1)
+        assert self.judged("005", splits=(one_rack,)) == [("split", "job 'a'", ["'n5'"])]
+        zone = Split(level="zone", domains=1, workers=2)
+        assert self.judged("04", splits=(zone,)) == [
+            ("split", "job 'a'", ["'n4'"]),
+            ("split", "job 'a'", ["1", "'z0'", "2"]),
+        ]
+
+    def test_every_split_is_judged(self) -> None:
+        splits = (Split(level="zone", domains=1), Split(level="rack", domains=1), Split(level="node", domains=1))
+        assert self.judged("02", splits=splits) == [
+            ("split", "job 'a'", ["2", "'rack'", "1"]),
+            ("split", "job 'a'", ["2", "'node'", "1"]),
+        ]
+
+    def test_an_unknown_node_lies_nowhere(self) -> None:
+        """Issue 16, A2: its worker counts in no domain, the others do; nothing is raised."""
+        found = self.judged("092", splits=(Split(level="rack", domains=1),))
+        assert found == [
+            ("unknown_node", "job 'a' on node 'n9'", []),
+            ("split", "job 'a'", ["2", "'rack'", "1"]),
+        ]
+
+
+def test_gpus_of_an_unchecked_record_that_are_not_there_are_only_told() -> None:
+    """Issue 16, A2: by every rule that looks at GPUs; a plan like this cannot be read from a file, but be made."""
+    gpus = tuple(Gpu(model="V100", memory_mib=100) for _ in range(4))
+    a = job("a", gpus=2, gpu_models=("V100",), gpu_memory_mib=100)
+    round_ = instance(1, [a], machines=[machine(gpus=gpus)])
+    odd = Assignment.model_construct(
+        node="n0",
+        gpus={"4": 1000, "1": 1000},
+        cpu_millicores=0,
+        memory_mib=0,
+        workers=(WorkerGpus.model_construct(rank=0, gpus=(4, 1)),),
+    )
+    plan: Plan = plan_for(round_, {"a": [("n0", [0, 1])]})
+    held = plan.placements[0].model_copy(update={"assignments": (odd,)})
+    found = told(round_, plan.model_copy(update={"placements": (held,)}))
+    assert found == [("gpu_indexes", "job 'a' on node 'n0'", ["4", "4"])]

@@ -1,0 +1,171 @@
+"""
+By how much the referee takes a job to be slowed by those beside it, by hand.
+
+With the whole weight on interference, a job's utility is 1 / (1 + excess): 10^6 // (1000 + excess in thousandths).
+"""
+
+from typing import Any, Literal
+
+import pytest
+
+from builders import instance, job, machine
+from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
+from placeopt.model.policy import Interference, SlowdownCurve
+from reached import judged_by, reached
+
+LOUD = Slowdown(
+    profile="calm", beside="loud", gpu_thousandths=500, switch_thousandths=400, socket_thousandths=300,
+    node_thousandths=200,
+)  # fmt: skip
+HUM = Slowdown(profile="calm", beside="hum", gpu_thousandths=0, node_thousandths=70)
+PARTS = (
+    Part(id="s0", level="socket"),
+    Part(id="w0", level="switch", parent="s0"),
+    Part(id="w1", level="switch", parent="s0"),
+    Part(id="m", level="numa"),
+)
+MACHINE = machine(gpus=[Gpu(model="A", part=part) for part in ("w0", "w0", "w1", "s0", "m", "m", None)], parts=PARTS)
+
+
+def slowed(excess: int) -> int:
+    return 1_000_000 // (1000 + excess)
+
+
+def round_of(*profiles: str | None, model: Literal["pairwise", "worst"] = "pairwise", **fields: Any) -> Instance:
+    """Job ``a`` of profile ``calm`` and jobs ``b0``, ``b1``, ... of these; ``fields`` go to all."""
+    jobs = [job("a", profile="calm", **fields)]
+    jobs += [job(f"b{i}", profile=profile, **fields) for i, profile in enumerate(profiles)]
+    return instance(2, jobs, machines=[MACHINE], policy=_policy(model), slowdowns=(LOUD, HUM))
+
+
+def _policy(model: str, **fields: Any) -> Policy:
+    policy = judged_by(interference=1000, jobs_per_gpu_max=4, share_mode="overcommit")
+    return policy.model_copy(update={"interference": Interference.model_validate({"model": model, **fields})})
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "excess"),
+    [
+        (0, 0, 500),  # the GPU itself
+        (0, 1, 400),  # another on the switch
+        (0, 2, 300),  # another switch of the socket
+        (2, 3, 300),  # on the socket itself
+        (0, 4, 200),  # the node
+        (4, 5, 200),  # a NUMA domain is no level of slowdowns
+        (6, 6, 500),
+        (6, 3, 200),  # a GPU in no part is in no socket
+    ],
+)
+def test_the_closest_domain_that_two_jobs_share_counts(mine: int, theirs: int, excess: int) -> None:
+    round_ = round_of("loud")
+    assert reached(round_, {"a": [("n0", [mine])], "b0": [("n0", [theirs])]}) == slowed(excess)
+
+
+def test_two_gpus_outside_all_parts_share_the_node_only() -> None:
+    """Both are in no switch and no socket, which is no switch that they share."""
+    round_ = round_of("loud")
+    loose = machine(gpus=[Gpu(model="A"), Gpu(model="A")])
+    cluster = round_.cluster.model_copy(update={"machines": (loose,)})
+    alike = round_.model_copy(update={"cluster": cluster})
+    assert reached(alike, {"a": [("n0", [0])], "b0": [("n0", [1])]}) == slowed(200)
+
+
+def test_a_level_left_out_counts_nothing_although_a_wider_one_does() -> None:
+    """``hum`` states 0 for the GPU and 70 for the node."""
+    round_ = round_of("hum")
+    assert reached(round_, {"a": [("n0", [0])], "b0": [("n0", [0])]}) == 1000
+    assert reached(round_, {"a": [("n0", [0])], "b0": [("n0", [4])]}) == slowed(70)
+
+
+@pytest.mark.parametrize(("model", "excess"), [("pairwise", 570), ("worst", 500)])
+def test_neighbours_add_up_or_the_worst_counts(model: Literal["pairwise", "worst"], excess: int) -> None:
+    """500 of one on the GPU, 70 of another on the node; nothing of one without entry and one without profile."""
+    round_ = round_of("loud", "hum", "calm", None, model=model)
+    placed = {"a": [("n0", [0])], "b0": [("n0", [0])], "b1": [("n0", [4])], "b2": [("n0", [1])], "b3": [("n0", [2])]}
+    assert reached(round_, placed) == slowed(excess)
+
+
+def test_other_nodes_and_jobs_without_gpus_disturb_nobody() -> None:
+    """The same GPU of another node is another GPU; a CPU job has no part in it, neither as one nor as the other."""
+    round_ = round_of("loud")
+    assert reached(round_, {"a": [("n0", [0])], "b0": [("n1", [0])]}) == 1000
+    jobs = (round_.jobs[0], job("b0", gpus=0, profile="loud"))
+    assert reached(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [0])], "b0": [("n0", [])]}) == 1000
+    jobs = (job("a", gpus=0, profile="calm"), job("b0", profile="loud"))
+    assert reached(round_.model_copy(update={"jobs": jobs}), {"a": [("n0", [])], "b0": [("n0", [0])]}) == 1000
+
+
+def test_a_neighbour_of_one_worker_counts_once_for_the_job() -> None:
+    """Workers on two nodes, a neighbour on two GPUs of the one: 300 for the pair, not twice; no excess from itself."""
+    calm = LOUD.model_copy(update={"beside": "calm"})
+    round_ = round_of("loud", workers=2).model_copy(update={"slowdowns": (LOUD, calm)})
+    placed = {"a": [("n0", [0]), ("n1", [0])], "b0": [("n0", [2]), ("n0", [3])]}
+    assert reached(round_, placed) == slowed(300)
+    placed = {"a": [("n0", [0]), ("n1", [0])], "b0": [("n0", [2]), ("n1", [1])]}
+    assert reached(round_, placed) == slowed(400)
+
+
+@pytest.mark.parametrize("model", ["pairwise", "worst"])
+def test_alone_a_job_is_not_slowed(model: Literal["pairwise", "worst"]) -> None:
+    assert reached(round_of(model=model), {"a": [("n0", [0])]}) == 1000
+
+
+class TestCurve:
+    """By the cumulative utilisation of a shared GPU: 1 + (f(1) - 1) x up to 1, f(x) above."""
+
+    def utility(self, percents: tuple[int, ...], where: tuple[int, ...], **curve: Any) -> int:
+        jobs = [job(f"j{i}", gpu_utilisation_percent=percent) for i, percent in enumerate(percents)]
+        round_ = instance(1, jobs, policy=_policy("curve", **curve))
+        return reached(round_, {f"j{i}": [("n0", [gpu])] for i, gpu in enumerate(where)}, "j0")
+
+    @pytest.mark.parametrize(
+        ("curve", "percents", "excess"),
+        [
+            ("rtx-2080", (60, 40), 164),  # f(1) = 1.16664 - 0.00302 + 0.00004 = 1.16366
+            ("rtx-2080", (30, 20), 82),  # half of it: 0.08183
+            ("rtx-2080", (60, 60), 676),  # 1.6799616 - 0.003624 + 0.00004 - 1
+            ("rtx-2080", (61, 40), 187),  # 1.190089 - 0.003050 + 0.00004 - 1: above 1 it is f itself
+            ("gtx-1080", (50, 50), 315),  # 1.32198 - 0.00728 + 0.00006 = 1.31476
+            ("gtx-1080", (100, 50), 1964),  # 2.974455 - 0.01092 + 0.00006 - 1
+            ("gtx-1080", (0, 0), 0),
+        ],
+    )
+    def test_published_curves(self, curve: str, percents: tuple[int, ...], excess: int) -> None:
+        assert self.utility(percents, (0, 0), curve=curve) == slowed(excess)
+
+    @pytest.mark.parametrize(("percents", "excess"), [((25, 25), 150), ((50, 50), 300), ((100, 50), 1650)])
+    def test_a_curve_of_ones_own(self, percents: tuple[int, ...], excess: int) -> None:
+        """f(1) = 1.3; f(1.5) = 2.25 + 0.3 + 0.1."""
+        own = SlowdownCurve(square_millionths=1_000_000, linear_millionths=200_000, constant_millionths=100_000)
+        assert self.utility(percents, (0, 0), curve=own.model_dump()) == slowed(excess)
+
+    def test_thousandths_are_rounded(self) -> None:
+        """f(1) = 1.6 is 600 thousandths, and 1 / 1.6 is 0.625 exactly."""
+        own = SlowdownCurve(square_millionths=1_600_000)
+        assert self.utility((50, 50), (0, 0), curve=own.model_dump()) == 625
+
+    @pytest.mark.parametrize(("linear", "utility"), [(0, 1), (1000, 0)])
+    def test_coefficients_are_millionths(self, linear: int, utility: int) -> None:
+        """f(1) = 1000 is a utility of 0.001 just so, 1000.001 is below it."""
+        own = SlowdownCurve(square_millionths=10**9, linear_millionths=linear)
+        assert self.utility((50, 50), (0, 0), curve=own.model_dump()) == utility
+
+    def test_who_shares_no_gpu_is_not_slowed(self) -> None:
+        """Alone on its GPU a job runs as alone; and what others do on other GPUs does not count."""
+        assert self.utility((60, 60), (0, 1)) == 1000
+        assert self.utility((30, 20, 90), (0, 0, 1)) == slowed(82)
+
+    def test_three_on_a_gpu(self) -> None:
+        """20 + 20 + 60: each sees the GPU in full use, and the largest counts, not the sum."""
+        assert self.utility((20, 20, 60), (0, 0, 0)) == slowed(164)
+
+    def test_the_fullest_shared_gpu_counts(self) -> None:
+        """Two GPUs of its own, one shared at 50 %, the other at 100 %."""
+        jobs = [job("a", gpus=2, gpu_utilisation_percent=30), job("b", gpu_utilisation_percent=20)]
+        jobs += [job("c", gpus=2, gpu_utilisation_percent=70)]
+        round_ = instance(1, jobs, policy=_policy("curve"))
+        assert reached(round_, {"a": [("n0", [0, 1])], "b": [("n0", [0])]}) == slowed(82)
+        assert reached(round_, {"a": [("n0", [0, 1])], "b": [("n0", [0])], "c": [("n0", [1, 2])]}) == slowed(164)
+        assert reached(round_, {"a": [("n0", [0, 1])], "c": [("n0", [1, 2])]}) == slowed(164)
+        far = {"a": [("n0", [0, 1])], "c": [("n0", [2, 3])]}
+        assert reached(round_, far) == 1000
