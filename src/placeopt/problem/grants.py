@@ -83,8 +83,15 @@ def granted(
 
 
 def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) -> Bounds:
-    """Return request and limit of a placed job. Only under ``fraction`` anything is granted above the request."""
-    demand = next(one.demand for one in jobs[placement.job].options if one.id == placement.option)
+    """
+    Return request and limit of a placed job. Only under ``fraction`` anything is granted above the request.
+
+    (0, 0) where there is no such job or option, which the referee refuses.
+    """
+    job = jobs.get(placement.job)
+    demand = None if job is None else next((one.demand for one in job.options if one.id == placement.option), None)
+    if demand is None:
+        return 0, 0
     return demand.gpu_milli, (demand.gpu_milli_limit or demand.gpu_milli) if mode == "fraction" else demand.gpu_milli
 
 
