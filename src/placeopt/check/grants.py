@@ -1,6 +1,7 @@
 """Does each job hold of its GPUs what is granted to it?"""
 
 from placeopt.check.case import Case
+from placeopt.model import Demand
 
 Range = tuple[int, int]
 """Request and limit of a job, in thousandths of a GPU."""
@@ -15,11 +16,12 @@ def check_grants(case: Case) -> None:
     """
     if case.policy.share_mode != "fraction":
         return
-    placed = {placement.job for placement in case.plan.placements}
+    flexible = [held for held in case.held if held.option.demand.gpu_milli_limit is not None]
+    placed = {placement.job for placement in case.plan.placements} if flexible else set()
     on_gpu: dict[str, dict[str, dict[str, Range]]] = {}  # node -> GPU -> job -> range
-    for held in case.held:
-        low, high = _range(held.option.demand.gpu_milli, held.option.demand.gpu_milli_limit)
-        if low == high or held.job.id not in placed:
+    for held in flexible:
+        low, high = _range(held.option.demand)
+        if held.job.id not in placed:
             continue
         for assignment in held.placement.assignments:
             if assignment.node not in case.on_node:
@@ -33,15 +35,15 @@ def check_grants(case: Case) -> None:
                     case.add("gpu_grant", where, f"{milli} milli of GPU {gpu}, expected {due} of {low} to {high}")
 
 
-def _range(request: int, limit: int | None) -> Range:
-    return request, request if limit is None else limit
+def _range(demand: Demand) -> Range:
+    return demand.gpu_milli, demand.gpu_milli if demand.gpu_milli_limit is None else demand.gpu_milli_limit
 
 
 def _ranges(case: Case, node: str) -> dict[str, dict[str, Range]]:
     """Return request and limit of every job on every GPU of a node."""
     out: dict[str, dict[str, Range]] = {}
     for held, assignment in case.on_node[node]:
-        mine = _range(held.option.demand.gpu_milli, held.option.demand.gpu_milli_limit)
+        mine = _range(held.option.demand)
         for gpu in assignment.gpus:
             out.setdefault(gpu, {})[held.job.id] = mine
     return out
