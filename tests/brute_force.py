@@ -111,12 +111,11 @@ def _is_fixed(problem: Problem, job: int) -> bool:
     return apart or (most is not None and max(crowds, default=0) > most)
 
 
-def _places(problem: Problem, placement: Placement) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    """Node, GPUs and shares of every worker."""
-    gpus, milli = int(problem.options.gpus[placement.option]), int(problem.options.milli[placement.option])
-    shares = placement.shares or (milli,) * len(placement.gpus)
+def _places(problem: Problem, placement: Placement) -> list[tuple[int, tuple[int, ...]]]:
+    """Node and GPUs of every worker."""
+    gpus = int(problem.options.gpus[placement.option])
     parts = [slice(rank * gpus, (rank + 1) * gpus) for rank in range(len(placement.nodes))]
-    return [(node, placement.gpus[part], shares[part]) for node, part in zip(placement.nodes, parts, strict=True)]
+    return [(node, placement.gpus[part]) for node, part in zip(placement.nodes, parts, strict=True)]
 
 
 def _remains(problem: Problem, job: int, ranks: tuple[int, ...]) -> Placement:
@@ -129,10 +128,7 @@ def _remains(problem: Problem, job: int, ranks: tuple[int, ...]) -> Placement:
         if (problem.options.name[o], problem.options.workers[o]) == (name, len(ranks))
     )
     kept = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
-    shares = None if held.shares is None else tuple(held.shares[i] for i in kept)
-    if shares is not None and set(shares) <= {int(problem.options.milli[option])}:
-        shares = None
-    return Placement(option, tuple(held.nodes[rank] for rank in ranks), tuple(held.gpus[i] for i in kept), shares)
+    return Placement(option, tuple(held.nodes[rank] for rank in ranks), tuple(held.gpus[i] for i in kept))
 
 
 def space(problem: Problem, most: int) -> int:
@@ -589,15 +585,14 @@ def _uses(problem: Problem, job: int, placement: Placement) -> Iterator[tuple[tu
     record = problem.instance.jobs[job]
     demand = next(o for o in record.options if o.id == problem.options.name[placement.option]).demand
     workers = len(placement.nodes)
-    shares = placement.shares or (demand.gpu_milli,) * len(placement.gpus)
-    for gpu, share in zip(placement.gpus, shares, strict=True):
-        yield ("milli", gpu), share
+    for gpu in placement.gpus:
+        yield ("milli", gpu), demand.gpu_milli
         yield ("jobs", gpu), 1
         yield ("gpu_memory", gpu), demand.gpu_memory_mib
     for node in placement.nodes:
         for name in ("cpu_millicores", "memory_mib", "memory_bandwidth_mbps", "pcie_bandwidth_mbps"):
             yield (name, node), getattr(demand, name)
-    yield ("queue", record.queue, "gpu_milli"), sum(shares)
+    yield ("queue", record.queue, "gpu_milli"), demand.gpu_milli * len(placement.gpus)
     yield ("queue", record.queue, "cpu_millicores"), workers * demand.cpu_millicores
     yield ("queue", record.queue, "memory_mib"), workers * demand.memory_mib
     inside: dict[tuple[str, int], int] = {}

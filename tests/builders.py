@@ -21,6 +21,7 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from shares import with_due
 
 Where = Sequence[tuple[str, Sequence[int]]]
 """Where a job's workers stand, in order of rank: (node, GPU indexes)."""
@@ -115,8 +116,9 @@ def plan_for(
     """
     Build the plan that places the jobs of ``placed`` and leaves the others unplaced.
 
-    Running jobs that are neither in ``placed`` nor in ``preempted`` stay where they are. Jobs in ``moved``, ``shrunk``
-    and ``preempted`` get true entries; to make false ones, give whole entries through ``fields`` of a copy.
+    Running jobs that are neither in ``placed`` nor in ``preempted`` stay where they are. All hold what is granted to
+    them, but for jobs whose ``Placement`` is given: these hold what it says. Jobs in ``moved``, ``shrunk`` and
+    ``preempted`` get true entries; to make false ones, give whole entries through ``fields`` of a copy.
     """
     jobs = {job.id: job for job in instance.jobs}
     runs = {running.job: running for running in instance.running}
@@ -129,6 +131,8 @@ def plan_for(
     for name, where in placed.items():
         placements[name] = where if isinstance(where, Placement) else placement(jobs[name], where)
     policy = instance.policy if policy is None else policy
+    given = {name: where for name, where in placed.items() if isinstance(where, Placement)}
+    placements = {held.job: given.get(held.job, held) for held in with_due(instance, placements.values(), policy)}
     return Plan(
         **{
             "instance": InstanceRef(name=instance.name, digest=instance.digest, revision=instance.revision),
@@ -149,12 +153,17 @@ def plan_for(
                 Shrunk(job=name, workers=sum(len(a.workers) for a in placements[name].assignments)) for name in shrunk
             ),
             "preempted": tuple(
-                Preempted(job=name, freed_gpu_milli=sum(sum(a.gpus.values()) for a in runs[name].assignments))
-                for name in preempted
+                Preempted(job=name, freed_gpu_milli=_requested(jobs[name], runs[name])) for name in preempted
             ),
             **fields,
         }
     )
+
+
+def _requested(job: Job, held: Placement) -> int:
+    """Return the thousandths of GPUs that a placed job requests."""
+    demand = next(option.demand for option in job.options if option.id == held.option)
+    return demand.gpu_milli * sum(len(assignment.gpus) for assignment in held.assignments)
 
 
 def _nodes(placement: Placement) -> tuple[str, ...]:

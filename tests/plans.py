@@ -9,10 +9,11 @@ from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted,
 from placeopt.problem import Allocation, Problem, change_of
 from placeopt.problem import Placement as Indices
 from placeopt.terms.objective import value
+from shares import with_due
 
 
 def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ...]:
-    """Write a placement node by node, as the option states the amounts."""
+    """Write a placement node by node, as the option states the amounts: of GPUs the request."""
     options, topology, o = problem.options, problem.topology, placement.option
     per_worker = int(options.gpus[o])
     workers: dict[int, list[WorkerGpus]] = {}
@@ -23,9 +24,8 @@ def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ..
         here = [int(topology.gpu_index[placement.gpus[i]]) for i in held]
         indices = [told.get(index, index) for index in here]
         workers.setdefault(node, []).append(WorkerGpus(rank=rank, gpus=tuple(indices)))
-        for i, index in zip(held, indices, strict=True):
-            share = placement.shares[i] if placement.shares else int(options.milli[o])
-            shares.setdefault(node, {})[str(index)] = share
+        for index in indices:
+            shares.setdefault(node, {})[str(index)] = int(options.milli[o])
     return tuple(
         Assignment(
             node=problem.node_ids[node],
@@ -48,14 +48,18 @@ def plan_of(problem: Problem, allocation: Allocation) -> Plan:
         limit="none",
         levels=(Level(name="value", sense="max", objective=value(problem, allocation), bound=None),),
         gap=None,
-        placements=tuple(
-            Placement(
-                job=problem.job_ids[j],
-                option=problem.options.name[placement.option],
-                assignments=assignments_of(problem, placement),
-            )
-            for j, placement in enumerate(allocation)
-            if placement is not None
+        placements=with_due(
+            instance,
+            (
+                Placement(
+                    job=problem.job_ids[j],
+                    option=problem.options.name[placement.option],
+                    assignments=assignments_of(problem, placement),
+                )
+                for j, placement in enumerate(allocation)
+                if placement is not None
+            ),
+            policy,
         ),
         unplaced=tuple(
             Unplaced(job=problem.job_ids[j], reason="outvoted", detail="left out by the test")
@@ -74,7 +78,7 @@ def changes_of(problem: Problem, allocation: Allocation) -> dict[str, Any]:
         now = allocation[job]
         change = change_of(problem, job, now)
         if now is None:
-            freed = sum(sum(assignment.gpus.values()) for assignment in running.assignments)
+            freed = int(problem.options.total_milli[problem.running[job].option])
             out["preempted"].append(Preempted(job=running.job, freed_gpu_milli=freed))
         elif change == "moved":
             ends = {

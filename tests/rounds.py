@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.random import Generator
 
 from brute_force import placements, space
@@ -433,30 +433,35 @@ def _with_running(dice: Dice, instance: Instance, chance: float) -> Instance:
             if dice.chance(0.5):
                 open_to = [p for p in open_to if len(p.nodes) == largest]  # so that there is something to shrink
             state.apply(Move(job, dice.pick(open_to)))
-    plain = _running(problem, state.placements)
-    generous = _running(problem, [None if p is None else _more(dice, state, p) for p in state.placements])
-    for running in (generous, plain):
-        out = instance.model_copy(update={"running": running})
-        now = compile_problem(out)
-        if not any(judge(out, plan_of(now, tuple(now.running.get(j) for j in range(now.num_jobs))))):
-            return out
-    raise AssertionError("running jobs that fit are refused by the referee")
+    running = _running(problem, state.placements)
+    out = instance.model_copy(update={"running": _generous(dice, instance, running)})
+    now = compile_problem(out)
+    if any(judge(out, plan_of(now, tuple(now.running.get(j) for j in range(now.num_jobs))))):
+        raise AssertionError("running jobs that fit are refused by the referee")
+    return out
 
 
-def _more(dice: Dice, state: State, placement: Placement) -> Placement:
-    """Let the job hold more than its request of a GPU, as far as its limit and the GPU allow; a queue may object."""
-    problem, o = state.problem, placement.option
-    job = problem.instance.jobs[int(np.flatnonzero(problem.job_class == problem.options.job_class[o])[0])]
-    demand = next(option for option in job.options if option.id == problem.options.name[o]).demand
-    if demand.gpu_milli_limit is None or not placement.gpus:
-        return placement
-    shares = []
-    for gpu in placement.gpus:
-        free = max(0, int(state.gpu_free_milli[gpu]))
-        share = dice.number(demand.gpu_milli, min(demand.gpu_milli_limit, demand.gpu_milli + free))
-        state.gpu_free_milli[gpu] -= share - demand.gpu_milli
-        shares.append(share)
-    return Placement(o, placement.nodes, placement.gpus, tuple(shares))
+def _generous(dice: Dice, instance: Instance, running: tuple[Running, ...]) -> tuple[Running, ...]:
+    """Let jobs hold more than their requests, as far as limits and GPUs allow: any file may say so."""
+    demands = {(job.id, option.id): option.demand for job in instance.jobs for option in job.options}
+    held: Counter[tuple[str, str]] = Counter()
+    for one in running:
+        for a in one.assignments:
+            held.update({(a.node, gpu): milli for gpu, milli in a.gpus.items()})
+    out = []
+    for one in running:
+        demand, assignments = demands[one.job, one.option], []
+        for a in one.assignments:
+            gpus = {}
+            for gpu, milli in a.gpus.items():
+                gpus[gpu] = milli
+                if demand.gpu_milli_limit is not None:
+                    free = max(0, 1000 - held[a.node, gpu])
+                    gpus[gpu] = dice.number(milli, min(demand.gpu_milli_limit, milli + free))
+                    held[a.node, gpu] += gpus[gpu] - milli
+            assignments.append(a.model_copy(update={"gpus": gpus}))
+        out.append(one.model_copy(update={"assignments": tuple(assignments)}))
+    return tuple(out)
 
 
 def _running(problem: Problem, held: Sequence[Placement | None]) -> tuple[Running, ...]:

@@ -124,17 +124,17 @@ class TestShrink:
         assert where(best(self.round(3, 1000), method), "a") == {"n0": (2,)}
 
     @every_route
-    def test_shares_are_kept(self, method: str) -> None:
-        """Half a GPU is asked for, 700 are held: what remains keeps 700, which no 400 fits beside."""
+    def test_shares_are_granted_anew(self, method: str) -> None:
+        """Half a GPU is asked for, 700 are held: 500 count, so a 400 fits beside; 600 are granted then."""
         a = job("a", workers=2, workers_min=1, gpu_milli=500, gpu_milli_limit=900, value_per_extra_worker=1)
         runs = [running(a, [("n0", [0]), ("n0", [1])], milli=700, shrinkable=True)]
         jobs = [a, *(job(f"w{i}", gpu_milli=400, value=5) for i in range(3))]
         round_ = instance(1, jobs, running=runs, policy=policy(shrinks_max=1), machines=[machine(gpus=2)])
         plan = best(round_, method)
-        assert plan.levels[0].objective == 1 + 2 * 5
+        assert plan.levels[0].objective == 1 + 3 * 5
         held = plan.placement_of("a")
         assert isinstance(held, Placement)
-        assert held.assignments[0].gpus == {"0": 700}
+        assert held.assignments[0].gpus == {"0": 600}
 
     def test_no_shrinks_allowed(self) -> None:
         """The limit counts jobs."""

@@ -248,12 +248,13 @@ class TestForm:
             (None, 300, set()),
             (None, 301, {"gpu_milli"}),
             (500, 500, set()),
+            (500, 400, {"gpu_grant"}),
             (500, 501, {"gpu_milli"}),
             (500, 299, {"gpu_milli"}),
         ],
     )
     def test_share_between_request_and_limit(self, limit: int | None, milli: int, expected: set[str]) -> None:
-        """The limit left out is the request."""
+        """The limit left out is the request; alone on its GPU a job is granted its limit."""
         round_ = instance(1, [job("a", gpu_milli=300, gpu_milli_limit=limit)])
         plan = plan_for(round_, {"a": placement(round_.jobs[0], [("n0", [0])], milli=milli)})
         assert rules(round_, plan) == expected
@@ -571,11 +572,12 @@ class TestRunning:
         assert rules(round_, plan.model_copy(update={"placements": (turned, *plan.placements[1:])})) == set()
 
     def test_silent_change(self) -> None:
-        """Another GPU, another share or swapped ranks without a word."""
+        """Another GPU or swapped ranks without a word; a share is granted anew each time, and so is no change."""
         round_ = self.round()
         a = round_.jobs[0]
         assert rules(round_, plan_for(round_, {"a": [("n0", [0]), ("n0", [2]), ("n1", [0])]})) == {"running"}
-        assert rules(round_, plan_for(round_, {"a": placement(a, self.home, milli=501)})) == {"running"}
+        assert rules(round_, plan_for(round_, {"a": placement(a, self.home, milli=501)})) == {"gpu_grant"}
+        assert rules(round_, plan_for(round_, {"a": placement(a, self.home, milli=1000)})) == set()
         assert rules(round_, plan_for(round_, {"a": [("n1", [0]), ("n0", [1]), ("n0", [0])]})) == {"running"}
         assert rules(round_, plan_for(round_, {"a": self.home[:2]})) == {"running"}
         quiet = plan_for(round_, {}, preempted=["a"]).model_copy(update={"preempted": ()})
@@ -663,8 +665,8 @@ class TestRunning:
         round_ = self.round()
         assert rules(round_, plan_for(round_, {"a": where}, shrunk=["a"])) == {"shrunk"}
 
-    def test_shrink_keeps_order_of_ranks_and_shares(self) -> None:
-        """Renumbering keeps the order; shares of the kept GPUs do not change."""
+    def test_shrink_keeps_order_of_ranks(self) -> None:
+        """Renumbering keeps the order; shares of the kept GPUs are granted anew."""
         a = job("a", workers=4, workers_min=2, gpu_milli=500, gpu_milli_limit=900)
         home = [("n0", [i]) for i in range(4)]
         policy = Policy(changes=self.allowed)
@@ -672,7 +674,7 @@ class TestRunning:
         assert rules(round_, plan_for(round_, {"a": [home[i] for i in (0, 1, 3)]}, shrunk=["a"])) == set()
         assert rules(round_, plan_for(round_, {"a": [home[i] for i in (0, 3, 1)]}, shrunk=["a"])) == {"shrunk"}
         more = placement(a, home[:2], milli=600)
-        assert rules(round_, plan_for(round_, {"a": more}, shrunk=["a"])) == {"shrunk"}
+        assert rules(round_, plan_for(round_, {"a": more}, shrunk=["a"])) == {"gpu_grant"}
 
     def test_shrink_needs_an_elastic_option_and_its_minimum(self) -> None:
         """A gang cannot shrink, and no job falls below its minimal number of workers."""

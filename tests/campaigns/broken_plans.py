@@ -23,6 +23,7 @@ from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Machine, Placement, Plan, Policy, Running, Split
 from placeopt.model.plan import Moved, Preempted, Shrunk, Unplaced
 from placeopt.model.policy import Queue, Quota
+from shares import with_due
 
 
 class Broken(NamedTuple):
@@ -124,9 +125,9 @@ class Scene:
         """Replace lists of the plan."""
         return self.plan.model_copy(update={name: tuple(entries) for name, entries in lists.items()})
 
-    def overfills(self, a: Assignment, gpu: int) -> bool:
-        """Tell whether the share of the first worker's first GPU is more than what is left of another."""
-        return self.loads.gpu_milli[a.node, gpu] + a.gpus[str(a.workers[0].gpus[0])] > 1000
+    def overfills(self, held: Placement, a: Assignment, gpu: int) -> bool:
+        """Tell whether the request of a job is more than what is left of a GPU."""
+        return self.loads.gpu_milli[a.node, gpu] + option_of(self.round, held).demand.gpu_milli > 1000
 
     def with_list_raised(self, name: str, entry: Any) -> Plan:
         """Add an entry to a list of changes, and allow as many."""
@@ -419,7 +420,7 @@ def _(s: Scene) -> Broken | None:
         (held, held.assignments[0].workers[0].gpus[0], gpu)
         for held in s.placements(lambda p: bool(gpus_of(p)))
         for gpu in range(len(s.machine(held.assignments[0].node).gpus))
-        if (held.assignments[0].node, gpu) not in gpus_of(held) and s.overfills(held.assignments[0], gpu)
+        if (held.assignments[0].node, gpu) not in gpus_of(held) and s.overfills(held, held.assignments[0], gpu)
     ]
     chosen = s.pick(moves)
     if chosen is None:
@@ -430,30 +431,20 @@ def _(s: Scene) -> Broken | None:
 
 @way("GPU overfilled by one milli")
 def _(s: Scene) -> Broken | None:
-    shared = [
-        (held, gpu)
-        for held in s.placements()
-        for gpu in held.assignments[0].gpus
-        if s.loads.gpu_jobs[held.assignments[0].node, int(gpu)] > 1
-    ]
-    chosen = s.pick(shared)
-    if chosen is None:
+    held = s.pick(s.placements(lambda p: any(s.loads.gpu_jobs[place] > 1 for place in gpus_of(p))))
+    if held is None:
         return None
-    held, gpu = chosen
-    a = held.assignments[0]
-    at_most = a.gpus[gpu] + 1000 - s.loads.gpu_milli[a.node, int(gpu)]
+    demand = option_of(s.round, held).demand
+    at_most = demand.gpu_milli + 1000 - max(s.loads.gpu_milli[place] for place in gpus_of(held))
 
-    def with_share(milli: int) -> tuple[Instance, Plan]:
-        demand = option_of(s.round, held).demand
-        # The limit of the job is lifted, so that the GPU is what refuses.
-        lifted, _ = s.with_option(held, demand=demand.model_copy(update={"gpu_milli_limit": 1000}))
+    def asking(milli: int) -> tuple[Instance, Plan]:
+        lifted, _ = s.with_option(held, demand=demand.model_copy(update={"gpu_milli": milli, "gpu_milli_limit": None}))
         lifted = lifted.model_copy(update={"policy": no_quota(s.round.policy)})
-        plan = s.with_assignment(held, 0, gpus={**a.gpus, gpu: milli})
-        policy = no_quota(plan.policy.values)
-        ref = plan.policy.model_copy(update={"values": policy, "digest": policy.digest})
-        return s.referring(lifted, plan.model_copy(update={"policy": ref}))
+        policy = no_quota(s.plan.policy.values)
+        ref = s.plan.policy.model_copy(update={"values": policy, "digest": policy.digest})
+        return s.referring(lifted, s.plan.model_copy(update={"policy": ref}))
 
-    return Broken(*with_share(at_most + 1), "gpu_share", valid=with_share(at_most))
+    return Broken(*asking(at_most + 1), "gpu_share", valid=asking(at_most))
 
 
 @way("shared GPU in exclusive mode")
@@ -650,19 +641,37 @@ def _(s: Scene) -> Broken | None:
     return stop and Broken(s.round, s.listing(preempted=[e for e in s.plan.preempted if e is not stop]), "running")
 
 
-@way("share of a running job changed")
-def _(s: Scene) -> Broken | None:
-    held = s.pick(
-        s.placements(lambda p: p.job in s.runs and p.job not in s.touched and bool(gpus_of(p)), waiting=False)
-    )
+def granted_other(s: Scene, by: int, *, runs: bool) -> Broken | None:
+    """Grant a job so many thousandths more of a GPU than the rule gives, within request and limit."""
+
+    def lawful(p: Placement) -> bool:
+        if (p.job in s.runs) != runs or not gpus_of(p):
+            return False
+        demand = option_of(s.round, p).demand
+        first = next(iter(p.assignments[0].gpus.values()))
+        return demand.gpu_milli <= first + by <= (demand.gpu_milli_limit or demand.gpu_milli)
+
+    held = s.pick(s.placements(lawful, waiting=False))
     if held is None:
         return None
-    a, demand = held.assignments[0], option_of(s.round, held).demand
+    a = held.assignments[0]
     gpu = next(iter(a.gpus))
-    milli = a.gpus[gpu] - 1 if a.gpus[gpu] > demand.gpu_milli else a.gpus[gpu] + 1
-    if not demand.gpu_milli <= milli <= (demand.gpu_milli_limit or demand.gpu_milli):
-        return None
-    return Broken(s.round, s.with_assignment(held, 0, gpus={**a.gpus, gpu: milli}), "running", alone=False)
+    return Broken(s.round, s.with_assignment(held, 0, gpus={**a.gpus, gpu: a.gpus[gpu] + by}), "gpu_grant")
+
+
+@way("granted one thousandth too little")
+def _(s: Scene) -> Broken | None:
+    return granted_other(s, -1, runs=False)
+
+
+@way("granted one thousandth too much")
+def _(s: Scene) -> Broken | None:
+    return granted_other(s, 1, runs=False)
+
+
+@way("running job granted one thousandth too little")
+def _(s: Scene) -> Broken | None:
+    return granted_other(s, -1, runs=True)
 
 
 @way("ranks of a running job swapped")
@@ -758,8 +767,7 @@ def _(s: Scene) -> Broken | None:
     kept = former[1 : 1 + entry.workers]
     if len(kept) < entry.workers or kept[0][1:] == former[0][1:]:
         return None
-    share = next(iter(run.assignments[0].gpus.values()))
-    by = placement(s.jobs[entry.job], [(name, gpus) for _, name, gpus in kept], option=run.option, milli=share)
+    by = placement(s.jobs[entry.job], [(name, gpus) for _, name, gpus in kept], option=run.option)
     return Broken(s.round, s.with_placement(held, by), "shrunk", alone=False)
 
 
@@ -787,7 +795,7 @@ def _(s: Scene) -> Broken | None:
 @way("listed as preempted, but runs")
 def _(s: Scene) -> Broken | None:
     run = untouched(s)
-    lie = run and Preempted(job=run.job, freed_gpu_milli=sum(sum(a.gpus.values()) for a in run.assignments))
+    lie = run and Preempted(job=run.job, freed_gpu_milli=option_of(s.round, run).demand.gpu_milli * len(gpus_of(run)))
     return run and Broken(s.round, s.with_list_raised("preempted", lie), "preempted")
 
 
@@ -859,8 +867,7 @@ def resized(s: Scene, held: Placement, by: int) -> Placement:
     """Drop the last workers, or add workers without GPUs on the first node; amounts stay true."""
     where = sorted((w.rank, a.node, w.gpus) for a in held.assignments for w in a.workers)
     where = where[:by] if by < 0 else where + [(0, where[0][1], ())] * by
-    share = next((milli for a in held.assignments for milli in a.gpus.values()), None)
-    return placement(s.jobs[held.job], [(name, gpus) for _, name, gpus in where], option=held.option, milli=share)
+    return placement(s.jobs[held.job], [(name, gpus) for _, name, gpus in where], option=held.option)
 
 
 def reranked(held: Placement, old: int, new: int) -> Placement:
@@ -908,16 +915,23 @@ def replaced(entries: Iterable[Any], old: Any, new: Any) -> list[Any]:
 # ---- the campaign
 
 
+def granted(instance: Instance, plan: Plan) -> Plan:
+    """Return the plan with the shares that the rule gives: who stands on a GPU decides what all others there hold."""
+    return plan.model_copy(update={"placements": with_due(instance, plan.placements, plan.policy.values)})
+
+
 def judge(name: str, broken: Broken) -> str | None:
     """Return what is wrong with the referee's answer, None if nothing is."""
-    judged = check.judge(broken.instance, broken.plan)  # where only running jobs are beyond a limit, that stands
+    about_shares = broken.rule in ("gpu_milli", "gpu_grant")
+    plan = broken.plan if about_shares else granted(broken.instance, broken.plan)
+    judged = check.judge(broken.instance, plan)  # where only running jobs are beyond a limit, that stands
     found = {violation.rule for violation in [*judged.violations, *judged.standing]}
     if broken.rule not in found:
         return f"{name}: expected {broken.rule}, found {sorted(found) or 'nothing'}"
     if broken.alone and found != {broken.rule}:
         return f"{name}: expected {broken.rule} alone, found {sorted(found)}"
     if broken.valid is not None:
-        left = violations(*broken.valid)
+        left = violations(broken.valid[0], granted(*broken.valid))
         if left:
             return f"{name}: at the limit, yet refused: {left[0]}"
     return None

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from builders import instance, job, machine, node, option, placement, plan_for
 from placeopt.model import Domain, Gpu, Instance, Job, Option, Placement, Plan, Policy, Running, Split
 from placeopt.model.policy import Changes, Queue, Quota
+from shares import with_due
 
 Placements = dict[str, Placement]
 
 
 @dataclass
 class Loads:
-    """What placements hold: of each GPU, node, uplink and queue."""
+    """What placements hold: of each GPU, node, uplink and queue. Of shares the requests count."""
 
     gpu_jobs: Counter[tuple[str, int]] = field(default_factory=Counter)
     gpu_milli: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -60,13 +61,13 @@ def count_loads(round_: Instance, placements: Iterable[Placement]) -> Loads:
                 loads.node[a.node, "memory_mib"] += demand.memory_mib
                 loads.node[a.node, "memory_bandwidth_mbps"] += demand.memory_bandwidth_mbps
                 loads.node[a.node, "pcie_bandwidth_mbps"] += demand.pcie_bandwidth_mbps
-            for gpu, milli in a.gpus.items():
+            for gpu in a.gpus:
                 loads.gpu_jobs[a.node, int(gpu)] += 1
-                loads.gpu_milli[a.node, int(gpu)] += milli
+                loads.gpu_milli[a.node, int(gpu)] += demand.gpu_milli
                 loads.gpu_memory[a.node, int(gpu)] += demand.gpu_memory_mib
             queue = queues[held.job]
             if queue is not None:
-                loads.queue[queue, "gpu_milli"] += sum(a.gpus.values())
+                loads.queue[queue, "gpu_milli"] += len(a.gpus) * demand.gpu_milli
                 loads.queue[queue, "cpu_millicores"] += a.cpu_millicores
                 loads.queue[queue, "memory_mib"] += a.memory_mib
         places = {name: {name, *(domain for _, domain in above(round_, name))} for name in set(stands)}
@@ -158,7 +159,6 @@ def try_place(
         if (o.utility_thousandths or 10**6) < (j.utility_min_thousandths or 0):
             continue
         d = o.demand
-        share = rng.randint(d.gpu_milli, d.gpu_milli_limit or d.gpu_milli)
         workers = rng.randint(o.workers_min or o.workers, o.workers)
         few = rng.sample(allowed, min(len(allowed), rng.choice((1, 2, 4))))
         where: list[tuple[str, list[int]]] = []
@@ -169,7 +169,7 @@ def try_place(
                 gpu
                 for gpu, made in enumerate(of[name].gpus)
                 if (name, gpu) not in taken
-                and milli[name, gpu] + share <= 1000
+                and milli[name, gpu] + d.gpu_milli <= 1000
                 and (not d.gpu_models or made.model in d.gpu_models)
             ]
             if len(free) < d.gpus:
@@ -179,7 +179,7 @@ def try_place(
             where.append((name, gpus))
         if len(where) < workers or not shape_holds(round_, o, [name for name, _ in where]):
             continue
-        held = placement(j, where, option=o.id, milli=share)
+        held = placement(j, where, option=o.id)
         if fits(round_, round_.policy, [*placed.values(), held]):
             return held
     return None
@@ -271,7 +271,7 @@ def random_round(rng: random.Random) -> tuple[Instance, Plan]:
             shrinkable=rng.random() < 0.7,
             preemptible=rng.random() < 0.5,
         )
-        for name, held in placed.items()
+        for name, held in ((held.job, held) for held in with_due(bare, placed.values(), policy))
     ]
     round_ = instance(nodes, jobs, machines=machines, domains=domains, policy=policy, running=runs)
     moved, shrunk, preempted = _change_some(rng, round_, placed)
@@ -280,16 +280,13 @@ def random_round(rng: random.Random) -> tuple[Instance, Plan]:
             held = try_place(rng, round_, j, placed)
             if held is not None:
                 placed[j.id] = held
-    return round_, plan_for(round_, placed, moved=moved, shrunk=shrunk, preempted=preempted)
+    plan = plan_for(round_, placed, moved=moved, shrunk=shrunk, preempted=preempted)
+    return round_, plan.model_copy(update={"placements": with_due(round_, plan.placements, policy)})
 
 
-def stands(held: Placement) -> list[tuple[str, int, frozenset[int], tuple[tuple[str, int], ...]]]:
+def stands(held: Placement) -> list[tuple[str, int, frozenset[int]]]:
     """Write down where a placement stands, however it is spelled."""
-    return sorted(
-        (a.node, worker.rank, frozenset(worker.gpus), tuple(sorted(a.gpus.items())))
-        for a in held.assignments
-        for worker in a.workers
-    )
+    return sorted((a.node, worker.rank, frozenset(worker.gpus)) for a in held.assignments for worker in a.workers)
 
 
 def _change_some(rng: random.Random, round_: Instance, placed: Placements) -> tuple[list[str], list[str], list[str]]:
@@ -307,10 +304,7 @@ def _change_some(rng: random.Random, round_: Instance, placed: Placements) -> tu
             preempted.append(run.job)
         elif run.shrinkable and o.workers_min and len(workers) > o.workers_min and len(shrunk) < 2:
             kept = [ordered[0], *sorted(rng.sample(ordered[1:], o.workers_min - 1))]
-            share = next(iter(run.assignments[0].gpus.values()), None)
-            placed[run.job] = placement(
-                jobs[run.job], [(name, gpus) for _, name, gpus in kept], option=o.id, milli=share
-            )
+            placed[run.job] = placement(jobs[run.job], [(name, gpus) for _, name, gpus in kept], option=o.id)
             shrunk.append(run.job)
         elif choice < 0.8 and run.movable and len(moved) < 2:
             others = {name: held for name, held in placed.items() if name != run.job}

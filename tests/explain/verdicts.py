@@ -278,8 +278,7 @@ def _freed(problem: Problem, gpus: Sequence[int]) -> State:
             state.node_free[problem.gpu_node[gpu]] += each
         left = tuple(gpu for gpu, keeps in zip(held.gpus, kept, strict=True) if keeps)
         if len(left) < len(held.gpus):
-            shares = held.shares and tuple(s for s, keeps in zip(held.shares, kept, strict=True) if keeps)
-            state.placements[job] = replace(held, gpus=left, shares=shares) if left else None
+            state.placements[job] = replace(held, gpus=left) if left else None
             for node in set(held.nodes) - {int(problem.gpu_node[gpu]) for gpu in left}:
                 state.node_jobs[node].pop(job)
     freed = np.array(sorted(gpus), dtype=np.int64)

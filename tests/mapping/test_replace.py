@@ -60,15 +60,6 @@ def test_permuted_placements_keep_every_rule(size: int) -> None:
         assert bound == job_cost(problem, 0, after) <= job_cost(problem, 0, before)
 
 
-def test_shares_stay_with_their_gpus() -> None:
-    """A running job may hold more than it asked for of one GPU; the GPU's account must not change."""
-    problem = problem_of(job("a", workers=4, gpu_milli=200, gpu_milli_limit=500, communication=ring_of(4)))
-    before = Placement(0, (0,) * 4, (0, 2, 1, 3), (200, 300, 400, 500))
-    after, _ = improve_ranks(problem, 0, before, float("inf"))
-    assert after.shares is not None
-    assert dict(zip(after.gpus, after.shares, strict=True)) == {0: 200, 2: 300, 1: 400, 3: 500}
-
-
 def test_jobs_without_edges_and_elastic_ones() -> None:
     """All pairs alike: nothing to gain, the bound is the cost. Edges of ranks that do not run do not count."""
     problem = problem_of(job("a", workers=4, communication=Communication(weight=3)))

@@ -164,8 +164,8 @@ def test_domains_of_a_split_are_compiled_once() -> None:
     assert {level: of.tolist() for level, of in problem.split_domain.items()} == {"rack": [0, 1, -1], "node": [0, 1, 2]}
 
 
-def test_a_running_job_holds_what_the_file_says() -> None:
-    """Ranks, nodes, GPUs and shares; shares only where they differ from the request."""
+def test_a_running_job_stands_where_the_file_says() -> None:
+    """Ranks, nodes and GPUs; of its share the request counts, whatever is granted above."""
     elastic = job("a", options=(option(workers=3, workers_min=1, gpu_milli=400, gpu_milli_limit=700),))
     plain = job("b", gpus=2)
     runs = [
@@ -174,8 +174,8 @@ def test_a_running_job_holds_what_the_file_says() -> None:
     ]
     problem = compile_problem(instance(2, [elastic, plain, job("c")], running=runs))
     assert problem.running == {
-        0: Placement(1, (1, 0), (7, 2), (500, 500)),
-        1: Placement(3, (1,), (4, 5), None),
+        0: Placement(1, (1, 0), (7, 2)),
+        1: Placement(3, (1,), (4, 5)),
     }
 
 

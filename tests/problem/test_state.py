@@ -67,13 +67,13 @@ def test_apply_takes_and_undo_gives_back() -> None:
     assert snapshot(state) == before
 
 
-def test_a_running_job_counts_with_the_share_it_holds() -> None:
-    """It may hold more than its request; what it holds is not free (DynamoML 3.1)."""
+def test_a_running_job_counts_with_its_request() -> None:
+    """It may be granted more; that is free for others at the next round (issue 16, A9; DynamoML 3.1)."""
     here = job("here", options=(option(gpu_milli=400, gpu_milli_limit=900),), queue="q")
     runs = [running(here, [("n0", [0])], milli=800)]
     state = State(compile_problem(instance(1, [here], running=runs, policy=Policy(queues=(Queue(id="q"),)))))
-    assert state.gpu_free_milli.tolist() == [200, 1000, 1000, 1000]
-    assert state.queue_used.tolist() == [[800, 0, 0]]
+    assert state.gpu_free_milli.tolist() == [600, 1000, 1000, 1000]
+    assert state.queue_used.tolist() == [[400, 0, 0]]
 
 
 def test_load_moves_everybody_to_where_an_allocation_has_them() -> None:

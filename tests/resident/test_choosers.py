@@ -12,7 +12,7 @@ from placeopt.heuristics.drb import looks
 from placeopt.model import Communication, Job, Slowdown
 from placeopt.model.policy import Interference, Weights
 from placeopt.problem import compile_problem
-from placeopt.stages.draft import Recorder
+from placeopt.stages.draft import draft_plan
 from placeopt.topology.builders import dgx1, minsky
 from rounds import random_round
 
@@ -25,9 +25,7 @@ def afresh(cluster: Instance, names: list[str], method: str) -> dict[str, object
     problem = compile_problem(cluster)
     numbers = [problem.job_ids.index(name) for name in names]
     found = greedy(problem, np.array(numbers), chooser=CHOOSERS[method]).allocation
-    recorder = Recorder(problem)
-    placed = ((name, found[number]) for name, number in zip(names, numbers, strict=True))
-    return {name: recorder.assignments(one) for name, one in placed if one is not None}
+    return kept(draft_plan(cluster, problem, found), names)
 
 
 def kept(plan: Plan, names: list[str]) -> dict[str, object]:

@@ -44,8 +44,7 @@ def figures(instance: Instance) -> Figures:
     waiting = [job for job in instance.jobs if job.id not in runs]
     sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
     gpus = sum(sizes[node.machine] for node in instance.cluster.nodes)
-    held = sum(milli for one in instance.running for part in one.assignments for milli in part.gpus.values())
-    free = 1000 * gpus - held
+    free = 1000 * gpus - instance.running_gpu_milli
     asked = sum(_milli(job) for job in waiting)
     return Figures(
         waiting=len(waiting),

@@ -16,6 +16,7 @@ Every rule is a function in a module of its own; `Violation.rule` holds one of t
 ``unknown_node``                no such node
 ``gpu_indexes``                 a worker's number of GPUs, GPUs that do not exist or are held twice by the job
 ``gpu_milli``                   a granted share outside request and limit
+``gpu_grant``                   a granted share that is not the job's part of what no job on the GPU requests
 ``amounts``                     CPU or memory stated differently from workers x demand
 ``node_selector`` ``nodes_allowed`` ``taints`` ``drained`` ``gpu_model``   where a job may not stand
 ``gpu_exclusive`` ``gpu_share`` ``gpu_jobs`` ``gpu_memory``                 what one GPU can hold

@@ -290,31 +290,25 @@ def compare(running: Running, placement: Placement) -> Relation:
     """
     Compare a placement with the one that runs now.
 
-    ``same``: option, nodes, GPUs of every worker and shares are equal; the order in which they are written does not
-    matter. ``shrunk``: the same option with fewer workers, each of them a former one on its former GPUs with its
-    former shares, the chief (rank 0) still the chief and the others in their former order. ``other``: anything else.
+    ``same``: option, nodes and GPUs of every worker are equal; the order in which they are written does not matter, nor
+    do shares, which grants change at no price. ``shrunk``: the same option with fewer workers, each of them a former
+    one on its former GPUs, the chief (rank 0) still the chief and the others in their former order. ``other``: anything
+    else.
     """
     if running.option != placement.option:
         return "other"
     if running.assignments == placement.assignments:
         return "same"
     now, then = workers_by_rank(placement), workers_by_rank(running)
-    shares_now, shares_then = _shares(placement), _shares(running)
     if now == then:
-        return "same" if shares_now == shares_then else "other"
+        return "same"
     if not now or len(now) >= len(then) or now[0][1:] != then[0][1:]:
         return "other"
     # Is `now` a subsequence of `then`? Taking the first match each time finds one if there is one.
     rest = iter(then)
     if not all(any(worker[1:] == former[1:] for former in rest) for worker in now):
         return "other"
-    return "shrunk" if shares_now.items() <= shares_then.items() else "other"
-
-
-def _shares(placement: Placement) -> dict[tuple[str, str], int]:
-    return {
-        (assignment.node, gpu): milli for assignment in placement.assignments for gpu, milli in assignment.gpus.items()
-    }
+    return "shrunk"
 
 
 def _domains_above(instance: Instance) -> dict[str, dict[str, str]]:

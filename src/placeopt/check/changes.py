@@ -103,7 +103,9 @@ def _check_stop(case: Case, running: Running, stop: Preempted, is_placed: bool, 
         return
     if not running.preemptible:
         case.add("preempted", where, "was preempted, but is not preemptible")
-    freed = sum(sum(assignment.gpus.values()) for assignment in running.assignments)
+    option = option_of(case.jobs[stop.job], running.option)
+    each = 0 if option is None else option.demand.gpu_milli  # what was granted above it was free before
+    freed = each * sum(len(assignment.gpus) for assignment in running.assignments)
     if stop.freed_gpu_milli != freed:
         case.add("preempted", where, f"says that {stop.freed_gpu_milli} gpu milli are freed, true are {freed}")
 

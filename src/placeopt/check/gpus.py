@@ -8,7 +8,7 @@ WHOLE = 1000
 
 def check_gpus(case: Case) -> None:
     """
-    Share, number of jobs and memory of every GPU, by the share mode of the policy.
+    Requested share, number of jobs and memory of every GPU, by the share mode of the policy.
 
     Running jobs may stand beyond the number and the memory, but not beyond the whole of a GPU: nothing can hold that.
     """
@@ -20,8 +20,9 @@ def check_gpus(case: Case) -> None:
         milli: dict[str, int] = {}
         memory: dict[str, int] = {}
         for held, assignment in entries:
-            for gpu, share in assignment.gpus.items():
-                milli[gpu] = milli.get(gpu, 0) + share
+            request = held.option.demand.gpu_milli
+            for gpu in assignment.gpus:
+                milli[gpu] = milli.get(gpu, 0) + request
             need = held.option.demand.gpu_memory_mib
             if need:
                 for gpu in assignment.gpus:

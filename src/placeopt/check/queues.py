@@ -1,7 +1,7 @@
 """Does each queue hold no more than its part of the cluster?"""
 
 from placeopt.check.case import Case, Held
-from placeopt.model import Assignment
+from placeopt.model import Assignment, Demand
 from placeopt.model.policy import Queue
 
 RESOURCES = ("gpu_milli", "cpu_millicores", "memory_mib")
@@ -24,12 +24,13 @@ def add_use(used: dict[str, list[int]], held: Held, sign: int) -> None:
     amounts = used.get(held.job.queue) if held.job.queue is not None else None
     if amounts is not None:
         for assignment in held.placement.assignments:
-            for r, amount in enumerate(_amounts(assignment)):
+            for r, amount in enumerate(_amounts(assignment, held.option.demand)):
                 amounts[r] += sign * amount
 
 
-def _amounts(assignment: Assignment) -> tuple[int, int, int]:
-    return sum(assignment.gpus.values()), assignment.cpu_millicores, assignment.memory_mib
+def _amounts(assignment: Assignment, demand: Demand) -> tuple[int, int, int]:
+    """Of GPUs, requests count: what is granted above them is free for others."""
+    return len(assignment.gpus) * demand.gpu_milli, assignment.cpu_millicores, assignment.memory_mib
 
 
 def _holders(case: Case, queue: Queue, r: int) -> list[str]:
@@ -37,7 +38,8 @@ def _holders(case: Case, queue: Queue, r: int) -> list[str]:
     return [
         held.job.id
         for held in case.held
-        if held.job.queue == queue.id and any(_amounts(one)[r] for one in held.placement.assignments)
+        if held.job.queue == queue.id
+        and any(_amounts(one, held.option.demand)[r] for one in held.placement.assignments)
     ]
 
 

@@ -7,6 +7,7 @@ from placeopt.check.case import Case
 from placeopt.check.changes import check_changes
 from placeopt.check.form import check_form
 from placeopt.check.gpus import check_gpus
+from placeopt.check.grants import check_grants
 from placeopt.check.links import check_links
 from placeopt.check.nodes import check_nodes
 from placeopt.check.queues import check_queues
@@ -21,6 +22,7 @@ RULES: tuple[Callable[[Case], None], ...] = (
     check_form,
     check_where,
     check_gpus,
+    check_grants,
     check_nodes,
     check_links,
     check_shape,

@@ -64,16 +64,15 @@ class Jobs:
             for node, workers in Counter(placement.nodes).items():
                 for r, each in enumerate(demand):
                     _give(items.node, (node, r), item, each * workers)
-            shares = placement.shares or (milli,) * len(placement.gpus)
-            for gpu, share in zip(placement.gpus, shares, strict=True):
-                holders.setdefault(gpu, []).append((item, share, int(options.gpu_memory_mib[o])))
+            for gpu in placement.gpus:
+                holders.setdefault(gpu, []).append((item, milli, int(options.gpu_memory_mib[o])))
             if ask.link_part == (0 if options.gpus[o] else 1) and options.network_mbps[o]:
                 for kind, at, load in hose_loads(problem, placement):
                     _give(items.machine if kind == "machine" else items.domain, at, item, load)
             if ask.queue >= 0 and problem.class_queue[problem.job_class[job]] == ask.queue:
                 workers = len(placement.nodes)
                 cpu, memory = (workers * demand[RESOURCES.index(r)] for r in ("cpu_millicores", "memory_mib"))
-                for r, amount in enumerate((sum(shares), cpu, memory)):
+                for r, amount in enumerate((milli * len(placement.gpus), cpu, memory)):
                     _give(items.queue, r, item, amount)
         items.cells = _cells(now, self.room(self.most).usable(ask), ask, holders)
         return items

@@ -96,10 +96,8 @@ def _with_freed(free: State, gpus: Sequence[int]) -> State:
         each = problem.options.demand[held.option] // max(1, int(problem.options.gpus[held.option]))
         for gpu in mine:
             state.node_free[problem.gpu_node[gpu]] += each
-        rest = [i for i, gpu in enumerate(held.gpus) if gpu not in gone]
-        left = tuple(held.gpus[i] for i in rest)
-        shares = tuple(held.shares[i] for i in rest) if held.shares else held.shares
-        state.placements[job] = replace(held, gpus=left, shares=shares) if left else None
+        left = tuple(gpu for gpu in held.gpus if gpu not in gone)
+        state.placements[job] = replace(held, gpus=left) if left else None
         for node in set(held.nodes) - {int(problem.gpu_node[gpu]) for gpu in left}:
             del state.node_jobs[node][job]
     here = np.array(gpus, dtype=np.int64)

@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State
-from placeopt.problem.changes import part_of, shares_of
+from placeopt.problem.changes import part_of
 from placeopt.terms.objective import start_value
 from placeopt.terms.rules import add_rules
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
@@ -139,12 +139,11 @@ class _Columns:
         at = {node: first + i for i, node in enumerate(workers)}
         self._add_start(unit, option, kind, value, 1, _ints(list(workers)), _ints(list(workers.values())))
         cells = Counter(int(self.gpu_to_cell[gpu]) for gpu in held.gpus)
-        shares = dict(zip(self.gpu_to_cell[list(held.gpus)].tolist(), shares_of(self.problem, held), strict=True))
         for cell, amount in cells.items():
             self.grant_bundle.append(at[int(self.cell_node[cell])])
             self.grant_cell.append(cell)
             self.grant_most.append(amount)
-            self.grant_milli.append(shares[cell])
+            self.grant_milli.append(int(self.problem.options.milli[option]))
 
     def _add_start(
         self, unit: int, option: int, kind: int, value: int, most: int, nodes: IntArray, per_node: IntArray

@@ -9,7 +9,6 @@ import numpy as np
 from placeopt.formulations.columns import add_columns, usable_gpus
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Problem, State
-from placeopt.problem.changes import shares_of
 from placeopt.terms.minimal_utility import MinimalUtility
 from placeopt.terms.protocols import Apart, Cost
 from placeopt.terms.variables import Variables
@@ -70,7 +69,7 @@ def _cells(state: State, apart: Sequence[Apart]) -> list[tuple[int, ...]]:
         placement = problem.running[job]
         held = np.array(placement.gpus, dtype=np.int64)
         holder[held] = job
-        whole = min(shares_of(problem, placement), default=1000) == 1000
+        whole = not placement.gpus or options.milli[placement.option] == 1000
         if job in problem.may_shrink or not whole or not (problem.shares_bind or problem.jobs_per_gpu == 1):
             shared[held] = True
     keys = [problem.gpu_node, problem.gpu_type, holder, np.where(shared, np.arange(problem.num_gpus), -1)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from placeopt.formulations.columns import room_on_nodes
 from placeopt.problem import State
-from placeopt.problem.changes import part_of, shares_of
+from placeopt.problem.changes import part_of
 from placeopt.terms.objective import start_value
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY
 
@@ -96,7 +96,7 @@ def _draft_running(starts: Starts, rooms: _Rooms, c: int) -> None:
         nodes = problem.running[job].nodes
         on = nodes[:1] if options.bundles[held.option] == 1 else nodes
         here.update(int(problem.node_class[node]) for node in on)
-    milli = max(sum(shares_of(problem, problem.running[job])) for job in jobs)
+    milli = int(options.total_milli[held.option])
     starts.add(c, held.option, STAY, start_value(problem, first, held), milli, len(jobs), here)
     for o in problem.options_of(first):
         workers = int(options.workers[o])

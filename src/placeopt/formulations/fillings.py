@@ -18,7 +18,7 @@ from placeopt.formulations.loads import Loads, add_node_rows
 from placeopt.formulations.maximal import maximal_fillings
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
-from placeopt.problem.changes import change_limits, shares_of
+from placeopt.problem.changes import change_limits
 from placeopt.terms.objective import value
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.queue_share import option_use
@@ -96,7 +96,7 @@ def build_fillings(state: State, deadline: float = float("inf")) -> Fillings:
         slots=np.concatenate([np.zeros((0, len(filled.sizes)), dtype=np.int64), *filled.slots]),
         sizes=filled.sizes,
         loads=loads,
-        fixed_milli=sum(sum(shares_of(problem, placement)) for placement in held if placement is not None),
+        fixed_milli=int(problem.options.total_milli[[placement.option for placement in held if placement]].sum()),
         relaxes=relaxes,
     )
 

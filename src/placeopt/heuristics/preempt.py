@@ -14,7 +14,7 @@ from placeopt.heuristics.family import score_named
 from placeopt.heuristics.greedy import place
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.problem.changes import keeps_limits, part_of, shares_of, submission_order
+from placeopt.problem.changes import keeps_limits, part_of, submission_order
 from placeopt.terms.objective import start_value
 from placeopt.terms.rules import fits
 from placeopt.terms.spread import domain_of_nodes
@@ -132,9 +132,9 @@ class _Room:
 
     def _density(self, victim: _Victim) -> float:
         """Loss per GPU that is freed."""
-        held = sum(shares_of(self.problem, self.problem.running[victim.job]))
-        left = 0 if victim.left is None else sum(shares_of(self.problem, victim.left))
-        return victim.loss / max(1, held - left)
+        milli = self.problem.options.total_milli
+        left = 0 if victim.left is None else int(milli[victim.left.option])
+        return victim.loss / max(1, int(milli[self.problem.running[victim.job].option]) - left)
 
     def _taken(self, victim: _Victim) -> bool:
         return self.state.placements[victim.job] is not self.problem.running[victim.job]

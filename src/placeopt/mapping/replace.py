@@ -66,13 +66,11 @@ def improve_ranks(
     if mapping.cost >= before:
         return placement, mapping.bound
     held = gpus[mapping.order]
-    shares = placement.shares
     return (
         replace(
             placement,
             nodes=tuple(problem.gpu_node[held].reshape(workers, -1)[:, 0].tolist()),
             gpus=tuple(held.tolist()),
-            shares=None if shares is None else tuple(shares[i] for i in mapping.order.tolist()),
         ),
         mapping.bound,
     )

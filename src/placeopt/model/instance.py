@@ -113,6 +113,12 @@ class Instance(Record):
             if ranks != list(range(len(ranks))):
                 raise ValueError(f"running[{i}].assignments: ranks of workers must be 0 to {len(ranks) - 1}, each once")
 
+    @property
+    def running_gpu_milli(self) -> int:
+        """Thousandths of GPUs that running jobs request; what is granted above is free for others."""
+        demands = {(job.id, option.id): option.demand.gpu_milli for job in self.jobs for option in job.options}
+        return sum(demands[held.job, held.option] * len(one.gpus) for held in self.running for one in held.assignments)
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON form, so of the content and not of the file's spelling."""

@@ -73,7 +73,7 @@ class Shrunk(Record):
 
 
 class Preempted(Record):
-    """A running job that is stopped, and the GPU share that it frees."""
+    """A running job that is stopped, and the GPU share that it frees: its requests; grants above were free before."""
 
     job: Id
     freed_gpu_milli: Annotated[int, Field(ge=0)]

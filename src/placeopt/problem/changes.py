@@ -1,11 +1,11 @@
 """
 What a plan does to the running jobs: kept, shrunk, moved or preempted, and at what price.
 
-``kept``: the placement is the one that runs, shares included. ``shrunk``: the same option with fewer workers, each of
-them a former one on its former GPUs with its former shares, the chief (rank 0) still the chief and the others in their
-former order. ``moved``: any other placement in any option of the job, with any number of workers that it allows: a
-checkpoint and a restart, so an elastic job may grow as well, or restart on a part of its own GPUs. Shares are then
-the request. ``preempted``: not placed.
+``kept``: the placement is the one that runs. ``shrunk``: the same option with fewer workers, each of them a former one
+on its former GPUs, the chief (rank 0) still the chief and the others in their former order. ``moved``: any other
+placement in any option of the job, with any number of workers that it allows: a checkpoint and a restart, so an elastic
+job may grow as well, or restart on a part of its own GPUs. ``preempted``: not placed. What is granted above the request
+(``grants``) may be more or less after any round; that is no change.
 
 Only a moved job must stand where work may start: selectors, taints and drained nodes do not drive out what runs.
 
@@ -113,11 +113,8 @@ def part_of(problem: Problem, job: int, option: int, ranks: tuple[int, ...]) -> 
     running = problem.running[job]
     gpus = int(problem.options.gpus[option])
     held = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
-    shares = None if running.shares is None else tuple(running.shares[i] for i in held)
-    if shares is not None and all(share == problem.options.milli[option] for share in shares):
-        shares = None
     nodes = tuple(running.nodes[rank] for rank in ranks)
-    return Placement(option, nodes, tuple(running.gpus[i] for i in held), shares)
+    return Placement(option, nodes, tuple(running.gpus[i] for i in held))
 
 
 def restarted(problem: Problem, job: int, placement: Placement) -> Placement:
@@ -148,17 +145,9 @@ def _allowed(problem: Problem) -> dict[Change, frozenset[int]]:
     return {"moved": problem.may_move, "shrunk": problem.may_shrink, "preempted": problem.may_preempt}
 
 
-def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozenset[tuple[int, int]]]]:
-    """Node, and GPUs with their shares, of every worker."""
-    gpus, shares = int(problem.options.gpus[placement.option]), shares_of(problem, placement)
+def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozenset[int]]]:
+    """Node and GPUs of every worker."""
+    gpus = int(problem.options.gpus[placement.option])
     return [
-        (node, frozenset((placement.gpus[i], shares[i]) for i in range(rank * gpus, (rank + 1) * gpus)))
-        for rank, node in enumerate(placement.nodes)
+        (node, frozenset(placement.gpus[rank * gpus : (rank + 1) * gpus])) for rank, node in enumerate(placement.nodes)
     ]
-
-
-def shares_of(problem: Problem, placement: Placement) -> tuple[int, ...]:
-    """Thousandths held of each GPU, in the order of ``Placement.gpus``."""
-    if placement.shares is not None:
-        return placement.shares
-    return (int(problem.options.milli[placement.option]),) * len(placement.gpus)

@@ -12,6 +12,7 @@ from placeopt.model import Communication, Instance, Job, Option, Policy
 from placeopt.problem.arrays import RESOURCES, Frozen, IntArray
 from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
 from placeopt.problem.domains import node_domains
+from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.hardware import Hardware, compile_hardware
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import Lost, find_lost
@@ -73,7 +74,8 @@ def compile_problem(
     Raises
     ------
     BadInput
-        If a running placement does not fit its job or machine, or a job's queue is unknown to the policy.
+        If a running placement does not fit its job or machine, running ones are said to hold more than all of a GPU, or
+        a job's queue is unknown to the policy.
     Unsupported
         If values and prices of all jobs together can exceed 2^53, beyond which sums are not exact, or distances inside
         machines take more than 1 GiB.
@@ -104,6 +106,8 @@ def compile_problem(
     for running in instance.running:
         job = number[running.job]
         problem.running[job] = running_placement(running, problem, job, nodes)
+    if problem.share_bounds:
+        refuse_overfull(instance.running)
     return without_fixed(problem)
 
 
@@ -275,6 +279,7 @@ def _options(
         bundles=bundles,
         gpus=gpus,
         milli=_ints([d.gpu_milli for d in demands]),
+        milli_limit=_ints([d.gpu_milli_limit or d.gpu_milli for d in demands]),
         gpu_memory_mib=memory,
         utilisation=_ints([d.gpu_utilisation_percent for d in demands]),
         demand=demand,

@@ -20,7 +20,7 @@ class Holdings:
     job: IntArray  # (H,)
     gpu: IntArray  # (H,)
     option: IntArray  # (H,) the job's
-    milli: IntArray  # (H,) thousandths held
+    milli: IntArray  # (H,) thousandths requested
     worker_node: IntArray  # (W,)
     worker_option: IntArray  # (W,) the job's
 
@@ -32,16 +32,11 @@ def holdings(problem: Problem, placed: Iterable[tuple[int, Placement]]) -> Holdi
     gpus = np.array([len(p.gpus) for _, p in pairs], dtype=np.int64)
     workers = np.array([len(p.nodes) for _, p in pairs], dtype=np.int64)
     of_grant = np.repeat(option, gpus)
-    milli = problem.options.milli[of_grant]
-    start = np.cumsum(gpus) - gpus
-    for i, (_, p) in enumerate(pairs):
-        if p.shares is not None:  # only running jobs hold anything but their request
-            milli[start[i] : start[i] + gpus[i]] = p.shares
     return Holdings(
         job=np.repeat(np.array([job for job, _ in pairs], dtype=np.int64), gpus),
         gpu=np.fromiter(chain.from_iterable(p.gpus for _, p in pairs), dtype=np.int64, count=int(gpus.sum())),
         option=of_grant,
-        milli=milli,
+        milli=problem.options.milli[of_grant],
         worker_node=np.fromiter(chain.from_iterable(p.nodes for _, p in pairs), np.int64, count=int(workers.sum())),
         worker_option=np.repeat(option, workers),
     )

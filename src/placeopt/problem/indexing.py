@@ -17,7 +17,7 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
     BadInput
         If it does not agree with an option of the job, or names a GPU that the node lacks.
     """
-    workers: list[tuple[int, int, list[int], list[int]]] = []  # rank, node, GPUs, shares
+    workers: list[tuple[int, int, list[int]]] = []  # rank, node, GPUs
     for assignment in running.assignments:
         n = nodes.get(assignment.node, -1)
         if n < 0:
@@ -25,33 +25,30 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
         start, end = problem.first_gpu[n], problem.first_gpu[n + 1]
         lost = problem.lost_gpu.get(n)
         for worker in assignment.workers:
-            gpus, shares = [], []
+            gpus = []
             for index in worker.gpus:
-                share = assignment.gpus.get(str(index))
+                known = str(index) in assignment.gpus
                 if lost is not None:
                     index = lost.get(index, index)
-                if start + index >= end or share is None:
+                if start + index >= end or not known:
                     raise BadInput(
                         f"running job {running.job!r} on node {assignment.node!r}: worker {worker.rank} holds GPU "
                         f"{index}, which the node lacks or 'gpus' does not list; the node has GPUs 0..{end - start - 1}"
                     )
                 gpus.append(start + index)
-                shares.append(share)
-            workers.append((worker.rank, n, gpus, shares))
+            workers.append((worker.rank, n, gpus))
     if len(workers) > 1:
         workers.sort()
-    held = tuple([gpu for _, _, gpus, _ in workers for gpu in gpus])
-    granted = tuple([share for _, _, _, shares in workers for share in shares])
+    held = tuple([gpu for _, _, gpus in workers for gpu in gpus])
     for o in problem.options_of(job):
-        name, count, each, milli = problem.options.shapes[o]
+        name, count, each = problem.options.shapes[o]
         if name == running.option and count == len(workers):
-            if any([len(gpus) != each for _, _, gpus, _ in workers]):  # noqa: C419 - half the time of a generator
+            if any([len(gpus) != each for _, _, gpus in workers]):  # noqa: C419 - half the time of a generator
                 raise BadInput(
                     f"running job {running.job!r}: option {running.option!r} gives each worker {each} GPUs, "
                     "but a running worker holds another number; make 'running' agree with the option"
                 )
-            same = granted.count(milli) == len(granted)
-            return Placement(o, tuple([n for _, n, _, _ in workers]), held, None if same else granted)
+            return Placement(o, tuple([n for _, n, _ in workers]), held)
     raise BadInput(
         f"running job {running.job!r}: runs {len(workers)} workers, which option {running.option!r} does not allow "
         "(or the option's utility is below the job's minimum); make 'running' agree with the job's options"

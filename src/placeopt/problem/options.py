@@ -26,6 +26,7 @@ class Options(Frozen):
     bundles: IntArray  # (O,) number of bundles: 1 where single-node
     gpus: IntArray  # (O,) GPUs of one worker
     milli: IntArray  # (O,) requested share of each GPU
+    milli_limit: IntArray  # (O,) most that may be granted of it
     gpu_memory_mib: IntArray  # (O,) of each GPU
     utilisation: IntArray  # (O,) expected percent of each GPU
     demand: IntArray  # (O, R) of one worker
@@ -45,9 +46,9 @@ class Options(Frozen):
         return list(zip(self.milli.tolist(), self.gpu_memory_mib.tolist(), self.utilisation.tolist(), strict=True))
 
     @cached_property
-    def shapes(self) -> list[tuple[str, int, int, int]]:
-        """Of each option, as plain integers: name, workers, GPUs of one worker, thousandths of each."""
-        columns = (self.workers.tolist(), self.gpus.tolist(), self.milli.tolist())
+    def shapes(self) -> list[tuple[str, int, int]]:
+        """Of each option, as plain integers: name, workers, GPUs of one worker."""
+        columns = (self.workers.tolist(), self.gpus.tolist())
         return list(zip(self.name, *columns, strict=True))
 
     @cached_property
@@ -55,7 +56,7 @@ class Options(Frozen):
         """Shape (O,): workers in one bundle."""
         return self.workers // self.bundles
 
-    @property
+    @cached_property
     def total_milli(self) -> IntArray:
         """Shape (O,): GPU share that the whole job asks for, in thousandths of a GPU."""
         return self.workers * self.gpus * self.milli

@@ -11,15 +11,14 @@ class Placement:
     The option taken and where each worker is.
 
     ``nodes`` has one node a worker, in rank order; ``gpus`` the global GPU indices, worker after worker, as many a
-    worker as the option says. ``shares`` has the thousandths held of each GPU, or is None where each is the request:
-    only running jobs hold anything else. ``restarts`` marks the move of a running job to a part of its own GPUs, which
+    worker as the option says. Of each GPU the job's request counts; what is granted above it is worked out where
+    placements are written (``grants``). ``restarts`` marks the move of a running job to a part of its own GPUs, which
     could be taken for a shrink.
     """
 
     option: int
     nodes: tuple[int, ...]
     gpus: tuple[int, ...]
-    shares: tuple[int, ...] | None = None
     restarts: bool = False
 
 

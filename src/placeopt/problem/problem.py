@@ -160,6 +160,14 @@ class Problem(Frozen):
         """Whether the shares on a GPU must sum to at most 1000."""
         return self.policy.share_mode != "overcommit"
 
+    @cached_property
+    def share_bounds(self) -> list[tuple[int, int]]:
+        """Request and limit of each option; empty where nothing can be granted above a request (``grants``)."""
+        options = self.options
+        if self.policy.share_mode != "fraction" or bool((options.milli_limit == options.milli).all()):
+            return []
+        return list(zip(options.milli.tolist(), options.milli_limit.tolist(), strict=True))
+
     def options_of(self, job: int) -> range:
         """Return the rows of ``options`` open to ``job``."""
         k = self.job_class[job]

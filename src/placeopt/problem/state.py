@@ -120,8 +120,8 @@ class State:
     def _change_gpus(self, placement: Placement, sign: int) -> None:
         milli, memory, utilisation = self.problem.options.grants[placement.option]
         turns = 1 if sign > 0 else 0  # jobs on a GPU that just became busy, or free
-        for i, gpu in enumerate(placement.gpus):
-            self.gpu_free_milli[gpu] -= sign * (placement.shares[i] if placement.shares else milli)
+        for gpu in placement.gpus:
+            self.gpu_free_milli[gpu] -= sign * milli
             if memory:
                 self.gpu_free_memory[gpu] -= sign * memory
             if utilisation:
@@ -168,8 +168,7 @@ class State:
         if queue >= 0:
             options, workers = self.problem.options, len(placement.nodes)
             demand = options.demand[placement.option]
-            each = int(options.milli[placement.option])
-            milli = sum(placement.shares) if placement.shares else len(placement.gpus) * each
+            milli = len(placement.gpus) * int(options.milli[placement.option])
             self.queue_used[queue] += sign * np.array([milli, workers * demand[CPU], workers * demand[MEMORY]])
 
     def _change_links(self, placement: Placement, sign: int) -> None:

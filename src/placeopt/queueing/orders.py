@@ -8,7 +8,6 @@ import numpy as np
 
 from placeopt.problem import IntArray, Problem
 from placeopt.problem.allowance import waiting_allowances
-from placeopt.problem.changes import shares_of
 
 
 def order_jobs(problem: Problem, order: str) -> IntArray:
@@ -69,7 +68,7 @@ def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
     weight = np.array([*(queue.weight for queue in queues), 1], dtype=np.int64)
     held = np.zeros(len(weight), dtype=np.int64)
     for job, placement in problem.running.items():
-        held[of_job[job]] += sum(shares_of(problem, placement))
+        held[of_job[job]] += options.total_milli[placement.option]
     arrival = problem.job_arrival_ms[jobs]
     finish = np.zeros(len(jobs))
     for queue in range(len(weight)):

@@ -217,14 +217,13 @@ def job_shape(job: Job) -> tuple[str, int]:
 
 
 def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[Demand]:
-    capacity, held, asked = [0, 0, 0], [0, 0, 0], [0, 0, 0]
+    capacity, asked = [0, 0, 0], [0, 0, 0]
     for machine in instance.cluster.machines:
         there = (1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)
         capacity = [sum_ + nodes[machine.id] * one for sum_, one in zip(capacity, there, strict=True)]
-    for placement in instance.running:
-        for a in placement.assignments:
-            have = (sum(a.gpus.values()), a.cpu_millicores, a.memory_mib)
-            held = [sum_ + one for sum_, one in zip(held, have, strict=True)]
+    there_now = [a for placement in instance.running for a in placement.assignments]
+    cpu, memory = sum(a.cpu_millicores for a in there_now), sum(a.memory_mib for a in there_now)
+    held = (instance.running_gpu_milli, cpu, memory)
     for job in instance.jobs:
         if job.id not in running:
             option = job.options[0]

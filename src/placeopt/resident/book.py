@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +13,7 @@ from placeopt.errors import BadInput, StaleSnapshot
 from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
 from placeopt.model.base import MAX_JOBS, MAX_NODES
 from placeopt.model.instance import job_fault
+from placeopt.problem.grants import Record, granted, has_limit
 
 NodeChange = Node | Literal["drain", "undrain"] | None
 """A record to add or to put in the place of the node of that id; a word; or None, which takes the node away."""
@@ -46,7 +47,11 @@ class Book:
         self._loaded = instance
         self._snapshot: Instance | None = instance
         self._cluster: Cluster | None = instance.cluster
+        self._policy = policy
         self._changes: deque[Change] = deque(maxlen=REMEMBERED)
+        self.has_limits = False
+        """Whether a job has been here to which more than its request may be granted."""
+        self.look_for_limits(instance.jobs)
         self.ledger = Ledger(instance, policy)
         self.name, self.revision, self.now_ms = instance.name, instance.revision, instance.now_ms
         self.digest: str | None = None
@@ -96,8 +101,15 @@ class Book:
         return Instance.model_construct(**{**dict(self._loaded), **update})
 
     def snapshot(self) -> Instance:
-        """Return the instance as it is; the same object until something changes."""
+        """
+        Return the instance as it is; the same object until something changes.
+
+        What runs holds what is granted now: nothing of it is kept in the records, where requests alone count.
+        """
         if self._snapshot is None:
+            running: Sequence[Running] = tuple(self.running.values())
+            if self.has_limits:
+                running = granted(running, self.jobs, self._policy)
             self._snapshot = Instance.model_construct(
                 **{
                     **dict(self._loaded),
@@ -105,10 +117,22 @@ class Book:
                     "now_ms": self.now_ms,
                     "cluster": self.cluster(),
                     "jobs": tuple(self.jobs.values()),
-                    "running": tuple(self.running.values()),
+                    "running": tuple(running),
                 }
             )
         return self._snapshot
+
+    def look_for_limits(self, jobs: Iterable[Job]) -> None:
+        """Note whether more than its request may be granted to any of ``jobs``."""
+        self.has_limits |= self._policy.share_mode == "fraction" and any(map(has_limit, jobs))
+
+    def granted(self, placements: Sequence[Record]) -> Sequence[Record]:
+        """Return placements of waiting jobs with the shares granted beside each other and what runs on their nodes."""
+        if not self.has_limits:
+            return placements
+        nodes = dict.fromkeys(a.node for placement in placements for a in placement.assignments)
+        others = dict.fromkeys(job for node in nodes for job in self.ledger.on_node(node))
+        return granted(placements, self.jobs, self._policy, [self.running[job] for job in others])
 
     def refuse_stale(self, planned: int) -> None:
         """

@@ -19,6 +19,7 @@ from placeopt.model import Placement as PlacementRecord
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
+from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
 from placeopt.queueing import order_jobs
@@ -50,6 +51,8 @@ class Resident:
         self.last: Plan | None = None
         """The last plan of a whole round."""
         self._compile(instance)
+        if self.book.has_limits:
+            refuse_overfull(instance.running)
         broken = self.book.ledger.standing(self.book.nodes, _empty_plan(instance, policy))
         if broken:
             raise BadInput(f"running placements: {broken[0]}; what runs contradicts itself")
@@ -131,6 +134,7 @@ class Resident:
         for job, number in () if afresh else zip(add, numbers, strict=True):
             self._parts.table.add(job, number)
             self.book.jobs[job.id] = job
+        self.book.look_for_limits(add)
         if not afresh:
             self._take_over(problem, same_hardware=self._parts.hardware is hardware)
         self.book.now_ms = self.book.now_ms if now_ms is None else now_ms

@@ -83,6 +83,7 @@ def plan_for(
                 },
             )
         )
+    placements = list(book.granted(placements))
     decided = time.monotonic()
     closed = value == bound
     unpriced = policy.weights.any_cost

@@ -154,7 +154,7 @@ def _with_option(placement: Placement, option: int) -> Placement:
     """Return the placement under another number of its option; the same object if that is the same."""
     if placement.option == option:
         return placement
-    return Placement(option, placement.nodes, placement.gpus, placement.shares, placement.restarts)
+    return Placement(option, placement.nodes, placement.gpus, placement.restarts)
 
 
 def _option_of(vocabulary: Problem, classes: Classes, order: IntArray) -> list[int]:

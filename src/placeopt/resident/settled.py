@@ -30,7 +30,8 @@ def settled_plan(
     recorder = Recorder(problem) if starts else None
     options = [placed[job].option for job in starts]
     worth = int(problem.options.value[options].sum())
-    placements = () if recorder is None else tuple(recorder.record(job, placed[job]) for job in starts)
+    made = () if recorder is None else tuple(recorder.record(job, placed[job]) for job in starts)
+    placements = tuple(book.granted(made))
     plan = Plan.model_construct(
         format_version=1,
         instance=trusted(InstanceRef, {"name": book.name, "digest": None, "revision": book.revision}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from placeopt.errors import BadInput
@@ -35,6 +35,11 @@ class Decision:
     def changes(self) -> bool:
         """Whether any job that ran before does not stay as it was."""
         return bool(self.stop or self.move or self.resize)
+
+    def with_placements(self, change: Callable[[Placement], Placement]) -> Decision:
+        """Return the decision with every placement changed."""
+        start, move, resize = (tuple(map(change, some)) for some in (self.start, self.move, self.resize))
+        return replace(self, start=start, move=move, resize=resize)
 
     def line(self) -> Line:
         """Return the part of a log's line that tells it; changes stand there only if there are any."""

@@ -10,8 +10,10 @@ from placeopt.model.base import Thousandths
 from placeopt.model.scenario import Scenario
 from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
+from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.indexing import running_placement
 from placeopt.simulate.bandwidth import Traffic
+from placeopt.simulate.shares import Shares
 from placeopt.terms.curves import excess_table
 from placeopt.terms.run_time import path_excess
 
@@ -26,8 +28,6 @@ class Held:
     job: str
     profile: str | None
     placement: Indexed
-    milli: int
-    """Granted thousandths of GPUs, all together."""
     utilisation_percent: int
     """Expected of each of its GPUs."""
     domains: Domains
@@ -39,6 +39,8 @@ class Held:
     """Memory bandwidth that it would use, by node; empty where bandwidth slows nobody."""
     may_be_held_back: bool = False
     """Whether a policy that holds back bandwidth holds back this job's."""
+    bounds: Bounds = (1000, 1000)
+    """Request and limit of each of its GPUs."""
 
 
 class Ground:
@@ -46,10 +48,11 @@ class Ground:
     The hardware, what holds which part of it, and by how much each job is slowed there.
 
     Kept by itself, apart from what any engine believes: it is what decisions are judged by. ``throttle``: where memory
-    bandwidth runs short, jobs of kind ``cpu`` are held back first.
+    bandwidth runs short, jobs of kind ``cpu`` are held back first. ``shares``: what jobs may hold under a policy that
+    grants more than their requests; left out, shares slow nobody.
     """
 
-    def __init__(self, scenario: Scenario, *, throttle: bool = False) -> None:
+    def __init__(self, scenario: Scenario, *, throttle: bool = False, shares: Shares | None = None) -> None:
         self._physics = scenario.physics
         self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         self._shape_of, members = _shapes(self._jobs.values())
@@ -79,6 +82,8 @@ class Ground:
         self._on_node: list[dict[str, Held]] = [{} for _ in range(problem.num_nodes)]
         self._percent = [0] * problem.num_gpus
         self._number = [0] * problem.num_gpus
+        self._shares = shares if shares is not None and shares.granting else None
+        self._on_gpu: list[dict[str, Bounds]] = [{} for _ in range(problem.num_gpus if self._shares else 0)]
 
     @property
     def num_gpus(self) -> int:
@@ -96,13 +101,13 @@ class Ground:
             job=job.id,
             profile=job.profile,
             placement=where,
-            milli=sum(sum(one.gpus.values()) for one in placement.assignments),
             utilisation_percent=option.demand.gpu_utilisation_percent,
             domains=tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds),
             apart_thousandths=path_excess(self._problem, where, spread),
             cores_thousandths=self._by_cores(job, placement),
             mbps=self._mbps(placement, option.demand.memory_bandwidth_mbps),
             may_be_held_back=job.kind == "cpu",
+            bounds=(1000, 1000) if self._shares is None else self._shares.bounds(placement),
         )
 
     def _by_cores(self, job: Job, placement: Placement) -> int:
@@ -125,6 +130,8 @@ class Ground:
         for gpu in held.placement.gpus:
             self._percent[gpu] += held.utilisation_percent
             self._number[gpu] += 1
+            if self._shares is not None:
+                self._on_gpu[gpu][held.job] = held.bounds
         if self._traffic is not None:
             self._traffic.start(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
 
@@ -135,6 +142,8 @@ class Ground:
         for gpu in held.placement.gpus:
             self._percent[gpu] -= held.utilisation_percent
             self._number[gpu] -= 1
+            if self._shares is not None:
+                del self._on_gpu[gpu][held.job]
         if self._traffic is not None:
             self._traffic.end(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
 
@@ -145,7 +154,22 @@ class Ground:
             jobs = {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
         if self._traffic is not None and held.mbps:
             jobs |= self._traffic.disturbed(held.mbps)
+        if self._shares is not None:
+            jobs |= {job: None for gpu in held.placement.gpus for job in self._on_gpu[gpu]}
         return jobs
+
+    def share_excess(self, held: Held) -> int:
+        """
+        Excess run time in thousandths, rounded up, by what others on its GPUs keep from a job.
+
+        Alone it is granted its limit; with a share s of a GPU it takes limit / s of that time, s the least of its GPUs
+        (token scheduler of DynamoML 3.1: GPU time in proportion to the share).
+        """
+        request, limit = held.bounds
+        if self._shares is None or request == limit or not held.placement.gpus:
+            return 0
+        least = min(grants(self._on_gpu[gpu])[held.job] for gpu in held.placement.gpus)
+        return -(-1000 * limit // least) - 1000
 
     def host_excess(self, held: Held) -> int:
         """Excess run time in thousandths by what the host lacks, as things are: CPU cores and memory bandwidth."""

@@ -11,7 +11,11 @@ from placeopt.model.scheduling import Scheduling
 
 @dataclass(frozen=True)
 class Span:
-    """A job in one placement, from ``start_ms`` to ``end_ms``; None: it is there still."""
+    """
+    A job in one placement, from ``start_ms`` to ``end_ms``; None: it is there still.
+
+    Shares are the requests; what was granted above changes within a span, with every start and end on the GPU.
+    """
 
     placement: Placement
     start_ms: int
@@ -33,7 +37,7 @@ class JobHistory:
     user: str | None
     arrival_ms: int
     gpu_milli: int
-    """Granted, or asked for in the first option."""
+    """Requested where it was placed last, or in the first option."""
     alone_ms: int
     start_ms: int | None = None
     end_ms: int | None = None

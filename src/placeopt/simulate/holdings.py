@@ -15,7 +15,7 @@ from placeopt.simulate.elastic import with_workers
 from placeopt.simulate.openings import Openings
 from placeopt.simulate.queues import make_queue
 from placeopt.simulate.room import Room, workers_of
-from placeopt.simulate.scheduler import Scheduler, granted
+from placeopt.simulate.scheduler import Scheduler, milli_of
 from placeopt.simulate.service import Service
 from placeopt.simulate.watcher import Watcher
 
@@ -71,7 +71,8 @@ class Holdings(Scheduler):
         for held in scenario.running:
             self._jobs[held.job] = self._arrivals[held.job].job
             self._asked[held.job] = self._belief.of_running(self._arrivals[held.job].job)
-            self._occupy(Placement(job=held.job, option=held.option, assignments=held.assignments))
+            begun = Placement(job=held.job, option=held.option, assignments=held.assignments)
+            self._occupy(self._shares.requested(begun))
 
     @property
     def num_waiting(self) -> int:
@@ -160,8 +161,8 @@ class Holdings(Scheduler):
         self._running[job] = placement
         self._steps += 1
         self._queue.holds(record, placement, 1)
-        self._service.start(job, granted(placement), self._now)
-        self._free_milli -= granted(placement)
+        self._service.start(job, milli_of(placement), self._now)
+        self._free_milli -= milli_of(placement)
         self._openings.take(placement)
         if self._room is not None:
             self._room.take(placement, option.demand)
@@ -175,7 +176,7 @@ class Holdings(Scheduler):
         self._steps += 1
         self._queue.holds(record, placement, -1)
         self._service.stop(job, self._now)
-        self._free_milli += granted(placement)
+        self._free_milli += milli_of(placement)
         self._openings.take(placement, -1)
         if self._room is not None:
             self._room.take(placement, self._option(placement).demand, -1)

@@ -174,7 +174,7 @@ class JobByJob(Holdings):
         if not plan.placements or self._too_far_apart(plan.placements[0]):
             return None
         self._engine.commit(plan)
-        return plan.placements[0]
+        return self._shares.requested(plan.placements[0])
 
     def _too_far_apart(self, placement: Placement) -> bool:
         """Tell whether a job had better wait than run so much longer with its GPUs apart."""

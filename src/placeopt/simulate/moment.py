@@ -5,6 +5,7 @@ from __future__ import annotations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Placement, Policy, Running
 from placeopt.model.policy import Interference
+from placeopt.problem.grants import granted
 from placeopt.simulate.belief import Belief
 from placeopt.simulate.history import History, Span
 
@@ -13,9 +14,10 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
     """
     Return the round that a scheduler would meet at a moment of a simulation.
 
-    Jobs that run then are where they were placed last, with the cores that the policy gave them; expected ends go by
-    the predicted run time from then on, as a scheduler knows no other. Other jobs that have arrived and not ended wait.
-    What has ended is left out, and so is memory bandwidth that the policy does not look at.
+    Jobs that run then are where they were placed last, with the cores that the policy gave them and the shares that are
+    granted then under the round's policy; expected ends go by the predicted run time from then on, as a scheduler knows
+    no other. Other jobs that have arrived and not ended wait. What has ended is left out, and so is memory bandwidth
+    that the policy does not look at.
 
     The round's policy is placeopt's own, so that all policies are judged alike. Where GPUs were shared beyond their
     shares it allows as much, and jobs slow each other as they do in the scenario.
@@ -50,6 +52,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         jobs.append(job)
     if not jobs:
         raise BadInput(f"at_ms: {at_ms}: nothing runs and nothing waits then in {scenario.name!r}")
+    policy = _policy(history)
     told = f"{scenario.name} under {history.scheduling.name}, seed {history.seed}, after {at_ms // 1000} s."
     return Instance(
         name=name or f"{scenario.name}-at-{at_ms // 1000}s",
@@ -57,9 +60,9 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         note=f"{told} {scenario.note}"[:10_000],
         cluster=scenario.cluster,
         jobs=tuple(jobs),
-        running=tuple(running),
+        running=tuple(granted(running, records, policy)),
         slowdowns=scenario.slowdowns,
-        policy=_policy(history),
+        policy=policy,
     )
 
 

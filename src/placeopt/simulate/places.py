@@ -11,6 +11,7 @@ from placeopt.simulate.ground import Ground
 from placeopt.simulate.memory import Memory
 from placeopt.simulate.progress import ByRate, LongestSeen, Rule
 from placeopt.simulate.room import workers_of
+from placeopt.simulate.shares import Shares
 from placeopt.simulate.story import NEVER_MS, Story
 
 Jobs = dict[str, None]
@@ -27,7 +28,8 @@ class Places:
     def __init__(self, scenario: Scenario, scheduling: Scheduling, stories: dict[str, Story], agenda: Agenda) -> None:
         self._physics, self._pods = scenario.physics, scheduling.elastic == "pods"
         self._stories, self._agenda = stories, agenda
-        self._ground = Ground(scenario, throttle=scheduling.bandwidth == "throttle")
+        self._shares = Shares(scenario, scheduling.policy.share_mode)
+        self._ground = Ground(scenario, throttle=scheduling.bandwidth == "throttle", shares=self._shares)
         self._rule: Rule = (
             LongestSeen(self._ground)
             if self._physics.rule == "sc17"
@@ -58,6 +60,20 @@ class Places:
         for placement in (*decision.resize, *decision.move, *decision.start):
             beside |= self._occupy(placement, now_ms, resized=placement.job in resized)
         self._refresh(beside, now_ms)
+
+    def granted(self, decision: Decision) -> Decision:
+        """Return a decision, not applied yet, with the shares granted after it."""
+        if not self._shares.granting:
+            return decision
+        anew = (*decision.start, *decision.move, *decision.resize)
+        gone = {*decision.stop, *(one.job for one in anew)}
+        stay = [story.standing()[1] for job, story in self.running.items() if job not in gone]
+        share = {one.job: one for one in self._shares.granted(anew, stay)}
+        return decision.with_placements(lambda one: share[one.job])
+
+    def requested(self, decision: Decision) -> Decision:
+        """Return a decision with the request as share of each GPU."""
+        return decision.with_placements(self._shares.requested)
 
     def end(self, story: Story, now_ms: int) -> Placement:
         """Take a job away for good; return where it was."""

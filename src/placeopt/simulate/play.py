@@ -160,7 +160,8 @@ class _Game:
             for held in scenario.running:
                 self._stories[held.job].came = True
             self._arrived = len(begin)
-            self._places.apply(Decision(start=tuple(_placement(held) for held in scenario.running)), self.now)
+            begun = Decision(start=tuple(_placement(held) for held in scenario.running))
+            self._places.apply(self._places.requested(begun), self.now)
 
     def _is_due(self, kind: Kind, job: str, at: int) -> bool:
         """Whether an event still holds; others were superseded."""
@@ -238,7 +239,7 @@ class _Game:
             again=lambda job: self._places.again(job, self.now),
         )
         if told is not None:
-            decision = told_decision(told)
+            decision = self._places.requested(told_decision(told))
             self._scheduler.repeat(scene, decision)
         elif self._journal.replaying:
             decision = Decision()  # a round in which nothing changed has no line
@@ -249,7 +250,9 @@ class _Game:
             self._rounds.wall_s.append(time.perf_counter() - wall)
             self._rounds.cpu_s.append(time.process_time() - cpu)
         if decision:
-            self._journal.write(t=self.now, e="round", n=self._held, waiting=waiting, **decision.line())
+            self._journal.write(
+                t=self.now, e="round", n=self._held, waiting=waiting, **self._places.granted(decision).line()
+            )
             self._places.apply(decision, self.now)
             self._journal.flush()
         wake = self._scheduler.wake_ms(self.now)

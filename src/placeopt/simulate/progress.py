@@ -54,7 +54,7 @@ class Rule(Protocol):
 
 class ByRate:
     """
-    A job goes on at the pace that its place, its neighbours and its host allow at the moment.
+    A job goes on at the pace that its place, its neighbours, its shares and its host allow at the moment.
 
     Their excesses add up. Of a job's time its GPUs wait the part that the host's excess is of all.
     """
@@ -65,7 +65,8 @@ class ByRate:
     def refresh(self, run: Run, now_ms: int) -> None:
         """See ``Rule``."""
         host = self._ground.host_excess(run.held)
-        slowdown = 1000 + run.held.apart_thousandths + self._ground.excess(run.held, self._interference) + host
+        excess = self._ground.excess(run.held, self._interference) + self._ground.share_excess(run.held)
+        slowdown = 1000 + run.held.apart_thousandths + excess + host
         if slowdown == run.slowdown and host == run.host_excess:
             return
         run.done_ns, run.waited_ns = run.done_by(now_ms), run.waited_by(now_ms)
@@ -87,6 +88,7 @@ class LongestSeen:
     def refresh(self, run: Run, now_ms: int) -> None:
         """See ``Rule``."""
         del now_ms
-        excess = max(run.held.apart_thousandths, self._ground.excess(run.held, "worst"))
+        ground, held = self._ground, run.held
+        excess = max(held.apart_thousandths, ground.excess(held, "worst"), ground.share_excess(held))
         run.slowdown = max(run.slowdown, 1000 + excess)
         run.end_ms = run.start_ms - (-run.actual_ms * run.slowdown // 1000)

@@ -18,6 +18,7 @@ from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.belief import Belief
 from placeopt.simulate.choice import Choice
 from placeopt.simulate.decision import Decision, Scene
+from placeopt.simulate.shares import Shares
 
 WORTH_OF_MS = 10**11
 """What a job of one millisecond would be worth where jobs are worth their rate."""
@@ -55,6 +56,7 @@ class Scheduler(ABC):
         self._judges_utility = scheduling.policy.postpone.rule == "utility"
         self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
         self._belief = Belief(scenario, scheduling)
+        self._shares = Shares(scenario, policy.share_mode)
         self._profiles_count = bool(scenario.slowdowns)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
         if scheduling.changes_jobs and scenario.physics.rule == "sc17":
@@ -127,16 +129,16 @@ class Scheduler(ABC):
         """Let waiting jobs run where ``placements`` say, or raise ``BadInput`` if the referee refuses."""
         if not placements:
             return
-        engine, policy = self._engine, self.policy
+        engine, policy, snapshot = self._engine, self.policy, self._engine.snapshot
         plan = Plan(
-            instance=InstanceRef(name=engine.snapshot.name, digest=None, revision=engine.revision),
+            instance=InstanceRef(name=snapshot.name, digest=None, revision=engine.revision),
             policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
             status="feasible",
             limit="none",
             asked=tuple(placement.job for placement in placements),
             levels=(Level(name="value", sense="max", objective=0, bound=None),),
             gap=None,
-            placements=placements,
+            placements=self._shares.granted(placements, snapshot.running),
         )
         changeable = tuple(one.job for one in placements if self._may_change(one.job))
         engine.commit(plan, movable=changeable, shrinkable=changeable, preemptible=changeable)
@@ -187,8 +189,8 @@ class Scheduler(ABC):
         self._coming.clear()
 
 
-def granted(placement: Placement) -> int:
-    """Thousandths of GPUs that a placement holds."""
+def milli_of(placement: Placement) -> int:
+    """Thousandths of GPUs that a placement states: what the job requests, wherever a simulation keeps placements."""
     return sum(sum(one.gpus.values()) for one in placement.assignments)
 
 

@@ -10,7 +10,7 @@ from placeopt.simulate.ground import Held
 from placeopt.simulate.history import JobHistory, Span
 from placeopt.simulate.progress import NANO, Run
 from placeopt.simulate.room import workers_of
-from placeopt.simulate.scheduler import granted, least_milli
+from placeopt.simulate.scheduler import least_milli, milli_of
 
 NEVER_MS = 10**16
 """Later than anything: when a job that stands still goes on."""
@@ -112,7 +112,7 @@ class Story:
             job=job.id,
             user=job.user,
             arrival_ms=job.arrival_ms,
-            gpu_milli=least_milli(first) if self.placement is None else granted(self.placement),
+            gpu_milli=least_milli(first) if self.placement is None else milli_of(self.placement),
             alone_ms=alone,
             start_ms=self.start_ms,
             end_ms=self.end_ms,

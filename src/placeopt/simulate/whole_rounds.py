@@ -11,7 +11,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulate.decision import Decision, Scene
 from placeopt.simulate.room import workers_of
-from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, granted
+from placeopt.simulate.scheduler import Limits, Scheduler, Stopped, milli_of
 
 
 class WholeRounds(Scheduler):
@@ -77,7 +77,7 @@ class WholeRounds(Scheduler):
             stop=tuple(one.job for one in plan.preempted),
             move=tuple(placement for placement in plan.placements if placement.job in moved - resized),
             resize=tuple(placement for placement in plan.placements if placement.job in resized),
-        )
+        ).with_placements(self._shares.requested)
         self._commit(plan, decision, scene)
         return decision
 
@@ -132,7 +132,7 @@ class WholeRounds(Scheduler):
             limit="none",
             levels=(Level(name="value", sense="max", objective=0, bound=None),),
             gap=None,
-            placements=tuple(placed.values()),
+            placements=self._shares.granted(tuple(placed.values())),
             unplaced=tuple(
                 Unplaced(job=job.id, reason="outvoted", detail="as the log has it")
                 for job in snapshot.jobs
@@ -143,7 +143,9 @@ class WholeRounds(Scheduler):
                 for one in moved
             ),
             shrunk=tuple(Shrunk(job=one.job, workers=workers_of(one)) for one in shrunk),
-            preempted=tuple(Preempted(job=job, freed_gpu_milli=granted(held[job])) for job in decision.stop),
+            preempted=tuple(
+                Preempted(job=job, freed_gpu_milli=milli_of(self._shares.requested(held[job]))) for job in decision.stop
+            ),
         )
 
 
@@ -164,9 +166,9 @@ def grew(before: Placement, after: Placement) -> bool:
     )
 
 
-def _workers(assignment: Assignment) -> list[tuple[tuple[int, int], ...]]:
-    """Return the GPUs of each worker with their shares."""
-    return [tuple((gpu, assignment.gpus[str(gpu)]) for gpu in sorted(one.gpus)) for one in assignment.workers]
+def _workers(assignment: Assignment) -> list[tuple[int, ...]]:
+    """Return the GPUs of each worker."""
+    return [tuple(sorted(one.gpus)) for one in assignment.workers]
 
 
 def _nodes(placement: Placement) -> tuple[str, ...]:

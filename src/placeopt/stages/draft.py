@@ -10,7 +10,7 @@ from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Standing, Unplaced
 from placeopt.problem import RESOURCES, Allocation, Problem, change_of
 from placeopt.problem import Placement as Indexed
-from placeopt.problem.changes import shares_of
+from placeopt.problem.grants import with_grants
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
@@ -28,6 +28,8 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> 
             placements.append(recorder.record(job, placement))
         else:
             unplaced.append(trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": ""}))
+    if problem.share_bounds:
+        placements = with_grants(placements, [problem.share_bounds[p.option] for p in allocation if p is not None])
     policy = problem.policy
     moved, shrunk, preempted = _changes(problem, allocation)
     return Plan.model_construct(
@@ -58,7 +60,7 @@ def _changes(problem: Problem, allocation: Allocation) -> tuple[list[Moved], lis
         now, before, name = allocation[job], problem.running[job], problem.job_ids[job]
         change = change_of(problem, job, now)
         if now is None:
-            freed = sum(shares_of(problem, before))
+            freed = int(problem.options.total_milli[before.option])
             preempted.append(Preempted.model_construct(job=name, freed_gpu_milli=freed))
         elif change == "shrunk":
             shrunk.append(Shrunk.model_construct(job=name, workers=len(now.nodes)))
@@ -75,6 +77,7 @@ def _nodes(problem: Problem, placement: Indexed) -> tuple[str, ...]:
 class Recorder:
     """
     Placements in the file's form. What is asked of the compiled arrays is read once: placements come by the 100,000.
+    New ones state the request of each GPU, running ones what they hold; ``with_grants`` goes over them.
 
     Attributes
     ----------
@@ -121,7 +124,7 @@ class Recorder:
 
     def _assignment(self, placement: Indexed, node: int, ranks: Sequence[int]) -> Assignment:
         each, milli, cpu, memory = self._shape[placement.option]
-        start, granted = self._start[node], placement.shares
+        start = self._start[node]
         workers, held = [], {}
         for rank in ranks:
             first = rank * each
@@ -134,8 +137,7 @@ class Recorder:
             if worker is None:
                 worker = self._workers[rank, indexes] = trusted(WorkerGpus, {"rank": rank, "gpus": indexes})
             workers.append(worker)
-            for i, index in enumerate(indexes, first):
-                held[index] = milli if granted is None else granted[i]
+            held.update(dict.fromkeys(indexes, milli))
         return trusted(
             Assignment,
             {

@@ -106,7 +106,7 @@ def _facts(round_: Round, final: State) -> dict[str, int]:
     placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
     total = options.total_milli.tolist()
     return {
-        "gpu_milli_placed": sum(sum(p.shares) if p.shares else total[p.option] for p in placed),
+        "gpu_milli_placed": sum(total[p.option] for p in placed),
         "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
         "gpu_milli_bound": round_.gpu_milli_bound,
         "gpu_milli_capacity": 1000 * problem.num_listed_gpus,

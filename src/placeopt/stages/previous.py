@@ -59,6 +59,6 @@ def _still_holds(round_: Round, previous: Plan) -> tuple[Allocation, int]:
             placement = running_placement(earlier, problem, job, nodes)
         except BadInput:  # the job asks for something else by now
             continue
-        if placement.shares is None and fits(state, job, placement):
+        if fits(state, job, placement):
             state.apply(Move(job, placement))
     return state.allocation(), total

@@ -6,7 +6,6 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, State
-from placeopt.problem.changes import shares_of
 from placeopt.terms.protocols import Scope
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
@@ -23,9 +22,8 @@ class GpuShare:
         del job
         if not state.problem.shares_bind:
             return True
-        free = state.gpu_free_milli[list(placement.gpus)].tolist()
-        shares = shares_of(state.problem, placement)
-        return all(left >= share for left, share in zip(free, shares, strict=True))
+        milli = int(state.problem.options.milli[placement.option])
+        return all(left >= milli for left in state.gpu_free_milli[list(placement.gpus)].tolist())
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
         """One row a cell."""

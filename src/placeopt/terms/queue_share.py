@@ -6,7 +6,6 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
-from placeopt.problem.changes import shares_of
 from placeopt.terms.protocols import Scope
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import add_limits
@@ -26,31 +25,20 @@ class QueueShare:
         if queue < 0:
             return True
         use = option_use(problem)[placement.option]
-        use[GPU_MILLI] = sum(shares_of(problem, placement))
         within = state.queue_used[queue] + use <= queue_ceilings(problem)[queue]
         return bool((within | (use == 0)).all())
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """One row per queue and resource; of GPU share, running jobs may hold more than their option's request."""
+        """One row per queue and resource."""
         v, problem = variables, variables.problem
         if not problem.policy.queues:
             return
         queue = problem.class_queue[problem.options.job_class[v.start_option]]
         use, room = option_use(problem)[v.start_option], queue_ceilings(problem) - v.state.queue_used
         mine = queue >= 0
-        more = v.grant_milli - problem.options.milli[v.grant_option]
-        extra = np.flatnonzero((more > 0) & mine[v.grant_start])
         for r in range(use.shape[1]):
-            grants = extra if r == GPU_MILLI else extra[:0]
-            rows = np.concatenate([queue[mine], queue[v.grant_start[grants]]])
-            columns = np.concatenate([v.start[mine], v.grant[grants]])
-            amounts = np.concatenate([use[mine, r], more[grants]])
-            starts = np.concatenate([v.starts_new[mine], v.starts_new[v.grant_start[grants]]])
-            add_limits(builder, rows, columns, amounts, starts, room[:, r], v.excess.queue[:, r])
-
-
-GPU_MILLI = 0
-"""Position of GPU share in ``option_use``."""
+            amounts, starts = use[mine, r], v.starts_new[mine]
+            add_limits(builder, queue[mine], v.start[mine], amounts, starts, room[:, r], v.excess.queue[:, r])
 
 
 def option_use(problem: Problem) -> IntArray:

@@ -187,8 +187,7 @@ class _Ground:
         """Return how many domains can be empty at most: the others must hold what runs, where shares bind."""
         if self.base.policy.share_mode == "overcommit":
             return len(self.free) + len(self.candidates)
-        used = sum(sum(a.gpus.values()) for held in self.base.running for a in held.assignments)
-        holds = 1000 * self.gpus - used
+        holds = 1000 * self.gpus - self.base.running_gpu_milli
         count = 0
         for size in sorted(self.capacity[name] for name in (*self.free, *self.candidates)):
             holds -= 1000 * size

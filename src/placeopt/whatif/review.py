@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from placeopt.alone.ask import asks_of
 from placeopt.alone.fit import best_fit
@@ -18,6 +18,7 @@ from placeopt.model import Instance, Placement, Plan
 from placeopt.model.base import FormatVersion, Record
 from placeopt.model.plan import Cost, InstanceRef, Level, PolicyRef, Unplaced
 from placeopt.problem import Allocation, Move, Problem, State, compile_problem
+from placeopt.problem.grants import bounds_of, granted
 from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.records import Helps, Review, Term
@@ -39,6 +40,7 @@ def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
     """
     Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
 
+    Shares between request and limit are granted anew, whatever the placements say; others are left to the referee.
     Objective and costs are worked out by `restated`, once the referee has read it.
     """
     policy = instance.policy
@@ -56,13 +58,22 @@ def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
         limit="none",
         levels=(Level(name="value", sense="max", objective=0, bound=None),),
         gap=None,
-        placements=(*stay, *placements),
+        placements=tuple(_granted(instance, (*stay, *placements))),
         unplaced=tuple(
             Unplaced(job=job.id, reason="not_reached", detail="not placed")
             for job in instance.jobs
             if job.id not in named and job.id not in runs
         ),
     )
+
+
+def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Placement]:
+    """Yield placements with the shares that are granted, but for those that state a share out of range."""
+    jobs, policy = {job.id: job for job in instance.jobs}, instance.policy
+    for stated, anew in zip(placements, granted(placements, jobs, policy), strict=True):
+        low, high = bounds_of(stated, jobs, policy.share_mode)
+        lawful = all(low <= milli <= high for one in stated.assignments for milli in one.gpus.values())
+        yield anew if lawful else stated
 
 
 def review(

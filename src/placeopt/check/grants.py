@@ -1,0 +1,69 @@
+"""Does each job hold of its GPUs what is granted to it?"""
+
+from placeopt.check.case import Case
+from placeopt.model import Demand
+
+Range = tuple[int, int]
+"""Request and limit of a job, in thousandths of a GPU."""
+
+
+def check_grants(case: Case) -> None:
+    """
+    Under ``fraction`` the jobs on a GPU are granted above their requests, up to their limits, what no job requests.
+
+    Only what the plan places is judged, beside all that is on the GPU. Shares beyond request and limit are judged by
+    rule ``gpu_milli``; GPUs of nodes that are not there by ``unknown_node``.
+    """
+    if case.policy.share_mode != "fraction":
+        return
+    flexible = [held for held in case.held if held.option.demand.gpu_milli_limit is not None]
+    placed = {placement.job for placement in case.plan.placements} if flexible else set()
+    on_gpu: dict[str, dict[str, dict[str, Range]]] = {}  # node -> GPU -> job -> range
+    for held in flexible:
+        low, high = _range(held.option.demand)
+        if held.job.id not in placed:
+            continue
+        for assignment in held.placement.assignments:
+            if assignment.node not in case.on_node:
+                continue
+            if assignment.node not in on_gpu:
+                on_gpu[assignment.node] = _ranges(case, assignment.node)
+            for gpu, milli in assignment.gpus.items():
+                due = _granted(on_gpu[assignment.node][gpu])[held.job.id]
+                if low <= milli <= high and milli != due:
+                    where = f"job {held.job.id!r} on node {assignment.node!r}"
+                    case.add("gpu_grant", where, f"{milli} milli of GPU {gpu}, expected {due} of {low} to {high}")
+
+
+def _range(demand: Demand) -> Range:
+    return demand.gpu_milli, demand.gpu_milli if demand.gpu_milli_limit is None else demand.gpu_milli_limit
+
+
+def _ranges(case: Case, node: str) -> dict[str, dict[str, Range]]:
+    """Return request and limit of every job on every GPU of a node."""
+    out: dict[str, dict[str, Range]] = {}
+    for held, assignment in case.on_node[node]:
+        mine = _range(held.option.demand)
+        for gpu in assignment.gpus:
+            out.setdefault(gpu, {})[held.job.id] = mine
+    return out
+
+
+def _granted(ranges: dict[str, Range]) -> dict[str, int]:
+    """
+    Divide a GPU: the requests, and the rest in proportion to limit - request, rounded down and capped by it.
+
+    Then one thousandth each, in order of the ids, to jobs below their limits, until the rest is used up.
+    """
+    rest = 1000 - sum(low for low, _ in ranges.values())
+    wanted = sum(high - low for low, high in ranges.values())
+    out: dict[str, int] = {}
+    for job, (low, high) in ranges.items():
+        part = 0 if rest <= 0 or wanted == 0 else (high - low) * rest // wanted
+        out[job] = min(high, low + part)
+    over = max(0, rest) - sum(out[job] - low for job, (low, _) in ranges.items())
+    for job in sorted(ranges):
+        if over > 0 and out[job] < ranges[job][1]:
+            out[job] += 1
+            over -= 1
+    return out

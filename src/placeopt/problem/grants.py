@@ -1,0 +1,130 @@
+"""
+Shares of GPUs: what is granted above the requests (DynamoML 3.1), and whether those that a file states can be.
+
+The engine counts requests only. Shares are worked out last, when placements are written: in a plan, in the snapshot of
+a resident cluster, in the moments of a simulation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from placeopt.errors import BadInput
+from placeopt.model import Job, Placement, Policy
+from placeopt.model.base import trusted
+from placeopt.model.policy import ShareMode
+
+Bounds = tuple[int, int]
+"""Request and limit of a job on a GPU, in thousandths."""
+Record = TypeVar("Record", bound=Placement)
+
+
+def grants(bounds: Mapping[str, Bounds]) -> dict[str, int]:
+    """
+    Return the share of each job on one GPU; ``bounds`` has all jobs on it, by id.
+
+    With R = 1000 - the sum of requests (at least 0) and w = limit - request, a job is granted its request +
+    min(w, floor(R w / sum of w)). What is left of R goes out one thousandth each to the jobs below their limits, in
+    ascending order of their ids.
+    """
+    rest = max(0, 1000 - sum(request for request, _ in bounds.values()))
+    weights = sum(limit - request for request, limit in bounds.values())
+    if weights <= rest:
+        return {job: limit for job, (_, limit) in bounds.items()}
+    share = {job: request + rest * (limit - request) // weights for job, (request, limit) in bounds.items()}
+    left = rest + sum(request for request, _ in bounds.values()) - sum(share.values())
+    below = sorted(job for job, (request, limit) in bounds.items() if limit > request)  # R < sum of w: below the limit
+    for job in below[:left]:  # of the floors, each loses less than one
+        share[job] += 1
+    return share
+
+
+def with_grants(
+    placements: Sequence[Record], bounds: Sequence[Bounds], beside: Iterable[tuple[Placement, Bounds]] = ()
+) -> list[Record]:
+    """
+    Return ``placements`` with the shares that are granted; one whose shares are these already is the same object.
+
+    Parameters
+    ----------
+    bounds
+        Of the job of each placement.
+    beside
+        Placements of other jobs with their bounds. All jobs on the GPUs concerned are in one list or the other.
+    """
+    flexible = [placement for placement, (low, high) in zip(placements, bounds, strict=True) if low < high]
+    if not flexible:
+        return list(placements)
+    on = {(a.node, gpu): dict[str, Bounds]() for placement in flexible for a in placement.assignments for gpu in a.gpus}
+    everybody: list[tuple[Placement, Bounds]] = [*zip(placements, bounds, strict=True), *beside]
+    for holder, mine in everybody:
+        for assignment in holder.assignments:
+            for gpu in assignment.gpus:
+                here = on.get((assignment.node, gpu))
+                if here is not None:
+                    here[holder.job] = mine
+    share = {place: grants(jobs) for place, jobs in on.items()}
+    out = list(placements)
+    for i, (placement, (low, high)) in enumerate(zip(placements, bounds, strict=True)):
+        if low < high:
+            held = [{gpu: share[a.node, gpu][placement.job] for gpu in a.gpus} for a in placement.assignments]
+            out[i] = with_shares(placement, held)
+    return out
+
+
+def granted(
+    placements: Sequence[Record], jobs: Mapping[str, Job], policy: Policy, beside: Iterable[Placement] = ()
+) -> list[Record]:
+    """Return ``placements`` with the shares granted under a policy beside other placements; ``jobs`` by id."""
+    bounds = [bounds_of(placement, jobs, policy.share_mode) for placement in placements]
+    others = ((placement, bounds_of(placement, jobs, policy.share_mode)) for placement in beside)
+    return with_grants(placements, bounds, others)
+
+
+def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) -> Bounds:
+    """
+    Return request and limit of a placed job. Only under ``fraction`` anything is granted above the request.
+
+    (0, 0) where there is no such job or option, which the referee refuses.
+    """
+    job = jobs.get(placement.job)
+    demand = None if job is None else next((one.demand for one in job.options if one.id == placement.option), None)
+    if demand is None:
+        return 0, 0
+    return demand.gpu_milli, (demand.gpu_milli_limit or demand.gpu_milli) if mode == "fraction" else demand.gpu_milli
+
+
+def has_limit(job: Job) -> bool:
+    """Tell whether more than its request may be granted to a job."""
+    return any((one.demand.gpu_milli_limit or 0) > one.demand.gpu_milli for one in job.options)
+
+
+def with_shares(placement: Record, shares: Sequence[Mapping[str, int]]) -> Record:
+    """Return a placement with other shares of its GPUs, by assignment; the same object if it has these."""
+    if all(dict(a.gpus) == held for a, held in zip(placement.assignments, shares, strict=True)):
+        return placement
+    assignments = tuple(
+        trusted(type(a), {**dict(a), "gpus": dict(held)}) for a, held in zip(placement.assignments, shares, strict=True)
+    )
+    return trusted(type(placement), {**dict(placement), "assignments": assignments})
+
+
+def refuse_overfull(running: Iterable[Placement]) -> None:
+    """
+    Raise ``BadInput`` where running jobs are said to hold more than all of a GPU together; a matter of ``fraction``.
+
+    Only requests count in a round, but a file that states more than there is contradicts itself.
+    """
+    held: dict[tuple[str, str], int] = {}
+    for placement in running:
+        for assignment in placement.assignments:
+            for gpu, milli in assignment.gpus.items():
+                held[assignment.node, gpu] = held.get((assignment.node, gpu), 0) + milli
+    for (node, gpu), milli in held.items():
+        if milli > 1000:
+            jobs = [p.job for p in running if any(a.node == node and gpu in a.gpus for a in p.assignments)]
+            raise BadInput(
+                f"running placements: node {node!r} gpu {gpu}: {milli} of 1000 milli held by jobs "
+                f"{', '.join(map(repr, jobs[:5]))}; state what each holds, at least its request"
+            )
