@@ -29,6 +29,12 @@ from placeopt.stages.round import Progress, Round
 from placeopt.stages.untimely import untimely_plan
 from placeopt.workplace import usable_cores
 
+DISTANCES_S = 0.2
+"""
+What distances inside machines get in any case: machines of some tens of GPUs take a few milliseconds, and reading may
+have taken all the time there was.
+"""
+
 
 class Engine(Residence):
     """
@@ -135,7 +141,8 @@ class Engine(Residence):
         def compiled() -> Problem | Plan:
             policy = self._policy or instance.policy
             try:
-                return compile_problem(instance, policy, deadline=started + time_limit_s)
+                latest = max(started + time_limit_s, time.monotonic() + DISTANCES_S)
+                return compile_problem(instance, policy, deadline=latest)
             except OutOfTime as error:
                 timed = not deterministic
                 return untimely_plan(

@@ -14,6 +14,7 @@ from placeopt.heuristics import candidates as module
 from placeopt.heuristics import greedy, swaf, window
 from placeopt.heuristics.candidates import Candidates, closest
 from placeopt.heuristics.scores import best_fit
+from placeopt.heuristics.settle import settle
 from placeopt.model import Link
 from placeopt.problem import State, compile_problem, growth, reference
 from placeopt.problem.growth import grown_sets, starts
@@ -51,7 +52,7 @@ def test_issue16_a3_the_choice_equals_trying_everything(seed: int) -> None:
     problem = SimpleNamespace(
         gpu_socket=np.zeros(size, dtype=np.int64),
         shares_bind=True,
-        topology=SimpleNamespace(pair_distances=lambda gpus: distance[np.ix_(gpus, gpus)]),
+        topology=SimpleNamespace(node_distances=lambda gpus: distance[np.ix_(gpus, gpus)]),
     )
     need = int(rng.integers(1, size + 1))
     found = closest(problem, SimpleNamespace(gpu_free_milli=free), list(range(size)), need)
@@ -148,6 +149,14 @@ def test_issue16_a3_the_clock_stops_inside_one_jobs_choice(run: str) -> None:
 
     assert placed(stopped_after(5)) == (False, (0,))
     assert placed(stopped_after(50)) == (True, ())
+
+
+def test_issue16_a3_the_clock_stops_who_settles_nodes_chosen_elsewhere() -> None:
+    """Issue 16, A3: a mix of 423 jobs got its GPUs for seconds past the limit; the rest of it is passed over."""
+    problem = compile_problem(instance(2, [job("a", workers=2), job("b", workers=2)]))
+    wanted = [(0, 0, (0, 1)), (1, 0, (0, 1))]
+    assert [held is not None for held in settle(problem, wanted)] == [True, True]
+    assert [held is not None for held in settle(problem, wanted, stopped_after(3))] == [True, False]
 
 
 def test_issue16_a3_a_passed_deadline_stops_the_choice() -> None:

@@ -1,16 +1,25 @@
 """A round whose time is over while it is compiled: a lawful plan that places nothing, not an overrun (issue 16, A3)."""
 
+import time
 from unittest import mock
 
 import pytest
 
 from builders import instance, job, machine, running
 from placeopt import Engine, audit, solve, violations
+from placeopt.engine import DISTANCES_S
 from placeopt.errors import BadInput, OutOfTime, Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem
 from placeopt.terms.prices import Prices
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time for distances where the limit is over, not even for a ring of four."""
+    monkeypatch.setattr("placeopt.engine.DISTANCES_S", 0.0)
+
 
 RING = tuple(Link(gpus=(i, (i + 1) % 4), weight=1) for i in range(4))
 
@@ -21,6 +30,7 @@ def ring_round() -> Instance:
     return instance(1, [a, b], machines=[machine(links=RING)], running=[running(a, [("n0", [0])])])
 
 
+@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("deterministic", [False, True])
 def test_issue16_a3_no_time_for_distances_leaves_everything_where_it_is(deterministic: bool) -> None:
     """Issue 16, A3: the plan is for the waiting jobs, states no cost that it could not know, and passes both judges."""
@@ -36,18 +46,29 @@ def test_issue16_a3_no_time_for_distances_leaves_everything_where_it_is(determin
     assert audit(round_, plan) == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_issue16_a3_a_machine_without_links_is_compiled_whatever_the_time() -> None:
     """A tree costs no more than the file, so greedy's first plan comes as before."""
     plan = solve(instance(1, [job("a")]), time_limit_s=1e-9)
     assert plan.asked is None
 
 
+def test_issue16_a3_machines_of_common_size_are_compiled_whatever_the_time() -> None:
+    """Distances get a fifth of a second in any case, a hundred times what machines of today take."""
+    before = time.monotonic()
+    with mock.patch("placeopt.engine.compile_problem", wraps=compile_problem) as compiled:
+        solve(ring_round(), time_limit_s=1e-9)
+    assert compiled.call_args.kwargs["deadline"] >= before + DISTANCES_S
+
+
+@pytest.mark.usefixtures("hurried")
 def test_issue16_a3_the_engine_goes_on_after_it() -> None:
     with Engine() as engine:
         assert engine.solve(ring_round(), time_limit_s=1e-9).asked == ("b",)
         assert engine.solve(ring_round(), time_limit_s=20).status == "optimal"
 
 
+@pytest.mark.usefixtures("hurried")
 def test_issue16_a3_nothing_to_win_is_proven_without_distances() -> None:
     """Nobody waits and no cost counts: the empty plan is optimal, and the audit agrees."""
     a = job("a", gpus=1)
@@ -58,6 +79,7 @@ def test_issue16_a3_nothing_to_win_is_proven_without_distances() -> None:
     assert audit(round_, plan) == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_issue16_a3_what_stands_is_listed_here_too() -> None:
     """A running job on a node that is not listed stands; the plan without time says so as any other does."""
     a, b = job("a", gpus=1), job("b", gpus=1)
@@ -70,6 +92,7 @@ def test_issue16_a3_what_stands_is_listed_here_too() -> None:
     assert violations(round_, plan) == []
 
 
+@pytest.mark.usefixtures("hurried")
 def test_running_jobs_that_break_a_rule_are_bad_input_here_too() -> None:
     a, b = job("a", gpus=1), job("b", gpus=1)
     held = [running(a, [("n0", [0])]), running(b, [("n0", [0])])]

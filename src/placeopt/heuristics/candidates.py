@@ -226,7 +226,7 @@ def closest(problem: Problem, state: State, gpus: list[int], need: int) -> tuple
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     first = place[starts(len(order), need, STEPS)]
-    members, path = grown_sets(problem.topology.pair_distances(here), need, first)
+    members, path = grown_sets(problem.topology.node_distances(here), need, first)
     best = np.lexsort((full[members].sum(axis=1), path[:, -1]))[0]
     return tuple(np.sort(here[members[best]]).tolist())
 

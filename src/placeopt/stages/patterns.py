@@ -26,6 +26,7 @@ from placeopt.formulations.patterns import (
 )
 from placeopt.formulations.patterns.master import EXACT
 from placeopt.heuristics import greedy, settle
+from placeopt.heuristics.greedy import stop_at
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
 from placeopt.queueing import order_jobs
@@ -89,12 +90,13 @@ def _offer(round_: Round, search: _Search, score: str, order: str) -> str | None
     """Offer the mix, rounded down and filled up by greedy."""
     problem = round_.problem
     jobs = ((wish.job, wish.option, wish.nodes) for wish in search.wishes())
-    settled = settle(problem, jobs)
+    deadline = float("inf") if round_.limits.deterministic else round_.limits.deadline
+    settled = settle(problem, jobs, stop_at(deadline, round_.cancelled))
     result = greedy(
         problem,
         order_jobs(problem, order),
         score,
-        deadline=float("inf") if round_.limits.deterministic else round_.limits.deadline,
+        deadline=deadline,
         cancelled=round_.cancelled,
         start=settled,
     )

@@ -218,6 +218,13 @@ class ClusterTopology:
             pairs[np.ix_(members, members)] = table[np.ix_(indices, indices)]
         return pairs
 
+    def node_distances(self, gpus: IntArray) -> IntArray:
+        """Shape (k, k): ``pair_distances`` of GPUs that are all of one node, at least one."""
+        table = self.distance[self.node_machine[self.gpu_node[gpus[0]]]]
+        index = self.gpu_index[gpus]
+        pairs: IntArray = table[index[:, None], index]
+        return pairs
+
     def max_distance(self) -> int:
         """Largest distance of any two GPUs of the cluster; 0 with fewer than two. Found bottom-up, without pairs."""
         return self._max_distance
