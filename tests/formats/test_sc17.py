@@ -90,7 +90,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
         read_sc17(workload, infra, profile, machines=1)
     for text in ("{", "[" * 100_000):
         profile.write_text(text)
-        with pytest.raises(BadInput, match="no JSON"):
+        with pytest.raises(BadInput, match="not JSON"):
             read_sc17(workload, infra, profile, machines=1)
 
 

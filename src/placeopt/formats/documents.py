@@ -13,14 +13,18 @@ from typing import NoReturn, TypeVar
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_bounds
 from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, label, read_bytes, write_bytes
+from placeopt.formats.first_faults import LARGE, careful, first_faults
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
 
 Document = TypeVar("Document", bound=Record)
+MAX_KEYS = 20_000
+"""Keys of one object: labels of a node, GPUs of an assignment."""
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -77,15 +81,18 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     Raises
     ------
     BadInput
-        If ``data`` is not a valid document of that kind.
+        If ``data`` is not a valid document of that kind. At most 20 faults are shown; of a document of more than
+        256 KiB not all are counted.
     """
+    check_bounds(data, source)
     text = data if isinstance(data, str) else _decode(data, source)
     with collection_paused():
         _refuse_what_json_lets_pass(text, source)
+        large = len(text) > LARGE
         try:
-            return kind.model_validate_json(text)
+            return careful(kind).validate_json(text) if large else kind.model_validate_json(text)
         except ValidationError as error:
-            fault = validation_fault(kind, error, source)
+            fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
     raise fault
 
 
@@ -116,8 +123,14 @@ def _refuse_what_json_lets_pass(text: str, source: str) -> None:
         json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except (json.JSONDecodeError, RecursionError) as error:
         raise syntax_fault(error, text, source) from None
+    except _TooManyKeys:
+        raise BadInput(f"{source}: an object of more than {MAX_KEYS:,} keys; expected fewer") from None
     except (_Suspect, ValueError):  # a plain ValueError is an integer of thousands of digits
         raise find_fault(text, source) from None
+
+
+class _TooManyKeys(Exception):
+    """An object has more keys than any of the model may have."""
 
 
 class _Suspect(Exception):
@@ -125,6 +138,8 @@ class _Suspect(Exception):
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> None:
+    if len(pairs) > MAX_KEYS:
+        raise _TooManyKeys
     if len(pairs) > 1 and len(dict(pairs)) != len(pairs):
         raise _Suspect
 

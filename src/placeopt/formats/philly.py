@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.formats.files import read_bytes
 from placeopt.model.base import MAX_MS
 
@@ -43,6 +44,7 @@ def read_philly(path: str | Path) -> list[PhillyJob]:
         text = read_bytes(path).decode()
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not UTF-8") from None
+    check_lines(text, str(path), longest=MAX_LINE)
     rows = csv.reader(io.StringIO(text), strict=True)
     try:
         if tuple(next(rows, ())) != COLUMNS:

@@ -5,13 +5,13 @@ Three JSON files: a workload (jobs), an infrastructure (one machine), a profile 
 field, and what is left out, is said in ``read_sc17``.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
 from placeopt.model.cluster import Cluster, Node
 from placeopt.model.instance import Slowdown
@@ -136,10 +136,7 @@ def _form(path: str | Path, what: str) -> Iterator[None]:
 
 
 def _json(path: str) -> dict[str, Any]:
-    try:
-        found = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: no JSON: {error}") from None
+    found = parse_json(read_bytes(path), path)
     if not isinstance(found, dict):
         raise BadInput(f"{path}: expected an object {{...}}")
     return found

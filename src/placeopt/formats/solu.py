@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes, write_bytes
 
 FIELDS = {"=opt=": ("value", "bound"), "=best=": ("value",), "=bound=": ("bound",)}
@@ -77,7 +78,9 @@ def read_solu(path: Path) -> dict[str, Known]:
     out: dict[str, Known] = {}
     if not path.exists():
         return out
-    for number, line in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
+    text = read_bytes(path).decode(errors="replace")
+    check_lines(text, str(path))
+    for number, line in enumerate(text.splitlines(), 1):
         line, _, by = line.partition("#")
         words = line.split()
         if not words:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.predict.errors import relative_errors
 from placeopt.predict.records import Fitted, Provenance
 
@@ -180,6 +181,7 @@ def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:
         If a column is missing or a row holds no numbers.
     """
     runs, uneven = [], 0
+    check_lines(text, where, longest=MAX_LINE)
     rows = csv.DictReader(io.StringIO(text))
     missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
     if missing:
