@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import expectation, path_text
@@ -32,6 +33,7 @@ R = TypeVar("R", bound=Record)
 _Nest = Callable[[dict[str, Any]], dict[str, Any]]
 
 
+@checked
 def instance_from_columns(
     cluster: Cluster,
     jobs: Mapping[str, Column],
@@ -101,6 +103,7 @@ def instance_from_columns(
         raise BadInput(f"instance: {_told(error)}") from error
 
 
+@checked
 def cluster_from_columns(
     machines: Iterable[Machine], nodes: Mapping[str, Column], *, domains: Iterable[Domain] = ()
 ) -> Cluster:

@@ -12,11 +12,12 @@ from typing import NoReturn, TypeVar
 
 from pydantic import ValidationError
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
 from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
-from placeopt.formats.files import MAX_BYTES, label, read_bytes, write_bytes
+from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
 from placeopt.formats.first_faults import LARGE, careful, first_faults
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
@@ -37,34 +38,38 @@ def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -
     BadInput
         If the file cannot be read or is not a valid instance; at most 20 faults are shown, the others counted.
     """
-    return loads(Instance, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+    return loads(Instance, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
 
 
 def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
     """Read a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+    return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
 
 
 def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
     """Read a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Scenario, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+    return loads(Scenario, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
 
 
+@checked
 def write_scenario(path: str | os.PathLike[str], scenario: Scenario) -> None:
     """Write a scenario, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
     write_bytes(path, dumps(scenario))
 
 
+@checked
 def write_instance(path: str | os.PathLike[str], instance: Instance) -> None:
     """Write an instance, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
     write_bytes(path, dumps(instance))
 
 
+@checked
 def write_plan(path: str | os.PathLike[str], plan: Plan) -> None:
     """Write a plan, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
     write_bytes(path, dumps(plan))
 
 
+@checked
 def loads(kind: type[Document], data: bytes | str, *, source: str = "document") -> Document:
     """
     Read an instance, a plan or any other record from text.
@@ -96,6 +101,7 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     raise fault
 
 
+@checked
 def dumps(document: Record) -> bytes:
     """
     Write a record as JSON, one job, node or placement a line.

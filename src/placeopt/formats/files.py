@@ -49,7 +49,7 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> b
         If the file cannot be read, is larger than ``max_bytes``, is a damaged gzip file, or one that grows to more than
         1 MiB and ``MAX_RATIO`` times its size, or 256 MiB and ``LARGE_RATIO`` times its size.
     """
-    name = os.fspath(path)
+    name = file_name(path)
     try:
         if name == STANDARD_STREAM:
             return _read_stream(sys.stdin.buffer, label(name), max_bytes)
@@ -74,7 +74,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     BadInput
         If the target cannot be written: no such folder, no permission, no space.
     """
-    name = os.fspath(path)
+    name = file_name(path)
     try:
         if name == STANDARD_STREAM:
             sys.stdout.buffer.write(data)
@@ -95,6 +95,20 @@ def compress(data: bytes) -> bytes:
     with gzip.GzipFile(filename="", mode="wb", fileobj=packed, compresslevel=6, mtime=0) as stream:
         stream.write(data)
     return packed.getvalue()
+
+
+def file_name(path: object) -> str:
+    """
+    Return a path as text.
+
+    Raises
+    ------
+    BadInput
+        If it is neither text nor a path.
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str):
+        raise BadInput(f"path: {type(path).__name__}, expected the name of a file, or '-'")
+    return name
 
 
 def label(name: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.formats.faults import validation_fault
@@ -59,6 +60,7 @@ POD_COLUMNS = (
 TIME_COLUMNS = ("name", "creation_time", "deletion_time", "scheduled_time")
 
 
+@checked
 def read_openb(
     nodes_csv: str | Path, pods_csv: str | Path, limit: int | None = None, name: str | None = None
 ) -> Instance:
@@ -117,6 +119,7 @@ def read_openb(
         raise validation_fault(Instance, error, f"{nodes_csv}, {pods_csv}") from None
 
 
+@checked
 def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
     """
     Read how long each pod ran in the trace: from its scheduling (where that is missing, its creation) to its deletion.

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.formats.files import read_bytes
@@ -31,6 +32,7 @@ class PhillyJob:
     virtual_cluster: str
 
 
+@checked
 def read_philly(path: str | Path) -> list[PhillyJob]:
     """
     Return the jobs in the order of their submission, of equal times in that of the file.

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
@@ -31,6 +32,7 @@ NOTE = (
 )
 
 
+@checked
 def read_sc17(
     workload: str | Path, infrastructure: str | Path, profile: str | Path, *, machines: int, name: str | None = None
 ) -> Scenario:
@@ -87,6 +89,7 @@ def read_sc17(
     )
 
 
+@checked
 def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], list[Slowdown]]:
     """
     Read what the artifact's profile file says of its kinds of jobs, ``<network>-<batch>-<GPUs>``.

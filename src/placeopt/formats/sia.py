@@ -7,6 +7,7 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.formats.files import label, read_bytes
@@ -26,6 +27,7 @@ class SiaJob:
     batch: int
 
 
+@checked
 def read_sia(path: str | Path) -> list[SiaJob]:
     """
     Read a workload, in order of arrival.

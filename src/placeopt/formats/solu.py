@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes, write_bytes
@@ -64,6 +65,7 @@ def _is_news(best: int | None, before: int | None, new: int | None, before_by: s
     return best != before or (not before_by and new is not None and new == best)
 
 
+@checked
 def read_solu(path: Path) -> dict[str, Known]:
     """
     Read ``=opt= name value``, ``=best= name value`` and ``=bound= name value`` lines; an absent file is empty.
