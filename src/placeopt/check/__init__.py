@@ -3,8 +3,8 @@ The referee: does a plan keep every hard constraint of its instance?
 
 This is the second statement of the hard rules, on purpose: in plain Python integers, from the instance and the plan
 as written, importing nothing but the model and the errors. No fault of the compiled arrays, of a formulation, of a
-decoder or of a solver can hide from it. Judged by the policy that the plan carries. Objective, costs, bounds and gap are not judged
-here.
+decoder or of a solver can hide from it. Judged by the policy that the plan carries. Objective, costs, bounds and gap
+are not judged here.
 
 Every rule is a function in a module of its own; `Violation.rule` holds one of these names:
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
@@ -296,7 +296,7 @@ def _check_plain(kind: type[Record], table: str, column: str, values: list[Any])
     field = kind.model_fields[column]
     annotated = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
     try:
-        TypeAdapter(list[annotated]).validate_python(values, strict=True)  # type: ignore[valid-type]  # a type made at run time
+        TypeAdapter(Annotated[list[annotated], FailFast()]).validate_python(values, strict=True)  # type: ignore[valid-type]  # a type made at run time
     except ValidationError as error:
         path, message = _first(error)
         row = path[0] if path and isinstance(path[0], int) else 0

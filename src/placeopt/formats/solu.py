@@ -15,6 +15,10 @@ FIELDS = {"=opt=": ("value", "bound"), "=best=": ("value",), "=bound=": ("bound"
 """What each kind of line states."""
 
 
+MAX_DIGITS = 40
+"""Longest integer that is read; objectives stay below 2^53."""
+
+
 @dataclass(frozen=True)
 class Known:
     """Best value found and best bound proven; None while unknown. The file does not say which way is better."""
@@ -88,7 +92,9 @@ def read_solu(path: Path) -> dict[str, Known]:
         if not words:
             continue
         if len(words) != 3 or words[0] not in FIELDS or not _is_integer(words[2]):
-            raise BadInput(f"{path}:{number}: {line!r}, expected '=opt=', '=best=' or '=bound=', a name and an integer")
+            raise BadInput(
+                f"{path}:{number}: {line[:80]!r}, expected '=opt=', '=best=' or '=bound=', a name and an integer"
+            )
         tag, name, value = words[0], words[1], int(words[2])
         known = out.get(name, Known())
         twice = [field for field in FIELDS[tag] if getattr(known, field) is not None]
@@ -120,4 +126,4 @@ def _comment(by: str) -> str:
 
 
 def _is_integer(word: str) -> bool:
-    return word.removeprefix("-").isdecimal() and word.isascii()
+    return len(word) <= MAX_DIGITS and word.removeprefix("-").isdecimal() and word.isascii()
