@@ -113,7 +113,7 @@ def test_a_machine_of_another_form_is_refused(tmp_path: Path) -> None:
     """Its list of GPU memories is empty."""
     workload, infra, profile = files(tmp_path)
     infra.write_text(json.dumps({"machines": {"0": {**MACHINE, "mem_per_gpu": []}}}))
-    with pytest.raises(BadInput, match="IndexError"):
+    with pytest.raises(BadInput, match="list index out of range"):
         read_sc17(workload, infra, profile, machines=1)
 
 

@@ -152,8 +152,9 @@ def _plan_faults(row: Row, path: Path) -> list[str]:
 def _value_faults(row: Row, path: Path) -> list[str]:
     from placeopt.benchmark.solve import misfits
 
+    data = read_bytes(path)
     try:
-        values = np.asarray(parse_json(read_bytes(path), str(path))["values"], dtype=np.int64)
+        values = np.asarray(parse_json(data, str(path))["values"], dtype=np.int64)
     except (BadInput, ValueError, KeyError, TypeError, OverflowError):
         return [f"{path}: no list of integers under 'values'"]
     return misfits(read_model(Path(row.case.path)), values, row.answer.objective)

@@ -296,7 +296,7 @@ def _check_plain(kind: type[Record], table: str, column: str, values: list[Any])
     field = kind.model_fields[column]
     annotated = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
     try:
-        TypeAdapter(Annotated[list[annotated], FailFast()]).validate_python(values, strict=True)  # type: ignore[valid-type]  # a type made at run time
+        TypeAdapter(Annotated[list[annotated], FailFast()]).validate_python(values, strict=True)  # type: ignore[valid-type, arg-type]  # a type made at run time
     except ValidationError as error:
         path, message = _first(error)
         row = path[0] if path and isinstance(path[0], int) else 0

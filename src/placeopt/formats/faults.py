@@ -22,8 +22,8 @@ _RELATIVE_PATH = re.compile(r'^((?:[a-z_]\w*)(?:\.[a-z_]\w*|\[\d+\]|\["[^"]*"\])
 _PATTERNS = {
     constraint.pattern: words
     for annotation, words in (
-        (Id, "1 to 253 characters without white space"),
-        (Name, "1 to 253 characters on one line"),
+        (Id, "1 to 253 characters without white space and control characters"),
+        (Name, "1 to 253 characters on one line, without control characters"),
     )
     for constraint in get_args(annotation)[1:]
 }
