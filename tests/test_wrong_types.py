@@ -96,9 +96,9 @@ def test_names_of_nothing_in_a_plan() -> None:
     """Issue 16, A6: a job or node that is not there, to `audit` and to `review`."""
     placed = next(p for p in PLAN.placements)
     strange = placed.model_copy(update={"job": "gone"})
-    assert audit(ROUND, PLAN.model_copy(update={"placements": (strange,)})) == [
-        "cannot be rescored: placements: no job 'gone' in the instance"
-    ]
+    told = audit(ROUND, PLAN.model_copy(update={"placements": (strange,)}))
+    assert told[0].startswith("cannot be rescored: ")
+    assert "no job 'gone'" in told[0]
     lost = placed.assignments[0].model_copy(update={"node": "gone"})
     elsewhere = placed.model_copy(update={"assignments": (lost,)})
     assert audit(ROUND, PLAN.model_copy(update={"placements": (elsewhere,)}))[0].startswith("cannot be rescored: ")
