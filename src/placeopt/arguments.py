@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, wraps
 from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, ParamSpec, TypeVar, Union, get_args, get_origin
 
 from placeopt.errors import BadInput
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MAX_TIME_LIMIT_S = 7 * 86_400
 """A week: longer is a mistake in units, and clocks of solvers are not asked for more."""
@@ -57,3 +65,85 @@ def check_round(
         raise BadInput(f"cancel: {type(cancel).__name__}, expected a threading.Event, or None")
     if on_progress is not None and not callable(on_progress):
         raise BadInput(f"on_progress: {type(on_progress).__name__}, expected a function of one argument, or None")
+
+
+def checked(function: Callable[P, R]) -> Callable[P, R]:
+    """
+    Decorate a public function: arguments of other types than it declares are refused before it begins.
+
+    Records, numbers, text, truth values, and lists and tuples of them are checked; callables and literals are not.
+
+    Raises
+    ------
+    BadInput
+        From the decorated function: names the argument, the type that it got, and what was expected.
+    """
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        signature, kinds = _declared(function)
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise BadInput(f"{function.__name__}: {error}") from None
+        for name, kind in kinds.items():
+            several = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            for value in given.get(name, ()) if several else [given[name]] if name in given else []:
+                if not _is_a(value, kind):
+                    raise BadInput(f"{name}: {_held(value)}, expected {_words(kind)}")
+        return function(*args, **kwargs)
+
+    return call
+
+
+@cache
+def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
+    """Return a function's signature and the types of its arguments, as far as they are known at run time."""
+    names = vars(inspect.getmodule(function))
+    kinds = {}
+    for name, kind in function.__annotations__.items():
+        try:
+            kinds[name] = eval(kind, dict(names)) if isinstance(kind, str) else kind  # noqa: S307 - our own source
+        except NameError:  # imported for type checkers only
+            continue
+    kinds.pop("return", None)
+    return inspect.signature(function), kinds
+
+
+def _is_a(value: object, kind: Any) -> bool:
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return _is_a(value, get_args(kind)[0])
+    if origin in (Union, UnionType):
+        return any(_is_a(value, one) for one in get_args(kind))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return isinstance(value, origin)
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        inner = get_args(kind)[0]
+        return isinstance(value, origin) and not isinstance(value, str) and all(_is_a(one, inner) for one in value)
+    if isinstance(origin, type):
+        return isinstance(value, origin)
+    if kind is None or kind is NoneType:
+        return value is None
+    if kind in (int, float):
+        return isinstance(value, Integral if kind is int else Real) and not isinstance(value, bool)
+    return not isinstance(kind, type) or isinstance(value, kind)
+
+
+def _held(value: object) -> str:
+    """Name the type of a value, and for a list the first types in it."""
+    inner = ", ".join(dict.fromkeys(type(one).__name__ for one in value)) if isinstance(value, list | tuple) else ""
+    return f"{type(value).__name__} of {inner[:80]}" if inner else type(value).__name__
+
+
+def _words(kind: Any) -> str:
+    origin = get_origin(kind)
+    if origin in (Union, UnionType):
+        return ", or ".join(_words(one) for one in get_args(kind))
+    if origin is not None:
+        return f"a {origin.__name__} of {', '.join(getattr(one, '__name__', str(one)) for one in get_args(kind)[:1])}"
+    known = {int: "a whole number", float: "a number", str: "text", bool: "True or False", NoneType: "None"}
+    if kind in known:
+        return known[kind]
+    name = kind.__name__
+    return INSTANCE if name == "Instance" else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

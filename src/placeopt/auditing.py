@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from placeopt.arguments import checked
 from placeopt.check import violations
-from placeopt.errors import PlaceoptError
+from placeopt.errors import BadInput, PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
@@ -11,6 +12,7 @@ from placeopt.problem.indexing import running_placement
 from placeopt.terms.objective import Weighted, value, weighted_costs
 
 
+@checked
 def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> list[str]:
     """
     Return what the plan states wrongly of itself; empty if nothing.
@@ -81,7 +83,7 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     Raises
     ------
     BadInput
-        If a placement is no option of its job.
+        If a placement is of no job, or no option of its job, or on a node or GPU that is not there.
     """
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
@@ -91,6 +93,8 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
         for job, held in problem.running.items():
             out[job] = held
     for placement in plan.placements:
+        if placement.job not in jobs:
+            raise BadInput(f"placements: no job {placement.job!r} in the instance")
         job = jobs[placement.job]
         record = problem.running_records.get(job)
         if record is not None and record.assignments is placement.assignments and record.option == placement.option:

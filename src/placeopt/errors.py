@@ -5,6 +5,7 @@ A message says what is wrong, where, what was expected and how to get out. The c
 the class into an exit code; nothing a user can cause leaves as another exception.
 """
 
+import json
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -13,8 +14,23 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def printable(text: str) -> str:
+    """
+    Return text that is safe to print: what cannot be seen, or moves what can, is written as JSON escapes it.
+
+    That is all that Unicode calls not printable: control characters (NUL, escape, C1), marks of writing direction,
+    zero-width and unusual blanks, line separators. Plain text comes back as it is; so do line breaks.
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one == "\n" else json.dumps(one)[1:-1] for one in text)
+
+
 class PlaceoptError(Exception):
-    """Base of all errors raised by placeopt."""
+    """Base of all errors raised by placeopt. A message quotes files and arguments, so it is made printable."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*(printable(one) if isinstance(one, str) else one for one in args))
 
 
 class BadInput(PlaceoptError):

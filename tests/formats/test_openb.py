@@ -139,7 +139,7 @@ def test_slice_keeps_the_mix(tmp_path: Path) -> None:
         ("openb-pod-0001", "openb pod", "column 'name': 'openb pod'"),
         ("openb-pod-0001", "", "column 'name': ''"),
         ("G2,Burstable", "G2|,Burstable", "column 'gpu_spec': 'G2|'"),
-        ("name,cpu_milli", "id,cpu_milli", "pods.csv:1: header 'id,cpu_milli"),
+        ("name,cpu_milli", "id,cpu_milli", "pods.csv:1: no column name in 'id,cpu_milli"),
         ("427061,", "4\r27061,", "pods.csv:3:"),
         ("427061,", "4\x0027061,", "pods.csv:3:"),
     ],
@@ -162,7 +162,7 @@ def test_broken_pods_are_refused(tmp_path: Path, old: str, new: str, expected: s
         ("262144,0,", "262144,0,T4", "column 'model': 'T4'"),
         ("393216,4,T4", "393216,1025,T4", "column 'gpu': '1025'"),
         ("openb-node-0244", "openb-node-0243", "expected names to be unique; this one stands on line 3 already"),
-        ("sn,", "name,", "header"),
+        ("sn,", "name,", "no column sn"),
     ],
 )
 def test_broken_nodes_are_refused(tmp_path: Path, old: str, new: str, expected: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput
-from placeopt.formats.sc17 import read_sc17
+from placeopt.formats.sc17 import read_sc17, read_sc17_times
 
 JOB = {"id": 0, "arrival": 1.5, "gpus": 2, "type": "bvlc_net", "size": "4", "minimal_utility": 0.4, "time": 9}
 MACHINE = {
@@ -90,7 +90,7 @@ def test_files_of_another_form_are_refused(tmp_path: Path) -> None:
         read_sc17(workload, infra, profile, machines=1)
     for text in ("{", "[" * 100_000):
         profile.write_text(text)
-        with pytest.raises(BadInput, match="no JSON"):
+        with pytest.raises(BadInput, match="not JSON"):
             read_sc17(workload, infra, profile, machines=1)
 
 
@@ -113,5 +113,18 @@ def test_a_machine_of_another_form_is_refused(tmp_path: Path) -> None:
     """Its list of GPU memories is empty."""
     workload, infra, profile = files(tmp_path)
     infra.write_text(json.dumps({"machines": {"0": {**MACHINE, "mem_per_gpu": []}}}))
-    with pytest.raises(BadInput, match="IndexError"):
+    with pytest.raises(BadInput, match="list index out of range"):
         read_sc17(workload, infra, profile, machines=1)
+
+
+def test_a_value_that_is_no_time_is_named_with_its_place(tmp_path: Path) -> None:
+    """Issue 16, A6: `prof_from_experiments2.json` has objects where times beside other jobs should be."""
+    profile = files(tmp_path)[2]
+    text = json.loads(profile.read_text())
+    text["collocation"] = {
+        "net": {"4": {"num_gpus": {"1": {"net": {"64": {"num_gpus": {"2": {"intra-socket": 109.4}}}}}}}}
+    }
+    profile.write_text(json.dumps(text))
+    place = r"collocation\.net\.4\.num_gpus\.1\.net\.64\.num_gpus\.2: an object, expected seconds"
+    with pytest.raises(BadInput, match=rf"profile.json: no profile of SC'17's artifact: {place}$"):
+        read_sc17_times(profile)

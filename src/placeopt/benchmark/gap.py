@@ -39,15 +39,18 @@ def gap_model(text: str, source: str = "document") -> LinearModel:
     The OR-Library's own sets c and 1 to 12 are to be maximised; here costs are minimised, as in the collection that
     ``instances/README.md`` names, whose files say costs.
     """
-    numbers = _integers(text, source)
-    if len(numbers) < 2 or min(numbers[:2]) < 1:
+    sizes = _integers(text.split(None, 2)[:2], source)
+    if len(sizes) < 2 or min(sizes) < 1:
         raise BadInput(f"{source}: expected the numbers of agents and items first, each 1 or more")
-    agents, items = numbers[0], numbers[1]
+    agents, items = sizes
     expected = 2 + 2 * agents * items + agents
     if agents * items > MAX_ENTRIES:
         raise Unsupported(f"{source}: {agents} agents x {items} items; at most {MAX_ENTRIES:,} pairs")
-    if len(numbers) != expected:
-        raise BadInput(f"{source}: {len(numbers)} numbers; {agents} agents and {items} items make {expected}")
+    words = text.split(None, expected)
+    numbers = _integers(words[:expected], source)
+    if len(words) != expected:
+        held = f"more than {expected}" if len(words) > expected else str(len(words))
+        raise BadInput(f"{source}: {held} numbers; {agents} agents and {items} items make {expected}")
     pairs = agents * items
     cost, weight, capacity = np.split(np.asarray(numbers[2:], dtype=np.int64), [pairs, 2 * pairs])
     builder = ModelBuilder()
@@ -59,8 +62,7 @@ def gap_model(text: str, source: str = "document") -> LinearModel:
     return builder.build()
 
 
-def _integers(text: str, source: str) -> list[int]:
-    words = text.split()
+def _integers(words: list[str], source: str) -> list[int]:
     for position, word in enumerate(words, 1):
         if not (word.isascii() and word.isdecimal() and len(word) <= 15):
             raise BadInput(f"{source}: word {position} is {word[:40]!r}, expected an integer from 0 to 10^15")

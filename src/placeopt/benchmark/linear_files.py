@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.benchmark.gap import gap_model
 from placeopt.benchmark.mps import mps_model
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder
 
@@ -28,6 +29,7 @@ def read_model(path: Path) -> LinearModel:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 at offset {error.start}; expected text") from None
+    check_lines(text, str(path))
     read = gap_model if path.name.removesuffix(".gz").endswith(".gap") else mps_model
     return read(text, str(path))
 

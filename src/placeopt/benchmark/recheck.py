@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from placeopt.benchmark.sets import item_of
 from placeopt.benchmark.verdicts import contradiction, judge
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.fanout import fan_out
+from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
 from placeopt.formats.solu import Known
 
@@ -152,8 +152,9 @@ def _plan_faults(row: Row, path: Path) -> list[str]:
 def _value_faults(row: Row, path: Path) -> list[str]:
     from placeopt.benchmark.solve import misfits
 
+    data = read_bytes(path)
     try:
-        values = np.asarray(json.loads(read_bytes(path))["values"], dtype=np.int64)
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        values = np.asarray(parse_json(data, str(path))["values"], dtype=np.int64)
+    except (BadInput, ValueError, KeyError, TypeError, OverflowError):
         return [f"{path}: no list of integers under 'values'"]
     return misfits(read_model(Path(row.case.path)), values, row.answer.objective)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from placeopt.benchmark.made import is_form, kept_at, make
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
 
 Kind = Literal["placement", "linear"]
@@ -136,6 +137,7 @@ def _listed(path: Path) -> list[Item]:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 at offset {error.start}; expected a list of files, one a line") from None
+    check_lines(text, str(path))
     items = []
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.partition("#")[0].strip()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from placeopt.formats.csv_text import csv_text
 from placeopt.readable import amount
 
 Cell = str | int | float | None
@@ -36,11 +35,7 @@ class Table:
 
     def csv(self) -> str:
         """Return it as CSV: all digits, unknown left empty."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows([["" if cell is None else cell for cell in row] for row in self.rows])
-        return out.getvalue()
+        return csv_text(self.columns, self.rows)
 
     def markdown(self) -> str:
         """Return it as a Markdown table; numbers as people read them."""

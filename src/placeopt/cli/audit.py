@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,16 +64,14 @@ def audit(
 
 def _read(path: str, instance: Instance) -> Plan:
     """Read a plan, or placements alone."""
+    from placeopt.formats.bounds import top_keys
     from placeopt.formats.documents import loads
     from placeopt.formats.files import label, read_bytes
     from placeopt.model import Plan
     from placeopt.whatif.review import Placements, plan_of
 
     data = read_bytes(path)
-    try:
-        keys = set(json.loads(data))
-    except (ValueError, TypeError, RecursionError):
-        keys = {"levels"}  # let the reader of plans say what is wrong
-    if keys <= {"format_version", "placements"}:
+    keys = top_keys(data, label(path))  # where there are none, the reader of plans says what is wrong
+    if keys and keys <= {"format_version", "placements"}:
         return plan_of(instance, loads(Placements, data, source=label(path)).placements)
     return loads(Plan, data, source=label(path))

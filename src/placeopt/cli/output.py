@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 from typing import TYPE_CHECKING, TextIO
 
-from placeopt.errors import BadInput
-from placeopt.report.text import plain
+from placeopt.errors import BadInput, printable
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -19,9 +19,17 @@ MAX_WIDTH = 100
 MIN_WIDTH = 40
 
 
-def write_out(text: str) -> None:
-    """Write text to standard output."""
-    _write(sys.stdout, text)
+_COLOURS = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+def write_out(text: str, *, colours: bool = False) -> None:
+    """
+    Write text to standard output, made printable, whatever names from files stand in it.
+
+    What cannot be printed is escaped as in JSON, so JSON stays JSON. With ``colours`` a terminal's colours pass.
+    """
+    pieces = _COLOURS.split(text) if colours else [text]
+    _write(sys.stdout, "".join(piece if i % 2 else printable(piece) for i, piece in enumerate(pieces)))
 
 
 def write_bytes_out(data: bytes) -> None:
@@ -42,7 +50,7 @@ def write_bytes_out(data: bytes) -> None:
 def write_error(text: str) -> None:
     """Write lines to standard error, made printable; where nobody listens, nothing is lost."""
     try:
-        _write(sys.stderr, "".join(f"{plain(line)}\n" for line in text.splitlines()))
+        _write(sys.stderr, "".join(f"{printable(line)}\n" for line in text.split("\n")))
     except BadInput:
         return
 
@@ -55,7 +63,7 @@ def show(*parts: RenderableType, width: int | None = None, color: bool = True) -
     buffer = console.file
     if isinstance(buffer, io.StringIO):
         lines = (line.rstrip() for line in buffer.getvalue().splitlines())
-        write_out("\n".join(lines) + "\n")
+        write_out("\n".join(lines) + "\n", colours=console.color_system is not None)
 
 
 def make_console(*, width: int | None = None, color: bool = True) -> Console:

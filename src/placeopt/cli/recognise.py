@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import top_keys
 from placeopt.formats.documents import loads
 from placeopt.formats.files import label, read_bytes
 from placeopt.model import Instance, Machine, Plan
@@ -32,11 +31,9 @@ def read_any(path: str) -> Instance | Plan | Machine | Scenario:
         If the file is none of them, or not a valid one.
     """
     data, source = read_bytes(path), label(path)
-    try:
-        top = json.loads(data)
-    except (ValueError, RecursionError):
+    keys = top_keys(data, source)
+    if keys is None:
         return loads(Instance, data, source=source)  # says where it stops being JSON
-    keys = top.keys() if isinstance(top, dict) else ()
     kind = next((kind for key, kind in SIGNS if key in keys), None)
     if kind is None:
         held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"

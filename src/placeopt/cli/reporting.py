@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -109,6 +108,7 @@ class _Found:
         self.logs = [read_log(log, running) for log in self._log_files]
 
     def _read_document(self, path: str) -> None:
+        from placeopt.formats.bounds import top_keys
         from placeopt.formats.documents import loads
         from placeopt.formats.files import label, read_bytes
         from placeopt.model import Instance, Plan
@@ -116,7 +116,7 @@ class _Found:
         from placeopt.page import kind_of
 
         data, source = read_bytes(path), label(path)
-        keys = _keys(data)
+        keys = top_keys(data, source) or set()
         if "cluster" in keys and keys & {"arrivals", "physics"}:
             self.scenarios.append(loads(Scenario, data, source=source))
         elif "cluster" in keys:
@@ -195,11 +195,3 @@ class _Found:
 
 def _told(bound: int | None) -> str:
     return "unknown" if bound is None else f"{bound:,}"
-
-
-def _keys(data: bytes) -> set[str]:
-    try:
-        top: Any = json.loads(data)
-    except (ValueError, RecursionError):
-        return set()
-    return set(top) if isinstance(top, dict) else set()

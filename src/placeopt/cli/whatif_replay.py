@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,15 +69,11 @@ def is_scenario(path: str) -> bool | None:
     """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
     if path == STREAM:
         return None
-    from placeopt.formats.files import read_bytes
+    from placeopt.formats.bounds import top_keys
+    from placeopt.formats.files import label, read_bytes
 
-    try:
-        top = json.loads(read_bytes(path))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(top, dict) or "cluster" not in top:
-        return None
-    return bool(top.keys() & {"arrivals", "physics"})
+    keys = top_keys(read_bytes(path), label(path)) or set()
+    return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
 
 
 def add_by_replay(asked: Replay, node_type: str, until: str, most: int | None) -> int:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.explain.placed import alternative, spot_of, weights_of
 from placeopt.explain.question import Question
@@ -21,6 +22,7 @@ from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.stages.solving import Solve
 
 
+@checked
 def explain(
     instance: Instance,
     plan: Plan,

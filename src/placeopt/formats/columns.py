@@ -12,8 +12,9 @@ from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FailFast, TypeAdapter, ValidationError
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import expectation, path_text
@@ -32,6 +33,7 @@ R = TypeVar("R", bound=Record)
 _Nest = Callable[[dict[str, Any]], dict[str, Any]]
 
 
+@checked
 def instance_from_columns(
     cluster: Cluster,
     jobs: Mapping[str, Column],
@@ -101,6 +103,7 @@ def instance_from_columns(
         raise BadInput(f"instance: {_told(error)}") from error
 
 
+@checked
 def cluster_from_columns(
     machines: Iterable[Machine], nodes: Mapping[str, Column], *, domains: Iterable[Domain] = ()
 ) -> Cluster:
@@ -293,7 +296,7 @@ def _check_plain(kind: type[Record], table: str, column: str, values: list[Any])
     field = kind.model_fields[column]
     annotated = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
     try:
-        TypeAdapter(list[annotated]).validate_python(values, strict=True)  # type: ignore[valid-type]  # a type made at run time
+        TypeAdapter(Annotated[list[annotated], FailFast()]).validate_python(values, strict=True)  # type: ignore[valid-type, arg-type]  # a type made at run time
     except ValidationError as error:
         path, message = _first(error)
         row = path[0] if path and isinstance(path[0], int) else 0

@@ -12,15 +12,20 @@ from typing import NoReturn, TypeVar
 
 from pydantic import ValidationError
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_bounds
 from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
-from placeopt.formats.files import MAX_BYTES, label, read_bytes, write_bytes
+from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
+from placeopt.formats.first_faults import LARGE, careful, first_faults
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
 
 Document = TypeVar("Document", bound=Record)
+MAX_KEYS = 20_000
+"""Keys of one object: labels of a node, GPUs of an assignment."""
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
@@ -33,34 +38,38 @@ def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -
     BadInput
         If the file cannot be read or is not a valid instance; at most 20 faults are shown, the others counted.
     """
-    return loads(Instance, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+    return loads(Instance, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
 
 
 def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
     """Read a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+    return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
 
 
 def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
     """Read a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Scenario, read_bytes(path, max_bytes=max_bytes), source=label(os.fspath(path)))
+    return loads(Scenario, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
 
 
+@checked
 def write_scenario(path: str | os.PathLike[str], scenario: Scenario) -> None:
     """Write a scenario, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
     write_bytes(path, dumps(scenario))
 
 
+@checked
 def write_instance(path: str | os.PathLike[str], instance: Instance) -> None:
     """Write an instance, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
     write_bytes(path, dumps(instance))
 
 
+@checked
 def write_plan(path: str | os.PathLike[str], plan: Plan) -> None:
     """Write a plan, all or nothing; compressed if the name ends in ``.gz``. Raises `BadInput`."""
     write_bytes(path, dumps(plan))
 
 
+@checked
 def loads(kind: type[Document], data: bytes | str, *, source: str = "document") -> Document:
     """
     Read an instance, a plan or any other record from text.
@@ -77,18 +86,22 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     Raises
     ------
     BadInput
-        If ``data`` is not a valid document of that kind.
+        If ``data`` is not a valid document of that kind. At most 20 faults are shown; of a document of more than
+        256 KiB not all are counted.
     """
+    check_bounds(data, source)
     text = data if isinstance(data, str) else _decode(data, source)
     with collection_paused():
         _refuse_what_json_lets_pass(text, source)
+        large = len(text) > LARGE
         try:
-            return kind.model_validate_json(text)
+            return careful(kind).validate_json(text) if large else kind.model_validate_json(text)
         except ValidationError as error:
-            fault = validation_fault(kind, error, source)
+            fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
     raise fault
 
 
+@checked
 def dumps(document: Record) -> bytes:
     """
     Write a record as JSON, one job, node or placement a line.
@@ -116,8 +129,14 @@ def _refuse_what_json_lets_pass(text: str, source: str) -> None:
         json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except (json.JSONDecodeError, RecursionError) as error:
         raise syntax_fault(error, text, source) from None
+    except _TooManyKeys:
+        raise BadInput(f"{source}: an object of more than {MAX_KEYS:,} keys; expected fewer") from None
     except (_Suspect, ValueError):  # a plain ValueError is an integer of thousands of digits
         raise find_fault(text, source) from None
+
+
+class _TooManyKeys(Exception):
+    """An object has more keys than any of the model may have."""
 
 
 class _Suspect(Exception):
@@ -125,6 +144,8 @@ class _Suspect(Exception):
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> None:
+    if len(pairs) > MAX_KEYS:
+        raise _TooManyKeys
     if len(pairs) > 1 and len(dict(pairs)) != len(pairs):
         raise _Suspect
 

@@ -3,7 +3,7 @@
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 from pydantic import ValidationError
@@ -22,8 +22,8 @@ _RELATIVE_PATH = re.compile(r'^((?:[a-z_]\w*)(?:\.[a-z_]\w*|\[\d+\]|\["[^"]*"\])
 _PATTERNS = {
     constraint.pattern: words
     for annotation, words in (
-        (Id, "1 to 253 characters without white space"),
-        (Name, "1 to 253 characters on one line"),
+        (Id, "1 to 253 characters without white space and control characters"),
+        (Name, "1 to 253 characters on one line, without control characters"),
     )
     for constraint in get_args(annotation)[1:]
 }
@@ -77,12 +77,12 @@ def value_text(value: object) -> str:
     return text if len(text) <= 62 else f"{text[:58]} ..."
 
 
-def bad_input(source: str, faults: list[str], count: int) -> BadInput:
-    """Put the faults of one file into one error: the first `SHOWN`, and how many there are."""
+def bad_input(source: str, faults: list[str], count: int, *, least: bool = False) -> BadInput:
+    """Put the faults of one file into one error: the first `SHOWN`, and how many there are, at ``least`` if so."""
     if count == 1:
         return BadInput(f"{source}: {faults[0]}")
     more = f", the first {SHOWN} are" if count > SHOWN else ""
-    return BadInput("\n  ".join([f"{source}: {count} faults{more}:", *faults[:SHOWN]]))
+    return BadInput("\n  ".join([f"{source}: {'at least ' * least}{count} faults{more}:", *faults[:SHOWN]]))
 
 
 def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> BadInput:
@@ -123,28 +123,35 @@ def find_fault(text: str, source: str) -> BadInput:
     except (ValueError, RecursionError) as error:
         return syntax_fault(error, text, source)
     faults: list[str] = []
-    todo: list[tuple[tuple[str | int, ...], Any]] = [((), document)]
-    while todo:
-        path, value = todo.pop()
-        steps: list[tuple[str | int, Any]] = []
+    below: list[tuple[tuple[str | int, ...], Iterator[tuple[str | int, Any]]]] = [((), iter([("", document)]))]
+    while below and len(faults) <= SHOWN:
+        above, steps = below[-1]
+        step, value = next(steps, (None, None))
+        if step is None:
+            below.pop()
+            continue
+        path = (*above, step) if len(below) > 1 else ()
         if isinstance(value, _Pairs):
             seen: set[str] = set()
             for key, _ in value:
-                if key in seen:
+                if key in seen and len(faults) <= SHOWN:
                     faults.append(f"{path_text((*path, key))}: the key stands twice; which one counts is not defined")
                 seen.add(key)
-            steps = list(value)
+            below.append((path, iter(value)))
         elif isinstance(value, list):
-            steps = list(enumerate(value))
+            below.append((path, enumerate(value)))
         elif isinstance(value, _Refused):
             faults.append(f"{path_text(path) or 'document'}: {value.text}, expected a number in range")
-        todo.extend(((*path, step), inner) for step, inner in reversed(steps))
-    return bad_input(source, faults, len(faults))
+    return bad_input(source, faults, len(faults), least=len(faults) > SHOWN)
 
 
 def validation_fault(kind: type[Record], error: ValidationError, source: str) -> BadInput:
     """Turn what the model refuses into one error."""
-    errors = error.errors(include_url=False)
+    return told(kind, error.errors(include_url=False), source)
+
+
+def told(kind: type[Record], errors: Sequence[Mapping[str, Any]], source: str, *, least: bool = False) -> BadInput:
+    """Turn errors of pydantic into one of ours; there are more of them if they are only the ``least``."""
     for fault in errors:
         if fault["loc"] == ("format_version",) and fault["type"] != "extra_forbidden":
             return BadInput(
@@ -158,7 +165,7 @@ def validation_fault(kind: type[Record], error: ValidationError, source: str) ->
     # A list with a bad element also counts as too short: pydantic drops the element first.
     bad = {fault["loc"][:end] for fault in errors for end in range(len(fault["loc"]))}
     errors = [fault for fault in errors if fault["type"] != "too_short" or fault["loc"] not in bad]
-    return bad_input(source, [_fault_text(kind, fault) for fault in errors[:SHOWN]], len(errors))
+    return bad_input(source, [_fault_text(kind, fault) for fault in errors[:SHOWN]], len(errors), least=least)
 
 
 def _called(kind: type[Record]) -> str:

@@ -2,6 +2,7 @@
 Bytes in and out: plain and gzip files and the standard streams, bounded when read, all or nothing when written.
 """
 
+import contextlib
 import gzip
 import io
 import os
@@ -14,11 +15,21 @@ from typing import BinaryIO
 
 from placeopt.errors import BadInput
 
-MAX_BYTES = 2 << 30
-"""Most that is read from one file, after decompression."""
+MAX_BYTES = 1 << 30
+"""Most that is read from one file, before and after decompression."""
+MAX_RATIO = 100
+"""Most that a gzip file may grow when it is read; rounds grow 13 to 15 times, blanks 1,000 times."""
+LARGE_BYTES = 1 << 28
+LARGE_RATIO = 30
+"""Most that a gzip file may grow to become larger than ``LARGE_BYTES``: so much memory is not held to find a bomb."""
+RATIO_FREE_BYTES = 1 << 20
+"""Up to here a gzip file may grow as it likes: nothing of this size does harm."""
+MAX_MEMBERS = 100_000
+"""Most gzip files that may stand one after another in one; tools that compress in blocks of 64 KiB write 16,000."""
 STANDARD_STREAM = "-"
 GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 20
+_PACKED_CHUNK = 1 << 16
 
 
 def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> bytes:
@@ -35,9 +46,10 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> b
     Raises
     ------
     BadInput
-        If the file cannot be read, is larger than ``max_bytes``, or is a damaged gzip file.
+        If the file cannot be read, is larger than ``max_bytes``, is a damaged gzip file, or one that grows to more than
+        1 MiB and ``MAX_RATIO`` times its size, or 256 MiB and ``LARGE_RATIO`` times its size.
     """
-    name = os.fspath(path)
+    name = file_name(path)
     try:
         if name == STANDARD_STREAM:
             return _read_stream(sys.stdin.buffer, label(name), max_bytes)
@@ -62,7 +74,7 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     BadInput
         If the target cannot be written: no such folder, no permission, no space.
     """
-    name = os.fspath(path)
+    name = file_name(path)
     try:
         if name == STANDARD_STREAM:
             sys.stdout.buffer.write(data)
@@ -85,6 +97,20 @@ def compress(data: bytes) -> bytes:
     return packed.getvalue()
 
 
+def file_name(path: object) -> str:
+    """
+    Return a path as text.
+
+    Raises
+    ------
+    BadInput
+        If it is neither text nor a path.
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(name := os.fspath(path), str):
+        raise BadInput(f"path: {type(path).__name__}, expected the name of a file, or '-'")
+    return name
+
+
 def label(name: str) -> str:
     """Name a file for a message."""
     return "standard stream '-'" if name == STANDARD_STREAM else name
@@ -95,21 +121,66 @@ def _read_stream(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
     if not data.startswith(GZIP_MAGIC):
         return data
     try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data), mode="rb") as unpacked:
-            return _read_bounded(unpacked, name, max_bytes)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        inflated = _inflated(data, name, max_bytes)
+    except zlib.error as error:
         raise BadInput(f"{name}: damaged gzip file: {error}") from None
+    if inflated.startswith(GZIP_MAGIC):
+        raise BadInput(f"{name}: a gzip file inside a gzip file; unpack it once")
+    return inflated
 
 
-def _read_bounded(stream: BinaryIO | gzip.GzipFile, name: str, max_bytes: int) -> bytes:
-    chunks: list[bytes] = []
-    size = 0
-    while chunk := stream.read(min(_CHUNK, max_bytes + 1 - size)):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > max_bytes:
-            raise BadInput(f"{name}: larger than {max_bytes} bytes; split it, or raise the limit")
-    return b"".join(chunks)
+def _read_bounded(stream: BinaryIO, name: str, max_bytes: int) -> bytes:
+    with contextlib.suppress(OSError):  # what has no descriptor, as in tests
+        if os.fstat(stream.fileno()).st_size > max_bytes:
+            raise _too_large(name, max_bytes)
+    held = io.BytesIO()
+    while chunk := stream.read(min(_CHUNK, max_bytes + 1 - held.tell())):
+        held.write(chunk)
+        if held.tell() > max_bytes:
+            raise _too_large(name, max_bytes)
+    return held.getvalue()
+
+
+def _inflated(data: bytes, name: str, max_bytes: int) -> bytes:
+    """Decompress all members of a gzip file, and no byte more than its bounds allow."""
+    grown = max(LARGE_RATIO * len(data), min(MAX_RATIO * len(data), LARGE_BYTES))
+    most = min(max_bytes, max(RATIO_FREE_BYTES, grown))
+    held = io.BytesIO()
+    inflate, position, members = zlib.decompressobj(wbits=31), 0, 0
+    while True:
+        given = data[position : position + _PACKED_CHUNK]
+        position += len(given)
+        if not given:
+            raise BadInput(f"{name}: damaged gzip file: it ends too early; is it cut off?")
+        room, got = 1, 1
+        while not inflate.eof and (given or got == room):  # what fills its room may go on without further input
+            room = min(_CHUNK, most + 1 - held.tell())
+            got = held.write(inflate.decompress(given, room))
+            given = inflate.unconsumed_tail
+            if held.tell() > most:
+                raise _too_large(name, max_bytes) if most == max_bytes else _bomb(name, len(data), most)
+        if not inflate.eof:
+            continue
+        position -= len(inflate.unused_data)
+        while data[position : position + 1] == b"\0":  # padding, which gzip allows
+            position += 1
+        if position >= len(data):
+            return held.getvalue()
+        members += 1
+        if members >= MAX_MEMBERS:
+            raise BadInput(f"{name}: more than {MAX_MEMBERS:,} gzip files in one; unpack it first")
+        inflate = zlib.decompressobj(wbits=31)
+
+
+def _too_large(name: str, max_bytes: int) -> BadInput:
+    return BadInput(f"{name}: larger than {max_bytes} bytes; split it, or raise the limit")
+
+
+def _bomb(name: str, packed: int, most: int) -> BadInput:
+    return BadInput(
+        f"{name}: {packed:,} bytes of gzip become more than {most:,}; files of placeopt grow 15 times. "
+        "If it is one, unpack it first: plain files have no such limit"
+    )
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:

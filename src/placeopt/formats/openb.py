@@ -11,7 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import MAX_LINE, check_lines
+from placeopt.formats.faults import validation_fault
+from placeopt.formats.files import read_bytes
 from placeopt.model.base import MAX_JOBS, MAX_NODES
 from placeopt.model.cluster import Cluster, Node
 from placeopt.model.instance import Instance
@@ -40,14 +46,21 @@ OPENB_POLICY = Policy(
 )
 """Shares of GPUs, and among plans of equal value the fewest GPUs stranded on partly used nodes."""
 
+MAX_MODEL = 200
+"""Characters of a GPU model, which is part of the name of a machine type."""
+MAX_MODELS = 256
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
-POD_COLUMNS_SHORT = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+POD_COLUMNS_NEEDED = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+POD_COLUMNS_OPTIONAL = ("gpu_spec", "qos", "creation_time")
 POD_COLUMNS = (
-    *POD_COLUMNS_SHORT,
+    *POD_COLUMNS_NEEDED,
     *("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
 )
+"""As the trace has them; the list ``multigpu20`` has only the first five."""
+TIME_COLUMNS = ("name", "creation_time", "deletion_time", "scheduled_time")
 
 
+@checked
 def read_openb(
     nodes_csv: str | Path, pods_csv: str | Path, limit: int | None = None, name: str | None = None
 ) -> Instance:
@@ -57,11 +70,12 @@ def read_openb(
     Parameters
     ----------
     nodes_csv
-        Columns ``sn, cpu_milli, memory_mib, gpu, model``. The same names stand for different machines in the trace's
-        two node files, so nodes of different files must not be mixed.
+        CSV, gzip or not, with the columns ``sn, cpu_milli, memory_mib, gpu, model``, in any order; others are not
+        looked at. The same names stand for different machines in the trace's two node files, so nodes of different
+        files must not be mixed.
     pods_csv
-        Columns ``name, cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec, qos, pod_phase, creation_time,
-        deletion_time, scheduled_time``, or only the first five (the list ``multigpu20``).
+        CSV, gzip or not, with the columns ``name, cpu_milli, memory_mib, num_gpu, gpu_milli``; ``gpu_spec``, ``qos``
+        and ``creation_time`` may be there (they are not in the list ``multigpu20``); others are not looked at.
     limit
         Take the first ``limit`` pods and a proportionate slice of the nodes, see Notes. All by default.
     name
@@ -77,9 +91,9 @@ def read_openb(
     Raises
     ------
     BadInput
-        If a file cannot be read, has another header, a row with more or fewer fields, a quote that is not closed on its
-        line, a number that is none or is out of range, or a name that stands twice. File, line, column, value and
-        expectation are in the message.
+        If a file cannot be read, lacks a column, has one of them twice, a row with more or fewer fields, a quote that
+        is not closed on its line, a number that is none or is out of range, or a name that stands twice. File, line,
+        column, value and expectation are in the message.
 
     Notes
     -----
@@ -92,27 +106,20 @@ def read_openb(
     """
     nodes = _read_nodes(Path(nodes_csv))
     pods = _read_pods(Path(pods_csv))
-    title = name if name is not None else Path(pods_csv).name.removesuffix(".csv")
+    title = name if name is not None else Path(pods_csv).name.removesuffix(".gz").removesuffix(".csv")
     if limit is not None:
         if limit < 1:
             raise BadInput(f"limit: {limit}, expected at least 1 pod")
         nodes = _slice(nodes, limit, len(pods))
         pods = pods[:limit]
         title = title if name is not None else f"{title}-first-{limit}"
-    return Instance(
-        name=title,
-        now_ms=max(pod.arrival_ms for pod in pods),
-        note=(
-            "Alibaba cluster-trace-gpu-v2023 (openb), https://github.com/alibaba/clusterdata: "
-            f"nodes of {Path(nodes_csv).name}, pods of {Path(pods_csv).name}. "
-            f"{len(pods)} pods, {len(nodes)} nodes, {sum(node.shape.gpus for node in nodes)} GPUs."
-        ),
-        cluster=_cluster(nodes),
-        jobs=tuple(pods),
-        policy=OPENB_POLICY,
-    )
+    try:
+        return _instance(nodes, pods, title, Path(nodes_csv).name, Path(pods_csv).name)
+    except ValidationError as error:  # models that differ in case only, a name that is too long
+        raise validation_fault(Instance, error, f"{nodes_csv}, {pods_csv}") from None
 
 
+@checked
 def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
     """
     Read how long each pod ran in the trace: from its scheduling (where that is missing, its creation) to its deletion.
@@ -120,7 +127,7 @@ def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
     Parameters
     ----------
     pods_csv
-        A list with all columns of ``read_openb``; ``multigpu20`` has no times.
+        A list with the columns ``name, creation_time, deletion_time, scheduled_time``; ``multigpu20`` has no times.
 
     Returns
     -------
@@ -133,7 +140,7 @@ def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
         As ``read_openb``.
     """
     times = {}
-    for row in _rows(Path(pods_csv), "name", MAX_JOBS, [POD_COLUMNS]):
+    for row in _rows(Path(pods_csv), "name", MAX_JOBS, TIME_COLUMNS):
         began = row.text("scheduled_time") or row.text("creation_time")
         ended = row.text("deletion_time")
         try:
@@ -168,10 +175,12 @@ class _Node:
 
 def _read_nodes(path: Path) -> list[_Node]:
     nodes = []
-    for row in _rows(path, "sn", MAX_NODES, [NODE_COLUMNS]):
+    for row in _rows(path, "sn", MAX_NODES, NODE_COLUMNS):
         gpus, model = row.integer("gpu", 0, 1024), row.text("model")
         if bool(gpus) != bool(model):
             raise row.error("model", "a GPU model where 'gpu' is above 0, and nothing where it is 0")
+        if model and not _is_word(model, MAX_MODEL):
+            raise row.error("model", f"1 to {MAX_MODEL} printable characters without white space")
         shape = _Shape(model, gpus, row.integer("cpu_milli", 0, 10**8), row.integer("memory_mib", 0, 10**9))
         nodes.append(_Node(row.text("sn"), shape))
     return nodes
@@ -180,7 +189,7 @@ def _read_nodes(path: Path) -> list[_Node]:
 def _read_pods(path: Path) -> list[Job]:
     options: dict[tuple[int, int, int, int, str], Option] = {}  # pods alike share theirs
     jobs = []
-    for row in _rows(path, "name", MAX_JOBS, [POD_COLUMNS, POD_COLUMNS_SHORT]):
+    for row in _rows(path, "name", MAX_JOBS, POD_COLUMNS_NEEDED, POD_COLUMNS_OPTIONAL):
         gpus = row.integer("num_gpu", 0, 1024)
         milli = row.integer("gpu_milli", 0, 1000)
         if (milli == 0) != (gpus == 0) or (gpus > 1 and milli != 1000):
@@ -190,8 +199,8 @@ def _read_pods(path: Path) -> list[Job]:
         key = (gpus, milli, cpu, memory, spec)
         if key not in options:
             models = tuple(dict.fromkeys(spec.split("|"))) if spec else ()  # the trace repeats a model now and then
-            if "" in models:
-                raise row.error("gpu_spec", "GPU models joined by '|'")
+            if not all(_is_word(model, MAX_MODEL) for model in models) or len(models) > MAX_MODELS:
+                raise row.error("gpu_spec", f"at most {MAX_MODELS} GPU models joined by '|'")
             demand = Demand(
                 gpus=gpus, gpu_milli=milli or 1000, gpu_models=models, cpu_millicores=cpu, memory_mib=memory
             )
@@ -205,6 +214,21 @@ def _read_pods(path: Path) -> list[Job]:
             )
         )
     return jobs
+
+
+def _instance(nodes: list[_Node], pods: list[Job], title: str, nodes_name: str, pods_name: str) -> Instance:
+    return Instance(
+        name=title,
+        now_ms=max(pod.arrival_ms for pod in pods),
+        note=(
+            "Alibaba cluster-trace-gpu-v2023 (openb), https://github.com/alibaba/clusterdata: "
+            f"nodes of {nodes_name}, pods of {pods_name}. "
+            f"{len(pods)} pods, {len(nodes)} nodes, {sum(node.shape.gpus for node in nodes)} GPUs."
+        ),
+        cluster=_cluster(nodes),
+        jobs=tuple(pods),
+        policy=OPENB_POLICY,
+    )
 
 
 def _cluster(nodes: list[_Node]) -> Cluster:
@@ -237,6 +261,10 @@ def _slice(nodes: list[_Node], limit: int, num_pods: int) -> list[_Node]:
     return [nodes[i] for i in sorted(chosen)]
 
 
+def _is_word(text: str, most: int) -> bool:
+    return 1 <= len(text) <= most and text.isprintable() and " " not in text
+
+
 class _Row:
     """One line of a file, by column names, that knows where it stands."""
 
@@ -260,20 +288,23 @@ class _Row:
         return BadInput(f"{self._path}:{self._line}: column {column!r}: {value[:80]!r}, expected {expected}")
 
 
-def _rows(path: Path, key: str, most: int, headers: list[tuple[str, ...]]) -> Iterator[_Row]:
+def _rows(path: Path, key: str, most: int, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> Iterator[_Row]:
     lines = _lines(path)
-    header = tuple(next(lines)[1])
-    if header not in headers:
-        known = " or ".join(",".join(columns) for columns in headers)
-        raise BadInput(f"{path}:1: header {','.join(header)[:200]!r}, expected {known}")
+    header = next(lines)[1]
+    columns = {column: position for position, column in enumerate(header) if column in (*needed, *optional)}
+    missing = [column for column in needed if column not in columns]
+    if missing:
+        raise BadInput(f"{path}:1: no column {', '.join(missing)} in {','.join(header)[:200]!r}, expected {needed}")
+    if twice := next((column for column in columns if header.count(column) > 1), None):
+        raise BadInput(f"{path}:1: column {twice!r} stands twice, expected it once")
     first: dict[str, int] = {}
     for line, fields in lines:
         if len(fields) != len(header):
-            text, columns = ",".join(fields)[:80], ",".join(header)
-            raise BadInput(f"{path}:{line}: {len(fields)} fields in {text!r}, expected {len(header)}: {columns}")
-        row = _Row(path, line, dict(zip(header, fields, strict=True)))
-        name = fields[header.index(key)]
-        if not 1 <= len(name) <= 253 or any(letter.isspace() or not letter.isprintable() for letter in name):
+            text = ",".join(fields)[:80]
+            raise BadInput(f"{path}:{line}: {len(fields)} fields in {text!r}, expected {len(header)} as in the header")
+        row = _Row(path, line, {column: fields[position] for column, position in columns.items()})
+        name = row.text(key)
+        if not _is_word(name, 253):
             raise row.error(key, "1 to 253 printable characters without white space")
         if name in first:
             raise row.error(key, f"names to be unique; this one stands on line {first[name]} already")
@@ -288,10 +319,12 @@ def _rows(path: Path, key: str, most: int, headers: list[tuple[str, ...]]) -> It
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Lines as fields. Each line is parsed alone: a quote that is left open ends there and swallows no other row."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path}: cannot be read ({_reason(error)}), expected a CSV file in UTF-8") from error
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path}: cannot be read (byte {error.start}: not UTF-8), expected a CSV file in UTF-8"
+        ) from None
+    check_lines(text, str(path), longest=MAX_LINE)
     lines = text.replace("\r\n", "\n").split("\n")
     if lines[-1] == "":
         lines.pop()
@@ -313,7 +346,3 @@ def _quoted(path: Path, number: int, line: str) -> list[str]:
                 f"{path}:{number}: {line[:80]!r}: {error}, expected every quote to be closed on its line"
             ) from error
     raise BadInput(f"{path}:{number}: {line[:80]!r}, expected no control characters")
-
-
-def _reason(error: OSError | UnicodeDecodeError) -> str:
-    return (error.strerror or type(error).__name__) if isinstance(error, OSError) else f"byte {error.start}: not UTF-8"

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.formats.files import read_bytes
 from placeopt.model.base import MAX_MS
 
@@ -30,6 +32,7 @@ class PhillyJob:
     virtual_cluster: str
 
 
+@checked
 def read_philly(path: str | Path) -> list[PhillyJob]:
     """
     Return the jobs in the order of their submission, of equal times in that of the file.
@@ -43,6 +46,7 @@ def read_philly(path: str | Path) -> list[PhillyJob]:
         text = read_bytes(path).decode()
     except UnicodeDecodeError:
         raise BadInput(f"{path}: not UTF-8") from None
+    check_lines(text, str(path), longest=MAX_LINE)
     rows = csv.reader(io.StringIO(text), strict=True)
     try:
         if tuple(next(rows, ())) != COLUMNS:

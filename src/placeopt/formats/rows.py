@@ -11,6 +11,7 @@ from typing import Generic, Self, TypeVar
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
 from placeopt.model.base import Record
 
@@ -86,7 +87,9 @@ def read_rows(path: Path, kind: type[R], expected: str) -> list[R]:
     BadInput
         If a line other than a last one without an end is no record; names file, line and field.
     """
-    *lines, _ = read_bytes(path).split(b"\n")  # what follows the last line's end was cut off
+    data = read_bytes(path)
+    check_lines(data, str(path))
+    *lines, _ = data.split(b"\n")  # what follows the last line's end was cut off
     rows: list[R] = []
     for number, text in enumerate(lines, 1):
         try:

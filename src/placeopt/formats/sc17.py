@@ -5,14 +5,19 @@ Three JSON files: a workload (jobs), an infrastructure (one machine), a profile 
 field, and what is left out, is said in ``read_sc17``.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import parse_json
+from placeopt.formats.faults import validation_fault, value_text
 from placeopt.formats.files import read_bytes
+from placeopt.model.base import MAX_MS, MAX_NODES
 from placeopt.model.cluster import Cluster, Node
 from placeopt.model.instance import Slowdown
 from placeopt.model.job import Communication, Demand, Job, Option
@@ -21,6 +26,7 @@ from placeopt.model.scenario import Arrival, Physics, Scenario
 
 MALFORMED = (LookupError, StopIteration, TypeError, ValueError, AttributeError, ArithmeticError)
 """What reading a file of another form comes to; infinities and zeros where there should be seconds, too."""
+MAX_GPUS = 1024
 STEP_MS = 1_100
 """The clock of the artifact's simulator."""
 VALUE_PER_GPU = 1_000
@@ -31,6 +37,7 @@ NOTE = (
 )
 
 
+@checked
 def read_sc17(
     workload: str | Path, infrastructure: str | Path, profile: str | Path, *, machines: int, name: str | None = None
 ) -> Scenario:
@@ -66,6 +73,8 @@ def read_sc17(
     BadInput
         If a file cannot be read or is not of that form.
     """
+    if not 1 <= machines <= MAX_NODES:
+        raise BadInput(f"machines: {machines}, expected 1 to {MAX_NODES}")
     solo, spread, slowdowns = read_sc17_times(profile)
     hardware = _json(str(infrastructure))
     with _form(infrastructure, "infrastructure"):
@@ -75,18 +84,20 @@ def read_sc17(
         arrivals = tuple(_arrival(job_id, job, solo, spread) for job_id, job in jobs.items())
     present = {arrival.job.profile for arrival in arrivals}
     stem = Path(workload).name.removesuffix(".json")
-    return Scenario(
-        name=name or f"sc17-{stem}",
-        note=NOTE.format(workload=f"{stem}.json", machines=machines) + _unmeasured(profile, arrivals, hardware),
-        cluster=Cluster(
-            machines=(machine,), nodes=tuple(Node(id=f"minsky-{i}", machine=machine.id) for i in range(machines))
-        ),
-        physics=Physics(rule="sc17", interference="worst", step_ms=STEP_MS),
-        slowdowns=tuple(s for s in slowdowns if s.profile in present and s.beside in present),
-        arrivals=arrivals,
-    )
+    with _form(workload, "workload"):
+        return Scenario(
+            name=name or f"sc17-{stem}",
+            note=NOTE.format(workload=f"{stem}.json", machines=machines) + _unmeasured(profile, arrivals, hardware),
+            cluster=Cluster(
+                machines=(machine,), nodes=tuple(Node(id=f"minsky-{i}", machine=machine.id) for i in range(machines))
+            ),
+            physics=Physics(rule="sc17", interference="worst", step_ms=STEP_MS),
+            slowdowns=tuple(s for s in slowdowns if s.profile in present and s.beside in present),
+            arrivals=arrivals,
+        )
 
 
+@checked
 def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], list[Slowdown]]:
     """
     Read what the artifact's profile file says of its kinds of jobs, ``<network>-<batch>-<GPUs>``.
@@ -131,15 +142,16 @@ def _form(path: str | Path, what: str) -> Iterator[None]:
     try:
         yield
     except MALFORMED as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        if isinstance(error, ValidationError):
+            raise validation_fault(Scenario, error, f"{path}: no {what} of SC'17's artifact") from None
+        if not isinstance(error, KeyError | ValueError):
+            why = f"a value is not of the kind that it should be ({error})"
         raise BadInput(f"{path}: no {what} of SC'17's artifact: {why}") from None
 
 
 def _json(path: str) -> dict[str, Any]:
-    try:
-        found = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path}: no JSON: {error}") from None
+    found = parse_json(read_bytes(path), path)
     if not isinstance(found, dict):
         raise BadInput(f"{path}: expected an object {{...}}")
     return found
@@ -149,29 +161,47 @@ def _kind(model: str, size: str, gpus: str | int) -> str:
     return f"{model.removeprefix('bvlc_')}-{size}-{gpus}"
 
 
+def _entries(value: object, where: str) -> Iterator[tuple[str, Any, str]]:
+    """Yield keys, values and places of an object."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{where}: {value_text(value)}, expected an object {{...}}")
+    for key, inner in value.items():
+        yield key, inner, f"{where}.{key}"
+
+
+def _kinds(table: object, where: str) -> Iterator[tuple[str, Any, str]]:
+    """Yield kinds of jobs, what stands of each, and its place: by network, batch and number of GPUs."""
+    for model, sizes, of_model in _entries(table, where):
+        for size, measured, of_size in _entries(sizes, of_model):
+            for key, counts, of_counts in _entries(measured, of_size):
+                if key == "num_gpus":
+                    for gpus, value, place in _entries(counts, of_counts):
+                        yield _kind(model, size, gpus), value, place
+
+
+def _seconds(value: object, where: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= MAX_MS / 1000:
+        raise ValueError(f"{where}: {value_text(value)}, expected seconds")
+    return value
+
+
 def _solo(times: dict[str, Any]) -> tuple[dict[str, int], dict[str, int]]:
     """Return run times in ms, and excess across sockets in thousandths where it was measured."""
     solo: dict[str, int] = {}
     spread: dict[str, int] = {}
-    for model, sizes in times["solo"].items():
-        for size, measured in sizes.items():
-            for gpus, seconds in measured["num_gpus"].items():
-                kind = _kind(model, size, gpus)
-                solo[kind] = round(1000 * seconds["intra-socket"])
-                if seconds["inter-socket"]:
-                    spread[kind] = max(0, round(1000 * seconds["inter-socket"] / seconds["intra-socket"]) - 1000)
+    for kind, measured, where in _kinds(times["solo"], "solo"):
+        seconds = {key: _seconds(value, place) for key, value, place in _entries(measured, where)}
+        solo[kind] = round(1000 * seconds["intra-socket"])
+        if seconds["inter-socket"]:
+            spread[kind] = max(0, round(1000 * seconds["inter-socket"] / seconds["intra-socket"]) - 1000)
     return solo, spread
 
 
 def _beside(times: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
     """Yield kind, kind beside it, and its time there in s; 0 where it was not measured."""
-    for model, sizes in times["collocation"].items():
-        for size, measured in sizes.items():
-            for gpus, others in measured["num_gpus"].items():
-                for other, other_sizes in others.items():
-                    for other_size, other_measured in other_sizes.items():
-                        for other_gpus, seconds in other_measured["num_gpus"].items():
-                            yield _kind(model, size, gpus), _kind(other, other_size, other_gpus), seconds
+    for kind, others, where in _kinds(times["collocation"], "collocation"):
+        for beside, value, place in _kinds(others, where):
+            yield kind, beside, _seconds(value, place)
 
 
 def _slowdowns(times: dict[str, Any], solo: dict[str, int]) -> list[Slowdown]:
@@ -203,6 +233,8 @@ def _arrival(job_id: str, job: dict[str, Any], solo: dict[str, int], spread: dic
 
 def _machine(told: dict[str, Any]) -> Machine:
     per_socket = told["gpu_per_socket"]
+    if not all(isinstance(gpus, int) and 0 <= gpus <= MAX_GPUS for gpus in per_socket) or sum(per_socket) > MAX_GPUS:
+        raise ValueError(f"gpu_per_socket: {value_text(per_socket)}, expected whole numbers of together {MAX_GPUS}")
     sockets = [f"socket-{s}" for s in range(len(per_socket))]
     of_gpu = [sockets[s] for s, number in enumerate(per_socket) for _ in range(number)]
     rows = told["gpu_distance"]

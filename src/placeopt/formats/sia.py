@@ -7,7 +7,9 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.formats.files import label, read_bytes
 from placeopt.model.base import MAX_MS
 
@@ -25,6 +27,7 @@ class SiaJob:
     batch: int
 
 
+@checked
 def read_sia(path: str | Path) -> list[SiaJob]:
     """
     Read a workload, in order of arrival.
@@ -40,7 +43,9 @@ def read_sia(path: str | Path) -> list[SiaJob]:
         If the file cannot be read, a column is missing, or a row holds no numbers; names the line.
     """
     source = label(str(path))
-    reader = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8", "replace")))
+    text = read_bytes(path).decode("utf-8", "replace")
+    check_lines(text, source, longest=MAX_LINE)
+    reader = csv.DictReader(io.StringIO(text))
     try:
         rows = list(reader)
     except csv.Error as error:

@@ -6,11 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes, write_bytes
 
 FIELDS = {"=opt=": ("value", "bound"), "=best=": ("value",), "=bound=": ("bound",)}
 """What each kind of line states."""
+
+
+MAX_DIGITS = 40
+"""Longest integer that is read; objectives stay below 2^53."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ def _is_news(best: int | None, before: int | None, new: int | None, before_by: s
     return best != before or (not before_by and new is not None and new == best)
 
 
+@checked
 def read_solu(path: Path) -> dict[str, Known]:
     """
     Read ``=opt= name value``, ``=best= name value`` and ``=bound= name value`` lines; an absent file is empty.
@@ -77,13 +84,17 @@ def read_solu(path: Path) -> dict[str, Known]:
     out: dict[str, Known] = {}
     if not path.exists():
         return out
-    for number, line in enumerate(read_bytes(path).decode(errors="replace").splitlines(), 1):
+    text = read_bytes(path).decode(errors="replace")
+    check_lines(text, str(path))
+    for number, line in enumerate(text.splitlines(), 1):
         line, _, by = line.partition("#")
         words = line.split()
         if not words:
             continue
         if len(words) != 3 or words[0] not in FIELDS or not _is_integer(words[2]):
-            raise BadInput(f"{path}:{number}: {line!r}, expected '=opt=', '=best=' or '=bound=', a name and an integer")
+            raise BadInput(
+                f"{path}:{number}: {line[:80]!r}, expected '=opt=', '=best=' or '=bound=', a name and an integer"
+            )
         tag, name, value = words[0], words[1], int(words[2])
         known = out.get(name, Known())
         twice = [field for field in FIELDS[tag] if getattr(known, field) is not None]
@@ -115,4 +126,4 @@ def _comment(by: str) -> str:
 
 
 def _is_integer(word: str) -> bool:
-    return word.removeprefix("-").isdecimal() and word.isascii()
+    return len(word) <= MAX_DIGITS and word.removeprefix("-").isdecimal() and word.isascii()

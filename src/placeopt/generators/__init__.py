@@ -6,6 +6,7 @@ Made-up rounds with documented distributions: the same arguments always give the
 
 from collections.abc import Callable, Mapping
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.generators.changing import defrag, preempt
 from placeopt.generators.cubemesh import cubemesh
@@ -36,6 +37,7 @@ SPECS: Mapping[str, Callable[[Size], Instance]] = {
 """Spec name -> its generator; the first line of the generator's docstring says what it is for."""
 
 
+@checked
 def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Instance:
     """
     Make a round of ``jobs`` waiting jobs on ``nodes`` nodes of ``gpus`` GPUs, some of them busy.

@@ -49,10 +49,13 @@ def trusted(kind: type[R], fields: dict[str, Any]) -> R:
     return record
 
 
-Id = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\s\x00-\x1f\x7f]+$")]
+_UNSEEN = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Control characters, and marks that end lines or turn the direction of writing: names are printed everywhere."""
+
+Id = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^[^\s{_UNSEEN}]+$")]
 """Name of a node, job, machine, domain, queue: 1 to 253 characters without white space."""
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=253, pattern=rf"^[^{_UNSEEN}]+$")]
 """Free text of one line: a label's value, a GPU model, a user."""
 
 Labels = Annotated[dict[Id, Name], AfterValidator(lambda labels: dict(sorted(labels.items())))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import html
 import importlib.util
 import io
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import Unsupported
+from placeopt.formats.csv_text import csv_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,11 +66,7 @@ class Figure:
 
     def csv(self) -> str:
         """Return the numbers as CSV."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.header)
-        writer.writerows(self.rows)
-        return text.getvalue()
+        return csv_text(self.header, self.rows)
 
 
 def can_draw() -> bool:

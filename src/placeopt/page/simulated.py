@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_lines
+from placeopt.formats.files import read_bytes
 from placeopt.metrics import Stay, fragments_over_time, slots_over_time
 from placeopt.model import Running
 from placeopt.model.scenario import Scenario
@@ -73,7 +75,9 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> L
     """
     source = Path(path)
     try:
-        *lines, _ = source.read_text(encoding="utf-8").split("\n")  # names may hold what splitlines splits at
+        text = read_bytes(source).decode()
+        check_lines(text, str(source))
+        *lines, _ = text.split("\n")  # names may hold what splitlines splits at
         events: list[dict[str, Any]] = [json.loads(line) for line in lines]
         arrivals: dict[str, int] = {}
         starts: dict[str, int] = {}
@@ -117,8 +121,6 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> L
                 placed[placement["job"]] = now, placement
         for job in list(placed):
             leave(job)
-    except OSError as error:
-        raise BadInput(f"{source}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
     if not events:

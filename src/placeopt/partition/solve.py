@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from numbers import Integral
 
-from placeopt.arguments import INSTANCE, check_round, expect
+from placeopt.arguments import INSTANCE, check_round, checked, expect
 from placeopt.engine import Engine, solve
 from placeopt.errors import BadInput
 from placeopt.fanout import fan_out
@@ -31,6 +31,7 @@ class _Task:
     deterministic: bool
 
 
+@checked
 def solve_in_parts(
     instance: Instance,
     *,

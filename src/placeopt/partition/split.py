@@ -6,6 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.heuristics.prices import prices_of_types
 from placeopt.model import Instance, Policy
@@ -20,6 +21,7 @@ LEAST_WORTH = 1e-9
 """Of a node without GPUs, so that such nodes are dealt evenly, too."""
 
 
+@checked
 def split(instance: Instance, parts: int, by: Way = "random", seed: int = 0) -> list[Instance]:
     """
     Split a round into rounds over disjoint parts of its nodes; every job goes to one of them.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_bounds
 from placeopt.model import Slowdown
 from placeopt.predict.errors import Errors, relative_errors
 from placeopt.predict.records import Fitted, Provenance
@@ -94,6 +95,7 @@ def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[
     BadInput
         If the file has another form or no such worker type, or no pair can be read; says what was left out.
     """
+    check_bounds(text, where)
     left: Counter[str] = Counter()
     pairs = []
     try:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import MAX_LINE, check_lines
 from placeopt.predict.errors import relative_errors
 from placeopt.predict.records import Fitted, Provenance
 
@@ -180,11 +181,16 @@ def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:
         If a column is missing or a row holds no numbers.
     """
     runs, uneven = [], 0
+    check_lines(text, where, longest=MAX_LINE)
     rows = csv.DictReader(io.StringIO(text))
+    try:
+        table = list(rows)
+    except csv.Error as error:
+        raise BadInput(f"{where}, line {rows.line_num}: no CSV: {error}") from None
     missing = [column for column in COLUMNS if column not in (rows.fieldnames or ())]
     if missing:
         raise BadInput(f"{where}: no column {', '.join(missing)}; expected {', '.join(COLUMNS)}")
-    for number, row in enumerate(rows, start=2):
+    for number, row in enumerate(table, start=2):
         try:
             digits, local, step = row["placement"].strip(), int(float(row["local_bsz"])), float(row["step_time"])
             gpus = {int(digit) for digit in digits}

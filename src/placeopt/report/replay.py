@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.formats.csv_text import csv_text
 from placeopt.readable import amount, duration
 from placeopt.report.palette import BAD, GOOD, SO_SO
 from placeopt.report.tables import Rows, heading
@@ -49,14 +48,12 @@ def curve_page(found: Curve) -> list[RenderableType]:
 
 def curve_csv(found: Curve) -> str:
     """Return the settings as CSV, a column for every draw."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     draws = [f"draw_{draw}" for draw in found.draws] or ["value"]
-    writer.writerow(["setting", "nodes", "mean", "low", "high", "stranded", "met", *draws])
-    for spot in found.spots:
-        told = [spot.setting, spot.nodes, spot.mean, spot.low, spot.high, spot.stranded, spot.met, *spot.values]
-        writer.writerow(["" if value is None else value for value in told])
-    return out.getvalue()
+    rows = (
+        [spot.setting, spot.nodes, spot.mean, spot.low, spot.high, spot.stranded, spot.met, *spot.values]
+        for spot in found.spots
+    )
+    return csv_text(["setting", "nodes", "mean", "low", "high", "stranded", "met", *draws], rows)
 
 
 def _answer(found: Curve) -> Text:

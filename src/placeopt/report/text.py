@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from placeopt.errors import printable
+
 
 def number(value: int | None) -> str:
     """Write an integer with separators; unknown is a dash."""
@@ -32,8 +34,8 @@ def plural(count: int, noun: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Make text harmless for a terminal: what cannot be printed is written as an escape."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    """Make text harmless for one line of a terminal: what cannot be printed, and line breaks, become escapes."""
+    return printable(text).replace("\n", "\\n")
 
 
 def shorten(text: str, width: int) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from placeopt.formats.csv_text import csv_text
 from placeopt.readable import amount, duration
 from placeopt.report.palette import BAD, GOOD, SO_SO
 from placeopt.report.tables import Rows, heading
@@ -36,14 +35,9 @@ def sweep_page(found: Sweep) -> list[RenderableType]:
 
 def sweep_csv(found: Sweep) -> str:
     """Return the points as CSV."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     fields = list(Outcome.model_fields)
-    writer.writerow(["setting", *fields])
-    for point in found.points:
-        values = [getattr(point.outcome, name) for name in fields]
-        writer.writerow([point.setting, *("" if value is None else value for value in values)])
-    return out.getvalue()
+    rows = ([point.setting, *(getattr(point.outcome, name) for name in fields)] for point in found.points)
+    return csv_text(["setting", *fields], rows)
 
 
 def swap_page(found: Swap) -> list[RenderableType]:

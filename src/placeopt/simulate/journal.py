@@ -121,7 +121,7 @@ class Journal:
             return None
         try:
             line = json.loads(self._old[self._at])
-        except ValueError:
+        except (ValueError, RecursionError):
             raise BadInput(f"{self._path}: line {self._at + 1}: no JSON; {ANEW}") from None
         return line if isinstance(line, dict) and line.get("e") == "round" and line.get("n") == number else None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Placement, Policy, Running
 from placeopt.model.policy import Interference
@@ -10,6 +11,7 @@ from placeopt.simulate.belief import Belief
 from placeopt.simulate.history import History, Span
 
 
+@checked
 def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instance:
     """
     Return the round that a scheduler would meet at a moment of a simulation.

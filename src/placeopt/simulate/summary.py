@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from statistics import fmean
 
+from placeopt.arguments import checked
 from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
 from placeopt.simulate.estimates import MissingEstimates, missing_estimates
 from placeopt.simulate.history import History, JobHistory, Span
@@ -96,6 +97,7 @@ class Summary:
     """CPU time of all of them, this process alone."""
 
 
+@checked
 def summarise(history: History, *, reasons: bool = True) -> Summary:
     """
     Sum up a simulation, from its first arrival to its last end, or to where it was stopped.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from placeopt.alone.ask import asks_of
 from placeopt.alone.fit import fit as fit_alone
 from placeopt.alone.room import room_of
+from placeopt.arguments import checked
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Node
@@ -27,6 +28,7 @@ ROUND_SHARE = 0.25
 NAMED = 100
 
 
+@checked
 def add(
     instance: Instance,
     node_type: str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Running
@@ -9,6 +10,7 @@ from placeopt.terms.queue_ceilings import in_amounts
 from placeopt.whatif.remade import remade
 
 
+@checked
 def after_plan(instance: Instance, plan: Plan) -> Instance:
     """
     Return the instance with the plan carried out: what it places runs, since now; what it leaves out waits.

@@ -6,6 +6,7 @@ import re
 
 from pydantic import ValidationError
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.faults import validation_fault
 from placeopt.model import Demand, Instance, Job, Option
@@ -17,6 +18,7 @@ SHAPE = re.compile(
 )
 
 
+@checked
 def parse_job(
     text: str,
     instance: Instance,

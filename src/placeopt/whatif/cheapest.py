@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from placeopt.arguments import checked
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.model import Instance
@@ -19,6 +20,7 @@ MIXED = 0.5
 """Part of the time that is kept for mixtures."""
 
 
+@checked
 def cheapest(
     instance: Instance,
     node_types: Sequence[str],

@@ -13,6 +13,7 @@ import numpy as np
 
 from placeopt.alone.ask import asks_of
 from placeopt.alone.room import room_of
+from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.engine import Engine
 from placeopt.errors import BadInput, InternalFault
@@ -34,6 +35,7 @@ POINTS = 100
 """A front has about so many points: on large clusters several domains are emptied from one to the next."""
 
 
+@checked
 def defrag(
     instance: Instance,
     level: str = "node",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from placeopt.arguments import checked
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.fanout import fan_out
@@ -29,6 +30,7 @@ MOST_SCENARIOS = 100_000
 NAMED = 100
 
 
+@checked
 def fail(
     instance: Instance,
     level: str,

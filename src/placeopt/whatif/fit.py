@@ -11,6 +11,7 @@ import numpy as np
 from placeopt.alone.ask import Ask, asks_of
 from placeopt.alone.fit import largest
 from placeopt.alone.room import Room, room_of
+from placeopt.arguments import checked
 from placeopt.engine import Engine
 from placeopt.explain import explain
 from placeopt.model import Instance, Job
@@ -28,6 +29,7 @@ NO_LIMIT = 10**12
 EXPLAIN_S = 10.0
 
 
+@checked
 def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: threading.Event | None = None) -> Fit:
     """
     Tell how many copies of a job fit beside what runs; waiting jobs are left aside.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Instance, Node
@@ -44,6 +45,7 @@ from placeopt.whatif.steps import (
 R = TypeVar("R", bound=Record)
 
 
+@checked
 def apply_patch(instance: Instance, *patches: Patch) -> Patched:
     """
     Carry out the steps of all patches, one after the other.

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from placeopt.arguments import checked
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.fanout import fan_out
@@ -52,6 +53,7 @@ class Duals(NamedTuple):
     bound: int
 
 
+@checked
 def price(
     instance: Instance,
     of: Sequence[str] = ("node",),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from placeopt.alone.ask import asks_of
 from placeopt.alone.fit import best_fit
 from placeopt.alone.room import room_of
+from placeopt.arguments import checked
 from placeopt.auditing import allocation_of
 from placeopt.check import violations
 from placeopt.engine import Engine
@@ -36,6 +37,7 @@ class Placements(Record):
     placements: tuple[Placement, ...]
 
 
+@checked
 def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
     """
     Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
@@ -76,6 +78,7 @@ def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Pl
         yield anew if lawful else stated
 
 
+@checked
 def review(
     instance: Instance,
     plan: Plan,

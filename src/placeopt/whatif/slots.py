@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.model import Instance
 from placeopt.problem import State, compile_problem
@@ -17,6 +18,7 @@ from placeopt.whatif.records import SlotCount, Slots
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 
 
+@checked
 def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = None) -> Slots:
     """
     Count slots of free GPUs: a domain of f free GPUs holds ``f // N`` slots of N.

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
+from placeopt.arguments import checked
 from placeopt.engine import Engine
 from placeopt.formats.faults import validation_fault
 from placeopt.model import Instance
@@ -19,6 +20,7 @@ from placeopt.whatif.remade import Patched
 from placeopt.whatif.steps import ReplaceNodes
 
 
+@checked
 def swap(
     instance: Instance,
     by: str,

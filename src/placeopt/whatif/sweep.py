@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from placeopt.arguments import checked
 from placeopt.engine import Engine
 from placeopt.errors import BadInput
 from placeopt.fanout import fan_out
@@ -37,6 +38,7 @@ class Variation(NamedTuple):
     settings: tuple[int, ...]
 
 
+@checked
 def parse_variation(text: str) -> Variation:
     """
     Read ``nodes:TYPE=0-10``, ``demand=80-130:10`` or ``quota:QUEUE=8,16,32``.
@@ -74,6 +76,7 @@ def parse_range(text: str, words: str) -> tuple[int, ...]:
     return tuple(settings)
 
 
+@checked
 def sweep(
     instance: Instance,
     variation: Variation,

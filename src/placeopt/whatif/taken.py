@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from placeopt.arguments import checked
 from placeopt.model import Instance, Placement, Plan, Running
 from placeopt.problem.classes import admits, effective_labels
 from placeopt.whatif.review import plan_of
 
 
+@checked
 def taken_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     """
     Return a round in which nothing runs yet, and the plan that puts every job where it runs.

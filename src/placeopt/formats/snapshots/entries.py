@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from placeopt.errors import BadInput
+from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import label, read_bytes
+from placeopt.model.base import MAX_JOBS
 
 SHOWN = 80
 
@@ -95,6 +96,8 @@ class Entry:
             return []
         if not isinstance(value, list):
             raise self.bad(key, "a list")
+        if len(value) > MAX_JOBS:
+            raise BadInput(f"{self.path(key)}: {len(value)} entries, expected at most {MAX_JOBS}")
         return [Entry(f"{self.path(key)}[{i}]", one) for i, one in enumerate(value)]
 
     def raw(self, key: str) -> Any:
@@ -111,13 +114,8 @@ def read_json(path: str | Path) -> Entry:
     BadInput
         If the file cannot be read, is no JSON, or holds something else than an object.
     """
-    data, name = read_bytes(path), label(str(path))
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
-        raise BadInput(f"{name}{line}: not JSON ({str(error)[:SHOWN]}); is the file complete?") from None
-    return Entry(name, document)
+    name = label(str(path))
+    return Entry(name, parse_json(read_bytes(path), name))
 
 
 def _shown(value: object) -> str:

@@ -309,7 +309,9 @@ def _running(one: Seen) -> Running:
     by_node: dict[str, list[WorkerGpus]] = defaultdict(list)
     for rank, worker in enumerate(one.workers):
         by_node[worker.node].append(WorkerGpus(rank=rank, gpus=worker.gpus or ()))
-    return Running(
+    return made(
+        Running,
+        one.where,
         job=one.job.id,
         option=option.id,
         assignments=tuple(

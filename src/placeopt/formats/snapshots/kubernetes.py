@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.snapshots.entries import Entry, read_json
 from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
@@ -23,6 +24,7 @@ from placeopt.model.base import MAX_JOBS, MAX_NODES
 GPU = "nvidia.com/gpu"
 
 
+@checked
 def read_kubernetes(
     paths: Sequence[str | Path],
     *,

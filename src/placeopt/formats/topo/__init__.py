@@ -7,6 +7,7 @@ The format is recognised from the content. Several files about the same thing ma
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.topo.build import build_machine
 from placeopt.formats.topo.combine import combine
@@ -98,6 +99,7 @@ def recognise(source: Source) -> str:
     )
 
 
+@checked
 def read_machine(
     paths: Sequence[str | Path],
     id: str | None = None,  # noqa: A002 - the field's name
@@ -143,6 +145,7 @@ def read_machine(
     )
 
 
+@checked
 def read_fabric(paths: Sequence[str | Path]) -> Fabric:
     """
     Read a network: Slurm's ``topology.conf``, or ``ibnetdiscover`` (with a host file and ``ibstat`` or without).
@@ -157,6 +160,7 @@ def read_fabric(paths: Sequence[str | Path]) -> Fabric:
     return _fabric(_recognised(paths))
 
 
+@checked
 def read_inventory(path: str | Path) -> Inventory:
     """
     Read a list of nodes: slurmrestd's reply of ``.../nodes``.
@@ -171,6 +175,7 @@ def read_inventory(path: str | Path) -> Inventory:
     return _inventory(_recognised([path]))
 
 
+@checked
 def read_topo(paths: Sequence[str | Path]) -> Machine | Fabric | Inventory:
     """Read whatever the files describe together; raises as ``read_machine``, ``read_fabric`` and ``read_inventory``."""
     files = _recognised(paths)
@@ -180,6 +185,7 @@ def read_topo(paths: Sequence[str | Path]) -> Machine | Fabric | Inventory:
     return _fabric(files) if names <= set(_FABRICS) else build_machine(_host(files))
 
 
+@checked
 def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) -> Cluster:
     """
     Read a whole cluster: a network and/or a list of nodes, and the machine of its nodes.

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.bounds import check_bounds
 from placeopt.formats.topo.fabric import Inventory
 from placeopt.formats.topo.slurm_gres import parse_gres
 from placeopt.formats.topo.slurm_states import why_drained
@@ -46,6 +47,7 @@ def read_slurmrest(source: Source, odd: dict[str, str] | None = None) -> Invento
     Unsupported
         If it is a reply about jobs, partitions or something else.
     """
+    check_bounds(source.text, source.name)
     try:
         reply = json.loads(source.text)
     except (ValueError, RecursionError) as error:

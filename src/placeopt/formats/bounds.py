@@ -1,0 +1,178 @@
+"""
+How wide and how deep a text may be, counted in its characters before a parser builds anything of them.
+
+A parser needs some 100 bytes of memory for every ``{},`` and refuses a list that is too long only after that. Few
+commas need no second look, and counting them takes a millisecond per 10 MB. Where there are many, brackets and commas
+outside of texts are followed chunk by chunk, with operations on whole chunks, at about the speed of the parser itself.
+"""
+
+import json
+import re
+from typing import Any
+
+from placeopt.errors import BadInput
+
+MAX_ENTRIES = 2_000_000
+"""Entries of one list or object; the model allows half as many jobs."""
+MAX_VALUES = 50_000_000
+"""Values of one document; a round of 1,000,000 jobs has some 15,000,000."""
+MAX_DEPTH = 100
+"""Lists and objects inside one another; documents of placeopt have 12, those of resource managers some 20."""
+MAX_LINES = 5_000_000
+"""Lines of a text that is read line by line."""
+MAX_LINE = 1 << 20
+"""Characters of one line of a table."""
+CHUNK = 1 << 20
+
+_INNERMOST = re.compile(rb"[\[{],*+[\]}]")
+_NO_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
+_PIECES = re.compile(rb",+|.")
+
+
+def check_bounds(document: bytes | str, source: str) -> None:
+    """
+    Refuse a document that is too wide or too deep to be parsed.
+
+    Text that is not JSON is left to the parser: it stops there, so what comes after is not counted.
+
+    Parameters
+    ----------
+    document
+        JSON, in UTF-8 if bytes.
+    source
+        What the message calls it.
+
+    Raises
+    ------
+    BadInput
+        If a list has more than ``MAX_ENTRIES`` entries, the document more than ``MAX_VALUES`` values; or, in a document
+        of more than ``MAX_ENTRIES`` commas, something is nested in more than ``MAX_DEPTH`` levels. Names document and
+        limit.
+    """
+    signs = (b",", b"[", b"{") if isinstance(document, bytes) else (",", "[", "{")
+    commas, lists, objects = (document.count(sign) for sign in signs)  # type: ignore[arg-type]  # of one kind
+    if max(commas, lists + objects) < MAX_ENTRIES:
+        return
+    structure = _Structure(source)
+    for start in range(0, len(document), CHUNK):
+        chunk = document[start : start + CHUNK]
+        if not structure.take(chunk.encode(errors="surrogatepass") if isinstance(chunk, str) else chunk):
+            return
+
+
+def check_lines(text: bytes | str, source: str, *, longest: int | None = None) -> None:
+    """
+    Refuse a text of more than ``MAX_LINES`` lines, or of one with ``longest`` characters or more.
+
+    Raises
+    ------
+    BadInput
+        Names the text and the limit.
+    """
+    lines = text.count(b"\n") if isinstance(text, bytes) else text.count("\n")
+    if lines > MAX_LINES:
+        raise BadInput(f"{source}: {lines:,} lines, expected at most {MAX_LINES:,}")
+    begin = 0
+    while longest is not None and len(text) - begin > longest:
+        within = (begin, begin + longest)
+        end = text.rfind(b"\n", *within) if isinstance(text, bytes) else text.rfind("\n", *within)
+        if end < 0:
+            raise BadInput(f"{source}: a line of {longest:,} characters or more, expected shorter ones")
+        begin = end + 1
+
+
+def parse_json(document: bytes | str, source: str) -> Any:
+    """
+    Return what a JSON text of others holds, whatever that is.
+
+    Raises
+    ------
+    BadInput
+        If it is beyond what `check_bounds` allows, or no JSON; names the line.
+    """
+    check_bounds(document, source)
+    try:
+        return json.loads(document)
+    except (ValueError, RecursionError) as error:
+        line = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise BadInput(f"{source}{line}: not JSON ({str(error)[:80]}); is the file complete?") from None
+
+
+def top_keys(document: bytes, source: str) -> set[str] | None:
+    """
+    Return the keys at the top of a JSON document; none if it is another value, None if it is no JSON.
+
+    Raises
+    ------
+    BadInput
+        If it is beyond what `check_bounds` allows.
+    """
+    check_bounds(document, source)
+    try:
+        top = json.loads(document)
+    except (ValueError, RecursionError):
+        return None
+    return set(top) if isinstance(top, dict) else set()
+
+
+class _Structure:
+    """What is open while the bytes of a document pass by."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._open: list[int] = []  # the commas so far in each list and object that is open
+        self._backslash = b""  # at the end of the last chunk, one that is not itself escaped
+        self._in_text = False
+        self._values = 0
+
+    def take(self, chunk: bytes) -> bool:
+        """Take the next bytes; return False where more is closed than opened, so that no parser reads on."""
+        outside = self._outside_texts(chunk).translate(None, _NO_STRUCTURE)
+        self._values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
+        if self._values > MAX_VALUES:
+            raise self._refused(f"more than {MAX_VALUES:,} values")
+        return self._follow(self._reduced(outside))
+
+    def _outside_texts(self, chunk: bytes) -> bytes:
+        chunk = self._backslash + chunk
+        end = len(chunk.rstrip(b"\\"))
+        chunk, self._backslash = chunk[:end], b"\\" * ((len(chunk) - end) % 2)
+        if b"\\" in chunk:
+            chunk = chunk.replace(rb"\\", b"").replace(rb"\"", b"")
+        pieces = chunk.split(b'"')
+        outside = b"".join(pieces[1::2] if self._in_text else pieces[::2])
+        self._in_text ^= len(pieces) % 2 == 0
+        return outside
+
+    def _reduced(self, structure: bytes) -> bytes:
+        """Take away what is opened and closed in this chunk, innermost first: too short to be too long."""
+        structure = structure.replace(b"{}", b"").replace(b"[]", b"")  # most of them, much faster
+        for _ in range(MAX_DEPTH + 1):
+            reduced = _INNERMOST.sub(b"", structure)
+            if len(reduced) == len(structure):
+                return reduced
+            structure = reduced
+        raise self._too_deep()
+
+    def _follow(self, structure: bytes) -> bool:
+        """Follow what stays open, and what closes what was open before."""
+        for piece in _PIECES.findall(structure):
+            if piece in b"[{":
+                self._open.append(0)
+                if len(self._open) > MAX_DEPTH:
+                    raise self._too_deep()
+            elif not self._open:
+                return False
+            elif piece in b"]}":
+                self._open.pop()
+            else:
+                self._open[-1] += len(piece)
+                if self._open[-1] >= MAX_ENTRIES:
+                    raise self._refused(f"a list of more than {MAX_ENTRIES:,} entries")
+        return True
+
+    def _too_deep(self) -> BadInput:
+        return self._refused(f"nested too deeply, in more than {MAX_DEPTH} levels")
+
+    def _refused(self, what: str) -> BadInput:
+        return BadInput(f"{self._source}: {what}; no document of placeopt is so large, so it is not read")

@@ -1,0 +1,239 @@
+"""
+Small files that become large, and large ones of nothing: each must be refused in 2 s and 300 MiB.
+
+Usage: ``python tests/campaigns/bombs.py [--seconds S] [--mib M]``. Every bomb is read in a process of its own, which
+notes its largest resident memory after the imports and again at the end. Files are made by other processes: what a
+process starts inherits the mark of its largest memory. Prints a table; exit code 1 if a bomb is read,
+ends in another error than ``BadInput``, takes longer or needs more. The seconds count the reading alone, on one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from typing import Any, NamedTuple
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "instance-1.json"
+MIB = 1 << 20
+
+
+class Bomb(NamedTuple):
+    """A file that must be refused: what it is, who reads it, and its bytes."""
+
+    name: str
+    reader: str
+    data: Callable[[], bytes]
+
+
+def packed(text: bytes, *, level: int = 6) -> bytes:
+    """Compress as anybody would."""
+    return gzip.compress(text, compresslevel=level, mtime=0)
+
+
+def under(path: str, inner: bytes) -> bytes:
+    """Write the golden round with ``inner`` as the value at ``path``, such as ``cluster.nodes``."""
+    document: Any = json.loads(GOLDEN.read_bytes())
+    *above, last = path.split(".")
+    holder = document
+    for step in above:
+        holder = holder[int(step)] if isinstance(holder, list) else holder[step]
+    holder[int(last) if isinstance(holder, list) else last] = "@@here@@"
+    return json.dumps(document).encode().replace(b'"@@here@@"', inner)
+
+
+def gibibyte(pattern: bytes) -> bytes:
+    """Compress 1 GiB of a pattern without holding it: equal members, one after another."""
+    member = packed(pattern * (16 * MIB // len(pattern)))
+    return member * 64
+
+
+def keys(number: int, *, equal: bool = False) -> bytes:
+    """Write an object of so many keys."""
+    return b"{" + b",".join(b'"k%d":0' % (0 if equal else i) for i in range(number)) + b"}"
+
+
+def mixed() -> bytes:
+    """Compress 1 GiB of empty objects and random digits to a little less than a hundredth of it."""
+    draw = random.Random(0)
+    block = b"".join(b'{"a":%d},%s' % (draw.getrandbits(40), b"{}," * 1_000) for _ in range(11_000))
+    return packed(b'{"jobs":[' + block) + packed(block) * 31
+
+
+ENTITIES = (
+    b'<?xml version="1.0"?><!DOCTYPE t [<!ENTITY a "ha">'
+    + b"".join(b'<!ENTITY a%d "%s">' % (i, b"&a%s;" % (b"" if i == 0 else b"%d" % (i - 1)) * 10) for i in range(12))
+    + b"]><topology>&a11;</topology>"
+)
+OPENB_NODES = b"sn,cpu_milli,memory_mib,gpu,model\n"
+SIA = b"name,time,application,num_replicas,batch_size\n"
+
+BOMBS = [
+    Bomb("1 GiB of blanks", "instance", lambda: gibibyte(b" ")),
+    Bomb("1 GiB of zero bytes", "instance", lambda: gibibyte(b"\0")),
+    Bomb("`{},` thirty million times", "instance", lambda: packed(under("jobs", b"[" + b"{}," * 30_000_000 + b"{}]"))),
+    Bomb("1 GiB of `[`", "instance", lambda: gibibyte(b"[")),
+    Bomb("`[]` nested 4,000,000 deep, plain", "instance", lambda: b"[" * 4_000_000 + b"]" * 4_000_000),
+    Bomb('`{"a":` nested 100,000 deep', "instance", lambda: packed(b'{"a":' * 100_000 + b"1" + b"}" * 100_000)),
+    Bomb("a name of 1 GiB", "instance", lambda: gibibyte(b"x")),
+    Bomb("a name of 64 MiB, plain", "instance", lambda: under("name", b'"' + b"x" * (64 * MIB) + b'"')),
+    Bomb("an object of 1,000,000 keys, plain", "instance", lambda: under("policy", keys(1_000_000))),
+    Bomb("a key that stands 1,000,000 times, plain", "instance", lambda: under("policy", keys(1_000_000, equal=True))),
+    Bomb(
+        "300,000 jobs, a key twice in each, plain",
+        "instance",
+        lambda: under("jobs", b"[" + b'{"a":0,"a":0},' * 300_000 + b"{}]"),
+    ),
+    Bomb("a number of 16,000,000 digits, plain", "instance", lambda: under("now_ms", b"9" * 16_000_000)),
+    Bomb("a number of 1 GiB", "instance", lambda: gibibyte(b"9")),
+    Bomb("1,900,000 empty jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 1_900_000 + b"{}]")),
+    Bomb("10,000,000 empty jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 10_000_000 + b"{}]")),
+    Bomb(
+        "1,900,000 numbers as nodes, plain",
+        "instance",
+        lambda: under("cluster.nodes", b"[" + b"0," * 1_900_000 + b"0]"),
+    ),
+    Bomb("1,900,000 lists as running, plain", "instance", lambda: under("running", b"[" + b"[]," * 1_900_000 + b"[]]")),
+    Bomb(
+        "1,000,000 empty GPUs, plain",
+        "instance",
+        lambda: under("cluster.machines.0.gpus", b"[" + b"{}," * 1_000_000 + b"{}]"),
+    ),
+    Bomb(
+        "1,000,000 empty options, plain",
+        "instance",
+        lambda: under("jobs.0.options", b"[" + b"{}," * 1_000_000 + b"{}]"),
+    ),
+    Bomb("80,000 wrong jobs, plain", "instance", lambda: under("jobs", b"[" + b"{}," * 80_000 + b"{}]")),
+    Bomb("gzip of gzip of 1 GiB", "instance", lambda: packed(gibibyte(b" "))),
+    Bomb("1 GiB of blanks, cut off", "instance", lambda: gibibyte(b" ")[:-10]),
+    Bomb("500,000 empty gzip files in one", "instance", lambda: packed(b"") * 500_000),
+    Bomb("1 GiB of empty objects and digits", "instance", mixed),
+    Bomb("`{},` thirty million times as a plan", "plan", lambda: packed(b'{"placements":[' + b"{}," * 30_000_000)),
+    Bomb(
+        "`{},` thirty million times as a scenario", "scenario", lambda: packed(b'{"arrivals":[' + b"{}," * 30_000_000)
+    ),
+    Bomb("`{},` thirty million times as pods", "kubernetes", lambda: packed(b'{"items":[' + b"{}," * 30_000_000)),
+    Bomb("1,000,000 empty pods, plain", "kubernetes", lambda: b'{"items":[' + b"{}," * 1_000_000 + b"{}]}"),
+    Bomb("`{},` thirty million times as Slurm's jobs", "slurm", lambda: packed(b'{"jobs":[' + b"{}," * 30_000_000)),
+    Bomb("a profile of SC'17 of 1 GiB", "sc17", lambda: gibibyte(b'{"solo":')),
+    Bomb("1 GiB of line ends as a node list", "openb", lambda: gibibyte(b"\n")),
+    Bomb("6,000,000 empty rows of nodes, plain", "openb", lambda: OPENB_NODES + b"\n" * 6_000_000),
+    Bomb("a row of 30,000,000 commas, plain", "openb", lambda: OPENB_NODES + b"," * 30_000_000),
+    Bomb("an open quote before 16 MiB, plain", "sia", lambda: SIA + b'"' + b"x\n" * (8 * MIB)),
+    Bomb("entities in entities", "topo", lambda: ENTITIES),
+    Bomb("16 MiB of XML elements, plain", "topo", lambda: b"<topology>" + b"<a/>" * (4 * MIB - 10)),
+    Bomb("1 GiB of XML elements", "topo", lambda: gibibyte(b"<a/>")),
+    Bomb("40,000,000 numbers as a GAP, plain", "gap", lambda: b"9 9 " + b"0 " * 40_000_000),
+    Bomb("1 GiB of line ends as an MPS", "mps", lambda: gibibyte(b"\n")),
+    Bomb("6,000,000 line ends as best values, plain", "solu", lambda: b"\n" * 6_000_000),
+]
+
+
+def read(reader: str, path: Path) -> None:
+    """Read a file as one of the formats, what is beside it as small as can be."""
+    readers()[reader](path)
+
+
+def readers() -> dict[str, Callable[[Path], object]]:
+    """Return all readers by name."""
+    from placeopt.benchmark.linear_files import read_model
+    from placeopt.formats.documents import read_instance, read_plan, read_scenario
+    from placeopt.formats.openb import read_openb
+    from placeopt.formats.sc17 import read_sc17_times
+    from placeopt.formats.sia import read_sia
+    from placeopt.formats.snapshots import read_kubernetes, read_slurm
+    from placeopt.formats.solu import read_solu
+    from placeopt.formats.topo import read_topo
+
+    nodes = Path(__file__).parents[1] / "data" / "snapshots" / "slurm_nodes.json"
+    return {
+        "instance": read_instance,
+        "plan": read_plan,
+        "scenario": read_scenario,
+        "kubernetes": lambda path: read_kubernetes([path]),
+        "slurm": lambda path: read_slurm(nodes, path),
+        "sc17": read_sc17_times,
+        "openb": lambda path: read_openb(path, path),
+        "sia": read_sia,
+        "topo": lambda path: read_topo([path]),
+        "gap": read_model,
+        "mps": read_model,
+        "solu": read_solu,
+    }
+
+
+ENDINGS = {"gap": ".gap", "mps": ".mps"}
+
+
+def child(reader: str, path: Path) -> int:
+    """Read one file; print what came of it, seconds, and MiB beyond the imports."""
+    from placeopt.errors import PlaceoptError
+
+    chosen = readers()[reader]
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    began = time.monotonic()
+    try:
+        chosen(path)
+        outcome = "read"
+    except PlaceoptError as error:
+        outcome = f"{type(error).__name__}: {error}"
+    except Exception as error:  # noqa: BLE001 - the finding
+        outcome = f"UNTYPED {type(error).__name__}: {error}"
+    seconds, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(json.dumps([outcome, seconds, cpu, (after.ru_maxrss - before.ru_maxrss) / 1024]))
+    return 0
+
+
+def main() -> int:
+    """Try all; print a line of a table for each."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=2.0, help="most CPU seconds for one file")
+    parser.add_argument("--mib", type=float, default=300.0, help="most memory for one file, beyond the imports")
+    parser.add_argument("--make", nargs=2, metavar=("NUMBER", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument("--child", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        return child(arguments.child[0], Path(arguments.child[1]))
+    if arguments.make:
+        Path(arguments.make[1]).write_bytes(BOMBS[int(arguments.make[0])].data())
+        return 0
+    print(f"Python {python_version()}, pydantic {version('pydantic')}, placeopt {version('placeopt')}.\n")
+    print("| file | bytes | read as | refused because | CPU s | MiB |\n|---|---|---|---|---|---|")
+    wrong = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for number, bomb in enumerate(BOMBS):
+            path = Path(folder) / f"bomb-{number}{ENDINGS.get(bomb.reader, '.json')}"
+            subprocess.run([sys.executable, __file__, "--make", str(number), str(path)], check=True)
+            size = path.stat().st_size
+            command = [sys.executable, __file__, "--child", bomb.reader, str(path)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            path.unlink()
+            if done.returncode:
+                outcome, cpu, mib = f"UNTYPED end by {done.returncode}: {done.stderr[-200:]}", 0.0, 0.0
+            else:
+                outcome, _, cpu, mib = json.loads(done.stdout)
+            fine = outcome.startswith("BadInput: ") and cpu <= arguments.seconds and mib <= arguments.mib
+            wrong += not fine
+            said = outcome.removeprefix("BadInput: ").replace(folder, "").replace(f"/{path.name}: ", "")
+            said = " ".join(said.split()).replace("|", "\\|")
+            said = said if len(said) <= 110 else said[:107] + "..."
+            mark = "" if fine else "**WRONG** "
+            print(f"| {bomb.name} | {size:,} | {bomb.reader} | {mark}{said} | {cpu:.2f} | {mib:.0f} |", flush=True)
+    print(f"\n{len(BOMBS)} files, {wrong} not refused within {arguments.seconds:g} s and {arguments.mib:g} MiB.")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,307 @@
+"""
+Campaign: files of every format, changed at random. Each is read, or refused as a `PlaceoptError`, and soon.
+
+Usage: ``python tests/campaigns/mutated_files.py [--files N] [--seed S] [--mib M]``. Every file is a valid one with one
+to four changes: bytes flipped, cut, doubled or put in; values of JSON replaced by others of any type and size, keys
+renamed, taken away or doubled; numbers of text made endless; marks of writing direction and control characters put in;
+one file in eight is packed. A file fails that ends in another error, takes more than 5 s of CPU, or raises the largest
+resident memory by more than ``--mib``. The same seed makes the same files. Exit code 1 if any fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import copy
+import gzip
+import json
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from platform import python_version
+from typing import Any, NamedTuple
+
+from placeopt.errors import BadInput, PlaceoptError, Unsupported
+
+HERE = Path(__file__).parents[1]
+ROOT = HERE.parent
+SNAPSHOTS, TOPO, OPENB = HERE / "data" / "snapshots", HERE / "data" / "topo", HERE / "formats" / "data"
+SECONDS = 5.0
+ADDRESSES = 4 << 30
+"""Address space of this process: what wants more gets a MemoryError, and the machine stays well."""
+
+ODD: list[Any] = [
+    None, True, False, 0, -1, 1, 2**31, 2**53, 2**63, 10**12, 10**18, 10**30, -(10**18), 0.5, 1e308, -0.0, "", " ",
+    "x", "1", "-1", "NaN", "9" * 5000, "x" * 254, "x" * 5000, "a b", "a\nb", "a\0b", "a\x1bb", "a\x85b", "a\u202eb",
+    "a\u2028b", "=1+1", "\ud800", "é", "日本", "node[0-99999999]", "1e999", "0x10", "[", "../x", "4Gi", "1:2:3", [], {},
+    [[]], [None], {"": ""}, [0] * 2000, {"number": 10**12, "set": True, "infinite": False}, {"number": None},
+    ["x"] * 300,
+]  # fmt: skip
+BITS = [
+    b"\0", b"\xff", b"\x85", b"\xe2\x80\xae", b"\xef\xbb\xbf", b'"', b"'", b",", b"\n", b"\r", b"\t", b"[", b"{", b"]",
+    b"}", b"=", b"-", b":", b"\\", b"<", b"&a;", b"<!--", b"#", b"9" * 5000, b"x" * 300, b"1e999", b"NaN", b"-1", b" ",
+    b"%s", b"1" + b"0" * 30,
+]  # fmt: skip
+
+
+class Format(NamedTuple):
+    """A way to read: files that are valid for it, and the reader."""
+
+    name: str
+    files: tuple[Path, ...]
+    read: Callable[[Path], object]
+
+
+def formats(folder: Path) -> list[Format]:
+    """Return all formats; ``folder`` takes the files that are made for it."""
+    from placeopt.benchmark.linear_files import read_model
+    from placeopt.benchmark.sets import read_sets
+    from placeopt.formats.documents import loads, read_instance, read_plan, read_scenario
+    from placeopt.formats.files import read_bytes
+    from placeopt.formats.openb import read_openb, read_openb_run_times
+    from placeopt.formats.philly import read_philly
+    from placeopt.formats.sc17 import read_sc17
+    from placeopt.formats.sia import read_sia
+    from placeopt.formats.snapshots import read_kubernetes, read_slurm
+    from placeopt.formats.solu import read_solu
+    from placeopt.formats.topo import read_topo
+    from placeopt.model.scheduling import Scheduling
+    from placeopt.page import read_log
+    from placeopt.predict import gavel_pairs, sia_runs
+    from placeopt.simulate import named_policy, simulate
+    from placeopt.whatif.review import Placements
+
+    def made(name: str, text: str) -> Path:
+        (folder / name).write_text(text)
+        return folder / name
+
+    golden = HERE / "data" / "golden"
+    scenario = ROOT / "instances" / "papers" / "sc17-workloads-5.json"
+    simulate(read_scenario(scenario), named_policy("fcfs"), log=folder / "log.jsonl")
+    jobs = {
+        "0": {"id": 0, "arrival": 1.5, "gpus": 2, "type": "bvlc_net", "size": "4", "minimal_utility": 0.4, "time": 9}
+    }
+    times = {
+        "num_gpus": {"1": {"intra-socket": 10.0, "inter-socket": 0}, "2": {"intra-socket": 20.0, "inter-socket": 25.0}}
+    }
+    beside = {"num_gpus": {"2": {"bvlc_net": {"4": {"num_gpus": {"2": 30.0, "1": 0}}}}, "1": {}}}
+    machine = {
+        "core_per_socket": [6, 6],
+        "mem_per_socket": [256, 256],
+        "gpu_per_socket": [1, 1],
+        "mem_per_gpu": [16, 16],
+        "gpu_distance": {"0": {"0": 0, "1": 20}, "1": {"0": 20, "1": 0}},
+    }
+    workload = made("workload.json", json.dumps(jobs))
+    infra = made("infra.json", json.dumps({"machines": {"0": machine}}))
+    profile = made(
+        "profile.json", json.dumps({"solo": {"bvlc_net": {"4": times}}, "collocation": {"bvlc_net": {"4": beside}}})
+    )
+    gavel = made("gavel.json", json.dumps({"v100": {"('A', 1)": {"null": 2.0, "('A', 1)": [1.0, 1.5]}}}))
+    philly = made("philly.csv", "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-07 00:00:01,60.5,8,484,11cb48\n")
+    sia = made(
+        "sia.csv", "name,time,application,num_replicas,batch_size\ncifar10-0,12.5,cifar10,2,128\nbert-1,40,bert,1,24\n"
+    )
+    placements = made("sia_profile.csv", "placement,local_bsz,step_time\n1,32,0.11\n11,32,0.14\n22,64,0.5\n")
+    gap = made("a.gap", "2 3\n 5 1 4\n 2 6 3\n 3 2 2\n 2 3 4\n 5 6\n")
+    mps = made(
+        "b.mps",
+        "NAME a\nOBJSENSE\n MAX\nROWS\n N obj\n L r1\n E r2\nCOLUMNS\n M1 'MARKER' 'INTORG'\n x obj 3 r1 2\n"
+        " y obj 2 r1 1\n y r2 1\n M2 'MARKER' 'INTEND'\nRHS\n b r1 4 r2 1\nRANGES\n b r1 2\n"
+        "BOUNDS\n UP b x 4\n BV b y\nENDATA\n",
+    )
+    solu = made("a.solu", "=opt= one 12\n=best= two 7  # by hand\n=bound= two 9\n")
+    whole = json.loads((golden / "plan-1.json").read_bytes())
+    alone = made("placements.json", json.dumps({"placements": whole["placements"]}))
+    listed = made("a.test", "a.gap\nb.mps # a comment\ngenerate:planted-100x5x8-s0\n")
+    nodes, pods = OPENB / "openb_nodes.csv", OPENB / "openb_pods.csv"
+    slurm_nodes, slurm_jobs, tree = (
+        SNAPSHOTS / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf")
+    )
+    policies = tuple(sorted((ROOT / "src" / "placeopt" / "simulate" / "policies").glob("*.json"))[:4])
+    return [
+        Format("instance", (golden / "instance-1.json",), read_instance),
+        Format("plan", (golden / "plan-1.json", golden / "plan-1-some-jobs.json"), read_plan),
+        Format("scenario", (scenario,), read_scenario),
+        Format("scheduling policy", policies, lambda path: loads(Scheduling, read_bytes(path), source=str(path))),
+        Format("placements", (alone,), lambda path: loads(Placements, read_bytes(path), source=str(path))),
+        Format("Slurm's nodes", (slurm_nodes,), lambda path: read_slurm(path, slurm_jobs, tree)),
+        Format("Slurm's jobs", (slurm_jobs,), lambda path: read_slurm(slurm_nodes, path, tree)),
+        Format("Slurm's topology", (tree,), lambda path: read_slurm(slurm_nodes, slurm_jobs, path)),
+        Format("Kubernetes", (SNAPSHOTS / "kubernetes.json",), lambda path: read_kubernetes([path])),
+        Format(
+            "hardware", tuple(sorted(p for p in TOPO.iterdir() if p.suffix != ".md")), lambda path: read_topo([path])
+        ),
+        Format("openb's nodes", (nodes,), lambda path: read_openb(path, pods)),
+        Format("openb's pods", (pods, OPENB / "openb_pods_short.csv"), lambda path: read_openb(nodes, path)),
+        Format("openb's times", (pods,), read_openb_run_times),
+        Format("Philly", (philly,), read_philly),
+        Format("Sia's workload", (sia,), read_sia),
+        Format("Sia's profile", (placements,), lambda path: sia_runs(read_text(path))),
+        Format("Gavel's throughputs", (gavel,), lambda path: gavel_pairs(read_text(path), "v100")),
+        Format("SC'17's workload", (workload,), lambda path: read_sc17(path, infra, profile, machines=2)),
+        Format("SC'17's infrastructure", (infra,), lambda path: read_sc17(workload, path, profile, machines=2)),
+        Format("SC'17's profile", (profile,), lambda path: read_sc17(workload, infra, path, machines=2)),
+        Format("GAP", (gap,), read_model),
+        Format("MPS", (mps,), read_model),
+        Format("best values", (solu,), read_solu),
+        Format("list of instances", (listed,), lambda path: read_sets([str(path)], folder)),
+        Format("log of a simulation", (folder / "log.jsonl",), read_log),
+    ]
+
+
+def read_text(path: Path) -> str:
+    """Read as whoever calls a reader of text does: bounded, and as UTF-8 or not at all."""
+    from placeopt.formats.files import read_bytes
+
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def changed_json(document: Any, draw: random.Random) -> Any:
+    """Change one place of a document: another value, a key less, one renamed, a list doubled."""
+    holder, key, below = None, None, document
+    while isinstance(below, dict | list) and below and (holder is None or draw.random() < 0.8):
+        holder = below
+        key = draw.choice(list(below)) if isinstance(below, dict) else draw.randrange(len(below))
+        below = holder[key]
+    if holder is None:
+        return draw.choice(ODD)
+    what = draw.random()
+    if what < 0.6:
+        holder[key] = copy.deepcopy(draw.choice(ODD))
+    elif what < 0.7:
+        del holder[key]
+    elif what < 0.8 and isinstance(holder, dict):
+        name = draw.choice(ODD)
+        holder[name if isinstance(name, str) else "x"] = holder.pop(key)
+    elif isinstance(holder, list):
+        holder.insert(key, copy.deepcopy(holder[draw.randrange(len(holder))]))
+    else:
+        holder[key] = {"x": below} if draw.random() < 0.5 else [below]
+    return document
+
+
+def changed_bytes(data: bytes, draw: random.Random) -> bytes:
+    """Change a stretch of bytes."""
+    start = draw.randrange(len(data) + 1)
+    end = min(len(data), start + draw.choice((0, 1, 1, 2, 5, 20, 200)))
+    what = draw.random()
+    if what < 0.4:
+        return data[:start] + draw.choice(BITS) + data[end:]
+    if what < 0.55:
+        return data[:start] + data[end:]
+    if what < 0.7:
+        return data[:end] + data[start:]
+    if what < 0.8:
+        return data[:start] + bytes([draw.randrange(256)]) + data[start + 1 :]
+    if what < 0.85:
+        return data[:start]
+    words = data.split(b",") if b"," in data else data.split(b" ")
+    words[draw.randrange(len(words))] = draw.choice(BITS)
+    return (b"," if b"," in data else b" ").join(words)
+
+
+def mutated(data: bytes, is_json: bool, draw: random.Random) -> bytes:
+    """Return the file with one to four changes, packed now and then, and once more then and now."""
+    if is_json and draw.random() < 0.7:
+        document = json.loads(data)
+        for _ in range(draw.choice((1, 1, 1, 2, 4))):
+            document = changed_json(document, draw)
+        data = json.dumps(document, ensure_ascii=draw.random() < 0.5).encode(errors="surrogatepass")
+    else:
+        for _ in range(draw.choice((1, 1, 2, 4))):
+            data = changed_bytes(data, draw)
+    if draw.random() < 0.125:
+        data = gzip.compress(data, compresslevel=1, mtime=0)
+        if draw.random() < 0.3:
+            data = changed_bytes(data, draw)
+    return data
+
+
+def too_late(*_: object) -> None:
+    """End a reading that has had its time."""
+    raise TimeoutError(f"more than {SECONDS:g} s")
+
+
+def main() -> int:
+    """Read all; print what failed, and a table."""
+    parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
+    parser.add_argument("--files", type=int, default=10_000, help="files, taken in turn from the formats")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--mib", type=float, default=300.0, help="most that a file may add to the largest memory")
+    arguments = parser.parse_args()
+    draw = random.Random(arguments.seed)
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+    signal.signal(signal.SIGPROF, too_late)
+    count: Counter[tuple[str, str]] = Counter()
+    slowest: dict[str, float] = {}
+    failed: Counter[str] = Counter()
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as made:
+        known = formats(Path(made))
+        contents = {path: path.read_bytes() for one in known for path in one.files}
+        for one in known:
+            for path in one.files:
+                with contextlib.suppress(Unsupported):  # a list of host names alone
+                    one.read(path)  # imports, and that it is valid
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for number in range(arguments.files):
+            one = known[number % len(known)]
+            source = draw.choice(one.files)
+            target = Path(made) / f"changed{source.suffix}"
+            data = mutated(contents[source], source.suffix == ".json", draw)
+            target.write_bytes(data)
+            start = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            try:
+                one.read(target)
+                outcome = "read"
+            except PlaceoptError:
+                outcome = "refused"
+            except Exception as error:  # noqa: BLE001 - the finding
+                outcome = "untyped"
+                place = error.__traceback__
+                while place is not None and place.tb_next is not None:
+                    place = place.tb_next
+                where = "" if place is None else f"{Path(place.tb_frame.f_code.co_filename).name}:{place.tb_lineno}"
+                failed[f"{one.name}: {type(error).__name__} at {where}: {str(error)[:100]!r} (file {number})"] += 1
+            finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
+            took = time.process_time() - start
+            now = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            if took > SECONDS:
+                failed[f"{one.name}: {took:.1f} s (file {number})"] += 1
+            if now - peak > 1024 * arguments.mib:
+                failed[f"{one.name}: {(now - peak) / 1024:.0f} MiB more (file {number})"] += 1
+            peak = max(peak, now)
+            slowest[one.name] = max(slowest.get(one.name, 0.0), took)
+            count[one.name, outcome] += 1
+    print(f"Python {python_version()}, pydantic {version('pydantic')}, placeopt {version('placeopt')}.\n")
+    print("| format | files | read | refused | other errors | slowest, CPU s |\n|---|---|---|---|---|---|")
+    for one in known:
+        ends = [count[one.name, outcome] for outcome in ("read", "refused", "untyped")]
+        ended = " | ".join(f"{end:,}" for end in ends)
+        print(f"| {one.name} | {sum(ends):,} | {ended} | {slowest.get(one.name, 0.0):.2f} |")
+    wrong = sum(failed.values())
+    for line in failed:
+        print(f"WRONG {line}")
+    rate = 1000 * (time.monotonic() - began) / max(1, arguments.files)
+    print(
+        f"\n{arguments.files:,} files of seed {arguments.seed}, {wrong} that failed; {rate:.0f} s for 1,000 files; "
+        f"largest memory {peak / 1024:.0f} MiB."
+    )
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""Small files that become large: what is refused, and how much is inflated or built before (issue 16, A4)."""
+
+import gzip
+import json
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from campaigns.bombs import BOMBS, ENDINGS, GOLDEN, Bomb, packed, readers, under
+from placeopt.errors import BadInput
+from placeopt.formats import files, first_faults
+from placeopt.formats.bounds import MAX_ENTRIES, check_bounds, check_lines
+from placeopt.formats.documents import loads, read_instance
+from placeopt.formats.files import MAX_BYTES, RATIO_FREE_BYTES, read_bytes
+from placeopt.model import Instance
+
+SMALL = [
+    bomb
+    for bomb in BOMBS
+    if bomb.name.startswith(
+        ("`{", "80,000", "500,000", "entities", "6,000,000", "300,000", "gzip of", "1,000,000 empty o")
+    )
+]
+
+
+@pytest.fixture
+def inflated(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the bytes that zlib gives out."""
+    counts: list[int] = []
+    make = zlib.decompressobj
+
+    class Counting:
+        def __init__(self, wbits: int) -> None:
+            self._inner = make(wbits=wbits)
+
+        def decompress(self, data: bytes, most: int) -> bytes:
+            out = self._inner.decompress(data, most)
+            counts.append(len(out))
+            return out
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+    monkeypatch.setattr(files.zlib, "decompressobj", Counting)
+    return counts
+
+
+@pytest.mark.parametrize("bomb", SMALL, ids=lambda bomb: bomb.name)
+def test_bomb_is_refused(bomb: Bomb, tmp_path: Path, inflated: list[int]) -> None:
+    """Issue 16, A4: as BadInput that names the file, and after no more than 100 times the file's size."""
+    path = tmp_path / f"bomb{ENDINGS.get(bomb.reader, '.json')}"
+    data = bomb.data()
+    path.write_bytes(data)
+    with pytest.raises(BadInput, match=r"bomb\.|XML refused") as caught:
+        readers()[bomb.reader](path)
+    assert sum(inflated) <= max(RATIO_FREE_BYTES, 100 * len(data)) + 1
+    assert len(str(caught.value)) < 3000
+
+
+def test_ratio_is_for_large_files_only(tmp_path: Path, inflated: list[int]) -> None:
+    """Issue 16, A4: 1 MiB may be as regular as it likes; one byte more, and the ratio counts."""
+    (tmp_path / "f").write_bytes(packed(b" " * RATIO_FREE_BYTES))
+    assert len(read_bytes(tmp_path / "f")) == RATIO_FREE_BYTES
+    (tmp_path / "f").write_bytes(packed(b" " * (RATIO_FREE_BYTES + 1)))
+    inflated.clear()
+    with pytest.raises(BadInput, match="unpack it first"):
+        read_bytes(tmp_path / "f")
+    assert sum(inflated) == RATIO_FREE_BYTES + 1
+
+
+def test_what_is_large_may_grow_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inflated: list[int]) -> None:
+    """Issue 16, A4: a file that grows 50 times is not inflated beyond 30 times and 256 MiB, here 2 MiB."""
+    monkeypatch.setattr(files, "LARGE_BYTES", 2 << 20)
+    data = b"".join(b"%d%s" % (i * 7919 % 100_003, b" " * 200) for i in range(20_000))
+    small = packed(data)
+    bound = 30 * len(small)
+    assert (2 << 20) < bound < len(data) < 100 * len(small)
+    (tmp_path / "f").write_bytes(small)
+    with pytest.raises(BadInput, match=f"become more than {bound:,}"):
+        read_bytes(tmp_path / "f")
+    assert sum(inflated) == bound + 1
+
+
+def test_plain_files_have_the_same_bound(tmp_path: Path) -> None:
+    """Issue 16, A4: a file of holes is refused by its size, without reading it."""
+    with open(tmp_path / "f", "wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(BadInput, match=f"larger than {MAX_BYTES} bytes"):
+        read_bytes(tmp_path / "f")
+
+
+def test_output_that_waits_inside_zlib_is_not_lost(tmp_path: Path) -> None:
+    """Whatever the file's length, its last bytes arrive: input may be used up before output is."""
+    for size in (1 << 20, (1 << 20) - 1, (1 << 20) + 1, 3 << 20):
+        data = b"".join(b"%d " % (i * i) for i in range(size // 8))[:size]
+        (tmp_path / "f").write_bytes(gzip.compress(data) + gzip.compress(b"end") + b"\0" * 7)
+        assert read_bytes(tmp_path / "f") == data + b"end"
+
+
+@pytest.mark.parametrize("kind", [bytes, str])
+@pytest.mark.parametrize("many", [MAX_ENTRIES, MAX_ENTRIES + 1])
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: f'{{"jobs":[{inner}]}}',
+        lambda inner: f'{{"a":",,]","b":[[1,2],{{"c":[3]}},[{inner}]]}}',
+        lambda inner: json.dumps({"a\\": 'x"],', "b": "@@", "c": ",\\"}).replace('"@@"', f"[{inner}]"),
+    ],
+)
+def test_lists_are_counted_before_they_are_built(
+    kind: type, many: int, around: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Issue 16, A4: 2,000,000 entries pass, one more does not, whatever texts and lists stand around, in any chunks."""
+    document = around(",".join(["0"] * many))
+    assert max(map(len, _lists(json.loads(document)))) == many
+    for chunk in (1 << 20, 99_991):
+        monkeypatch.setattr("placeopt.formats.bounds.CHUNK", chunk)
+        if many <= MAX_ENTRIES:
+            check_bounds(document if kind is str else document.encode(), "x.json")
+            continue
+        with pytest.raises(BadInput, match=r"x\.json: a list of more than 2,000,000 entries"):
+            check_bounds(document if kind is str else document.encode(), "x.json")
+
+
+def _lists(value: Any) -> list[Any]:
+    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return ([value] if isinstance(value, list) else []) + [one for part in inner for one in _lists(part)]
+
+
+def test_commas_of_texts_do_not_count() -> None:
+    """A note of three million commas is long, but no list."""
+    check_bounds('{"note":"' + "," * 3_000_000 + '","jobs":[1,2]}', "x.json")
+    check_bounds('{"note":"' + '\\",' * 3_000_000 + '","jobs":[1,2]}', "x.json")
+
+
+def test_what_is_no_json_is_left_to_the_parser() -> None:
+    """It knows where the fault is; nothing after it is built."""
+    check_bounds("]" + "[" * 3_000_000, "x.json")
+
+
+def test_lines_are_counted_before_they_are_split() -> None:
+    """Issue 16, A4: tables of line ends, and of one endless line."""
+    check_lines("a\n" * 1000, "x.csv", longest=3)
+    with pytest.raises(BadInput, match=r"x\.csv: a line of 3 characters or more"):
+        check_lines("a\n" * 1000 + "abc\n", "x.csv", longest=3)
+    with pytest.raises(BadInput, match=r"x\.csv: 6,000,000 lines, expected at most 5,000,000"):
+        check_lines(b"\n" * 6_000_000, "x.csv")
+
+
+def test_large_documents_say_the_same_as_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 16, A4: up to 20 faults, with their places in the whole file, and no count of what was not looked at."""
+    document: Any = json.loads(GOLDEN.read_bytes())
+    document["jobs"] = [{"id": f"j{i}", "kind": "training"} for i in range(300)]
+    document["running"] = []
+    for i in (120, 125, 139, 140, 250):
+        document["jobs"][i]["priority"] = "high"
+    document["cluster"]["nodes"][1]["machine"] = 3
+    text = json.dumps(document)
+
+    def message() -> str:
+        with pytest.raises(BadInput) as caught:
+            loads(Instance, text, source="x.json")
+        return str(caught.value)
+
+    whole = message().splitlines()
+    monkeypatch.setattr("placeopt.formats.documents.LARGE", 100)
+    first = message().splitlines()
+    assert whole[0] == "x.json: 6 faults:"
+    assert first[0] == "x.json: at least 4 faults:"
+    assert first[1:] == whole[1:5]
+
+
+def test_errors_of_a_wide_list_are_not_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Issue 16, A4: of 90,000 wrong jobs the validator reports one, and 20 are looked at on their own."""
+    (tmp_path / "round.json").write_bytes(under("jobs", b"[" + b"{}," * 90_000 + b"{}]"))
+    seen: list[int] = []
+    told = first_faults.told
+    monkeypatch.setattr(
+        first_faults,
+        "told",
+        lambda kind, errors, *more, **named: seen.append(len(errors)) or told(kind, errors, *more, **named),
+    )
+    with pytest.raises(BadInput, match=r"at least 20 faults:\n  jobs\[0\]\.id: is missing\n  jobs\[1\]") as caught:
+        read_instance(tmp_path / "round.json")
+    assert seen == [20]
+    assert "jobs[19].id" in str(caught.value)

@@ -1,0 +1,123 @@
+"""Values of wrong types, and names of nothing, to every public call: refused in words (issue 16, A6)."""
+
+import inspect
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import placeopt
+from placeopt import BadInput, PlaceoptError, audit, generate, solve, violations, whatif
+from placeopt.arguments import checked
+from placeopt.explain import explain
+from placeopt.formats import openb, philly, sc17, sia, snapshots, solu, topo
+from placeopt.formats.columns import cluster_from_columns, instance_from_columns
+from placeopt.formats.documents import dumps, loads, read_instance, write_instance
+from placeopt.model import Instance, Plan
+from placeopt.partition import split
+from placeopt.simulate import named_policy, round_at, summarise
+from placeopt.whatif.taken import taken_as_plan
+
+ROUND = generate("uniform", jobs=3, nodes=2, gpus=2, seed=0)
+PLAN = solve(ROUND, time_limit_s=1, isolation="thread", method="random")
+RIGHT = {"instance": ROUND, "plan": PLAN, "job": ROUND.jobs[0], "machines": 1, "parts": 2}
+WRONG: list[Any] = [None, 5, "x", 3.5, {}, [1], object(), b"x", True]
+PUBLIC = [getattr(placeopt, name) for name in placeopt.__all__ if inspect.isfunction(getattr(placeopt, name))]
+QUESTIONS = [getattr(whatif, name) for name in whatif.__all__ if inspect.isfunction(getattr(whatif, name))]
+READERS = [
+    openb.read_openb,
+    openb.read_openb_run_times,
+    philly.read_philly,
+    sia.read_sia,
+    sc17.read_sc17,
+    solu.read_solu,
+    snapshots.read_slurm,
+    snapshots.read_kubernetes,
+    topo.read_topo,
+    topo.read_machine,
+]
+CALLS = [
+    *PUBLIC,
+    *QUESTIONS,
+    *READERS,
+    explain,
+    split,
+    loads,
+    dumps,
+    named_policy,
+    round_at,
+    summarise,
+    taken_as_plan,
+    instance_from_columns,
+    cluster_from_columns,
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.__name__)
+def test_values_of_wrong_types_are_refused(
+    call: Callable[..., object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Issue 16, A6: for each argument in turn, the others right; whatever comes out, nothing untyped does."""
+    monkeypatch.chdir(tmp_path)  # a writer may well take "x" for a file
+    parameters = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    needed = [p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL]
+    for tried in needed:
+        for value in WRONG:
+            given = {p.name: value if p is tried else RIGHT.get(p.name, "x") for p in needed}
+            first = [given.pop(p.name) for p in needed if p.kind is not p.KEYWORD_ONLY]
+            try:
+                call(*first, **given)
+            except PlaceoptError:
+                continue
+
+
+def test_a_wrong_argument_is_named_with_its_type() -> None:
+    """Issue 16, A6: the messages of the calls that the issue names."""
+    for call, words in (
+        (lambda: violations({}, PLAN), "instance: dict, expected Instance"),  # type: ignore[arg-type]
+        (lambda: violations(ROUND, None), "plan: NoneType, expected Plan"),  # type: ignore[arg-type]
+        (lambda: audit(ROUND, "plan.json"), "plan: str, expected a Plan"),  # type: ignore[arg-type]
+        (lambda: whatif.slots({}), "instance: dict, expected an Instance, as read_instance gives it"),  # type: ignore[arg-type]
+        (lambda: whatif.slots(ROUND, sizes=[1, "2"]), "sizes: list of int, str, expected a Sequence of int"),  # type: ignore[list-item]
+        (lambda: whatif.fit(ROUND, "8xH100"), "job: str, expected a Job"),  # type: ignore[arg-type]
+        (lambda: whatif.apply_patch(ROUND, {}), "patches: dict, expected a Patch"),  # type: ignore[arg-type]
+        (lambda: read_instance(None), "path: NoneType, expected the name of a file"),  # type: ignore[arg-type]
+        (lambda: write_instance("x", PLAN), "instance: Plan, expected an Instance"),  # type: ignore[arg-type]
+        (lambda: loads(Instance, 5), "data: int, expected a bytes, or text"),  # type: ignore[arg-type]
+        (lambda: whatif.fit(ROUND), "fit: missing a required argument: 'job'"),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(BadInput, match=words):
+            call()
+
+
+def test_names_of_nothing_in_a_plan() -> None:
+    """Issue 16, A6: a job or node that is not there, to `audit` and to `review`."""
+    placed = next(p for p in PLAN.placements)
+    strange = placed.model_copy(update={"job": "gone"})
+    told = audit(ROUND, PLAN.model_copy(update={"placements": (strange,)}))
+    assert told[0].startswith("cannot be rescored: ")
+    assert "no job 'gone'" in told[0]
+    lost = placed.assignments[0].model_copy(update={"node": "gone"})
+    elsewhere = placed.model_copy(update={"assignments": (lost,)})
+    assert audit(ROUND, PLAN.model_copy(update={"placements": (elsewhere,)}))[0].startswith("cannot be rescored: ")
+    for one in (strange, elsewhere):
+        judged = whatif.review(ROUND, whatif.plan_of(ROUND, [one]))
+        assert not judged.valid
+        assert any("gone" in line for line in judged.violations)
+
+
+def test_checked_leaves_right_values_alone() -> None:
+    """Numbers of numpy, subclasses, None where it is allowed, any number of positional ones."""
+
+    @checked
+    def call(plan: Plan | None, *sizes: int, by: float = 1.0, stop: threading.Event | None = None) -> object:
+        return plan, sizes, by, stop
+
+    import numpy as np
+
+    assert call(None, 1, np.int64(2), by=3) == (None, (1, 2), 3, None)
+    for wrong in (lambda: call(None, True), lambda: call(None, 1.0), lambda: call(None, by="1"), lambda: call(5)):  # type: ignore[arg-type]
+        with pytest.raises(BadInput):
+            wrong()
