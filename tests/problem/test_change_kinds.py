@@ -20,7 +20,6 @@ from placeopt.problem.changes import (
     price_of,
     restarted,
     same_place,
-    shares_of,
     submission_order,
 )
 
@@ -86,18 +85,14 @@ class TestKinds:
         assert not is_part(problem, other, home)
         assert change_of(problem, 0, other) == "moved"
 
-    def test_shares_count(self) -> None:
-        """Runs with 600 of a request of 500: the same GPUs with the request are another placement."""
+    def test_shares_do_not_count(self) -> None:
+        """Runs with 600 of a request of 500: what is granted above changes with every round, the job does not."""
         a = job("a", workers=2, workers_min=1, gpu_milli=500, gpu_milli_limit=900)
-        problem = compile_problem(instance(1, [a], running=[running(a, [("n0", [0]), ("n0", [1])], milli=600, **MAY)]))
-        home = problem.running[0]
-        assert home.shares == (600, 600)
-        assert shares_of(problem, home) == (600, 600)
-        bare = replace(home, shares=None)
-        assert shares_of(problem, bare) == (500, 500)
-        assert [change_of(problem, 0, one) for one in (home, bare)] == ["kept", "moved"]
-        for shares, kind in (((600,), "shrunk"), (None, "moved"), ((601,), "moved")):
-            assert change_of(problem, 0, Placement(0, (0,), (0,), shares)) == kind
+        at = [("n0", [0]), ("n0", [1])]
+        problems = [compile_problem(instance(1, [a], running=[running(a, at, milli=m, **MAY)])) for m in (500, 600)]
+        assert problems[0].running == problems[1].running == {0: Placement(1, (0, 0), (0, 1))}
+        assert change_of(problems[1], 0, Placement(1, (0, 0), (0, 1))) == "kept"
+        assert change_of(problems[1], 0, Placement(0, (0,), (0,))) == "shrunk"
 
     def test_moved_and_preempted(self) -> None:
         problem = elastic()
@@ -211,18 +206,6 @@ class TestParts:
         """Nodes and GPUs of those workers, in the option of that number of workers."""
         problem = elastic()
         assert part_of(problem, 0, len(ranks) - 1, ranks) == shrunk(*ranks)
-
-    def test_shares_of_a_part(self) -> None:
-        """500 is the request: what is left of 500, 700, 500 may have nothing but requests, and then states none."""
-        a = job("a", workers=3, workers_min=1, gpu_milli=500, gpu_milli_limit=900)
-        runs = running(a, [("n0", [0]), ("n0", [1]), ("n1", [0])], **MAY)
-        first = runs.assignments[0].model_copy(update={"gpus": {"0": 500, "1": 700}})
-        runs = runs.model_copy(update={"assignments": (first, runs.assignments[1])})
-        problem = compile_problem(instance(2, [a], running=[runs]))
-        assert problem.running[0].shares == (500, 700, 500)
-        assert part_of(problem, 0, 1, (0, 1)) == Placement(1, (0, 0), (0, 1), (500, 700))
-        assert part_of(problem, 0, 1, (0, 2)) == Placement(1, (0, 1), (0, 4), None)
-        assert part_of(problem, 0, 0, (1,)) == Placement(0, (0,), (1,), (700,))
 
     def test_restarted(self) -> None:
         """Its own place is no restart; a part of it is marked as one; elsewhere needs no mark."""

@@ -34,20 +34,21 @@ class TestRunning:
         gang = job("a", workers=3, gpus=2)
         problem = self.problem(gang)
         held = placement(gang, [("n1", [3, 0]), ("n0", [1, 2]), ("n1", [1, 2])])
-        expected = Placement(0, (1, 0, 1), (7, 4, 1, 2, 5, 6), None)
+        expected = Placement(0, (1, 0, 1), (7, 4, 1, 2, 5, 6))
         assert self.placed(problem, held) == expected
         turned = [a.model_copy(update={"workers": a.workers[::-1]}) for a in held.assignments[::-1]]
         assert self.placed(problem, held.model_copy(update={"assignments": tuple(turned)})) == expected
 
-    def test_shares_only_where_they_are_not_the_request(self) -> None:
+    def test_whatever_share_is_stated(self) -> None:
+        """Requests count (issue 16, A9)."""
         a = job("a", workers=2, gpu_milli=300, gpu_milli_limit=500)
         problem = self.problem(a)
         where = [("n0", [3]), ("n1", [0])]
-        assert self.placed(problem, placement(a, where)) == Placement(0, (0, 1), (3, 4), None)
+        assert self.placed(problem, placement(a, where)) == Placement(0, (0, 1), (3, 4))
         held = placement(a, where)
         more = held.assignments[1].model_copy(update={"gpus": {"0": 301}})
         mixed = held.model_copy(update={"assignments": (held.assignments[0], more)})
-        assert self.placed(problem, mixed) == Placement(0, (0, 1), (3, 4), (300, 301))
+        assert self.placed(problem, mixed) == Placement(0, (0, 1), (3, 4))
 
     def test_the_option_of_that_name_and_number_of_workers(self) -> None:
         """Rows: x with 2 and 3 workers, y with 3."""
@@ -253,7 +254,8 @@ class TestOptions:
         options = self.problem(shape, option("free", workers=4, single_node=True)).options
         assert len(options) == 2
         assert options.grants == [(250, 7, 33), (1000, 0, 0)]
-        assert options.shapes == [("default", 3, 1, 250), ("free", 4, 1, 1000)]
+        assert options.shapes == [("default", 3, 1), ("free", 4, 1)]
+        assert options.milli_limit.tolist() == [250, 1000]
         assert options.bundle_workers.tolist() == [1, 4]
         assert options.total_milli.tolist() == [750, 4000]
         assert options.demand.tolist() == [[1, 2, 3, 4], [0, 0, 0, 0]]

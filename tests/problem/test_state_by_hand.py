@@ -23,7 +23,7 @@ def problem_of(**fields: Any) -> Problem:
     (profile q), 4 a CPU worker without anything.
     """
     gpus = [Gpu(model="A", memory_mib=100, part=part) for part in ("s0", "s1", None)]
-    half = {"gpu_milli": 500, "gpu_memory_mib": 40, "gpu_utilisation_percent": 30, "gpu_milli_limit": 900}
+    half = {"gpu_milli": 500, "gpu_memory_mib": 40, "gpu_utilisation_percent": 30}
     gang = {"workers": 2, "cpu_millicores": 1000, "memory_mib": 10, "network_bandwidth_mbps": 5, **half}
     jobs = [
         job("g0", queue="q", profile="p", **gang),
@@ -164,18 +164,18 @@ def test_a_move_gives_back_what_was_held() -> None:
     assert arrays(state) == EMPTY
 
 
-def test_shares_that_a_running_job_holds() -> None:
-    """700 and 900 of requests of 500: GPUs and queue have what is held, begun at once or applied."""
+def test_requests_count() -> None:
+    """Of GPUs and queues, begun at once or applied."""
     problem = problem_of()
-    shared = Placement(0, (0, 1), (0, 4), (700, 900))
+    shared = Placement(0, (0, 1), (0, 4))
     state = State(problem, (shared, None, None, None, None))
     applied = State(problem)
     applied.apply(Move(0, shared))
     for one in (state, applied):
-        assert one.gpu_free_milli.tolist() == [300, 1000, 1000, 1000, 100, 1000]
-        assert one.queue_used.tolist() == [[1600, 2000, 20], [0, 0, 0]]
+        assert one.gpu_free_milli.tolist() == [500, 1000, 1000, 1000, 500, 1000]
+        assert one.queue_used.tolist() == [[1000, 2000, 20], [0, 0, 0]]
     found = holdings(problem, [(1, GANG), (0, shared), (3, TWO), (4, BARE)])
-    assert found.milli.tolist() == [500, 500, 700, 900, 1000, 1000]
+    assert found.milli.tolist() == [500, 500, 500, 500, 1000, 1000]
     assert found.job.tolist() == [1, 1, 0, 0, 3, 3]
     assert found.gpu.tolist() == [0, 4, 0, 4, 0, 2]
     assert found.option.tolist() == [0, 0, 0, 0, 2, 2]
