@@ -223,7 +223,12 @@ def _graft(old: Any, new: Any) -> None:
         for name, member in vars(old).items():
             _graft(member, vars(new).get(name))
         return
-    for wrapped in ("__func__", "func", "fget"):  # of a class method, a cached property, a property
+    for wrapped in (
+        "__wrapped__",
+        "__func__",
+        "func",
+        "fget",
+    ):  # of a cache, a class method, a cached or plain property
         if not isinstance(old, FunctionType) and hasattr(old, wrapped):
             old, new = getattr(old, wrapped), getattr(new, wrapped)
     file = old.__code__.co_filename if isinstance(old, FunctionType) else ""

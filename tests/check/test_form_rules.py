@@ -178,6 +178,19 @@ class TestGpuIndexes:
                 ("gpu_indexes", "job 'a' on node 'n0'", numbers),
             ]
 
+    @pytest.mark.parametrize("key", ["x", "", "1.0"])
+    def test_a_key_that_is_no_number(self, key: str) -> None:
+        """Stands for no GPU: -1, of a worker of one GPU and of one of two."""
+        assert found(job("a"), held([(0, [0])], gpus={key: 1000})) == [
+            ("gpu_indexes", "job 'a' on node 'n0'", ["'gpus'", "-1", "0"]),
+            ("gpu_indexes", "job 'a' on node 'n0'", ["-1", "0"]),
+        ]
+        two = held([(0, [0, 1])], gpus={key: 1000, "1": 1000})
+        assert found(job("a", gpus=2), two) == [
+            ("gpu_indexes", "job 'a' on node 'n0'", ["'gpus'", "-1", "1", "0", "1"]),
+            ("gpu_indexes", "job 'a' on node 'n0'", ["-1", "0"]),
+        ]
+
     def test_an_unknown_node_has_no_gpus_to_be_judged_by(self) -> None:
         assert found(job("a"), held([(0, [9])], "n9")) == [("unknown_node", "job 'a' on node 'n9'", [])]
         two = job("a", workers=2, gpus=0)

@@ -98,6 +98,21 @@ class TestWho:
             for where in ([("n0", [0]), lost], [lost, ("n0", [0])]):
                 assert [v.rule for v in violations(round_, plan_for(round_, {"a": where}))] == [rule]
 
+    @pytest.mark.parametrize("form", ["pairwise", "curve"])
+    @pytest.mark.parametrize(
+        ("theirs", "rule"), [([("n0", [1]), ("n9", [0])], "unknown_node"), ([("n0", [1]), ("n0", [4])], "gpu_indexes")]
+    )
+    def test_a_neighbour_that_is_partly_nowhere(self, theirs: Any, rule: str, form: str) -> None:
+        """Issue 16, A2: where it is, it disturbs; where it is not, it is told. 1000/1333 is below 0.8, above 0.7."""
+        slow = Slowdown(profile="calm", beside="loud", socket_thousandths=333)
+        policy = judged_by(interference=1000)
+        policy = policy.model_copy(update={"interference": policy.interference.model_copy(update={"model": form})})
+        for least, low in ((700, []), (800, ["minimal_utility"] if form == "pairwise" else [])):
+            jobs = [job("a", profile="calm", utility_min_thousandths=least), job("b", workers=2, profile="loud")]
+            round_ = instance(1, jobs, machines=[minsky()], policy=policy, slowdowns=(slow,))
+            plan = plan_for(round_, {"a": [("n0", [0])], "b": theirs})
+            assert [v.rule for v in violations(round_, plan)] == [rule, *low]
+
     def test_what_could_run_nowhere_is_told_by_other_rules(self) -> None:
         """No GPU of the model asked for, so no best path: the path does not count against the job."""
         one = job("a", gpus=2, communication=TRAFFIC, gpu_models=("X",), utility_min_thousandths=1000)

@@ -318,6 +318,14 @@ class TestFixed:
         for name in "cd":
             assert violations(round_, plan_for(round_, {}, preempted=[name])) == []
 
+    def test_they_are_told_in_order_of_their_names(self) -> None:
+        """Nine tenths of GPUs, all stopped."""
+        jobs = [job(name, gpu_milli=100) for name in "ihgfedcba"]
+        runs = [running(one, [("n0", [0])], **MAY) for one in jobs]
+        round_ = instance(1, jobs, running=runs, policy=Policy(changes=CHANGES, jobs_per_gpu_max=8))
+        found = violations(round_, plan_for(round_, {}, preempted="ihgfedcba"))
+        assert [one.where for one in found] == [f"job '{name}'" for name in "abcdefghi"]
+
     def test_the_first_such_gpu_is_named_once(self) -> None:
         """A job of GPUs 0 to 2 whose GPUs 1 and 2 two others hold as well; moved with another it is still fixed."""
         wide, b, c = job("a", gpus=3), job("b"), job("c")
