@@ -122,7 +122,7 @@ class Round:
     def _open(self) -> None:
         self.base = State(self.problem)
         self.open = open_state(self.problem) if self.problem.changeable else self.base  # stages change neither
-        self.relaxed = relaxed_state(self.open)
+        self.relaxed = relaxed_state(self.open, self.base)
 
     @property
     def narrowed(self) -> bool:

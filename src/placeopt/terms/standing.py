@@ -34,9 +34,9 @@ class Excess:
         return any(array.any() for array in vars(self).values())
 
 
-def excess_of(problem: Problem) -> Excess:
-    """Return what the running jobs, all where they are, hold beyond each limit."""
-    state, most = State(problem), problem.jobs_per_gpu
+def excess_of(problem: Problem, everything: State | None = None) -> Excess:
+    """Return what the running jobs hold beyond each limit; ``everything``: a state with just these in their places."""
+    state, most = everything or State(problem), problem.jobs_per_gpu
     return Excess(
         node=np.maximum(-state.node_free, 0),
         gpu_memory=np.maximum(-state.gpu_free_memory, 0),
@@ -55,7 +55,7 @@ def link_room(problem: Problem, link: IntArray, load: IntArray) -> IntArray:
     return np.where(limited, np.where(limited, link[:, None], 0) * percent // 100 - load, UNLIMITED)
 
 
-def relaxed_state(state: State) -> State:
+def relaxed_state(state: State, everything: State | None = None) -> State:
     """
     Return a state with room for all that stands: for bounds, which hold for every plan that keeps to less.
 
@@ -63,6 +63,8 @@ def relaxed_state(state: State) -> State:
     ----------
     state
         With some of the running jobs in place, such as those that must stay as they are.
+    everything
+        With all of them, if that is at hand.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def relaxed_state(state: State) -> State:
     """
     if not state.problem.running:
         return state
-    excess = excess_of(state.problem)
+    excess = excess_of(state.problem, everything)
     if not excess:
         return state
     out = copy(state)
