@@ -173,8 +173,8 @@ def _(rng: random.Random, round_: Instance, one: Assignment) -> Any:
     if not one.gpus or not one.workers or not one.workers[0].gpus:
         return None
     old, new = one.workers[0].gpus[0], rng.choice((4, 8, 1023, 10**9, -1, -5))
-    if one.node not in {node.id for node in round_.cluster.nodes}:
-        return None
+    if new == old or one.node not in {node.id for node in round_.cluster.nodes}:
+        return None  # what runs may hold a GPU out of range already
     workers = tuple(w.model_copy(update={"gpus": tuple(new if g == old else g for g in w.gpus)}) for w in one.workers)
     return {"workers": workers, "gpus": {str(new) if g == str(old) else g: m for g, m in one.gpus.items()}}
 
