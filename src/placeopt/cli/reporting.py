@@ -120,7 +120,7 @@ class _Found:
         from placeopt.page import kind_of
 
         data, source = read_bytes(path), label(path)
-        keys = top_keys(data, source) or set()
+        keys = set(top_keys(data, source) or ())
         if "cluster" in keys and keys & {"arrivals", "physics"}:
             self.scenarios.append(loads(Scenario, data, source=source))
         elif "cluster" in keys:

@@ -53,7 +53,7 @@ def sweep(
     if measure not in measures():
         raise BadArgument(f"measure {measure!r}: expected one of {', '.join(measures())}")
     if len(set(draws)) == 1:
-        raise BadInput("draws: one seed gives no interval; expected none, or two and more")
+        raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
     if not settings:
         raise BadInput("settings: none")
     for one in settings:

@@ -141,7 +141,8 @@ def _refuse_unknown(instance: Instance, variation: Variation) -> None:
     }.get(variation.what)
     if there is not None and variation.name not in there:
         known = ", ".join(there[:20]) or "none"
-        raise BadArgument(f"vary: {variation.what}: {variation.name!r} is not there; there are: {known}")
+        kind = "machine type" if variation.what == "nodes" else "queue"
+        raise BadArgument(f"vary: no {kind} {variation.name!r}; there are: {known}")
 
 
 def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Instance:
