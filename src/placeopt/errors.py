@@ -37,6 +37,10 @@ class BadInput(PlaceoptError):
     """A file or argument is not what it should be: malformed, out of range, or a reference to nothing."""
 
 
+class BadArgument(BadInput):
+    """An argument that is no file: an unknown name, or text of another form than expected; lists what is known."""
+
+
 class Unsupported(PlaceoptError):
     """The request is well formed, but this version, formulation or solver cannot take it; names one that can."""
 

@@ -87,7 +87,7 @@ def test_import_openb_refuses(cli: Cli, tmp_path: Path) -> None:
     said(cli(*arguments), 3, "pods.csv:3", "cpu_milli", "'lots'", "integer")
     said(cli(*arguments, "--limit", 0), 2, "--limit", "1 or more")
     said(cli("import", "openb", "--nodes", nodes, "--pods", tmp_path / "none.csv", "--out", out), 3, "none.csv")
-    said(cli("import", "openb", "--nodes", pods, "--pods", nodes, "--out", out), 3, "header")
+    said(cli("import", "openb", "--nodes", pods, "--pods", nodes, "--out", out), 3, "no column sn")
     said(cli("import", "openb", "--nodes", nodes, "--pods", pods), 2, "--out", "placeopt import openb --help")
     assert out.read_text() == "before"
 

@@ -21,7 +21,7 @@ TRACE = """timestamp,duration,num_gpus,gpu_time,cluster
         (("whatif", "sweep", GANGS, "--vary", "demand=80", "--jobs", HUGE), 2, ("--jobs", "1 to 4096")),
         (("bench", "check", "none", "--jobs", HUGE), 2, ("--jobs", "1 to 4096")),
         (("bench", "papers", "--out", "none", "--jobs", HUGE), 2, ("--jobs", "1 to 4096")),
-        (("whatif", "swap", GANGS, "--of", "x", "--by", "a b"), 3, ("machine", '"a b"', "without white space")),
+        (("whatif", "swap", GANGS, "--of", "x", "--by", "a b"), 2, ("no machine type 'x'", "gangs-4gpu")),
         (("import", "topo", TOPO, "--out", "-", "--gpu-memory-mib", HUGE), 3, (TOPO.name, "gpu.memory_mib")),
     ],
     ids=lambda value: " ".join(map(str, value[:2])) if isinstance(value, tuple) else None,

@@ -45,7 +45,7 @@ def test_reports_without_running_and_names(cli: Cli, tmp_path: Path) -> None:
     assert "horus-trace" in cli("bench", "papers", "--only", "list").out
     said(cli("bench", "papers", "--only", "horus"), 2, "--out: missing")
     unknown = cli("bench", "papers", "--only", "nothing", "--out", tmp_path)
-    assert (unknown.code, "neither a paper" in unknown.err) == (3, True)
+    assert (unknown.code, "neither a paper" in unknown.err) == (2, True)
     assert cli(*PAIRS, "--out", tmp_path, "--jobs", "0").code == 2
 
 

@@ -101,9 +101,9 @@ def test_a_policy_that_cannot_play_leaves_logs_as_they_are(cli: Cli, tmp_path: P
     assert log.read_text() == '{"e":"older"}\n'
 
 
-def test_names_with_separators_of_lines_are_resumed(tmp_path: Path) -> None:
+def test_notes_with_separators_of_lines_are_resumed(tmp_path: Path) -> None:
     """A log has a line a record, whatever Unicode takes for the end of one."""
-    world = scenario([timed("a", 0, 1000)]).model_copy(update={"name": "one\u2028two\x85three"})
+    world = scenario([timed("a", 0, 1000)]).model_copy(update={"note": "one\u2028two\x85three"})
     log = tmp_path / "log"
     first = simulate(world, named_policy("fcfs"), log=log)
     again = simulate(world, named_policy("fcfs"), log=log, resume=True)

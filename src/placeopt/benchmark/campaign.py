@@ -16,7 +16,7 @@ from placeopt.benchmark.records import Case, KnownThen, Row, Run
 from placeopt.benchmark.sets import Item, Kind, read_sets
 from placeopt.benchmark.supervise import Outcome, run_case
 from placeopt.benchmark.verdicts import judge
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.fanout import fan_out
 from placeopt.formats.solu import Known, read_solu
 from placeopt.methods import METHODS
@@ -202,7 +202,9 @@ def _solvers(names: Sequence[str]) -> list[str]:
             out.append(name)
         else:
             fault = "is not installed" if name in SOLVERS else "is not known"
-            raise BadInput(f"solver {name!r} {fault}; methods: {', '.join(METHODS)}; solvers: {', '.join(installed)}")
+            raise BadArgument(
+                f"solver {name!r} {fault}; methods: {', '.join(METHODS)}; solvers: {', '.join(installed)}"
+            )
     return list(dict.fromkeys(out))
 
 

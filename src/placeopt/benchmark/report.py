@@ -27,7 +27,7 @@ from placeopt.benchmark.page import conditions_of, page
 from placeopt.benchmark.plots import SCALES, can_plot, draw, mean_gaps
 from placeopt.benchmark.samples import Sample, samples_of
 from placeopt.benchmark.tables import Table
-from placeopt.errors import BadInput, Unsupported
+from placeopt.errors import BadArgument, BadInput, Unsupported
 from placeopt.formats.files import make_folder, write_bytes
 from placeopt.formats.solu import Known
 
@@ -112,7 +112,7 @@ def make_report(
     samples = samples_of(ordered, known, older)
     solvers = by_solver(samples)
     if baseline is not None and baseline not in solvers:
-        raise BadInput(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")
+        raise BadArgument(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")
     kinds = list(dict.fromkeys(sample.row.case.kind for sample in samples))
     parts = []
     for kind in kinds:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from placeopt.benchmark.made import is_form, kept_at, make
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
 
@@ -18,6 +18,7 @@ Kind = Literal["placement", "linear"]
 LIST_ENDING = ".test"
 ENDINGS: dict[str, Kind] = {".json": "placement", ".mps": "linear", ".gap": "linear"}
 """What a file is, by the ending of its name; each may be followed by ``.gz``."""
+_FILES = (LIST_ENDING, *(f"{ending}{packed}" for ending in ENDINGS for packed in ("", ".gz")))
 GENERATED = "generate:"
 """Begins the entry of a round that is made when it is needed: ``generate:planted-10000x500x8-s0``."""
 
@@ -125,9 +126,15 @@ def _items(name: str, folder: Path) -> list[Item]:
     if any(name.removesuffix(".gz").endswith(ending) for ending in ENDINGS):
         return [item_of(Path(name))]
     path = folder / f"{name}{LIST_ENDING}"
-    if os.sep in name or not path.is_file():
+    meant = [f"{name}{ending}" for ending in _FILES if os.path.isfile(f"{name}{ending}")]
+    if meant or (os.sep in name and not path.is_file()):
+        more = (
+            f"did you mean {meant[0]}?" if meant else f"instances end in {', '.join(ENDINGS)}, lists in {LIST_ENDING}"
+        )
+        raise BadInput(f"{name}: no such file; {more}")
+    if not path.is_file():
         there = ", ".join(known_sets(folder)) or f"none; is {str(folder)!r} the folder with the lists?"
-        raise BadInput(f"no set {name!r} in {str(folder)!r}; there are: {there}")
+        raise BadArgument(f"no set {name!r} in {str(folder)!r}; there are: {there}")
     return _listed(path)
 
 

@@ -72,6 +72,6 @@ def _read(path: str, instance: Instance) -> Plan:
 
     data = read_bytes(path)
     keys = top_keys(data, label(path))  # where there are none, the reader of plans says what is wrong
-    if keys and keys <= {"format_version", "placements"}:
+    if keys and set(keys) <= {"format_version", "placements"}:
         return plan_of(instance, loads(Placements, data, source=label(path)).placements)
     return loads(Plan, data, source=label(path))

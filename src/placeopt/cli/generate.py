@@ -14,6 +14,7 @@ from placeopt.report.text import plural
 
 
 def generate(
+    context: typer.Context,
     out: Annotated[str, typer.Option(metavar="INSTANCE", help="Write it: .json, .json.gz, or - for standard output.")],
     spec: Annotated[
         str,
@@ -42,6 +43,9 @@ def generate(
     """Make up a round, or a scenario, to try things on: the same arguments always give the same file."""
     check_target(out)
     if scenario is not None:
+        given = [name for name in ("spec", "jobs", "nodes", "gpus") if _is_stated(context, name)]
+        if given:
+            raise UsageError(f"--scenario: makes a setting of the papers in its full size; leave out --{given[0]}")
         return _scenario(scenario, seed, instances, out)
     from placeopt.formats.documents import dumps
     from placeopt.generators import generate as make
@@ -54,6 +58,12 @@ def generate(
     write_document(out, dumps(round_))
     say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
     return ExitCode.DONE
+
+
+def _is_stated(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line, and is not at its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _scenario(name: str, seed: int, instances: str, out: str) -> int:

@@ -47,6 +47,10 @@ def report(
     """
     check_sources({path: path for path in inputs})
     check_target(out, inputs)
+    if out != STREAM and not out.lower().endswith((".html", ".htm")):
+        raise UsageError(
+            f"--out: {out}, expected a name that ends in .html; --figures FOLDER writes each figure as PDF"
+        )
     if figures is not None and Path(figures).exists() and not Path(figures).is_dir():
         raise UsageError(f"--figures: {figures} is no folder")
     from placeopt.page import FORMATS, page, render
@@ -116,7 +120,7 @@ class _Found:
         from placeopt.page import kind_of
 
         data, source = read_bytes(path), label(path)
-        keys = top_keys(data, source) or set()
+        keys = set(top_keys(data, source) or ())
         if "cluster" in keys and keys & {"arrivals", "physics"}:
             self.scenarios.append(loads(Scenario, data, source=source))
         elif "cluster" in keys:

@@ -14,7 +14,7 @@ from placeopt import __version__
 from placeopt.cli.app import app
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.output import write_error
-from placeopt.errors import BadInput, InternalFault, SolverFault, Unsupported
+from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
 
 DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
@@ -37,7 +37,7 @@ def run(arguments: Sequence[str]) -> int:
     """
     try:
         return _invoke(list(arguments))
-    except (UsageError, _ParserError) as error:
+    except (UsageError, BadArgument, _ParserError) as error:
         return _fail(ExitCode.USAGE, f"{_usage(error)}; see '{_command(error, arguments)} --help'")
     except (BadInput, Unsupported) as error:
         return _fail(ExitCode.BAD_INPUT, str(error))

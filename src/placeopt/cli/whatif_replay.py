@@ -72,7 +72,7 @@ def is_scenario(path: str) -> bool | None:
     from placeopt.formats.bounds import top_keys
     from placeopt.formats.files import label, read_bytes
 
-    keys = top_keys(read_bytes(path), label(path)) or set()
+    keys = set(top_keys(read_bytes(path), label(path)) or ())
     return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
 
 

@@ -8,6 +8,7 @@ outside of texts are followed chunk by chunk, with operations on whole chunks, a
 
 import json
 import re
+from collections.abc import KeysView
 from typing import Any
 
 from placeopt.errors import BadInput
@@ -98,7 +99,7 @@ def parse_json(document: bytes | str, source: str) -> Any:
         raise BadInput(f"{source}{line}: not JSON ({str(error)[:80]}); is the file complete?") from None
 
 
-def top_keys(document: bytes, source: str) -> set[str] | None:
+def top_keys(document: bytes, source: str) -> KeysView[str] | None:
     """
     Return the keys at the top of a JSON document; none if it is another value, None if it is no JSON.
 
@@ -112,7 +113,7 @@ def top_keys(document: bytes, source: str) -> set[str] | None:
         top = json.loads(document)
     except (ValueError, RecursionError):
         return None
-    return set(top) if isinstance(top, dict) else set()
+    return (top if isinstance(top, dict) else {}).keys()
 
 
 class _Structure:

@@ -7,7 +7,7 @@ Made-up rounds with documented distributions: the same arguments always give the
 from collections.abc import Callable, Mapping
 
 from placeopt.arguments import checked
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.generators.changing import defrag, preempt
 from placeopt.generators.cubemesh import cubemesh
 from placeopt.generators.fractions import fractions
@@ -65,7 +65,7 @@ def generate(spec: str, *, jobs: int, nodes: int, gpus: int, seed: int) -> Insta
         If the spec is unknown (the message lists those that are known) or a number is out of range.
     """
     if spec not in SPECS:
-        raise BadInput(f"spec: {spec!r}, expected one of {', '.join(SPECS)}")
+        raise BadArgument(f"spec: {spec!r}, expected one of {', '.join(SPECS)}")
     return SPECS[spec](Size(jobs=jobs, nodes=nodes, gpus=gpus, seed=seed))
 
 

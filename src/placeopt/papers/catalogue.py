@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.papers import dynamoml, fgd, genie, horus, sc17, soda, traces
 from placeopt.papers.records import Figure, Ordering, Setting
 from placeopt.simulate import policy_names
@@ -60,5 +60,7 @@ def chosen(only: Sequence[str]) -> tuple[list[str], list[Setting]]:
             papers |= {key: None for key, paper in PAPERS.items() if SETTINGS[name] in paper.settings}
             settings[name] = SETTINGS[name]
         else:
-            raise BadInput(f"{name!r} is neither a paper ({', '.join(PAPERS)}) nor a setting ({', '.join(SETTINGS)})")
+            raise BadArgument(
+                f"{name!r} is neither a paper ({', '.join(PAPERS)}) nor a setting ({', '.join(SETTINGS)})"
+            )
     return list(papers), list(settings.values())

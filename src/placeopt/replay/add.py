@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.fanout import width_of
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
@@ -78,9 +78,9 @@ def add(
     """
     began = time.monotonic()
     if len(set(draws)) == 1:
-        raise BadInput("draws: one seed gives no interval; expected none, or two and more")
+        raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
     if most is not None and not 1 <= most <= MOST_NODES:
-        raise BadInput(f"most: {most}, expected 1 to {MOST_NODES}")
+        raise BadArgument(f"most: {most}, expected 1 to {MOST_NODES}")
     refuse_unmeasured(scenario, goal.measure)
     workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
     most = min(MOST_NODES, workers) if most is None else most

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.model.scenario import Scenario
 
 TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -71,13 +71,13 @@ def parse_goal(text: str) -> Goal:
     """
     found = FORM.fullmatch(text)
     if found is None or found[1] not in measures():
-        raise BadInput(f"goal {text!r}: expected such as p95_wait<=30m; measures: {', '.join(measures())}")
+        raise BadArgument(f"goal {text!r}: expected such as p95_wait<=30m; measures: {', '.join(measures())}")
     measure, sign, number, unit = found[1], found[2], float(found[3]), found[4] or ""
     wanted = unit_of(measure)
     if (wanted == "s") != (unit in TIMES) or (wanted != "s" and unit not in ("", wanted)):
         units = "a unit of s, m, h or d" if wanted == "s" else f"a number{' in %' if wanted else ''}"
-        raise BadInput(f"goal {text!r}: {measure} is measured with {units}")
+        raise BadArgument(f"goal {text!r}: {measure} is measured with {units}")
     more = wanted == "%"
     if (sign == ">=") != more:
-        raise BadInput(f"goal {text!r}: expected {measure} {'>=' if more else '<='} a limit")
+        raise BadArgument(f"goal {text!r}: expected {measure} {'>=' if more else '<='} a limit")
     return Goal(measure, ">=" if more else "<=", number * TIMES.get(unit, 1.0), text.replace(" ", ""))

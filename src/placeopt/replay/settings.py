@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.replay.patching import patched, stepped
@@ -62,7 +62,7 @@ def parse_settings(
         "patch": lambda: [Setting(one, *patched(scenario, scheduling, patches(one))) for one in _words(text, words)],
     }
     if not equals or what not in makers or bool(name) != (what == "nodes"):
-        raise BadInput(f"vary: {text!r}, expected one of {', '.join(KINDS)}")
+        raise BadArgument(f"vary: {text!r}, expected one of {', '.join(KINDS)}")
     return varied, makers[what]()
 
 
@@ -72,7 +72,7 @@ def with_more(scenario: Scenario, node_type: str, count: int) -> Scenario:
     known = {machine.id for machine in scenario.cluster.machines}
     if node_type not in names and node_type not in known:
         types = ", ".join(sorted(known))
-        raise BadInput(f"node type {node_type!r}: no machine type and no node of that name; machine types: {types}")
+        raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {types}")
     if not count:
         return scenario
     step = AddNodes(
@@ -88,7 +88,7 @@ def with_more(scenario: Scenario, node_type: str, count: int) -> Scenario:
 def with_rate(scenario: Scenario, percent: int) -> Scenario:
     """Return the scenario with jobs that arrive at so many percent of its rate."""
     if not 1 <= percent <= MOST_POINTS:
-        raise BadInput(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
+        raise BadArgument(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
     if percent == 100:
         return scenario
     return stepped(scenario, Scheduling(name="none"), ScaleArrivals(do="scale_arrivals", percent=percent))[0]
@@ -97,5 +97,5 @@ def with_rate(scenario: Scenario, percent: int) -> Scenario:
 def _words(text: str, words: str) -> list[str]:
     names = [word for word in words.split(",") if word]
     if not names or len(set(names)) < len(names):
-        raise BadInput(f"{text!r}: expected names or files, each once, separated by commas")
+        raise BadArgument(f"{text!r}: expected names or files, each once, separated by commas")
     return names

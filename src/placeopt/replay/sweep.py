@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.replay.goals import Goal, measures, refuse_unmeasured, unit_of
 from placeopt.replay.playing import Limits, Setup
 from placeopt.replay.records import Curve, Spot
@@ -51,9 +51,9 @@ def sweep(
     """
     began = time.monotonic()
     if measure not in measures():
-        raise BadInput(f"measure {measure!r}: expected one of {', '.join(measures())}")
+        raise BadArgument(f"measure {measure!r}: expected one of {', '.join(measures())}")
     if len(set(draws)) == 1:
-        raise BadInput("draws: one seed gives no interval; expected none, or two and more")
+        raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
     if not settings:
         raise BadInput("settings: none")
     for one in settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.formats.documents import loads
 from placeopt.model.scheduling import Scheduling
 
@@ -27,5 +27,5 @@ def named_policy(name: str) -> Scheduling:
     """
     names = policy_names()
     if name not in names:
-        raise BadInput(f"policy: no policy {name!r}; known: {', '.join(names)}")
+        raise BadArgument(f"policy: no policy {name!r}; known: {', '.join(names)}")
     return loads(Scheduling, (FOLDER / f"{name}.json").read_text(encoding="utf-8"), source=f"policy {name}")

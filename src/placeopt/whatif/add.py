@@ -12,7 +12,7 @@ from placeopt.alone.fit import fit as fit_alone
 from placeopt.alone.room import room_of
 from placeopt.arguments import checked
 from placeopt.engine import Engine
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.model import Instance, Node
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.capacity import Limits, Trial, attempt, weigh
@@ -235,7 +235,7 @@ def model_node(instance: Instance, node_type: str) -> Node:
         return named.model_copy(update={"drained": False})
     if all(machine.id != node_type for machine in instance.cluster.machines):
         known = ", ".join(machine.id for machine in instance.cluster.machines[:20])
-        raise BadInput(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
+        raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
     alike = [node for node in nodes if node.machine == node_type]
     domains = {node.domain for node in alike}
     price = min((node.price_milli_per_hour for node in alike), default=1000)

@@ -7,7 +7,7 @@ import re
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.formats.faults import validation_fault
 from placeopt.model import Demand, Instance, Job, Option
 from placeopt.model.job import Split
@@ -56,18 +56,20 @@ def parse_job(
         return like
     found = SHAPE.fullmatch(text)
     if found is None:
-        raise BadInput(f"job {text!r}: expected GPUs such as 8, 8xH100, 4x8xH100 or 0.5xT4, or the id of a job")
+        raise BadArgument(f"job {text!r}: expected GPUs such as 8, 8xH100, 4x8xH100 or 0.5xT4, or the id of a job")
     gpus, milli = _gpus(found["gpus"], text)
     models = {gpu.model for machine in instance.cluster.machines for gpu in machine.gpus}
     model = found["model"]
     if model and model not in models:
-        raise BadInput(f"job {text!r}: no GPU of model {model!r}; there are: {', '.join(sorted(models)) or 'none'}")
+        raise BadArgument(f"job {text!r}: no GPU of model {model!r}; there are: {', '.join(sorted(models)) or 'none'}")
     if queue is not None and all(one.id != queue for one in instance.policy.queues):
-        raise BadInput(f"queue: no queue {queue!r} in the policy")
+        raise BadArgument(f"queue: no queue {queue!r} in the policy")
     if not gpus and not cpu_millicores and not memory_mib:
-        raise BadInput(f"job {text!r}: asks for nothing; state CPU or memory as well")
+        raise BadArgument(f"job {text!r}: asks for nothing; state CPU or memory as well")
     if together is not None and together not in levels_of(instance):
-        raise BadInput(f"together: no level {together!r} in the cluster; there are: {', '.join(levels_of(instance))}")
+        raise BadArgument(
+            f"together: no level {together!r} in the cluster; there are: {', '.join(levels_of(instance))}"
+        )
     try:
         demand = Demand(
             gpus=gpus,
@@ -81,7 +83,7 @@ def parse_job(
     splits = () if together is None else (Split(level=together, domains=1),)
     workers = int(found["workers"] or 1)
     if workers > 100_000:
-        raise BadInput(f"job {text!r}: {workers} workers, at most 100,000")
+        raise BadArgument(f"job {text!r}: {workers} workers, at most 100,000")
     option = Option(workers=workers, demand=demand, splits=splits)
     return Job(id="asked", kind="training" if gpus else "cpu", queue=queue, options=(option,))
 
@@ -91,9 +93,9 @@ def _gpus(text: str, whole: str) -> tuple[int, int]:
     number, _, part = text.partition(".")
     if not part.strip("0"):
         if int(number) > 1024:
-            raise BadInput(f"job {whole!r}: {number} GPUs a worker, at most 1,024; ask for several workers")
+            raise BadArgument(f"job {whole!r}: {number} GPUs a worker, at most 1,024; ask for several workers")
         return int(number), 1000
     milli = int(f"{part:0<3}"[:3])
     if int(number) or len(part.rstrip("0")) > 3 or not milli:
-        raise BadInput(f"job {whole!r}: expected whole GPUs, or a share of one GPU in thousandths, such as 0.25")
+        raise BadArgument(f"job {whole!r}: expected whole GPUs, or a share of one GPU in thousandths, such as 0.25")
     return 1, milli

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from placeopt.arguments import checked
 from placeopt.engine import Engine
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.model import Instance
 from placeopt.whatif.add import add, model_node
 from placeopt.whatif.capacity import Limits
@@ -47,9 +47,9 @@ def cheapest(
     """
     began, limits = time.monotonic(), limits or Limits(60.0)
     if not node_types:
-        raise BadInput("node types: expected at least one")
+        raise BadArgument("node types: expected at least one")
     if len(set(node_types)) < len(node_types):
-        raise BadInput(f"node types: {', '.join(node_types)}: expected each once")
+        raise BadArgument(f"node types: {', '.join(node_types)}: expected each once")
     choices: list[Added] = []
     for number, kind in enumerate(node_types):
         left = limits.time_limit_s - (time.monotonic() - began)

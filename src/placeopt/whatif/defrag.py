@@ -16,7 +16,7 @@ from placeopt.alone.room import room_of
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.engine import Engine
-from placeopt.errors import BadInput, InternalFault
+from placeopt.errors import BadArgument, InternalFault
 from placeopt.model import Instance, Placement
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
@@ -204,7 +204,7 @@ def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone
     runs = {held.job: held for held in base.running}
     missing = next((name for name in exempt if name not in runs), None)
     if missing is not None:
-        raise BadInput(f"exempt: no job {missing!r} runs")
+        raise BadArgument(f"exempt: no job {missing!r} runs")
     under = nodes_under(base, level)
     machines = {machine.id: len(machine.gpus) for machine in base.cluster.machines}
     gpus = {node.id: machines[node.machine] for node in base.cluster.nodes}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.engine import Engine
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.fanout import fan_out
 from placeopt.model import Instance
 from placeopt.whatif.after import only_running
@@ -89,11 +89,12 @@ def fail(
     chosen = list(dict.fromkeys(under if domains is None else domains))
     for name in chosen:
         if name not in under:
-            raise BadInput(f"domains: no {level} {name!r} with nodes or GPUs in the cluster")
+            there = ", ".join(list(under)[:20])
+            raise BadArgument(f"domains: no {level} {name!r} with nodes or GPUs in the cluster; there are: {there}")
     if not 1 <= k <= len(chosen):
-        raise BadInput(f"k: {k}, expected 1 to {len(chosen)}, the number of domains that may fail")
+        raise BadArgument(f"k: {k}, expected 1 to {len(chosen)}, the number of domains that may fail")
     if math.comb(len(chosen), k) > MOST_SCENARIOS:
-        raise BadInput(
+        raise BadArgument(
             f"k: {k} of {len(chosen)} are {math.comb(len(chosen), k):,} scenarios, at most {MOST_SCENARIOS:,}"
         )
     scenarios = list(itertools.combinations(chosen, k))
@@ -130,7 +131,7 @@ def _losses(instance: Instance, level: str) -> dict[str, Loss]:
         return {name: Loss(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
     found = {name: Loss(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
     if not found:
-        raise BadInput(f"level: no {level} with GPUs in any machine type of the cluster")
+        raise BadArgument(f"level: no {level} with GPUs in any machine type of the cluster")
     return found
 
 

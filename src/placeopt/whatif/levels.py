@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.model import Instance
 
 NODE = "node"
@@ -29,7 +29,7 @@ def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> d
         return {node.id: (node.id,) for node in nodes}
     if level not in levels_of(instance):
         there = ", ".join((*levels_of(instance), *also))
-        raise BadInput(f"level: no level {level!r} in the cluster; there are: {there}")
+        raise BadArgument(f"level: no level {level!r} in the cluster; there are: {there}")
     of_level: dict[str, str] = {}  # domain -> its ancestor of that level; parents stand first
     for domain in instance.cluster.domains:
         if domain.level == level:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from placeopt.arguments import checked
 from placeopt.engine import Engine
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.fanout import fan_out
 from placeopt.formulations.fillings import build_fillings
 from placeopt.linear import LinearModel
@@ -178,7 +178,7 @@ def _more(base: Instance, what: str) -> Iterator[More]:
         yield from _domains(base, what)
     else:
         levels = ", ".join(levels_of(base)[1:]) or "none here"
-        raise BadInput(f"of: {what!r}, expected node, quota, or a level of the network: {levels}")
+        raise BadArgument(f"of: {what!r}, expected node, quota, or a level of the network: {levels}")
 
 
 def _nodes(base: Instance) -> Iterator[More]:

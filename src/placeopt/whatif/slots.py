@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.arguments import checked
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument
 from placeopt.model import Instance
 from placeopt.problem import State, compile_problem
 from placeopt.problem.domains import gpu_parts
@@ -47,12 +47,12 @@ def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = 
     Exact, and about GPUs alone: whether CPU and memory beside them suffice for a job, `placeopt.whatif.fit` says.
     """
     if not sizes or min(sizes) < 1:
-        raise BadInput(f"sizes: {list(sizes)}, expected numbers of GPUs from 1 on")
+        raise BadArgument(f"sizes: {list(sizes)}, expected numbers of GPUs from 1 on")
     problem = compile_problem(instance)
     models = np.array(problem.type_model, dtype=object)[problem.gpu_type]
     listed = ~problem.type_lost[problem.gpu_type]  # jobs may run on others, which are gone
     if model is not None and model not in models[listed]:
-        raise BadInput(
+        raise BadArgument(
             f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models[listed].tolist()))) or 'none'}"
         )
     free = (State(problem).gpu_jobs == 0) & problem.node_schedulable[problem.gpu_node]

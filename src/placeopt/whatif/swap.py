@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.engine import Engine
+from placeopt.errors import BadArgument
 from placeopt.formats.faults import validation_fault
 from placeopt.model import Instance
 from placeopt.whatif.capacity import Limits
@@ -56,6 +57,10 @@ def swap(
     """
     began, limits = time.monotonic(), limits or Limits()
     base = valued(instance)
+    kinds = [machine.id for machine in instance.cluster.machines]
+    for argument, kind in (("of", of), ("by", by)):
+        if kind is not None and kind not in kinds:
+            raise BadArgument(f"{argument}: no machine type {kind!r}; there are: {', '.join(kinds[:20])}")
     try:
         step = ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by)
     except ValidationError as error:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from placeopt.arguments import checked
 from placeopt.engine import Engine
-from placeopt.errors import BadInput
+from placeopt.errors import BadArgument, BadInput
 from placeopt.fanout import fan_out
 from placeopt.model import Instance
 from placeopt.model.policy import Quota
@@ -50,7 +50,7 @@ def parse_variation(text: str) -> Variation:
     """
     found = FORM.fullmatch(text)
     if found is None or (found["what"] == "demand") == bool(found["name"]):
-        raise BadInput(f"vary: {text!r}, expected nodes:TYPE=0-10, demand=80-130:10 or quota:QUEUE=8,16,32")
+        raise BadArgument(f"vary: {text!r}, expected nodes:TYPE=0-10, demand=80-130:10 or quota:QUEUE=8,16,32")
     return Variation(found["what"], found["name"] or "", parse_range(text, found["settings"]))
 
 
@@ -67,11 +67,11 @@ def parse_range(text: str, words: str) -> tuple[int, ...]:
     for part in words.split(","):
         numbers = RANGE.fullmatch(part)
         if numbers is None:
-            raise BadInput(f"{text!r}: {part!r} is no number and no range such as 0-10 or 80-130:10")
+            raise BadArgument(f"{text!r}: {part!r} is no number and no range such as 0-10 or 80-130:10")
         first, last = int(numbers[1]), int(numbers[2] or numbers[1])
         steps = range(first, last + 1, int(numbers[3] or 1))
         if not steps or len(settings) + len(steps) > MOST_POINTS:
-            raise BadInput(f"{text!r}: {part!r} has {len(steps):,} settings, expected 1 to {MOST_POINTS:,} in all")
+            raise BadArgument(f"{text!r}: {part!r} has {len(steps):,} settings, expected 1 to {MOST_POINTS:,} in all")
         settings.update(dict.fromkeys(steps))
     return tuple(settings)
 
@@ -108,6 +108,7 @@ def sweep(
     """
     began, limits = time.monotonic(), limits or Limits()
     base = valued(instance)
+    _refuse_unknown(instance, variation)
     for setting in variation.settings[:1]:
         varied(base, variation, setting, limits.seed)  # what is wrong with it is said before anything is solved
     cancelled = (lambda: False) if cancel is None else cancel.is_set
@@ -127,6 +128,21 @@ def sweep(
         left=len(variation.settings) - len(points),
         seconds=time.monotonic() - began,
     )
+
+
+def _refuse_unknown(instance: Instance, variation: Variation) -> None:
+    """Refuse the name of a machine type or queue that is not there."""
+    there = {
+        "nodes": [
+            *(machine.id for machine in instance.cluster.machines),
+            *(node.id for node in instance.cluster.nodes),
+        ],
+        "quota": [queue.id for queue in instance.policy.queues],
+    }.get(variation.what)
+    if there is not None and variation.name not in there:
+        known = ", ".join(there[:20]) or "none"
+        kind = "machine type" if variation.what == "nodes" else "queue"
+        raise BadArgument(f"vary: no {kind} {variation.name!r}; there are: {known}")
 
 
 def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Instance:
