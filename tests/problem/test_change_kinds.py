@@ -20,7 +20,6 @@ from placeopt.problem.changes import (
     price_of,
     restarted,
     same_place,
-    shares_of,
     submission_order,
 )
 
@@ -29,7 +28,7 @@ MAY = {"movable": True, "shrinkable": True, "preemptible": True}
 HOME = (("n0", [0, 1]), ("n0", [2, 3]), ("n1", [0, 1]), ("n1", [2, 3]))
 
 
-def elastic(milli: int | None = None, **changes: Any) -> Problem:
+def elastic(**changes: Any) -> Problem:
     """
     Job 0: one to four workers of two GPUs, four of them running on nodes 0 and 1; a second option of the same form.
 
@@ -38,7 +37,7 @@ def elastic(milli: int | None = None, **changes: Any) -> Problem:
     shapes = (option("e", workers=4, workers_min=1, gpus=2), option("f", workers=2, gpus=2))
     a = job("a", options=shapes)
     policy = Policy(changes=Changes(**{"moves_max": 1, "shrinks_max": 1, "preemptions_max": 1, **PRICES, **changes}))
-    runs = running(a, HOME, milli=milli, **MAY)
+    runs = running(a, HOME, **MAY)
     return compile_problem(instance(3, [a, job("w")], running=[runs], policy=policy))
 
 
@@ -85,19 +84,6 @@ class TestKinds:
         other = replace(shrunk(0, 1), option=4)
         assert not is_part(problem, other, home)
         assert change_of(problem, 0, other) == "moved"
-
-    def test_shares_count(self) -> None:
-        """Runs with 600 of a request of 500: the same GPUs with the request are another placement."""
-        a = job("a", workers=2, workers_min=1, gpu_milli=500, gpu_milli_limit=900)
-        problem = compile_problem(instance(1, [a], running=[running(a, [("n0", [0]), ("n0", [1])], milli=600, **MAY)]))
-        home = problem.running[0]
-        assert home.shares == (600, 600)
-        assert shares_of(problem, home) == (600, 600)
-        bare = replace(home, shares=None)
-        assert shares_of(problem, bare) == (500, 500)
-        assert [change_of(problem, 0, one) for one in (home, bare)] == ["kept", "moved"]
-        for shares, kind in (((600,), "shrunk"), (None, "moved"), ((601,), "moved")):
-            assert change_of(problem, 0, Placement(0, (0,), (0,), shares)) == kind
 
     def test_moved_and_preempted(self) -> None:
         problem = elastic()
@@ -211,18 +197,6 @@ class TestParts:
         """Nodes and GPUs of those workers, in the option of that number of workers."""
         problem = elastic()
         assert part_of(problem, 0, len(ranks) - 1, ranks) == shrunk(*ranks)
-
-    def test_shares_of_a_part(self) -> None:
-        """500 is the request: what is left of 500, 700, 500 may have nothing but requests, and then states none."""
-        a = job("a", workers=3, workers_min=1, gpu_milli=500, gpu_milli_limit=900)
-        runs = running(a, [("n0", [0]), ("n0", [1]), ("n1", [0])], **MAY)
-        first = runs.assignments[0].model_copy(update={"gpus": {"0": 500, "1": 700}})
-        runs = runs.model_copy(update={"assignments": (first, runs.assignments[1])})
-        problem = compile_problem(instance(2, [a], running=[runs]))
-        assert problem.running[0].shares == (500, 700, 500)
-        assert part_of(problem, 0, 1, (0, 1)) == Placement(1, (0, 0), (0, 1), (500, 700))
-        assert part_of(problem, 0, 1, (0, 2)) == Placement(1, (0, 1), (0, 4), None)
-        assert part_of(problem, 0, 0, (1,)) == Placement(0, (0,), (1,), (700,))
 
     def test_restarted(self) -> None:
         """Its own place is no restart; a part of it is marked as one; elsewhere needs no mark."""

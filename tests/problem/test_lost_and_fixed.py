@@ -106,7 +106,7 @@ class TestLost:
         assert problem.node_ids == ("n0", "n1", "x")
         assert (problem.num_gpus, problem.num_listed_gpus) == (11, 8)
         assert problem.lost_gpu == {0: {6: 4, 9: 5}, 2: {5: 0}}
-        assert problem.running == {0: Placement(0, (0,), (3, 5, 4), None), 1: Placement(1, (2,), (10,), None)}
+        assert problem.running == {0: Placement(0, (0,), (3, 5, 4)), 1: Placement(1, (2,), (10,))}
         assert problem.type_lost[problem.gpu_type].tolist() == [False] * 4 + [True] * 2 + [False] * 4 + [True]
         assert problem.gpu_ok(1).tolist() == [not lost for lost in problem.type_lost[problem.gpu_type].tolist()]
         assert problem.node_ok(1).tolist() == [True, True, False]
