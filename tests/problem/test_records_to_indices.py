@@ -244,11 +244,16 @@ class TestOptions:
         return compile_problem(instance(fields.pop("nodes", 1), [job("a", options=shapes)], **fields))
 
     def test_columns(self) -> None:
-        shape = option(
-            workers=3, gpus=1, gpu_milli=250, gpu_milli_limit=400, gpu_memory_mib=7, gpu_utilisation_percent=33,
-            cost_milli=5, value=9, network_bandwidth_mbps=11, cpu_millicores=1, memory_mib=2, memory_bandwidth_mbps=3, pcie_bandwidth_mbps=4,
-            workers_per_node_max=2,
-        )  # fmt: skip
+        shares = {
+            "gpus": 1,
+            "gpu_milli": 250,
+            "gpu_milli_limit": 400,
+            "gpu_memory_mib": 7,
+            "gpu_utilisation_percent": 33,
+        }
+        of_node = {"cpu_millicores": 1, "memory_mib": 2, "memory_bandwidth_mbps": 3, "pcie_bandwidth_mbps": 4}
+        worth = {"cost_milli": 5, "value": 9, "network_bandwidth_mbps": 11, "workers_per_node_max": 2}
+        shape = option(workers=3, **shares, **of_node, **worth)
         options = self.problem(shape, option("free", workers=4, single_node=True)).options
         assert len(options) == 2
         assert options.grants == [(250, 7, 33), (1000, 0, 0)]
