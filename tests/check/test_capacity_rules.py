@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, machine, node, plan_for, running
+from builders import instance, job, machine, node, placement, plan_for, running
 from placeopt.model import Domain, Gpu, Instance, Plan, Policy
 from placeopt.model.policy import Queue, Quota, Usable
 from told import Told, told
@@ -69,13 +69,15 @@ class TestGpus:
         allowed = plan_for(round_, placed, policy=Policy(share_mode="overcommit", jobs_per_gpu_max=3))
         assert told(round_, allowed) == []
 
-    def test_a_grant_above_the_request_counts_nothing(self) -> None:
-        """Runs with 700 by a request of 300: 700 are left for others, not 701 (issue 16, A9)."""
+    def test_requests_count_not_what_is_granted(self) -> None:
+        """Request 300, granted 700: 700 are left for others, not 701 (issue 16, A9)."""
         jobs = [job("a", gpu_milli=300, gpu_milli_limit=700), job("b", gpu_milli=700), job("c", gpu_milli=701)]
-        round_ = instance(1, jobs, running=[running(jobs[0], at(0), milli=700)])
-        assert told(round_, plan_for(round_, {"b": at(0)})) == []
-        over = [("gpu_share", "node 'n0' gpu 0", ["1001", "1000", "'a'", "'c'"])]
-        assert told(round_, plan_for(round_, {"c": at(0)})) == over
+        round_ = instance(1, jobs)
+        assert told(round_, plan_for(round_, {"a": at(0), "b": at(0)})) == []
+        over = ("gpu_share", "node 'n0' gpu 0", ["1001", "1000", "'a'", "'c'"])
+        assert told(round_, plan_for(round_, {"a": at(0), "c": at(0)})) == [over]
+        big = placement(jobs[0], at(0), milli=700)
+        assert told(round_, plan_for(round_, {"a": big, "c": at(0)}))[0] == over
 
     def test_memory_of_each_gpu(self) -> None:
         """8192 + 8193 of 16384 on GPU 1 of two; on GPU 0 a job of 16384 fits, of 16385 on a smaller one not."""
@@ -369,14 +371,14 @@ class TestQueues:
         over = told(round_, plan_for(round_, {"a": at(0, 1, 2), "b": at(3)}))
         assert over == [("queue_share", "queue 'q'", ["3001", "50", "6000"])]
 
-    def test_the_request_counts_not_what_is_granted(self) -> None:
-        """And every worker of a gang on every node (issue 16, A9)."""
+    def test_what_is_granted_does_not_count(self) -> None:
+        """Requests of 300 for each of two workers on two nodes, 500 granted each: 600."""
         a = job("a", queue="q", workers=2, gpu_milli=300, gpu_milli_limit=500)
-        where = [("n0", [0]), ("n1", [0])]
-        for quota, over in ((600, []), (599, [("queue_quota", "queue 'q'", ["600", "599", "0"])])):
+        for quota, expected in ((600, []), (599, [("queue_quota", "queue 'q'", ["600", "599", "0"])])):
             policy = Policy(queues=(Queue(id="q", quota=Quota(gpu_milli=quota)),))
             round_ = instance(2, [a], policy=policy)
-            assert told(round_, plan_for(round_, {"a": where})) == over
+            granted = placement(a, [("n0", [0]), ("n1", [0])], milli=500)
+            assert told(round_, plan_for(round_, {"a": granted})) == expected
 
     def test_jobs_of_queues_that_the_policy_does_not_have(self) -> None:
         """Judged by a policy of other queues, or of none: nothing to judge, and nothing is raised."""

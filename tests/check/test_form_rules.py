@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from builders import instance, job, machine, option, placement, plan_for
-from placeopt.model import Assignment, Instance, Job, Placement, Plan, WorkerGpus
+from placeopt.model import Assignment, Instance, Job, Placement, Plan, Policy, WorkerGpus
 from told import Told, told
 
 
@@ -24,9 +24,9 @@ def with_placement(round_: Instance, *assignments: Assignment, option: str = "de
     return plan.model_copy(update={"placements": (mine,)})
 
 
-def found(a: Job, *assignments: Assignment, gpus: int = 4) -> list[Told]:
-    """Judge one job on two nodes of so many GPUs."""
-    round_ = instance(2, [a], machines=[machine(gpus=gpus)])
+def found(a: Job, *assignments: Assignment, **fields: Any) -> list[Told]:
+    """Judge one job on two nodes."""
+    round_ = instance(2, [a], **fields)
     return told(round_, with_placement(round_, *assignments))
 
 
@@ -81,6 +81,13 @@ class TestWorkers:
         assert [rule for rule, *_ in found(job("a", workers=2), held([(0, [0])]))] == ["workers"]
         assert [rule for rule, *_ in found(job("a"), held([(0, [0]), (1, [1])]))] == ["workers"]
 
+    def test_two_workers_for_one(self) -> None:
+        """On two nodes, and on one without GPUs: in all else they look like one."""
+        two = [("workers", "job 'a'", ["2", "'default'", "1"])]
+        assert found(job("a"), held([(0, [0])]), held([(1, [0])], "n1")) == two
+        assert found(job("a", gpus=0), held([(0, []), (1, [])])) == two
+        assert found(job("a", gpus=0), held([(0, [])]), held([(1, [])], "n1")) == two
+
     @pytest.mark.parametrize("ranks", [(0, 1, 1), (0, 0, 2), (1, 2, 3), (0, 1, 3), (0, 2, 2)])
     def test_ranks_of_three(self, ranks: tuple[int, ...]) -> None:
         """Once each, from 0; in whatever order and on whatever nodes they are written."""
@@ -117,6 +124,17 @@ class TestGpuIndexes:
         assert found(job("a", gpus=2), held([(0, gpus)])) == one
         two = [("gpu_indexes", "job 'a' on node 'n1'", ["1", str(len(gpus)), "2"])]
         assert found(job("a", workers=2, gpus=2), held([(0, [1, 3])]), held([(1, gpus)], "n1")) == two
+
+    def test_no_gpus_although_shares_are_listed(self) -> None:
+        """As many shares as GPUs are needed, of no worker; and a worker of three with two shares."""
+        assert found(job("a"), held([(0, [])], gpus={"0": 1000})) == [
+            ("gpu_indexes", "job 'a' on node 'n0'", ["0", "0", "1"]),
+            ("gpu_indexes", "job 'a' on node 'n0'", ["'gpus'", "0"]),
+        ]
+        assert found(job("a", gpus=2), held([(0, [0, 1, 2])], gpus={"0": 1000, "1": 1000})) == [
+            ("gpu_indexes", "job 'a' on node 'n0'", ["0", "3", "2"]),
+            ("gpu_indexes", "job 'a' on node 'n0'", ["'gpus'", "0", "1", "0", "1", "2"]),
+        ]
 
     def test_a_cpu_worker_holds_none(self) -> None:
         cpu = job("a", gpus=0)
@@ -213,17 +231,13 @@ class TestShares:
         ],
     )
     def test_one_gpu(self, milli: int, limit: int | None, wanted: list[str] | None) -> None:
-        """Of one worker, and of the second of two."""
+        """Of one worker, and of the second of two; where shares do not bind, nothing is due within that."""
         a = {"gpu_milli": 300, "gpu_milli_limit": limit}
+        policy = Policy(share_mode="overcommit", jobs_per_gpu_max=2)
         fault = [] if wanted is None else [("gpu_milli", "job 'a' on node 'n0'", [str(milli), "0", *wanted])]
-        assert self.in_range(job("a", **a), held([(0, [0])], gpus={"0": milli})) == fault
+        assert found(job("a", **a), held([(0, [0])], gpus={"0": milli}), policy=policy) == fault
         two = held([(0, [1]), (1, [0])], gpus={"0": milli, "1": 300})
-        assert self.in_range(job("a", workers=2, **a), two) == fault
-
-    @staticmethod
-    def in_range(of: Job, placed: Placement) -> list[Told]:
-        """Leave out which share of the range is granted: rule ``gpu_grant`` (``test_grants.py``)."""
-        return [one for one in found(of, placed) if one[0] != "gpu_grant"]
+        assert found(job("a", workers=2, **a), two, policy=policy) == fault
 
     def test_each_gpu_of_a_worker_of_two(self) -> None:
         """Whole GPUs: 999 of either is too little."""

@@ -28,7 +28,7 @@ MAY = {"movable": True, "shrinkable": True, "preemptible": True}
 HOME = (("n0", [0, 1]), ("n0", [2, 3]), ("n1", [0, 1]), ("n1", [2, 3]))
 
 
-def elastic(milli: int | None = None, **changes: Any) -> Problem:
+def elastic(**changes: Any) -> Problem:
     """
     Job 0: one to four workers of two GPUs, four of them running on nodes 0 and 1; a second option of the same form.
 
@@ -37,7 +37,7 @@ def elastic(milli: int | None = None, **changes: Any) -> Problem:
     shapes = (option("e", workers=4, workers_min=1, gpus=2), option("f", workers=2, gpus=2))
     a = job("a", options=shapes)
     policy = Policy(changes=Changes(**{"moves_max": 1, "shrinks_max": 1, "preemptions_max": 1, **PRICES, **changes}))
-    runs = running(a, HOME, milli=milli, **MAY)
+    runs = running(a, HOME, **MAY)
     return compile_problem(instance(3, [a, job("w")], running=[runs], policy=policy))
 
 
@@ -84,15 +84,6 @@ class TestKinds:
         other = replace(shrunk(0, 1), option=4)
         assert not is_part(problem, other, home)
         assert change_of(problem, 0, other) == "moved"
-
-    def test_shares_do_not_count(self) -> None:
-        """Runs with 600 of a request of 500: what is granted above changes with every round, the job does not."""
-        a = job("a", workers=2, workers_min=1, gpu_milli=500, gpu_milli_limit=900)
-        at = [("n0", [0]), ("n0", [1])]
-        problems = [compile_problem(instance(1, [a], running=[running(a, at, milli=m, **MAY)])) for m in (500, 600)]
-        assert problems[0].running == problems[1].running == {0: Placement(1, (0, 0), (0, 1))}
-        assert change_of(problems[1], 0, Placement(1, (0, 0), (0, 1))) == "kept"
-        assert change_of(problems[1], 0, Placement(0, (0,), (0,))) == "shrunk"
 
     def test_moved_and_preempted(self) -> None:
         problem = elastic()

@@ -39,16 +39,14 @@ class TestRunning:
         turned = [a.model_copy(update={"workers": a.workers[::-1]}) for a in held.assignments[::-1]]
         assert self.placed(problem, held.model_copy(update={"assignments": tuple(turned)})) == expected
 
-    def test_whatever_share_is_stated(self) -> None:
-        """Requests count (issue 16, A9)."""
+    def test_shares_make_no_difference(self) -> None:
+        """Whatever is granted above the request."""
         a = job("a", workers=2, gpu_milli=300, gpu_milli_limit=500)
         problem = self.problem(a)
-        where = [("n0", [3]), ("n1", [0])]
-        assert self.placed(problem, placement(a, where)) == Placement(0, (0, 1), (3, 4))
-        held = placement(a, where)
-        more = held.assignments[1].model_copy(update={"gpus": {"0": 301}})
-        mixed = held.model_copy(update={"assignments": (held.assignments[0], more)})
-        assert self.placed(problem, mixed) == Placement(0, (0, 1), (3, 4))
+        for milli in (300, 500):
+            assert self.placed(problem, placement(a, [("n0", [3]), ("n1", [0])], milli=milli)) == Placement(
+                0, (0, 1), (3, 4)
+            )
 
     def test_the_option_of_that_name_and_number_of_workers(self) -> None:
         """Rows: x with 2 and 3 workers, y with 3."""
@@ -246,16 +244,21 @@ class TestOptions:
         return compile_problem(instance(fields.pop("nodes", 1), [job("a", options=shapes)], **fields))
 
     def test_columns(self) -> None:
-        shape = option(
-            workers=3, gpus=1, gpu_milli=250, gpu_memory_mib=7, gpu_utilisation_percent=33, cost_milli=5, value=9,
-            network_bandwidth_mbps=11, cpu_millicores=1, memory_mib=2, memory_bandwidth_mbps=3, pcie_bandwidth_mbps=4,
-            workers_per_node_max=2,
-        )  # fmt: skip
+        shares = {
+            "gpus": 1,
+            "gpu_milli": 250,
+            "gpu_milli_limit": 400,
+            "gpu_memory_mib": 7,
+            "gpu_utilisation_percent": 33,
+        }
+        of_node = {"cpu_millicores": 1, "memory_mib": 2, "memory_bandwidth_mbps": 3, "pcie_bandwidth_mbps": 4}
+        worth = {"cost_milli": 5, "value": 9, "network_bandwidth_mbps": 11, "workers_per_node_max": 2}
+        shape = option(workers=3, **shares, **of_node, **worth)
         options = self.problem(shape, option("free", workers=4, single_node=True)).options
         assert len(options) == 2
         assert options.grants == [(250, 7, 33), (1000, 0, 0)]
         assert options.shapes == [("default", 3, 1), ("free", 4, 1)]
-        assert options.milli_limit.tolist() == [250, 1000]
+        assert options.milli_limit.tolist() == [400, 1000]
         assert options.bundle_workers.tolist() == [1, 4]
         assert options.total_milli.tolist() == [750, 4000]
         assert options.demand.tolist() == [[1, 2, 3, 4], [0, 0, 0, 0]]

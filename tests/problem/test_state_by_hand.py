@@ -23,7 +23,7 @@ def problem_of(**fields: Any) -> Problem:
     (profile q), 4 a CPU worker without anything.
     """
     gpus = [Gpu(model="A", memory_mib=100, part=part) for part in ("s0", "s1", None)]
-    half = {"gpu_milli": 500, "gpu_memory_mib": 40, "gpu_utilisation_percent": 30}
+    half = {"gpu_milli": 500, "gpu_memory_mib": 40, "gpu_utilisation_percent": 30, "gpu_milli_limit": 900}
     gang = {"workers": 2, "cpu_millicores": 1000, "memory_mib": 10, "network_bandwidth_mbps": 5, **half}
     jobs = [
         job("g0", queue="q", profile="p", **gang),
@@ -34,6 +34,8 @@ def problem_of(**fields: Any) -> Problem:
     ]
     domains = (Domain(id="z", level="zone"), Domain(id="r0", parent="z"))
     policy = Policy(
+        share_mode="overcommit",
+        jobs_per_gpu_max=4,
         queues=(Queue(id="q"), Queue(id="r")),
         fragmentation=Fragmentation(level_weights={"node": 1, "socket": 1, "rack": 1}),
     )
@@ -164,22 +166,15 @@ def test_a_move_gives_back_what_was_held() -> None:
     assert arrays(state) == EMPTY
 
 
-def test_requests_count() -> None:
-    """Of GPUs and queues, begun at once or applied."""
+def test_holdings() -> None:
+    """In the order of the jobs given; shares are the requests."""
     problem = problem_of()
-    shared = Placement(0, (0, 1), (0, 4))
-    state = State(problem, (shared, None, None, None, None))
-    applied = State(problem)
-    applied.apply(Move(0, shared))
-    for one in (state, applied):
-        assert one.gpu_free_milli.tolist() == [500, 1000, 1000, 1000, 500, 1000]
-        assert one.queue_used.tolist() == [[1000, 2000, 20], [0, 0, 0]]
-    found = holdings(problem, [(1, GANG), (0, shared), (3, TWO), (4, BARE)])
-    assert found.milli.tolist() == [500, 500, 500, 500, 1000, 1000]
-    assert found.job.tolist() == [1, 1, 0, 0, 3, 3]
-    assert found.gpu.tolist() == [0, 4, 0, 4, 0, 2]
-    assert found.option.tolist() == [0, 0, 0, 0, 2, 2]
-    assert (found.worker_node.tolist(), found.worker_option.tolist()) == ([0, 1, 0, 1, 0, 1], [0, 0, 0, 0, 2, 3])
+    found = holdings(problem, [(1, GANG), (3, TWO), (4, BARE), (2, CPU)])
+    assert (found.job.tolist(), found.gpu.tolist()) == ([1, 1, 3, 3], [0, 4, 0, 2])
+    assert (found.milli.tolist(), found.option.tolist()) == ([500, 500, 1000, 1000], [0, 0, 2, 2])
+    assert (found.worker_node.tolist(), found.worker_option.tolist()) == ([0, 1, 0, 1, 1, 0], [0, 0, 2, 3, 1, 1])
+    empty = holdings(problem, [])
+    assert [column.tolist() for column in vars(empty).values()] == [[]] * 6
 
 
 def test_take_is_for_a_job_alike() -> None:

@@ -1,0 +1,112 @@
+"""Rule ``gpu_grant``: what is due of a GPU above the requests, by hand (DynamoML 3.1)."""
+
+from typing import Any
+
+import pytest
+
+from builders import instance, job, placement, plan_for, running
+from granted_cases import CASES, Asked
+from placeopt.model import Assignment, Instance, Plan, Policy
+from told import told
+
+
+def round_of(asked: dict[str, Asked], **fields: Any) -> Instance:
+    jobs = [job(name, gpu_milli=low, gpu_milli_limit=high) for name, (low, high, _) in asked.items()]
+    return instance(2, jobs, **fields)
+
+
+def granted(round_: Instance, shares: dict[str, int], gpu: int = 1) -> Plan:
+    """Place these jobs on a GPU of n0 with these shares; the shares that ``plan_for`` writes are replaced."""
+    plan = plan_for(round_, {name: [("n0", [gpu])] for name in shares})
+    held = []
+    for one in plan.placements:
+        if one.job in shares:
+            update = {"gpus": {str(gpu): shares[one.job]}}
+            one = one.model_copy(update={"assignments": (one.assignments[0].model_copy(update=update),)})
+        held.append(one)
+    return plan.model_copy(update={"placements": tuple(held)})
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_due(name: str) -> None:
+    """Just that; one more or one less is told with what is due, wherever request and limit allow it."""
+    asked = CASES[name]
+    round_ = round_of(asked)
+    right = {job_: due for job_, (_, _, due) in asked.items()}
+    assert told(round_, granted(round_, right)) == []
+    for job_, (low, high, due) in asked.items():
+        for other in (due - 1, due + 1):
+            if high is not None and low <= other <= high:
+                expected = ("gpu_grant", f"job '{job_}' on node 'n0'", [str(other), "1", *map(str, (due, low, high))])
+                assert told(round_, granted(round_, {**right, job_: other})) == [expected]
+
+
+def test_more_is_requested_than_there_is() -> None:
+    """1100 of 1000: told as such, and nothing is due above the requests."""
+    round_ = round_of({"a": (500, 900, 500), "b": (600, 700, 600)})
+    assert [rule for rule, *_ in told(round_, granted(round_, {"a": 500, "b": 600}))] == ["gpu_share"]
+    found = told(round_, granted(round_, {"a": 501, "b": 600}))
+    assert found[-1] == ("gpu_grant", "job 'a' on node 'n0'", ["501", "1", "500", "500", "900"])
+
+
+@pytest.mark.parametrize("milli", [299, 501])
+def test_beyond_request_and_limit_is_another_rule(milli: int) -> None:
+    round_ = round_of({"a": (300, 500, 500)})
+    assert [rule for rule, *_ in told(round_, granted(round_, {"a": milli}))] == ["gpu_milli"]
+
+
+@pytest.mark.parametrize(
+    "policy", [Policy(share_mode="exclusive"), Policy(share_mode="overcommit", jobs_per_gpu_max=2)]
+)
+def test_where_shares_are_no_fractions_nothing_is_due(policy: Policy) -> None:
+    round_ = round_of({"a": (300, 500, 300)}, policy=policy)
+    assert told(round_, granted(round_, {"a": 300})) == told(round_, granted(round_, {"a": 400})) == []
+
+
+def test_every_gpu_of_every_node_by_itself() -> None:
+    """A gang on three GPUs, one shared with a job of 600: 900, 900 and 400 are due."""
+    jobs = [job("a", workers=3, gpu_milli=300, gpu_milli_limit=900), job("b", gpu_milli=600)]
+    round_ = instance(2, jobs)
+    plan = plan_for(round_, {"b": [("n1", [0])], "a": [("n0", [0]), ("n0", [1]), ("n1", [0])]})
+    first, second = plan.placements[1].assignments
+    for shares, expected in (
+        (({"0": 900, "1": 900}, {"0": 400}), []),
+        (({"0": 900, "1": 899}, {"0": 400}), [("n0", ["899", "1", "900", "300", "900"])]),
+        (({"0": 900, "1": 900}, {"0": 401}), [("n1", ["401", "0", "400", "300", "900"])]),
+    ):
+        held = [a.model_copy(update={"gpus": gpus}) for a, gpus in zip((first, second), shares, strict=True)]
+        wide = plan.placements[1].model_copy(update={"assignments": tuple(held)})
+        found = told(round_, plan.model_copy(update={"placements": (plan.placements[0], wide)}))
+        assert found == [("gpu_grant", f"job 'a' on node '{at}'", numbers) for at, numbers in expected]
+
+
+def test_of_a_plan_for_some_jobs_only_those_are_judged() -> None:
+    """Beside a running job that holds what it was granted before: 600 of 1000, and now 400 are due to each."""
+    runs, new = job("r", gpu_milli=300, gpu_milli_limit=600), job("a", gpu_milli=300, gpu_milli_limit=600)
+    round_ = instance(1, [runs, new], running=[running(runs, [("n0", [0])], milli=600)])
+    whole = plan_for(round_, {})
+    for milli, expected in ((500, []), (499, ["gpu_grant"]), (600, ["gpu_grant"])):
+        plan = whole.model_copy(
+            update={
+                "asked": ("a",),
+                "instance": whole.instance.model_copy(update={"digest": None}),
+                "placements": (placement(new, [("n0", [0])], milli=milli),),
+                "unplaced": (),
+            }
+        )
+        assert [rule for rule, *_ in told(round_, plan)] == expected
+
+
+def test_nowhere_nothing_is_due() -> None:
+    """On a node that is not there, whatever the share; on one that is, it is."""
+    gang = job("a", workers=2, gpu_milli=300, gpu_milli_limit=600)
+    round_ = instance(1, [gang])
+    plan = plan_for(round_, {"a": [("n9", [0]), ("n0", [0])]})
+    parts: list[Assignment] = []
+    for assignment in plan.placements[0].assignments:
+        parts.append(assignment.model_copy(update={"gpus": {"0": 400}}))  # noqa: PERF401
+    held = plan.placements[0].model_copy(update={"assignments": tuple(parts)})
+    assert told(round_, plan.model_copy(update={"placements": (held,)})) == [
+        ("unknown_node", "job 'a' on node 'n9'", []),
+        ("gpu_grant", "job 'a' on node 'n0'", ["400", "0", "600", "300", "600"]),
+    ]
