@@ -11,9 +11,12 @@ class ExitCode(IntEnum):
     NO = 1
     """The answer is no: violations found, or something is wrong with the installation."""
     USAGE = 2
-    """The command line itself: unknown option, missing argument, value out of range."""
+    """
+    The command line: unknown option, missing argument, value out of range, a name that is not known: of a method,
+    policy, solver, set, level, GPU model, machine type, domain, queue.
+    """
     BAD_INPUT = 3
-    """A file: missing, malformed, out of range, a reference to nothing, not writable."""
+    """A file: missing, malformed, out of range, a reference to nothing, not writable; a job that it does not have."""
     NOTHING_PLACED = 4
     """Jobs were waiting and none of them was placed."""
     INTERNAL = 5
