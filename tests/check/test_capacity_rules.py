@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from builders import instance, job, machine, node, placement, plan_for, running
+from placeopt.check import violations
 from placeopt.model import Domain, Gpu, Instance, Plan, Policy
 from placeopt.model.policy import Queue, Quota, Usable
 from told import Told, told
@@ -166,6 +167,14 @@ class TestNodes:
         assert [rule for rule, *_ in faults] == ["cpu", "memory", "memory_bandwidth", "pcie_bandwidth"]
         assert {where for _, where, _ in faults} == {"node 'n1'"}
 
+    def test_units(self) -> None:
+        """Amounts are told with their units."""
+        needs = [job("a", cpu_millicores=32_001), job("b", memory_mib=262_145)]
+        round_ = instance(1, needs)
+        cpu, memory = violations(round_, plan_for(round_, {"a": at(0), "b": at(1)}))
+        assert "32001 of 32000 millicores held" in cpu.message
+        assert "262145 of 262144 MiB held" in memory.message
+
     def test_workers_multiply(self) -> None:
         """Three workers of 334 of each."""
         demand = {"cpu_millicores": 334, "memory_mib": 334, "memory_bandwidth_mbps": 334, "pcie_bandwidth_mbps": 334}
@@ -226,7 +235,8 @@ class TestUplinks:
         kind = machine(gpus=8, network_bandwidth_mbps=fields.pop("machine_mbps", None))
         round_ = instance(self.nodes, records, machines=[kind], domains=self.domains, **fields)
         placed = {name: [(n, [i] if gpus else []) for i, n in enumerate(on)] for name, (gpus, _, on) in jobs.items()}
-        return told(round_, plan_for(round_, placed))
+        self.last = round_, plan_for(round_, placed)
+        return told(*self.last)
 
     def test_every_domain_above_carries_what_leaves_it(self) -> None:
         """
@@ -275,6 +285,18 @@ class TestUplinks:
         assert self.judged(jobs) == both
         jobs["g2"], jobs["c2"] = (1, 350, ["n1", "n6"]), (0, 50, ["n1", "n4"])
         assert self.judged(jobs) == []
+
+    def test_only_those_that_load_an_uplink_are_named(self) -> None:
+        """``a`` leaves rack and zone; ``b`` leaves its rack, not the zone; ``c`` needs no bandwidth. In words: GPU or CPU."""
+        for gpus, word in ((1, "GPU"), (0, "CPU")):
+            jobs = {"c": (gpus, 0, ["n0", "n6"]), "b": (gpus, 1, ["n1", "n2"]), "a": (gpus, 751, ["n0", "n4"])}
+            found = self.judged(jobs)
+            assert {where: numbers[3:] for _, where, numbers in found} == {
+                "domain 'r0' uplink": ["'b'", "'a'"],
+                "domain 'z' uplink": ["'a'"],
+            }
+            messages = {one.where: one.message for one in violations(*self.last)}
+            assert messages["domain 'z' uplink"].endswith(f"held by {word} job 'a'")
 
     @pytest.mark.parametrize(("gpus", "part", "word"), [(1, 60, "GPU"), (0, 30, "CPU")])
     def test_the_usable_part_is_the_policys(self, gpus: int, part: int, word: str) -> None:

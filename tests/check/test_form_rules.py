@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from builders import instance, job, machine, option, placement, plan_for
+from placeopt.check import violations
 from placeopt.model import Assignment, Instance, Job, Placement, Plan, Policy, WorkerGpus
 from told import Told, told
 
@@ -87,6 +88,12 @@ class TestWorkers:
         assert found(job("a"), held([(0, [0])]), held([(1, [0])], "n1")) == two
         assert found(job("a", gpus=0), held([(0, []), (1, [])])) == two
         assert found(job("a", gpus=0), held([(0, [])]), held([(1, [])], "n1")) == two
+
+    def test_an_assignment_without_workers(self) -> None:
+        """Only an unchecked record can be one; beside another assignment, and alone."""
+        nobody = ("workers", "job 'a' on node 'n0'", [])
+        assert found(job("a", gpus=0), held([]), held([(0, [])], "n1")) == [nobody]
+        assert found(job("a", gpus=0), held([])) == [("workers", "job 'a'", ["0", "'default'", "1"]), nobody]
 
     @pytest.mark.parametrize("ranks", [(0, 1, 1), (0, 0, 2), (1, 2, 3), (0, 1, 3), (0, 2, 2)])
     def test_ranks_of_three(self, ranks: tuple[int, ...]) -> None:
@@ -273,10 +280,14 @@ class TestAmounts:
         assert found(a, wrong, right[1]) == [("amounts", "job 'a' on node 'n0'", ["500", "2", "500", "1000"])]
 
     def test_both_are_told_in_order(self) -> None:
+        """By their names in the file."""
         a = job("a", cpu_millicores=3, memory_mib=5)
         round_ = instance(1, [a])
         plan = with_placement(round_, held([(0, [0])]))
         assert [numbers for _, _, numbers in told(round_, plan)] == [["0", "1", "3", "3"], ["0", "1", "5", "5"]]
+        cpu, memory = violations(round_, plan)
+        assert ": cpu_millicores is 0," in cpu.message
+        assert ": memory_mib is 0," in memory.message
 
 
 def test_faults_of_one_job_are_told_in_the_order_of_its_assignments() -> None:

@@ -35,7 +35,7 @@ def test_what_is_due(name: str) -> None:
     right = {job_: due for job_, (_, _, due) in asked.items()}
     assert told(round_, granted(round_, right)) == []
     for job_, (low, high, due) in asked.items():
-        for other in (due - 1, due + 1):
+        for other in {due - 1, due + 1, low, high or low} - {due}:
             if high is not None and low <= other <= high:
                 expected = ("gpu_grant", f"job '{job_}' on node 'n0'", [str(other), "1", *map(str, (due, low, high))])
                 assert told(round_, granted(round_, {**right, job_: other})) == [expected]

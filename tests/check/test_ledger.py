@@ -291,6 +291,66 @@ class TestHand:
         assert assert_alike(ledger, round_, self.plan(round_, **place)) == []
 
 
+class TestExactly:
+    """Totals to the last unit, whatever was asked of the ledger before: quotas are just full, then one too little."""
+
+    use = {"gpus": 1, "cpu_millicores": 7, "memory_mib": 9}  # noqa: RUF012
+
+    def round(self, **quota: int) -> tuple[Instance, Plan]:
+        """Jobs ``a`` and ``b`` run, ``c`` starts: three times as much as each takes."""
+        policy = Policy(queues=(Queue(id="q", quota=Quota(**quota)),))
+        jobs = [job(name, queue="q", **self.use) for name in "abc"]
+        runs = [running(one, [(f"n{i}", [0])]) for i, one in enumerate(jobs[:2])]
+        round_ = instance(2, jobs, running=runs, policy=policy)
+        held = plan_for(round_, {"c": [("n0", [1])]}).placements[-1]
+        return round_, some(round_, (held,), ("c",), policy)
+
+    def touched(self, round_: Instance, how: str) -> Ledger:
+        """Do something to a ledger that leaves it as it was."""
+        ledger = Ledger(round_, round_.policy)
+        a = round_.running[0]
+        match how:
+            case "started again":
+                ledger.start(a)
+            case "stopped and started":
+                ledger.stop("a")
+                ledger.start(a)
+            case "elsewhere for a while":
+                ledger.start(running(round_.jobs[0], [("n1", [3])]))
+                ledger.start(a)
+            case "asked what stands":
+                ledger.standing(["n0"], plan_for(round_, {}))
+                ledger.standing(["n0", "n1"], plan_for(round_, {}))
+            case "its node replaced":
+                ledger.put_node(node("n0", labels={"x": "1"}))
+                ledger.put_node(node("n0"))
+            case "asked for a plan":
+                assert_alike(ledger, *self.round(gpu_milli=10**6))
+        return ledger
+
+    @pytest.mark.parametrize("field", ["gpu_milli", "cpu_millicores", "memory_mib"])
+    @pytest.mark.parametrize(
+        "how",
+        [
+            *("nothing", "started again", "stopped and started", "elsewhere for a while", "asked what stands"),
+            *("its node replaced", "asked for a plan"),
+        ],
+    )
+    def test_just_full_and_one_too_little(self, field: str, how: str) -> None:
+        full = {"gpu_milli": 3000, "cpu_millicores": 21, "memory_mib": 27}[field]
+        for quota, expected in ((full, []), (full - 1, [("queue_quota", "queue 'q'")])):
+            round_, plan = self.round(**{field: quota})
+            assert assert_alike(self.touched(round_, how), round_, plan) == expected
+
+    def test_a_node_that_is_gone_and_held(self) -> None:
+        """A plan that names it is wrong, and nothing more is said of it."""
+        gone = job("r", workers=2)
+        round_ = instance(1, [gone, job("a")], running=[running(gone, [("n0", [0]), ("gone", [0])])])
+        held = plan_for(round_, {"a": [("gone", [1])]}).placements[-1]
+        plan = some(round_, (held,), ("a",), round_.policy)
+        assert assert_alike(Ledger(round_, round_.policy), round_, plan) == [("unknown_node", "job 'a' on node 'gone'")]
+
+
 class TestStanding:
     """What runs on some nodes is judged by itself; beyond a limit it stands, beyond the whole of a GPU it cannot."""
 

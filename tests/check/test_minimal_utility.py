@@ -119,6 +119,26 @@ class TestWho:
         round_ = instance(2, [one], machines=[minsky()], policy=judged_by(communication=1000))
         assert {v.rule for v in violations(round_, plan_for(round_, {"a": [("n0", [0, 2])]}))} == {"gpu_model"}
 
+    def test_gangs_that_could_run_nowhere_and_gpus_of_who_asks_for_none(self) -> None:
+        """Two workers of a model that is nowhere; a CPU worker that the plan gives two GPUs: issue 16, A2."""
+        policy = judged_by(communication=1000)
+        fields = {"communication": TRAFFIC, "utility_min_thousandths": 1000}
+        gang = job("a", workers=2, gpu_models=("X",), **fields)
+        round_ = instance(2, [gang], machines=[minsky()], policy=policy)
+        assert {v.rule for v in violations(round_, plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]}))} == {
+            "gpu_model"
+        }
+        cpu = instance(2, [job("a", gpus=0, **fields)], machines=[minsky()], policy=policy)
+        assert {v.rule for v in violations(cpu, plan_for(cpu, {"a": [("n0", [0, 2])]}))} == {"gpu_indexes"}
+
+    def test_a_shape_that_contradicts_itself(self) -> None:
+        """All on one node, and one on each: the first says how near they could be, 1 of 20 here."""
+        both = job("a", workers=2, single_node=True, workers_per_node_max=1, communication=TRAFFIC)
+        both = both.model_copy(update={"utility_min_thousandths": 51})
+        round_ = instance(2, [both], machines=[minsky()], policy=judged_by(communication=1000))
+        plan = plan_for(round_, {"a": [("n0", [0]), ("n0", [2])]})
+        assert [v.rule for v in violations(round_, plan)] == ["workers_per_node", "minimal_utility"]
+
     def test_a_move_that_is_none_does_not_raise(self) -> None:
         """A false entry of a job that waits is a violation of ``moved``, and the job is asked all the same."""
         round_ = self.round()

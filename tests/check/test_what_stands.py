@@ -228,6 +228,19 @@ class TestTogether:
             assert judged(round_, plan_for(round_, {name: [("n1", gpus[name])]})) == ([], known)
         assert judged(round_, plan_for(round_, {"mine": [("n1", gpus["mine"])]})) == (known, [])
 
+    def test_a_job_that_states_nothing_on_one_of_its_nodes_holds_what_it_states(self) -> None:
+        """A gang of 5 cores for each worker that states 0 on the second node adds to what stands all the same."""
+        runs, gang = job("a", queue="q", cpu_millicores=10), job("g", queue="q", workers=2, cpu_millicores=5)
+        policy = Policy(queues=(Queue(id="q", quota=Quota(cpu_millicores=9)),))
+        round_ = self.round(runs, waits=(gang,), policy=policy)
+        plan = plan_for(round_, {"g": [("n0", [1]), ("n1", [1])]})
+        first, second = plan.placements[-1].assignments
+        lie = (first, second.model_copy(update={"cpu_millicores": 0}))
+        held = (*plan.placements[:-1], plan.placements[-1].model_copy(update={"assignments": lie}))
+        broken, stands = judged(round_, plan.model_copy(update={"placements": held}))
+        assert broken == [("amounts", None, "n1"), ("queue_quota", None, None)]
+        assert stands == []
+
     def test_a_job_that_starts_beside_one_that_stands_is_named_with_it(self) -> None:
         """``job`` is null where several break a limit together."""
         a, b = job("a", cpu_millicores=32_001), job("b", cpu_millicores=1)
