@@ -98,7 +98,9 @@ def test_check_updates_the_file_that_the_run_went_by(
     assert run(["bench", "run", *options, "--instances", str(instances), "--out", str(out), "--quiet"]) == 0
     monkeypatch.chdir(out)
     assert run(["bench", "check", str(out), "--update"]) == 0
-    assert f"written to {instances / 'best.solu'}" in capsys.readouterr().out.replace("\n", " ")
+    assert f"written to{instances / 'best.solu'}" in "".join(capsys.readouterr().out.split("\n")).replace(
+        "written to ", "written to"
+    )
     assert (instances / "best.solu").read_text().startswith("=opt= tiny 7")
     assert not (out / "instances").exists()
 

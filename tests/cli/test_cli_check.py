@@ -18,7 +18,7 @@ def test_ok(cli: Cli, minsky_plan: Path) -> None:
     """A true plan: one line, exit code 0; as JSON the same."""
     assert cli("check", MINSKY, minsky_plan) == (0, "ok: 3 jobs placed, 1 waiting\n", "")
     done = cli("check", MINSKY, minsky_plan, "--json")
-    assert (done.code, json.loads(done.out)) == (0, {"ok": True, "violations": [], "audit": []})
+    assert (done.code, json.loads(done.out)) == (0, {"ok": True, "violations": [], "audit": [], "standing": []})
 
 
 def test_violations_are_listed(cli: Cli, minsky_plan: Path, tmp_path: Path) -> None:

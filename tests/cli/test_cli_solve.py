@@ -226,14 +226,14 @@ def test_contradicting_running_jobs_are_bad_input(cli: Cli, tmp_path: Path) -> N
 
 def test_internal_faults_are_reported_as_such(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 5, how to report it, and a traceback only on request."""
-    monkeypatch.setattr("placeopt.engine.compile_problem", lambda *_: 1 / 0)
-    said(cli("solve", MINSKY), 5, "internal fault: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1")
+    monkeypatch.setattr("placeopt.engine.compile_problem", lambda *_, **__: 1 / 0)
+    said(cli("solve", MINSKY), 5, "internal fault: Engine.solve: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1")
 
 
 def test_out_of_memory_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large file on a small machine is no fault of ours."""
 
-    def greedy(*_: object) -> None:
+    def greedy(*_: object, **__: object) -> None:
         raise MemoryError
 
     monkeypatch.setattr("placeopt.engine.compile_problem", greedy)

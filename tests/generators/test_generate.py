@@ -220,8 +220,8 @@ def test_cubemesh_is_dgx1() -> None:
         ({"jobs": -1}, "jobs: -1, expected an integer of 0"),
         ({"nodes": 0}, "nodes: 0"),
         ({"gpus": 65}, "gpus: 65"),
-        ({"seed": 1.0}, "seed: 1.0"),
-        ({"jobs": True}, "jobs: True"),
+        ({"seed": 1.0}, "seed: float"),
+        ({"jobs": True}, "jobs: bool"),
         ({"nodes": 200_000, "gpus": 64}, "expected at most 1000000 GPUs"),
     ],
 )

@@ -86,9 +86,10 @@ def _internal(error: BaseException) -> int:
     if os.environ.get(DEBUG):
         write_error(traceback.format_exc().rstrip())
     hint = "" if os.environ.get(DEBUG) else f" ({DEBUG}=1 shows where)"
+    told = str(error) if isinstance(error, InternalFault) else f"{type(error).__name__}: {error}"
     return _fail(
         ExitCode.INTERNAL,
-        f"internal fault: {type(error).__name__}: {error}; this is a fault of placeopt {__version__}, not yours: "
+        f"internal fault: {told}; this is a fault of placeopt {__version__}, not yours: "
         f"please report it with the command and its files{hint}",
     )
 
