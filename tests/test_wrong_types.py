@@ -76,8 +76,8 @@ def test_values_of_wrong_types_are_refused(
 def test_a_wrong_argument_is_named_with_its_type() -> None:
     """Issue 16, A6: the messages of the calls that the issue names."""
     for call, words in (
-        (lambda: violations({}, PLAN), "instance: dict, expected Instance"),  # type: ignore[arg-type]
-        (lambda: violations(ROUND, None), "plan: NoneType, expected Plan"),  # type: ignore[arg-type]
+        (lambda: violations({}, PLAN), "instance: dict, expected an Instance"),  # type: ignore[arg-type]
+        (lambda: violations(ROUND, None), "plan: NoneType, expected a Plan"),  # type: ignore[arg-type]
         (lambda: audit(ROUND, "plan.json"), "plan: str, expected a Plan"),  # type: ignore[arg-type]
         (lambda: whatif.slots({}), "instance: dict, expected an Instance, as read_instance gives it"),  # type: ignore[arg-type]
         (lambda: whatif.slots(ROUND, sizes=[1, "2"]), "sizes: list of int, str, expected a Sequence of int"),  # type: ignore[list-item]

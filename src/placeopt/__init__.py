@@ -9,7 +9,6 @@ TYPE_CHECKING = False  # type checkers take it for typing's; that module takes t
 
 if TYPE_CHECKING:
     from placeopt.auditing import audit
-    from placeopt.check import violations
     from placeopt.engine import Engine, Interrupted, solve
     from placeopt.errors import (
         BadInput,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from placeopt.generators import generate
     from placeopt.model import Instance, Plan, Policy
     from placeopt.partition import solve_in_parts
+    from placeopt.referee import violations
     from placeopt.stages.round import Progress
 
 __version__ = "0.1.0"
@@ -59,7 +59,7 @@ _HOME = {
     "read_scenario": "placeopt.formats.documents",
     "solve": "placeopt.engine",
     "solve_in_parts": "placeopt.partition",
-    "violations": "placeopt.check",
+    "violations": "placeopt.referee",
     "write_instance": "placeopt.formats.documents",
     "write_plan": "placeopt.formats.documents",
     "write_scenario": "placeopt.formats.documents",

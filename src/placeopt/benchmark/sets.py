@@ -47,7 +47,7 @@ class Item:
 
     def there(self) -> Path:
         """Return the file, which is made first if it is one of a generator's and not there yet."""
-        if self.generated and not self.path.is_file():
+        if self.generated and not os.path.isfile(self.path):
             make(self.name, self.path)
         return self.path
 
@@ -104,7 +104,7 @@ def item_of(path: Path) -> Item:
     stem = path.name.removesuffix(".gz")
     for ending, kind in ENDINGS.items():
         if stem.endswith(ending):
-            if not path.is_file():
+            if not os.path.isfile(path):
                 raise BadInput(f"{path}: no such file")
             return Item(stem.removesuffix(ending), path, kind)
     raise BadInput(f"{path}: no instance by its name; expected an ending of {', '.join(ENDINGS)}, or one with .gz")
@@ -127,12 +127,12 @@ def _items(name: str, folder: Path) -> list[Item]:
         return [item_of(Path(name))]
     path = folder / f"{name}{LIST_ENDING}"
     meant = [f"{name}{ending}" for ending in _FILES if os.path.isfile(f"{name}{ending}")]
-    if meant or (os.sep in name and not path.is_file()):
+    if meant or (os.sep in name and not os.path.isfile(path)):
         more = (
             f"did you mean {meant[0]}?" if meant else f"instances end in {', '.join(ENDINGS)}, lists in {LIST_ENDING}"
         )
         raise BadInput(f"{name}: no such file; {more}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         there = ", ".join(known_sets(folder)) or f"none; is {str(folder)!r} the folder with the lists?"
         raise BadArgument(f"no set {name!r} in {str(folder)!r}; there are: {there}")
     return _listed(path)

@@ -2,9 +2,9 @@
 The referee: does a plan keep every hard constraint of its instance?
 
 This is the second statement of the hard rules, on purpose: in plain Python integers, from the instance and the plan
-as written, importing nothing but the model and the errors. No fault of the compiled arrays, of a formulation, of a
-decoder or of a solver can hide from it. Judged by the policy that the plan carries. Objective, costs, bounds and gap
-are not judged here.
+as written, importing nothing but the model. No fault of the compiled arrays, of a formulation, of a decoder or of a
+solver can hide from it. Judged by the policy that the plan carries. Objective, costs, bounds and gap are not judged
+here.
 
 Every rule is a function in a module of its own; `Violation.rule` holds one of these names:
 
@@ -42,7 +42,6 @@ from placeopt.check.account import check_account, check_reference
 from placeopt.check.case import Case, Violation
 from placeopt.check.ledger import Ledger
 from placeopt.check.rules import RULES
-from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan
 
 __all__ = ["Judgement", "Ledger", "Violation", "judge", "violations"]
@@ -82,18 +81,10 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
         In the order of the rules, then of the plan. One cause may break several rules. Never raises for a plan that
         is wrong: a reference to nothing is a violation like any other.
 
-    Raises
-    ------
-    BadInput
-        If an argument is no instance or no plan at all.
-
     Notes
     -----
     Time is linear in the size of instance and plan, some 10 microseconds a placement.
     """
-    for name, value, kind in (("instance", instance, Instance), ("plan", plan, Plan), ("since", since, Plan)):
-        if not isinstance(value, kind) and (name != "since" or value is not None):
-            raise BadInput(f"{name}: {type(value).__name__}, expected {kind.__name__}")
     same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
     known = same and not plan.preempted  # what is preempted must stand in `unplaced`
     case = Case.of(instance, plan, resolve=not known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -82,7 +83,7 @@ def read_solu(path: Path) -> dict[str, Known]:
         If a line is none of these, or states once more what another has stated.
     """
     out: dict[str, Known] = {}
-    if not path.exists():
+    if not os.path.exists(path):
         return out
     text = read_bytes(path).decode(errors="replace")
     check_lines(text, str(path))
