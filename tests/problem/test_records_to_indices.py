@@ -63,7 +63,7 @@ class TestRunning:
     @pytest.mark.parametrize(
         ("held", "message"),
         [
-            ({"node": "n9"}, "'a'.*'n9'"),
+            ({"node": "n9"}, "'a': no node 'n9'"),
             ({"workers": (worker(0, 4),), "gpus": {"4": 1000}}, r"'a' on node 'n1': worker 0 .* GPU 4.* 0\.\.3"),
             ({"gpus": {"1": 1000}}, r"'a' on node 'n1': worker 0 .* GPU 3.* 0\.\.3"),
             ({"workers": (worker(0, 3, 2),), "gpus": {"3": 1000, "2": 1000}}, "'a'.*'default'.* 1 GPUs"),
@@ -227,6 +227,17 @@ class TestHardware:
         assert [(one.name, one.weight, one.total.tolist()) for one in problem.levels] == [
             ("socket", 3, [3, 1, 3, 1]),
             ("switch", 2, [1, 1, 1, 1]),
+        ]
+
+    def test_levels_without_weight_count_nothing_although_they_are_there(self) -> None:
+        """NUMA domains and nodes have a weight, sockets none."""
+        parts = (Part(id="s", level="socket"), Part(id="m", level="numa", parent="s"))
+        kind = machine(gpus=[Gpu(model="A", part="m"), Gpu(model="A", part="s")], parts=parts)
+        weights = Fragmentation(level_weights={"socket": 0, "numa": 5, "node": 7, "rack": 0})
+        problem = compile_problem(instance(2, machines=[kind], policy=Policy(fragmentation=weights)))
+        assert [(one.name, one.weight, one.gpu_to_domain.tolist()) for one in problem.levels] == [
+            ("node", 7, [0, 0, 1, 1]),
+            ("numa", 5, [0, -1, 1, -1]),
         ]
 
     def test_hardware_of_a_problem_can_be_used_again(self) -> None:
