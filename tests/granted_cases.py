@@ -12,6 +12,7 @@ CASES: dict[str, dict[str, Asked]] = {
     "one short of that": {"a": (200, 500, 500), "b": (101, 501, 500)},  # 699 of 700 wanted: 299, 399, one over to a
     "remainders by name": {"c": (100, 1000, 333), "a": (100, 1000, 334), "b": (100, 1000, 333)},  # 700 / 3 = 233.3
     "two remainders": {"c": (100, 1000, 333), "a": (99, 999, 333), "b": (100, 1000, 334)},  # 701 / 3: one each to a, b
+    "a remainder passes by who is at the limit": {"a": (301, 301, 301), "b": (100, 1000, 350), "c": (100, 1000, 349)},
     "nothing is left": {"a": (500, 600, 500), "b": (500, 1000, 500)},
     "beside one without a limit": {"a": (300, 1000, 500), "b": (500, None, 500)},
     "a limit that is the request": {"a": (300, 300, 300), "b": (100, 1000, 700)},

@@ -222,18 +222,14 @@ def _graft(old: Any, new: Any) -> None:
     if isinstance(old, type):
         for name, member in vars(old).items():
             _graft(member, vars(new).get(name))
-        return
-    for wrapped in (
-        "__wrapped__",
-        "__func__",
-        "func",
-        "fget",
-    ):  # of a cache, a class method, a cached or plain property
-        if not isinstance(old, FunctionType) and hasattr(old, wrapped):
-            old, new = getattr(old, wrapped), getattr(new, wrapped)
-    file = old.__code__.co_filename if isinstance(old, FunctionType) else ""
-    if isinstance(new, FunctionType) and new.__code__.co_filename == file:  # no method that a dataclass was given
-        old.__code__, old.__defaults__, old.__kwdefaults__ = new.__code__, new.__defaults__, new.__kwdefaults__
+    elif isinstance(old, FunctionType):
+        file = old.__code__.co_filename  # not that of a method that a dataclass was given
+        if isinstance(new, FunctionType) and new.__code__.co_filename == file:
+            old.__code__, old.__defaults__, old.__kwdefaults__ = new.__code__, new.__defaults__, new.__kwdefaults__
+    else:  # a cache, a class method, a cached property, a property
+        for wrapped in ("__wrapped__", "__func__", "func", "fget", "fset"):
+            if hasattr(old, wrapped):
+                _graft(getattr(old, wrapped), getattr(new, wrapped))
 
 
 def main() -> int:

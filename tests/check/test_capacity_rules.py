@@ -287,7 +287,7 @@ class TestUplinks:
         assert self.judged(jobs) == []
 
     def test_only_those_that_load_an_uplink_are_named(self) -> None:
-        """``a`` leaves rack and zone; ``b`` leaves its rack, not the zone; ``c`` needs no bandwidth; GPU, CPU jobs."""
+        """``a`` leaves rack and zone, ``b`` its rack alone, ``c`` needs no bandwidth; the kind of jobs is told."""
         for gpus, word in ((1, "GPU"), (0, "CPU")):
             jobs = {"c": (gpus, 0, ["n0", "n6"]), "b": (gpus, 1, ["n1", "n2"]), "a": (gpus, 751, ["n0", "n4"])}
             found = self.judged(jobs)

@@ -151,6 +151,23 @@ def test_cost_is_of_the_whole_cluster() -> None:
         assert settled(job("a", options=shapes), nodes=nodes, machines=kinds)[0][0] == chosen
 
 
+@pytest.mark.parametrize(("count", "gpus", "cost"), [(1, 4, 650), (2, 1, 700), (1, 1, 1400), (4, 2, 225)])
+def test_cost_counts_nodes_with_gpus(count: int, gpus: int, cost: int) -> None:
+    """One GPU on one node: 1/4 + 0.4/1, 1/2 + 0.4/2, 1 + 0.4, 1/8 + 0.4/4; a node without GPUs does not count."""
+    nodes = [*(node(f"n{i}") for i in range(count)), node("cpu", "cpu")]
+    for stated, chosen in ((cost + 1, "own"), (cost - 1, "stated")):
+        shapes = (option("own", rate_milli=1000), option("stated", rate_milli=1000, cost_milli=stated))
+        kinds = [machine(gpus=gpus), machine("cpu", 0)]
+        assert settled(job("a", options=shapes), nodes=nodes, machines=kinds)[0][0] == chosen
+
+
+def test_two_workers_on_nodes_of_one_gpu_take_two() -> None:
+    """2/4 + 0.4 x 2/4 = 0.7."""
+    for stated, chosen in ((701, "own"), (699, "stated")):
+        shapes = (option("own", workers=2, rate_milli=1000), option("stated", rate_milli=1000, cost_milli=stated))
+        assert settled(job("a", options=shapes), machines=[machine(gpus=1)])[0][0] == chosen
+
+
 def test_an_elastic_shape_is_one_for_every_number_of_workers() -> None:
     """Rate is the GPUs: 1 / (1/16 + 0.4/4), ..., 4 / (4/16 + 0.4/4); five take another node: 5 / (5/16 + 0.8/4)."""
     elastic = option("e", workers=5, workers_min=1)
@@ -167,6 +184,7 @@ def test_a_job_that_fits_nowhere_waits_until_it_is_due() -> None:
         job("one", options=(big, option("1", latency_ms=30)), expected_completion_ms=1000),
     ]
     assert settled(*jobs, now_ms=200) == [("none", 800), ("1", 770)]
+    assert waiting_allowances(compile_problem(instance(4, jobs))).option.tolist() == [-1, 2]
 
 
 def test_a_cluster_without_gpus() -> None:

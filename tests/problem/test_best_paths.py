@@ -47,6 +47,26 @@ def test_dealt_out_to_nodes() -> None:
     assert paths(*shapes, nodes=9) == expected
 
 
+def test_paths_of_0_and_1() -> None:
+    """The least there are: a pair 1 apart, and one that is not apart at all."""
+    for far in (0, 1):
+        kind = machine(gpus=2, gpu_distance_matrix=((0, far), (far, 0)))
+        assert paths(option("2", gpus=2), option("2w", workers=2), machines=[kind]) == [far, far]
+
+
+def test_a_shape_that_contradicts_itself() -> None:
+    """All on one node, and one on each: the first counts, as for the referee."""
+    assert paths(option("both", workers=2, single_node=True, workers_per_node_max=1)) == [2]
+
+
+def test_of_more_than_256_gpus_evenly_spaced_ones_are_starts() -> None:
+    """As for the referee: 186 starts of 300, among them 1, 3 and 4, but neither 2 nor 5."""
+    for pair, best in (((2, 5), 9), ((2, 4), 1), ((1, 5), 1)):
+        rows = [[0 if a == b else 1 if {a, b} == set(pair) else 9 for b in range(300)] for a in range(300)]
+        kind = machine(gpus=300, gpu_distance_matrix=tuple(map(tuple, rows)))
+        assert paths(option("2", gpus=2), nodes=1, machines=[kind]) == [best]
+
+
 def test_where_there_is_one_node_all_is_on_it_or_nowhere() -> None:
     """More than a node has is nowhere: 0."""
     shapes = [option("two", workers=2), option("five", workers=5), option("alone", workers=2, workers_per_node_max=1)]

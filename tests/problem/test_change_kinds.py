@@ -120,6 +120,17 @@ class TestAllowed:
             assert keeps_limits(problem, (one, None)) == (name != field)
         assert keeps_limits(problem, (problem.running[0], None))
 
+    @pytest.mark.parametrize("flag", MAY)
+    def test_each_kind_by_the_jobs_own_flag(self, flag: str) -> None:
+        """The policy allows everything; the job does not allow one kind."""
+        a = job("a", options=(option("e", workers=4, workers_min=1, gpus=2),))
+        runs = running(a, HOME, **{**MAY, flag: False})
+        policy = Policy(changes=Changes(moves_max=9, shrinks_max=9, preemptions_max=9))
+        problem = compile_problem(instance(3, [a], running=[runs], policy=policy))
+        every = {"movable": ELSEWHERE, "shrinkable": shrunk(0, 1), "preemptible": None}
+        for name, one in every.items():
+            assert may_become(problem, 0, one) == keeps_limits(problem, (one,)) == (name != flag)
+
     def test_limits(self) -> None:
         problem = elastic(moves_max=3, shrinks_max=4, preemptions_max=5)
         assert change_limits(problem) == {"moved": 3, "shrunk": 4, "preempted": 5}
@@ -180,6 +191,25 @@ class TestOrder:
         problem = self.problem()
         allocation = tuple(None if name in stopped else problem.running[j] for j, name in enumerate("abcdef"))
         assert keeps_limits(problem, allocation) == fine
+
+    def test_shrinking_is_in_order_too(self) -> None:
+        """The later job first, or both; either way of giving counts."""
+        jobs = [job(name, arrival_ms=at, workers=2, workers_min=1) for at, name in enumerate("ab")]
+        runs = [running(one, [("n0", [2 * i]), ("n0", [2 * i + 1])], **MAY) for i, one in enumerate(jobs)]
+        changes = Changes(preemptions_max=2, shrinks_max=2, last_submitted_first=True)
+        problem = compile_problem(instance(1, jobs, running=runs, policy=Policy(changes=changes)))
+        a, b = problem.running[0], problem.running[1]
+        less_a, less_b = Placement(0, (0,), (0,)), Placement(0, (0,), (2,))
+        assert [keeps_limits(problem, both) for both in ((a, less_b), (less_a, less_b), (less_a, None))] == [True] * 3
+        assert not keeps_limits(problem, (less_a, b))
+
+    def test_groups_are_in_order_of_the_file(self) -> None:
+        """Jobs 1 and 8 of nine, which came together."""
+        jobs = [job(f"j{i}") for i in range(9)]
+        runs = [running(one, [("n0", [i])], preemptible=i in (1, 8)) for i, one in enumerate(jobs)]
+        policy = Policy(changes=Changes(preemptions_max=2, last_submitted_first=True))
+        problem = compile_problem(instance(1, jobs, running=runs, policy=policy, machines=[machine(gpus=9)]))
+        assert submission_order(problem) == [[[1, 8]]]
 
     def test_moving_gives_nothing(self) -> None:
         """The later job is moved, so the earlier may not be stopped."""

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from builders import instance, job, option, placement
+from builders import instance, job, option, placement, running
 from granted_cases import CASES
 from placeopt.errors import BadInput
 from placeopt.model import Placement, Policy
+from placeopt.problem import compile_problem
 from placeopt.problem.grants import (
     bounds_of,
     granted,
@@ -58,6 +59,13 @@ class TestPlacements:
         assert (found[1].job, found[1].assignments[0].workers) == ("a", a.assignments[0].workers)
         again = with_grants(found, [(600, 600), (300, 900), (100, 400)], [(beside, (800, 800))])
         assert all(one is other for one, other in zip(again, found, strict=True))
+
+    def test_only_who_has_a_limit_is_touched(self) -> None:
+        """b is alone on a GPU on which nobody has one."""
+        b, c = self.held("b", [("n0", [1])]), self.held("c", [("n0", [0])])
+        found = with_grants([b, c], [(600, 600), (100, 400)])
+        assert found[0] is b
+        assert shares(found) == [[600], [400]]
 
     def test_without_limits_nothing_is_touched(self) -> None:
         one = self.held("b", [("n1", [3])], milli=1)
@@ -124,6 +132,21 @@ class TestOverfull:
             refuse_overfull(held)
         with pytest.raises(BadInput, match=r"1200 of 1000 milli held by jobs 'j0', 'j1', 'j2', 'j3', 'j4';"):
             refuse_overfull(self.running(*((f"j{i}", "n0", 0, 200) for i in range(6))))
+
+    def test_a_gang_on_a_gpu_that_is_overfull_and_on_another(self) -> None:
+        gang = placement(job("g", workers=2, gpu_milli=1), [("n0", [0]), ("n1", [0])], milli=600)
+        with pytest.raises(BadInput, match="held by jobs 'g', 'b';"):
+            refuse_overfull([gang, *self.running(("b", "n0", 0, 401))])
+
+    def test_compiling_refuses_it_where_shares_bind(self) -> None:
+        """And only there, and where somebody has a limit."""
+        jobs = [job(name, gpu_milli=300, gpu_milli_limit=600) for name in "ab"]
+        runs = [running(one, [("n0", [0])], milli=600) for one in jobs]
+        with pytest.raises(BadInput, match="1200 of 1000 milli"):
+            compile_problem(instance(1, jobs, running=runs))
+        for mode in ("exclusive", "overcommit"):
+            policy = Policy(share_mode=mode, jobs_per_gpu_max=1 if mode == "exclusive" else 2)
+            assert len(compile_problem(instance(1, jobs, running=runs, policy=policy)).running) == 2
 
 
 def test_an_instance_needs_no_grants() -> None:

@@ -27,6 +27,7 @@ class TestLost:
         assert find_lost(round_of({"a": [("n1", [3])]})) is None
         assert find_lost(round_of({"a": [("n1", [])]})) is None
         assert find_lost(instance(1)) is None
+        assert find_lost(round_of({"a": [("n1", [])]}, machines=[machine(gpus=0)])) is None
 
     def test_gpus_of_a_node_that_is_there(self) -> None:
         """
@@ -67,6 +68,22 @@ class TestLost:
         assert x is y
         assert (len(x.gpus), len(z.gpus), x.cpu_millicores, x.memory_mib) == (2, 0, 0, 0)
         assert found.listed == {x.id: 0, z.id: 0}
+
+    def test_each_machine_type_has_its_own_stand_ins(self) -> None:
+        """Two types that lost one GPU each, and a node that is gone: three, named after what they stand for."""
+        nodes = (node("n0"), node("n1", "small"))
+        where = {"a": [("n0", [4])], "b": [("n1", [2])], "c": [("x", [0])]}
+        found = find_lost(round_of(where, nodes=nodes, machines=[machine(), machine("small", 2)]))
+        assert found is not None
+        assert [one.machine for one in found.instance.cluster.nodes] == ["lost-m-1", "lost-small-1", "lost-node-1"]
+        assert found.listed == {"lost-m-1": 4, "lost-small-1": 2, "lost-node-1": 0}
+        assert found.instance.cluster.machines[-1].gpus[0].model == "lost"
+
+    def test_a_stated_matrix_of_no_gpus(self) -> None:
+        """There is no distance to take over."""
+        found = find_lost(round_of({"a": [("n0", [0, 1])]}, machines=[machine(gpus=0, gpu_distance_matrix=())]))
+        assert found is not None
+        assert found.instance.cluster.machines[-1].gpu_distance_matrix == ((0, 0), (0, 0))
 
     def test_names_that_are_taken(self) -> None:
         """A machine type of that name is another one."""

@@ -1,5 +1,6 @@
 """Records in indices: running placements and what is refused in them, classes of jobs and nodes, parts, sizes."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,12 @@ class TestRunning:
         turned = [a.model_copy(update={"workers": a.workers[::-1]}) for a in held.assignments[::-1]]
         assert self.placed(problem, held.model_copy(update={"assignments": tuple(turned)})) == expected
 
+    def test_two_workers_written_the_other_way_round(self) -> None:
+        pair = job("a", workers=2)
+        held = placement(pair, [("n1", [3]), ("n0", [2])])
+        turned = held.model_copy(update={"assignments": held.assignments[::-1]})
+        assert self.placed(self.problem(pair), turned) == Placement(0, (1, 0), (7, 2))
+
     def test_shares_make_no_difference(self) -> None:
         """Whatever is granted above the request."""
         a = job("a", workers=2, gpu_milli=300, gpu_milli_limit=500)
@@ -63,7 +70,7 @@ class TestRunning:
     @pytest.mark.parametrize(
         ("held", "message"),
         [
-            ({"node": "n9"}, "'a'.*'n9'"),
+            ({"node": "n9"}, "'a': no node 'n9'"),
             ({"workers": (worker(0, 4),), "gpus": {"4": 1000}}, r"'a' on node 'n1': worker 0 .* GPU 4.* 0\.\.3"),
             ({"gpus": {"1": 1000}}, r"'a' on node 'n1': worker 0 .* GPU 3.* 0\.\.3"),
             ({"workers": (worker(0, 3, 2),), "gpus": {"3": 1000, "2": 1000}}, "'a'.*'default'.* 1 GPUs"),
@@ -229,6 +236,17 @@ class TestHardware:
             ("switch", 2, [1, 1, 1, 1]),
         ]
 
+    def test_levels_without_weight_count_nothing_although_they_are_there(self) -> None:
+        """NUMA domains and nodes have a weight, sockets none."""
+        parts = (Part(id="s", level="socket"), Part(id="m", level="numa", parent="s"))
+        kind = machine(gpus=[Gpu(model="A", part="m"), Gpu(model="A", part="s")], parts=parts)
+        weights = Fragmentation(level_weights={"socket": 0, "numa": 5, "node": 7, "rack": 0})
+        problem = compile_problem(instance(2, machines=[kind], policy=Policy(fragmentation=weights)))
+        assert [(one.name, one.weight, one.gpu_to_domain.tolist()) for one in problem.levels] == [
+            ("node", 7, [0, 0, 1, 1]),
+            ("numa", 5, [0, -1, 1, -1]),
+        ]
+
     def test_hardware_of_a_problem_can_be_used_again(self) -> None:
         round_ = instance(2, [job("a")])
         problem = compile_problem(round_)
@@ -373,6 +391,22 @@ class TestTables:
         problem = compile_problem(instance(1, jobs, running=runs))
         assert problem.running_records == {2: runs[0], 0: runs[1]}
         assert list(problem.running) == [2, 0]
+
+    def test_running_records_of_a_problem_with_fewer_running_jobs(self) -> None:
+        """Those that the problem has; the instance may have more."""
+        jobs = [job(name) for name in "ab"]
+        runs = [running(one, [("n0", [i])]) for i, one in enumerate(jobs)]
+        problem = compile_problem(instance(1, jobs, running=runs))
+        fewer = replace(problem, running={1: problem.running[1]})
+        assert fewer.running_records == {1: runs[1]}
+
+    def test_share_bounds(self) -> None:
+        """Of every option where anything may be granted above a request; else of none."""
+        limited, plain = job("a", gpu_milli=300, gpu_milli_limit=500), job("b", gpu_milli=400)
+        assert compile_problem(instance(1, [limited, plain])).share_bounds == [(300, 500), (400, 400)]
+        assert compile_problem(instance(1, [plain])).share_bounds == []
+        for policy in (Policy(share_mode="exclusive"), Policy(share_mode="overcommit", jobs_per_gpu_max=2)):
+            assert compile_problem(instance(1, [limited, plain], policy=policy)).share_bounds == []
 
     def test_schedulable(self) -> None:
         problem = compile_problem(instance([node("n0", drained=True), node("n1")]))

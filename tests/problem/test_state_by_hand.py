@@ -200,6 +200,14 @@ def test_tenants_where_nobody_disturbs() -> None:
     assert state.tenants == []
 
 
+def test_tenants_hold_gpus_of_their_node_only() -> None:
+    """The last GPU of the first node and the first of the second."""
+    state = State(problem_of())
+    assert state.tenants == [{}, {}]
+    state.apply(Move(0, Placement(0, (0, 1), (2, 3))))
+    assert state.tenants == [{(0, (2,)): 1}, {(0, (3,)): 1}]
+
+
 def test_tenants_may_be_replaced() -> None:
     problem = problem_of()
     state = State(problem)
