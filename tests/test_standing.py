@@ -211,6 +211,11 @@ class TestRandomRounds:
             mismatches += examine(round_, rng, routes=QUICK, moves=1).mismatches
         assert mismatches == []
 
+    def test_a_gang_that_moves_below_an_exceeded_uplink_as_a_whole_adds_nothing(self) -> None:
+        """Both workers in one domain take the load off its uplink again; the row had dropped what is below 0."""
+        rng = np.random.default_rng(50_118)
+        assert examine(odd_round(rng), rng, routes=QUICK, moves=1).mismatches == []
+
     @pytest.mark.parametrize("method", [name for name in METHODS if "cbc" not in name])
     def test_every_method_plans_around_what_stands(self, method: str) -> None:
         """No plan is refused, no bound is wrong."""

@@ -127,7 +127,7 @@ def _add_exceeded(
     builder: ModelBuilder, columns: IntArray, amounts: IntArray, starts: BoolArray, room: int, excess: int
 ) -> None:
     """Add the rows of one limit that running jobs exceed."""
-    takes = amounts > 0
+    takes = amounts != 0  # below 0 where a worker more in a domain takes load off its uplink
     columns, amounts, starts = columns[takes], amounts[takes], starts[takes]
     if starts.all():
         if len(columns):
@@ -135,9 +135,8 @@ def _add_exceeded(
         return
     if not starts.any():
         return  # what stays may stay
-    new = columns[starts]
+    new, each = columns[starts], amounts[starts]
     some = builder.add_variables(0, 1, count=1)
-    builder.define(some, lambda values: np.array([values[new].any()]))
-    most = max(room, 0)
-    builder.add_row(np.append(new, some), np.append(amounts[starts], -most), NO_LOWER, 0)
+    builder.define(some, lambda values: np.array([(each * values[new]).sum() > 0]))
+    builder.add_row(np.append(new, some), np.append(each, -max(room, 0)), NO_LOWER, 0)
     builder.add_row(np.append(columns, some), np.append(amounts, excess), NO_LOWER, room + excess)
