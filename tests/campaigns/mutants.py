@@ -242,7 +242,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("mutants.md"))
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     known = {(r["file"], r["key"]): r for r in _read(options.out.with_suffix(".jsonl"))}
     shares = {package: _try(package, options, known) for package in options.packages}
     options.out.write_text(_table(options, known), encoding="utf-8")
