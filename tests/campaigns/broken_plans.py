@@ -7,6 +7,7 @@ not apply to a plan is skipped. Where a limit is set to one below the load, the 
 must still be valid, so the rule is seen from both sides. Run as a script it prints a table.
 """
 
+import argparse
 import random
 import sys
 from collections import Counter
@@ -965,7 +966,9 @@ def run(count: int, seed: int = 0) -> tuple[Counter[str], list[str]]:
 
 def main() -> int:
     """Run the campaign; print a table per way."""
-    done, wrong = run(int(sys.argv[1]) if len(sys.argv) > 1 else 2000)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
+    parser.add_argument("rounds", nargs="?", type=int, default=2000)
+    done, wrong = run(parser.parse_args().rounds)
     for name in WAYS:
         print(f"{done[name]:6} {name}")
     print(f"{sum(done.values()):6} broken plans of {len(done)} kinds, {len(wrong)} not refused as they should be")

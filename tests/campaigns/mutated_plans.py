@@ -10,6 +10,7 @@ raise ``BadInput`` and nothing else. A plan that one mutation breaks for certain
 mutation names. Run as a script it prints a table.
 """
 
+import argparse
 import random
 import sys
 import traceback
@@ -573,8 +574,11 @@ def run(count: int, seed: int = 0, *, solves: bool = True) -> tuple[Counter[str]
 
 def main() -> int:
     """Run the campaign; print a table of mutations."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2_000
-    made, figures, wrong = run(count, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[1])
+    parser.add_argument("plans", nargs="?", type=int, default=2_000)
+    parser.add_argument("seed", nargs="?", type=int, default=0)
+    options = parser.parse_args()
+    made, figures, wrong = run(options.plans, options.seed)
     for name in MUTATIONS:
         print(f"{made[name]:7} {name}")
     print(", ".join(f"{number} {name}" for name, number in figures.items()))
