@@ -2,7 +2,7 @@
 
 import pytest
 
-from placeopt.stages import guard
+from placeopt.solving import guard
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from placeopt import read_instance
 from placeopt.benchmark.sets import read_sets
-from placeopt.engine import Engine
 from placeopt.errors import PlaceoptError
 from placeopt.formats.solu import Known, read_solu, write_solu
+from placeopt.live_cluster.engine import Engine
 
 
 def main() -> None:

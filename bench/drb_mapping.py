@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 
 from placeopt.heuristics.drb.place import Bipartition
-from placeopt.mapping import map_ranks
 from placeopt.model import Cluster, Communication, Demand, Domain, Edge, Gpu, Instance, Job, Machine, Node, Option, Part
 from placeopt.problem import State, compile_problem
+from placeopt.rank_mapping import map_ranks
 
 GPUS_A_SOCKET, SOCKETS, NODES_A_RACK = 4, 2, 4
 HEADER = (

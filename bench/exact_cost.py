@@ -20,9 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from placeopt.environment import usable_cores, versions
 from placeopt.formats.documents import dumps
 from placeopt.generators import generate
-from placeopt.workplace import usable_cores, versions
 
 ROUNDS = (
     *(("cubemesh", 20, 10, 8, seed) for seed in range(10)),

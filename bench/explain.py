@@ -24,6 +24,7 @@ from typing import TypeVar
 
 from placeopt import Instance, Plan, generate, read_instance, solve, write_instance, write_plan
 from placeopt.cli.run import run
+from placeopt.environment import usable_cores, versions
 from placeopt.explain import Explanation, explain
 from placeopt.model import (
     Assignment,
@@ -39,7 +40,6 @@ from placeopt.model import (
     Split,
     WorkerGpus,
 )
-from placeopt.workplace import usable_cores, versions
 
 T = TypeVar("T")
 RACKS, NODES, GPUS, BUSY, WORKERS = 50, 10, 8, 3, 10

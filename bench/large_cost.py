@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placeopt import Engine, Plan, violations
-from placeopt.auditing import audit
+from placeopt.environment import usable_cores, versions
 from placeopt.generators import generate
-from placeopt.workplace import usable_cores, versions
+from placeopt.solving.audit import audit
 
 SPECS = ("gangs", "uniform", "varied")
 JOBS = NODES = 1000

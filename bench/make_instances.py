@@ -21,7 +21,7 @@ from placeopt.formats.sc17 import read_sc17_times
 from placeopt.generators import generate
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.model import Instance
-from placeopt.simulate import longest_queue_ms, named_policy, round_at, simulate
+from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
 
 ROOT = Path(__file__).resolve().parent.parent
 OPENB_LICENCE = (

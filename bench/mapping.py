@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt.mapping import Mapping, map_ranks
 from placeopt.model import Cluster, Domain, Machine, Node
+from placeopt.rank_mapping import Mapping, map_ranks
 from placeopt.topology import ClusterTopology, dgx1, dgx2, minsky, pcie_box
 
 HEADER = (

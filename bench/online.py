@@ -18,9 +18,9 @@ import sys
 import time
 from pathlib import Path
 
+from placeopt.environment import versions
 from placeopt.papers.one_at_a_time.arrivals import Arrivals, read_arrivals
 from placeopt.papers.one_at_a_time.hindsight import hindsight
-from placeopt.workplace import versions
 from policies import BOUND, PEERS, POLICIES, title
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"

@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 from placeopt import Engine, Instance, Plan, read_instance, violations
-from placeopt.auditing import audit
-from placeopt.workplace import usable_cores, versions
+from placeopt.environment import usable_cores, versions
+from placeopt.solving.audit import audit
 
 OPENB = Path(__file__).resolve().parent.parent / "instances" / "openb"
 CASES = (

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
+from placeopt.environment import usable_cores, versions
 from placeopt.metrics import paired_interval
+from placeopt.papers.campaign import run
 from placeopt.papers.journal import read_results
 from placeopt.papers.measures import MEASURES
 from placeopt.papers.records import Case, Row
-from placeopt.papers.runs import run
-from placeopt.workplace import usable_cores, versions
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 

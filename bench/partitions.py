@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from placeopt import Instance, Plan, generate, read_instance, solve, solve_in_parts, violations
-from placeopt.auditing import audit
+from placeopt.environment import usable_cores, versions
 from placeopt.partition import WAYS
-from placeopt.workplace import usable_cores, versions
+from placeopt.solving.audit import audit
 
 OPENB = Path(__file__).resolve().parent.parent / "instances" / "openb" / "openb-default.json.gz"
 SHAPES = (("uniform", 10_000, 1_000, 4), ("varied", 10_000, 1_000, 4), ("gangs", 1_000, 1_000, 8))

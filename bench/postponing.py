@@ -20,12 +20,12 @@ from pathlib import Path
 from statistics import fmean
 
 from placeopt import read_scenario
+from placeopt.environment import usable_cores, versions
 from placeopt.model import Assignment, Cluster, Communication, Demand, Job, Node, Option, Policy, Running, WorkerGpus
 from placeopt.model.policy import Interference, Postpone, Weights
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulate import Summary, simulate, summarise
-from placeopt.workplace import usable_cores, versions
+from placeopt.simulation import Summary, simulate, summarise
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
 MIXED, EVERY_MS = 40, 6_000

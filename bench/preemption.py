@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from placeopt import Engine, Instance, Plan, Policy, violations
-from placeopt.auditing import audit
+from placeopt.environment import usable_cores, versions
 from placeopt.model import (
     Assignment,
     Cluster,
@@ -36,7 +36,7 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.model.policy import Changes, Weights
-from placeopt.workplace import usable_cores, versions
+from placeopt.solving.audit import audit
 
 NODES, GPUS, RACK, CANDIDATES, WORKERS = 2000, 8, 32, 700, 8
 PRICE = 500

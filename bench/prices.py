@@ -14,10 +14,10 @@ import argparse
 from collections import Counter
 
 from placeopt import generate
-from placeopt.engine import Engine
+from placeopt.live_cluster.engine import Engine
 from placeopt.whatif import Limits, price
+from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.remade import with_nodes
 from placeopt.whatif.swap import gain
 
 SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")

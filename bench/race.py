@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placeopt import Engine, Instance, Plan, generate, read_instance, violations
-from placeopt.auditing import audit
-from placeopt.workplace import versions
+from placeopt.environment import versions
+from placeopt.solving.audit import audit
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
 STORED = (

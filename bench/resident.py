@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from placeopt import Engine, Instance, Plan, Policy
+from placeopt.environment import usable_cores, versions
 from placeopt.model import (
     Assignment,
     Cluster,
@@ -39,7 +40,6 @@ from placeopt.model import (
     WorkerGpus,
 )
 from placeopt.problem import compile_problem
-from placeopt.workplace import usable_cores, versions
 
 GPUS, RACK = 8, 32
 SIZES = (250, 500, 1000, 2000, 4000, 8000)

@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt import Engine, violations
-from placeopt.auditing import audit
+from placeopt.environment import usable_cores, versions
 from placeopt.generators import generate
-from placeopt.page.figure import COLOURS, MARKS, Figure, Tips, render
-from placeopt.workplace import usable_cores, versions
+from placeopt.report.html.figure import COLOURS, MARKS, Figure, Tips, render
+from placeopt.solving.audit import audit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

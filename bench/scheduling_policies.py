@@ -28,14 +28,14 @@ from statistics import fmean
 from typing import Any
 
 from placeopt import PlaceoptError, read_scenario
+from placeopt.environment import usable_cores, versions
 from placeopt.formats.philly import read_philly
 from placeopt.formats.sia import read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.metrics import paired_interval
 from placeopt.model.scenario import Scenario
-from placeopt.simulate import named_policy, policy_names, simulate, summarise
-from placeopt.workplace import usable_cores, versions
+from placeopt.simulation import named_policy, policy_names, simulate, summarise
 
 PAPERS = Path(__file__).resolve().parent.parent / "instances" / "papers"
 OWN = ("placeopt-queue", "placeopt-preemptive")

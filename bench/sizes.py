@@ -20,9 +20,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 from placeopt import Engine, Instance, Plan
+from placeopt.environment import usable_cores, versions
 from placeopt.generators import generate
-from placeopt.stages import sizes
-from placeopt.workplace import usable_cores, versions
+from placeopt.solving import sizes
 
 KINDS = (("uniform", 4), ("uniform", 8), ("varied", 4), ("gangs", 8), ("fractions", 4), ("cubemesh", 8))
 FIRST, STEPS = (25, 8), 6
@@ -119,7 +119,7 @@ def machines(instance: Instance) -> list[tuple]:  # type: ignore[type-arg]
 
 def solve(engine: Engine, instance: Instance, time_limit_s: float, limits: sizes.Sizes) -> Plan:
     """Solve with other limits."""
-    patches = [patch(f"placeopt.stages.{reader}.SIZES", limits) for reader in READERS]
+    patches = [patch(f"placeopt.solving.stages.{reader}.SIZES", limits) for reader in READERS]
     for each in patches:
         each.start()
     try:
@@ -205,7 +205,7 @@ def report(rows: list[Row], found: sizes.Sizes, arguments: argparse.Namespace) -
         f"--steps {arguments.steps}`, {usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
         "Gap of value / of cost, and seconds of the call. The product is waiting jobs x GPUs, the columns those of the",
-        "largest model of `counts`. Limits that follow, stored in `src/placeopt/stages/sizes.json`:",
+        "largest model of `counts`. Limits that follow, stored in `src/placeopt/solving/stages/sizes.json`:",
         "",
         f"- exact stages: up to {found.exact_columns:,} columns, models built up to a product of "
         f"{found.exact_product['counts']:,};",

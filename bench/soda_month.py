@@ -16,10 +16,10 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
 
+from placeopt.environment import usable_cores, versions
 from placeopt.formats.documents import write_scenario
 from placeopt.generators.soda_month import DAYS, NODES, soda_month
-from placeopt.simulate import History, Summary, named_policy, occupancy_between, simulate, summarise
-from placeopt.workplace import usable_cores, versions
+from placeopt.simulation import History, Summary, named_policy, occupancy_between, simulate, summarise
 
 POLICIES = "kelp-fifo,kelp-drf,coda,soda,fcfs,drf"
 PAPER: dict[str, dict[str, float]] = {

@@ -20,12 +20,13 @@ from pathlib import Path
 
 from placeopt import generate, read_instance, solve
 from placeopt.benchmark.tables import Table
+from placeopt.environment import versions
 from placeopt.formats.documents import read_scenario
 from placeopt.model import Instance
 from placeopt.model.scenario import Scenario
-from placeopt.replay import add as add_to_trace
-from placeopt.replay import parse_goal
-from placeopt.simulate import named_policy
+from placeopt.simulation import named_policy
+from placeopt.simulation.replay import add as add_to_trace
+from placeopt.simulation.replay import parse_goal
 from placeopt.whatif import (
     Limits,
     Patch,
@@ -43,7 +44,6 @@ from placeopt.whatif import (
     sweep,
 )
 from placeopt.whatif.steps import AddMachines, ScaleDemand
-from placeopt.workplace import versions
 from prices import compare
 
 INSTANCES = Path(__file__).parents[1] / "instances"

@@ -17,9 +17,9 @@ from placeopt.problem import compile_problem
 from placeopt.solvers.reading import OnProgress
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.stages.arrange import run_arrange
-from placeopt.stages.limits import Limits
-from placeopt.stages.round import Round
+from placeopt.solving.budget import Limits
+from placeopt.solving.context import Round
+from placeopt.solving.stages.branch_and_price import run_arrange
 from plans import plan_of
 from rounds import Dice, random_round
 

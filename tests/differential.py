@@ -14,11 +14,11 @@ from brute_force import Enumeration
 from placeopt.check import violations
 from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
+from placeopt.formulations.capacity_relaxation import make_roster
+from placeopt.formulations.cost_relaxation import build_flows, with_whole_jobs
 from placeopt.formulations.encode import encode
-from placeopt.formulations.fillings import build_fillings, gpu_milli_objective
-from placeopt.formulations.flows import build_flows, with_whole_jobs
-from placeopt.formulations.patterns import Pricing, crowds_of, kinds_of, proven_bound, states_of
-from placeopt.formulations.roster import make_roster
+from placeopt.formulations.gpu_patterns import build_fillings, gpu_milli_objective
+from placeopt.formulations.node_patterns import Pricing, crowds_of, kinds_of, proven_bound, states_of
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state

@@ -6,9 +6,9 @@ import pytest
 
 from builders import instance, job, machine, node, option, running
 from placeopt import Instance, Plan, Policy, solve, violations
-from placeopt.auditing import audit
 from placeopt.model import Placement
 from placeopt.model.policy import Changes, Queue, Weights
+from placeopt.solving.audit import audit
 
 ROUTES = ("counts", "counts-cpsat", "assignment", "assignment-highs")
 every_route = pytest.mark.parametrize("method", ROUTES)

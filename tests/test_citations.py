@@ -112,7 +112,7 @@ def test_what_was_wrong_stays_mended() -> None:
     assert [path.name for path, text in both.items() if re.search(r"Horus,? fig(ure|\.) 6", text)] == []
     assert "(GENIE eq. 7)" in both[ROOT / "src/placeopt/predict/rate.py"]
     for name in ("horus", "horus-f"):
-        departures = json.loads((ROOT / f"src/placeopt/simulate/policies/{name}.json").read_text())["source"][
+        departures = json.loads((ROOT / f"src/placeopt/simulation/policies/{name}.json").read_text())["source"][
             "departures"
         ]
         assert not any("No resubmission" in one for one in departures)

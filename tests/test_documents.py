@@ -25,7 +25,7 @@ from placeopt.model import Instance, Plan, Policy
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulate import simulate, summarise
+from placeopt.simulation import simulate, summarise
 from placeopt.whatif.steps import Patch
 
 GOLDEN = Path(__file__).parent / "data" / "golden"

@@ -23,14 +23,15 @@ from placeopt import (
     solve,
     violations,
 )
-from placeopt.auditing import audit
 from placeopt.formats.documents import dumps
-from placeopt.methods import METHODS
 from placeopt.model.plan import Cost
 from placeopt.model.policy import Interference, Queue, Quota, Weights
-from placeopt.stages import exact, recipe
-from placeopt.stages.round import Progress
-from placeopt.stages.sizes import SIZES
+from placeopt.solving import pipeline
+from placeopt.solving.audit import audit
+from placeopt.solving.context import Progress
+from placeopt.solving.methods import METHODS
+from placeopt.solving.sizes import SIZES
+from placeopt.solving.stages import exact
 from rounds import random_round
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"
@@ -221,7 +222,7 @@ class TestDeterministic:
         monkeypatch.setattr(exact, "WORK_PER_SECOND", 0.01)
         of = stored("generated/varied-50x16x4-s0.json.gz")
         whole = solve(of, deterministic=True, time_limit_s=30)
-        monkeypatch.setattr(recipe, "AGAIN_S", 10**6)
+        monkeypatch.setattr(pipeline, "AGAIN_S", 10**6)
         cut = solve(of, deterministic=True, time_limit_s=30)
         assert len(cut.stages) < len(whole.stages)
         assert (whole.limit, cut.limit) == ("work", "time")

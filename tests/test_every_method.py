@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from placeopt import Engine, Instance, read_instance, violations
-from placeopt.auditing import audit
-from placeopt.methods import METHODS
 from placeopt.model.policy import Postpone
+from placeopt.solving.audit import audit
+from placeopt.solving.methods import METHODS
 
 ROOT = Path(__file__).resolve().parents[1]
 GOLDEN = sorted((ROOT / "tests" / "data" / "golden").glob("instance-*.json"))

@@ -17,8 +17,8 @@ from placeopt.model.policy import Changes, Queue, Quota
 from placeopt.model.scenario import Scenario
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import grants
-from placeopt.simulate import simulate
-from placeopt.simulate.moment import round_at
+from placeopt.simulation import simulate
+from placeopt.simulation.snapshot import round_at
 from placeopt.whatif import after_plan, review
 from placeopt.whatif.review import plan_of
 from scenarios import policy as scheduling

@@ -138,7 +138,7 @@ def test_every_public_name_loads() -> None:
 def test_public_functions_are_not_hidden_by_modules() -> None:
     """A module of the same name would take a function's place in the package once it is imported (regression)."""
     code = (
-        "import placeopt, placeopt.engine, placeopt.cli.app; "
+        "import placeopt, placeopt.live_cluster.engine, placeopt.cli.app; "
         "print(callable(placeopt.audit), callable(placeopt.generate))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

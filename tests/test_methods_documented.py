@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from placeopt.methods import METHODS
-from placeopt.simulate import policy_names
+from placeopt.simulation import policy_names
+from placeopt.solving.methods import METHODS
 
 DOCS = Path(__file__).parents[1] / "docs"
 

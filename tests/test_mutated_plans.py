@@ -8,7 +8,6 @@ import pytest
 from builders import instance, job, machine, plan_for, running
 from campaigns.mutated_plans import MUTATIONS, run
 from placeopt import violations
-from placeopt.auditing import audit
 from placeopt.check import Ledger
 from placeopt.cli.run import run as run_command
 from placeopt.errors import BadInput
@@ -16,8 +15,9 @@ from placeopt.explain import explain
 from placeopt.formats.documents import write_instance, write_plan
 from placeopt.model import Communication, Domain, Instance, Plan, Policy, Slowdown, Split
 from placeopt.model.policy import Interference, Postpone
-from placeopt.report.documents import plan_data, plan_page
-from placeopt.report.palette import ASCII
+from placeopt.report.text.documents import plan_data, plan_page
+from placeopt.report.text.palette import ASCII
+from placeopt.solving.audit import audit
 from placeopt.whatif import after_plan, review
 
 UTILITY = Policy(postpone=Postpone(rule="utility"))

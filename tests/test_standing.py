@@ -15,13 +15,13 @@ from builders import instance, job, machine, node, option, running
 from differential import ROUTES, examine
 from odd_rounds import odd_round
 from placeopt import Engine, Instance, Plan, solve
-from placeopt.auditing import audit
 from placeopt.check import judge
 from placeopt.errors import BadInput
-from placeopt.methods import METHODS
 from placeopt.model import Policy
 from placeopt.model.policy import Changes, Queue, Quota, Weights
 from placeopt.problem import compile_problem
+from placeopt.solving.audit import audit
+from placeopt.solving.methods import METHODS
 from plans import plan_of
 
 NO_COST = Policy(name="plain", weights=Weights(communication=0, interference=0, fragmentation=0))

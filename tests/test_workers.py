@@ -9,11 +9,11 @@ import pytest
 from placeopt import read_instance
 from placeopt.benchmark.campaign import plan_cases, run_cases
 from placeopt.errors import BadInput, Unsupported
-from placeopt.fanout import PLACES, fan_out, width_of, workers
 from placeopt.formats.documents import read_scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.replay import parse_settings
-from placeopt.replay import sweep as replay
+from placeopt.parallel import PLACES, fan_out, width_of, workers
+from placeopt.simulation.replay import parse_settings
+from placeopt.simulation.replay import sweep as replay
 from placeopt.whatif import Limits, parse_variation, sweep
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -109,6 +109,6 @@ def test_without_the_package_there_is_a_way_out(where: str, monkeypatch: pytest.
 @elsewhere
 def test_nobody_at_an_address(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port of this machine at which nobody listens."""
-    monkeypatch.setattr("placeopt.fanout.CONNECT_S", 1.0)
+    monkeypatch.setattr("placeopt.parallel.CONNECT_S", 1.0)
     with pytest.raises(BadInput, match=r"nobody answers at '127\.0\.0\.1:9'"), workers(f"{where}:127.0.0.1:9", 2):
         pass

@@ -17,8 +17,8 @@ from placeopt.formats.columns import cluster_from_columns, instance_from_columns
 from placeopt.formats.documents import dumps, loads, read_instance, write_instance
 from placeopt.model import Instance, Plan
 from placeopt.partition import split
-from placeopt.simulate import named_policy, round_at, summarise
-from placeopt.whatif.taken import taken_as_plan
+from placeopt.simulation import named_policy, round_at, summarise
+from placeopt.whatif.from_running import taken_as_plan
 
 ROUND = generate("uniform", jobs=3, nodes=2, gpus=2, seed=0)
 PLAN = solve(ROUND, time_limit_s=1, isolation="thread", method="random")

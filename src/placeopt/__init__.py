@@ -8,8 +8,6 @@ Importing this package loads the standard library only; what is asked for is loa
 TYPE_CHECKING = False  # type checkers take it for typing's; that module takes ten times as long as this one
 
 if TYPE_CHECKING:
-    from placeopt.auditing import audit
-    from placeopt.engine import Engine, Interrupted, solve
     from placeopt.errors import (
         BadInput,
         EngineInUse,
@@ -29,35 +27,37 @@ if TYPE_CHECKING:
         write_scenario,
     )
     from placeopt.generators import generate
+    from placeopt.live_cluster.engine import Engine, Interrupted, solve
     from placeopt.model import Instance, Plan, Policy
     from placeopt.partition import solve_in_parts
     from placeopt.referee import violations
-    from placeopt.stages.round import Progress
+    from placeopt.solving.audit import audit
+    from placeopt.solving.context import Progress
 
 __version__ = "0.1.0"
 
 _HOME = {
     "BadInput": "placeopt.errors",
-    "Engine": "placeopt.engine",
+    "Engine": "placeopt.live_cluster.engine",
     "EngineInUse": "placeopt.errors",
     "Instance": "placeopt.model",
     "InternalFault": "placeopt.errors",
-    "Interrupted": "placeopt.engine",
+    "Interrupted": "placeopt.live_cluster.engine",
     "PlaceoptError": "placeopt.errors",
     "Plan": "placeopt.model",
     "Policy": "placeopt.model",
-    "Progress": "placeopt.stages.round",
+    "Progress": "placeopt.solving.context",
     "SolverFault": "placeopt.errors",
     "StaleSnapshot": "placeopt.errors",
     "Unsupported": "placeopt.errors",
-    "audit": "placeopt.auditing",
+    "audit": "placeopt.solving.audit",
     "cluster_from_columns": "placeopt.formats.columns",
     "generate": "placeopt.generators",
     "instance_from_columns": "placeopt.formats.columns",
     "read_instance": "placeopt.formats.documents",
     "read_plan": "placeopt.formats.documents",
     "read_scenario": "placeopt.formats.documents",
-    "solve": "placeopt.engine",
+    "solve": "placeopt.live_cluster.engine",
     "solve_in_parts": "placeopt.partition",
     "violations": "placeopt.referee",
     "write_instance": "placeopt.formats.documents",

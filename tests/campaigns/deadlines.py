@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from placeopt import read_instance, solve, violations
-from placeopt.auditing import audit
-from placeopt.workplace import usable_cores, versions
+from placeopt.environment import usable_cores, versions
+from placeopt.solving.audit import audit
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 DEFAULT = (

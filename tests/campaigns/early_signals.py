@@ -25,7 +25,7 @@ from pathlib import Path
 
 import placeopt
 from placeopt import generate, write_instance
-from placeopt.workplace import usable_cores
+from placeopt.environment import usable_cores
 
 PACKAGE = str(Path(placeopt.__file__).parent)
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}

@@ -35,12 +35,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from brute_force import Enumeration
 from placeopt import Engine, Instance, Plan, generate, violations
-from placeopt.auditing import audit
-from placeopt.methods import METHODS
+from placeopt.environment import usable_cores, versions
 from placeopt.problem import compile_problem
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution
-from placeopt.workplace import usable_cores, versions
+from placeopt.solving.audit import audit
+from placeopt.solving.methods import METHODS
 from rounds import random_round
 
 SHARES = {"time": 0.23, "kill": 0.23, "memory": 0.08, "user": 0.23, "error": 0.23}

@@ -29,11 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from brute_force import Enumeration
 from placeopt import Engine, Instance, violations
-from placeopt.auditing import audit
+from placeopt.environment import usable_cores
 from placeopt.generators import generate
-from placeopt.methods import METHODS
 from placeopt.problem import compile_problem
-from placeopt.workplace import usable_cores
+from placeopt.solving.audit import audit
+from placeopt.solving.methods import METHODS
 from rounds import random_round
 
 CHUNK = 10

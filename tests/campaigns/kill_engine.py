@@ -28,9 +28,9 @@ from functools import partial
 from pathlib import Path
 
 from placeopt import Engine, Instance, read_instance, violations
-from placeopt.auditing import audit
+from placeopt.environment import usable_cores, versions
 from placeopt.solvers.result import Solution
-from placeopt.workplace import usable_cores, versions
+from placeopt.solving.audit import audit
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
 DEFAULT = (

@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from brute_force import optimum
 from placeopt import Engine, Instance, Plan, violations
-from placeopt.auditing import audit
 from placeopt.formats.documents import dumps, loads
 from placeopt.model import Placement
 from placeopt.problem import compile_problem
+from placeopt.solving.audit import audit
 from rounds import random_round
 from shares import due
 

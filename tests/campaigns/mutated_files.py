@@ -73,9 +73,9 @@ def formats(folder: Path) -> list[Format]:
     from placeopt.formats.solu import read_solu
     from placeopt.formats.topo import read_topo
     from placeopt.model.scheduling import Scheduling
-    from placeopt.page import read_log
     from placeopt.predict import gavel_pairs, sia_runs
-    from placeopt.simulate import named_policy, simulate
+    from placeopt.report.html import read_log
+    from placeopt.simulation import named_policy, simulate
     from placeopt.whatif.review import Placements
 
     def made(name: str, text: str) -> Path:

@@ -29,12 +29,12 @@ from builders import job
 from differential import ROUTES, examine
 from odd_rounds import odd_round
 from placeopt import Engine, Instance, Plan, solve_in_parts, whatif
-from placeopt.auditing import audit
 from placeopt.check import judge
 from placeopt.errors import PlaceoptError, Unsupported
 from placeopt.explain import explain
-from placeopt.methods import METHODS
 from placeopt.problem import compile_problem
+from placeopt.solving.audit import audit
+from placeopt.solving.methods import METHODS
 from plans import plan_of
 
 QUICK = tuple(route for route in ROUTES if route.solver == "highs")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import INSTANCES, Cli, said
 
-from placeopt.cli.bench import parse_seeds
+from placeopt.cli.commands.bench import parse_seeds
 from placeopt.cli.exits import UsageError
 from placeopt.cli.run import run
 

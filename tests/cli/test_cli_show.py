@@ -174,7 +174,7 @@ def test_colour_and_its_absence(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_terminals_without_unicode(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where blocks cannot be written, digits and dots stand for them."""
-    monkeypatch.setattr("placeopt.cli.show.can_unicode", lambda: False)
+    monkeypatch.setattr("placeopt.cli.commands.show.can_unicode", lambda: False)
     done = cli("show", MINSKY)
     assert "#. .." in done.out
 

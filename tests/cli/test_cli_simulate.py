@@ -11,8 +11,8 @@ import pytest
 from conftest import INSTANCES, Cli, said
 
 from placeopt import read_instance, read_scenario, write_scenario
-from placeopt.simulate import named_policy, policy_names, simulate
-from placeopt.simulate.journal import Journal
+from placeopt.simulation import named_policy, policy_names, simulate
+from placeopt.simulation.journal import Journal
 from scenarios import scenario, timed
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"

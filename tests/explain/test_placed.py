@@ -10,12 +10,12 @@ from verdicts import faults
 
 from builders import instance, job, machine, node, option, plan_for
 from placeopt import Instance, Plan, Policy, solve
-from placeopt.auditing import allocation_of
 from placeopt.explain import explain
 from placeopt.model import Communication, Domain
 from placeopt.model.policy import Weights
 from placeopt.problem import compile_problem
-from placeopt.stages.sizes import SIZES
+from placeopt.solving.audit import allocation_of
+from placeopt.solving.sizes import SIZES
 from placeopt.terms.objective import weighted_costs
 from rounds import random_round
 

@@ -10,9 +10,9 @@ import numpy as np
 from edits import beside, changeable, fits_somewhere, fits_without, replaced, resized
 
 from brute_force import careless, placements
-from placeopt.alone.ask import DROP_ORDER
 from placeopt.explain import Explanation
 from placeopt.explain.records import Alternative
+from placeopt.feasibility.requirement import DROP_ORDER
 from placeopt.model import Instance, Job, Option, Plan, Split
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement

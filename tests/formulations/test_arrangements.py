@@ -7,9 +7,9 @@ from arranged import arranged_round, examine_arranged
 from builders import instance, job, machine
 from placeopt import solve
 from placeopt.errors import Unsupported
-from placeopt.formulations.arrangements import Column, Master, Pricing, make_kinds, make_patterns, make_rooms
-from placeopt.formulations.arrangements.pricing import Prices
-from placeopt.formulations.arrangements.realise import bundles_of, columns_of
+from placeopt.formulations.branch_and_price import Column, Master, Pricing, make_kinds, make_patterns, make_rooms
+from placeopt.formulations.branch_and_price.pricing import Prices
+from placeopt.formulations.branch_and_price.realise import bundles_of, columns_of
 from placeopt.generators import generate
 from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Weights

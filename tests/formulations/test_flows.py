@@ -8,8 +8,8 @@ import pytest
 from brute_force import Enumeration
 from builders import instance, job, machine, node, running
 from placeopt.errors import Unsupported
-from placeopt.formulations.flows import build_flows, with_whole_jobs
-from placeopt.formulations.flows.paths import LeastPaths
+from placeopt.formulations.cost_relaxation import build_flows, with_whole_jobs
+from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
 from placeopt.model import Communication, Domain, Instance, Policy, Split
 from placeopt.model.policy import Changes, Weights
 from placeopt.problem import Placement, State, compile_problem

@@ -8,7 +8,7 @@ import pytest
 import builders
 from placeopt.formulations import cuts
 from placeopt.formulations.cuts import dual_feasible, with_cuts
-from placeopt.formulations.fillings import build_fillings
+from placeopt.formulations.gpu_patterns import build_fillings
 from placeopt.model import Policy
 from placeopt.problem import State, compile_problem
 from placeopt.solvers import highs

@@ -5,7 +5,7 @@ import pytest
 
 from builders import instance, job, machine, node, running
 from placeopt.errors import Unsupported
-from placeopt.formulations.patterns import (
+from placeopt.formulations.node_patterns import (
     Kinds,
     Master,
     Pricing,

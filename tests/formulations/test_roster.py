@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from builders import instance, job, machine, node
-from placeopt.formulations.roster import make_roster
+from placeopt.formulations.capacity_relaxation import make_roster
 from placeopt.model import Domain, Instance, Job, Policy, Split
 from placeopt.problem import State, compile_problem
 from placeopt.solvers.registry import load

@@ -8,8 +8,8 @@ import pytest
 from builders import placement
 from placeopt import BadInput, read_scenario
 from placeopt.generators.dynamoml import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario
-from placeopt.simulate import named_policy, simulate, summarise
-from placeopt.simulate.ground import Ground
+from placeopt.simulation import named_policy, simulate, summarise
+from placeopt.simulation.performance_model import Ground
 
 STORED = Path(__file__).parents[2] / "instances" / "papers"
 

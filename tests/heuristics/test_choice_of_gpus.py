@@ -12,9 +12,9 @@ from placeopt.check.case import Directory
 from placeopt.errors import OutOfTime
 from placeopt.heuristics import candidates as module
 from placeopt.heuristics import greedy, swaf, window
+from placeopt.heuristics.assign_gpus import settle
 from placeopt.heuristics.candidates import Candidates, closest
-from placeopt.heuristics.scores import best_fit
-from placeopt.heuristics.settle import settle
+from placeopt.heuristics.scores.fit import best_fit
 from placeopt.model import Link
 from placeopt.problem import State, compile_problem, growth, reference
 from placeopt.problem.growth import grown_sets, starts

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from placeopt.heuristics.cutting import GRID, MOST_SIZES, SharePrices, share_prices
+from placeopt.heuristics.scores.cutting_stock import GRID, MOST_SIZES, SharePrices, share_prices
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import highs
 from placeopt.solvers.result import SolveOptions

@@ -7,10 +7,10 @@ from builders import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.generators.racks import two_socket_machine
 from placeopt.heuristics import SCORES, Candidates, greedy
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Communication, Instance, Job, Policy, Slowdown
 from placeopt.model.policy import Fragmentation, Interference, TargetWorker
 from placeopt.problem import State, compile_problem
-from placeopt.queueing import order_jobs
 from placeopt.terms.horus import decision_costs
 from plans import plan_of
 from rounds import random_round

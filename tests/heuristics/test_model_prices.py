@@ -5,7 +5,7 @@ import pytest
 
 from builders import instance, job, machine, node
 from placeopt.heuristics import greedy
-from placeopt.heuristics.prices import prices_of_nodes, prices_of_types
+from placeopt.heuristics.scores.prices import prices_of_nodes, prices_of_types
 from placeopt.model import Gpu, Instance
 from placeopt.problem import compile_problem
 

@@ -6,11 +6,11 @@ import pytest
 from builders import instance, job, machine, node, running
 from placeopt.check import violations
 from placeopt.heuristics import greedy, make_room
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Domain, Instance, Policy, Split
 from placeopt.model.policy import Changes
 from placeopt.problem import Allocation, Problem, compile_problem
 from placeopt.problem.changes import keeps_limits
-from placeopt.queueing import order_jobs
 from placeopt.terms.objective import value
 from plans import plan_of
 from rounds import random_round

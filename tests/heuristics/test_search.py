@@ -10,15 +10,15 @@ from differential import snapshot
 from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.heuristics import greedy
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.search import Guide, Search
-from placeopt.heuristics.search.board import Board
-from placeopt.heuristics.search.choose import choose
-from placeopt.heuristics.search.near import Near
-from placeopt.heuristics.search.ruin import Ruin
-from placeopt.heuristics.search.spots import Spots
+from placeopt.heuristics.search.destroy import Ruin
+from placeopt.heuristics.search.gang_placer import Near
+from placeopt.heuristics.search.incremental_solution import Board
+from placeopt.heuristics.search.insertion import Spots
+from placeopt.heuristics.search.job_selection import choose
 from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
-from placeopt.queueing import order_jobs
 from placeopt.terms.communication import job_cost
 from placeopt.terms.objective import cost, value, weighted_costs
 from plans import plan_of

@@ -7,10 +7,10 @@ from builders import instance, job, option
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import swaf
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Job
 from placeopt.problem import compile_problem
 from placeopt.problem.allowance import waiting_allowances
-from placeopt.queueing import order_jobs
 from plans import plan_of
 from rounds import random_round
 

@@ -5,12 +5,12 @@ import pytest
 
 from builders import instance, job, machine, node, running
 from placeopt.heuristics import lookahead
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import look_ahead
 from placeopt.heuristics.timeline import Seen, Start, Timeline
 from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Postpone
 from placeopt.problem import Move, Placement, compile_problem
-from placeopt.queueing import order_jobs
 from placeopt.terms.rules import fits
 from placeopt.terms.run_time import run_time_ms
 

@@ -8,8 +8,8 @@ import pytest
 from builders import instance, job, machine, node
 from placeopt import solve, violations
 from placeopt.heuristics import greedy, window
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.problem import compile_problem
-from placeopt.queueing import order_jobs
 from rounds import random_round
 
 

@@ -8,13 +8,13 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.model.scenario import Scenario
-from placeopt.papers import runs
+from placeopt.papers import campaign
 from placeopt.papers.catalogue import SETTINGS
 from placeopt.papers.journal import NAME, open_results, read_results
 from placeopt.papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
 from placeopt.papers.records import Case, Line
 from placeopt.papers.tables import Runs, own_table
-from placeopt.simulate import simulate, summarise
+from placeopt.simulation import simulate, summarise
 from scenarios import policy, scenario, timed
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
@@ -74,16 +74,16 @@ def test_percentiles() -> None:
 def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
     """Also after a line was cut off; but a row of another scenario or policy does not count."""
     case = Case(setting=PAIR, policy="fcfs", seed=0)
-    (first,) = runs.run([case], tmp_path, instances=INSTANCES)
+    (first,) = campaign.run([case], tmp_path, instances=INSTANCES)
     assert first.figures["first_slowdown"] == pytest.approx(1.318, abs=1e-3)
     before = (tmp_path / NAME).read_bytes()
     (tmp_path / NAME).write_bytes(before + b'{"row": {"case"')
-    assert runs.run([case], tmp_path, instances=INSTANCES) == [first]
+    assert campaign.run([case], tmp_path, instances=INSTANCES) == [first]
     assert (tmp_path / NAME).read_bytes() == before
     stale = first.model_copy(update={"scheduling": "another"})
     with open_results(tmp_path) as file:
         file.append(Line(row=stale))
-    (again,) = runs.run([case], tmp_path, instances=INSTANCES)
+    (again,) = campaign.run([case], tmp_path, instances=INSTANCES)
     assert again.scheduling == first.scheduling
     starts, rows = read_results(tmp_path)
     assert len(starts) == 2
@@ -93,25 +93,25 @@ def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
 def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
     """The simulation makes jobs of them, so its scenario is another (regression: it was run again and again)."""
     case = Case(setting="dynamoml-12", policy="dynamoml", seed=0)
-    (row,) = runs.run([case], tmp_path, instances=INSTANCES)
-    assert runs.is_current(case, row, INSTANCES)
+    (row,) = campaign.run([case], tmp_path, instances=INSTANCES)
+    assert campaign.is_current(case, row, INSTANCES)
     older = {name: value for name, value in row.figures.items() if name != "training_min"}
-    assert not runs.is_current(case, row.model_copy(update={"figures": older}), INSTANCES), "compared only since"
+    assert not campaign.is_current(case, row.model_copy(update={"figures": older}), INSTANCES), "compared only since"
 
 
 def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:
     """By the files, the seed and the score."""
     case = Case(setting="fgd-openb", policy="best_fit:points", seed=42)
-    (row,) = runs.run([case], tmp_path, instances=INSTANCES)
+    (row,) = campaign.run([case], tmp_path, instances=INSTANCES)
     assert row.figures["allocated_100_percent"] == pytest.approx(92.86, abs=0.5)
-    assert runs.is_current(case, row, INSTANCES)
-    assert not runs.is_current(case.model_copy(update={"seed": 43}), row, INSTANCES)
+    assert campaign.is_current(case, row, INSTANCES)
+    assert not campaign.is_current(case.model_copy(update={"seed": 43}), row, INSTANCES)
 
 
 def test_ours_one_at_a_time_beside_fgd_s() -> None:
     """By the same order of arrival: prices leave less of the cluster unused than FGD, and the table says so."""
     cases = [Case(setting="fgd-openb", policy=score, seed=42) for score in ("prices", "fgd:points")]
-    rows = [row for case in cases if (row := runs.play(case, instances=INSTANCES)) is not None]
+    rows = [row for case in cases if (row := campaign.play(case, instances=INSTANCES)) is not None]
     table = own_table([SETTINGS["fgd-openb"]], Runs(rows))
     ours = table.columns.index("prices - it")
     assert [(row[2], str(row[ours]).partition(" ")[2]) for row in table.rows] == 2 * [
@@ -137,21 +137,23 @@ def test_broken_lines_are_named(tmp_path: Path) -> None:
 
 def test_plans_leave_out_what_does_not_exist() -> None:
     """A setting without seeds is run once; one that is reduced is another case in full size."""
-    plain = runs.plan([SETTINGS["sc17-table-1"]], [3, 4], whole=True, instances=INSTANCES)
+    plain = campaign.plan([SETTINGS["sc17-table-1"]], [3, 4], whole=True, instances=INSTANCES)
     assert {case.seed for case in plain} == {0}
     assert not any(case.whole for case in plain)
-    assert all(case.whole for case in runs.plan([SETTINGS["sc17-10kx1k"]], [3], whole=True, instances=INSTANCES))
-    assert [case.seed for case in runs.plan([SETTINGS["fgd-openb"]], [3], whole=False, instances=INSTANCES)][::8] == [
-        *range(42, 52)
-    ]
-    genie = runs.plan([SETTINGS["genie-5"]], range(5), whole=False, instances=INSTANCES)
+    assert all(case.whole for case in campaign.plan([SETTINGS["sc17-10kx1k"]], [3], whole=True, instances=INSTANCES))
+    assert [case.seed for case in campaign.plan([SETTINGS["fgd-openb"]], [3], whole=False, instances=INSTANCES)][
+        ::8
+    ] == [*range(42, 52)]
+    genie = campaign.plan([SETTINGS["genie-5"]], range(5), whole=False, instances=INSTANCES)
     assert sorted({case.seed for case in genie if case.policy == "genie"}) == [0, 1, 2]
-    month = runs.plan([SETTINGS["soda-month"]], range(5), whole=False, instances=INSTANCES)
+    month = campaign.plan([SETTINGS["soda-month"]], range(5), whole=False, instances=INSTANCES)
     assert {case.seed for case in month if case.policy == "soda"} == {0, 1, 2, 3, 4}
     assert {case.seed for case in month if case.policy == "placeopt"} == {0, 1, 2}
-    assert {c.seed for c in runs.plan([SETTINGS["sc17-10kx1k-whole"]], [3, 4], whole=False, instances=INSTANCES)} == {3}
+    assert {
+        c.seed for c in campaign.plan([SETTINGS["sc17-10kx1k-whole"]], [3, 4], whole=False, instances=INSTANCES)
+    } == {3}
     assert "no-such-policy" not in {case.policy for case in plain}
-    assert runs.plan([SETTINGS["sia-philly"]], [0], whole=False, instances=INSTANCES / "nowhere") == []
+    assert campaign.plan([SETTINGS["sia-philly"]], [0], whole=False, instances=INSTANCES / "nowhere") == []
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_settings_make_scenarios(name: str) -> None:
 def test_no_mean_over_jobs_that_ended_where_some_never_end() -> None:
     """Issue 16, C5: who leaves the first job out would be best; the row says how many never end, and why."""
     history = simulate(scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]), policy("best-fit"))
-    row = runs.row_of(Case(setting=PAIR, policy="best-fit", seed=0), "", history, 0.0)
+    row = campaign.row_of(Case(setting=PAIR, policy="best-fit", seed=0), "", history, 0.0)
     assert (row.jobs, row.never_end) == (2, 1)
     assert row.why == "huge: finds no place on the idle cluster: GPU count (5 GPUs)"
     assert row.figures["wait_s"] is row.figures["makespan_min"] is row.figures["slowed"] is None

@@ -8,10 +8,10 @@ import pytest
 
 from placeopt.papers import tables
 from placeopt.papers.catalogue import PAPERS, SETTINGS, chosen
+from placeopt.papers.metrics import Change, Gain, Ratio, Value
 from placeopt.papers.records import Case, Figure, Ordering, Row
 from placeopt.papers.report import aligned, make_report
 from placeopt.papers.tables import Runs, compared, figure_table, judged, neighbours, own_table
-from placeopt.papers.ways import Change, Gain, Ratio, Value
 
 
 def row(setting: str, policy: str, seed: int, **figures: float | None) -> Row:

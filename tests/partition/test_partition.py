@@ -7,12 +7,12 @@ import pytest
 
 from builders import instance, job, machine, node, running
 from placeopt import BadInput, Instance, solve, solve_in_parts, violations
-from placeopt.auditing import audit
 from placeopt.generators import generate
 from placeopt.model import Domain, Policy
 from placeopt.model.policy import Queue, Quota
 from placeopt.partition import WAYS, split
 from placeopt.partition.groups import deal, groups_of
+from placeopt.solving.audit import audit
 from rounds import random_round
 
 RACKS = (Domain(id="r0"), Domain(id="r1"))

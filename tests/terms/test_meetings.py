@@ -8,8 +8,8 @@ import pytest
 from placeopt.heuristics import greedy
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.problem.holdings import holdings
-from placeopt.terms import meetings as module
-from placeopt.terms.meetings import meetings
+from placeopt.terms import colocated_pairs as module
+from placeopt.terms.colocated_pairs import meetings
 from rounds import random_round
 
 

@@ -7,8 +7,8 @@ import pytest
 from placeopt.errors import BadInput
 from placeopt.formats.topo import read_machine
 from placeopt.model import Gpu, Machine, Part
-from placeopt.report.links import WIDTH, job_links, machine_picture
-from placeopt.report.palette import JOB_COLORS
+from placeopt.report.text.links import WIDTH, job_links, machine_picture
+from placeopt.report.text.palette import JOB_COLORS
 from placeopt.topology import MACHINES, dgx1, minsky, pcie_box
 
 DATA = Path(__file__).parents[1] / "data" / "topo"

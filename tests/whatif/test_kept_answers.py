@@ -55,7 +55,7 @@ def test_a_stopped_question_goes_on_where_it_was(name: str, tmp_path: Path, monk
     def never(*_: object, **__: object) -> None:
         raise AssertionError("worked out again")
 
-    monkeypatch.setattr("placeopt.engine.Engine.solve", never)
+    monkeypatch.setattr("placeopt.live_cluster.engine.Engine.solve", never)
     again = ask(round_(), limits=SHORT, rows=rows)
     assert again.model_dump()["left"] == 0
     with pytest.raises(AssertionError, match="worked out again"):

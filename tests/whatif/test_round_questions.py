@@ -4,14 +4,14 @@ import pytest
 
 from builders import instance, job, machine, node, running
 from placeopt import generate
-from placeopt.engine import Engine
 from placeopt.errors import BadInput
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Domain, Gpu, Instance, Policy
 from placeopt.model.policy import Queue, Quota
 from placeopt.problem import compile_problem, open_state
 from placeopt.whatif import Limits, Patch, apply_patch, parse_variation, price, swap, sweep
+from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.remade import with_nodes
 from placeopt.whatif.steps import AddMachines
 
 SHORT = Limits(time_limit_s=5.0, threads=1)

@@ -11,7 +11,7 @@ from placeopt.formats.documents import loads
 from placeopt.model import Domain, Instance, Policy
 from placeopt.model.policy import Queue, Quota
 from placeopt.whatif import Patch, after_plan, apply_patch
-from placeopt.whatif.levels import nodes_under
+from placeopt.whatif.domain_levels import nodes_under
 
 
 def racks() -> Instance:

@@ -16,12 +16,12 @@ from placeopt.benchmark.records import Case, KnownThen, Row, Run
 from placeopt.benchmark.sets import Item, Kind, read_sets
 from placeopt.benchmark.supervise import Outcome, run_case
 from placeopt.benchmark.verdicts import judge
+from placeopt.environment import usable_cores, versions
 from placeopt.errors import BadArgument, BadInput
-from placeopt.fanout import fan_out
 from placeopt.formats.solu import Known, read_solu
-from placeopt.methods import METHODS
+from placeopt.parallel import fan_out
 from placeopt.solvers.registry import SOLVERS, available
-from placeopt.workplace import usable_cores, versions
+from placeopt.solving.methods import METHODS
 
 ALL = "all"
 

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from placeopt.auditing import audit
 from placeopt.benchmark.effort import cpu_s
 from placeopt.benchmark.records import Answer, Case, Phase, Point
 from placeopt.benchmark.shuffle import shuffled
 from placeopt.check import violations
-from placeopt.engine import Engine
 from placeopt.formats.documents import read_instance, write_plan
-from placeopt.stages.round import Progress
+from placeopt.live_cluster.engine import Engine
+from placeopt.solving.audit import audit
+from placeopt.solving.context import Progress
 
 
 def place_round(case: Case, target: Path, point: Callable[[Point], None], phase: Callable[[Phase], None]) -> Answer:

@@ -16,10 +16,10 @@ from placeopt.benchmark.samples import NO_ANSWER
 from placeopt.benchmark.sets import item_of
 from placeopt.benchmark.verdicts import contradiction, judge
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.fanout import fan_out
 from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
 from placeopt.formats.solu import Known
+from placeopt.parallel import fan_out
 
 
 class Checked(NamedTuple):
@@ -132,10 +132,10 @@ def _faults(row: Row, folder: Path) -> list[str]:
 
 
 def _plan_faults(row: Row, path: Path) -> list[str]:
-    from placeopt.auditing import audit
     from placeopt.benchmark.shuffle import shuffled
     from placeopt.check import violations
     from placeopt.formats.documents import read_instance, read_plan
+    from placeopt.solving.audit import audit
 
     instance, plan = read_instance(row.case.path), read_plan(path)
     if row.case.permuted:

@@ -9,21 +9,21 @@ from typing import Annotated
 import typer
 
 from placeopt import __version__
-from placeopt.cli import bench, defragmenting, whatif, whatif_rounds
-from placeopt.cli.audit import audit
-from placeopt.cli.check import check
-from placeopt.cli.doctor import doctor
+from placeopt.cli.commands import bench, whatif, whatif_defrag, whatif_rounds
+from placeopt.cli.commands.audit import audit
+from placeopt.cli.commands.bench_papers import papers
+from placeopt.cli.commands.check import check
+from placeopt.cli.commands.doctor import doctor
+from placeopt.cli.commands.explain import explain
+from placeopt.cli.commands.export import export
+from placeopt.cli.commands.generate import generate
+from placeopt.cli.commands.import_ import kubernetes, openb, openb_trace, philly, sc17, sia, slurm, topo
+from placeopt.cli.commands.report import report
+from placeopt.cli.commands.show import show
+from placeopt.cli.commands.simulate import simulate
+from placeopt.cli.commands.solve import solve
 from placeopt.cli.exits import ExitCode
-from placeopt.cli.explain import explain
-from placeopt.cli.export import export
-from placeopt.cli.generate import generate
-from placeopt.cli.importing import kubernetes, openb, openb_trace, philly, sc17, sia, slurm, topo
 from placeopt.cli.output import write_out
-from placeopt.cli.papers import papers
-from placeopt.cli.reporting import report
-from placeopt.cli.show import show
-from placeopt.cli.simulate import simulate
-from placeopt.cli.solve import solve
 
 app = typer.Typer(
     name="placeopt",
@@ -132,7 +132,7 @@ _add(
 )
 _add(questions, whatif_rounds.swap, "placeopt whatif swap round.json --of v100-8 --by h100-8 --patch types.json")
 _add(questions, whatif_rounds.price, "placeopt whatif price round.json --of node,rack")
-_add(questions, defragmenting.defrag, "placeopt whatif defrag round.json --plan plan.json --level node --all-movable")
+_add(questions, whatif_defrag.defrag, "placeopt whatif defrag round.json --plan plan.json --level node --all-movable")
 _add(questions, whatif.apply, "placeopt whatif apply round.json --patch scenario.json --out changed.json")
 app.add_typer(questions)
 _add(app, doctor, "placeopt doctor")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from placeopt.cli.exits import UsageError
 from placeopt.cli.output import write_bytes_out, write_error, write_out
 from placeopt.errors import BadInput
-from placeopt.report.text import plain
+from placeopt.report.text.text import plain
 
 if TYPE_CHECKING:
     from placeopt.model import Policy
@@ -105,7 +105,7 @@ def read_scheduling(text: str) -> Scheduling:
     from placeopt.formats.documents import loads
     from placeopt.formats.files import label, read_bytes
     from placeopt.model.scheduling import Scheduling
-    from placeopt.simulate import named_policy, policy_names
+    from placeopt.simulation import named_policy, policy_names
 
     if text in policy_names():
         return named_policy(text)

@@ -12,7 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from placeopt.workplace import usable_cores
+from placeopt.environment import usable_cores
 
 PACKAGES = (
     *("placeopt", "ortools", "highspy", "pulp", "numpy", "networkx", "pydantic", "joblib"),

@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from placeopt.cli.output import write_error
-from placeopt.report.text import number, percent
+from placeopt.report.text.text import number, percent
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from placeopt.stages.round import Progress
+    from placeopt.solving.context import Progress
 
 QUIET_S = 2.0
 """What is done by then needs no progress."""

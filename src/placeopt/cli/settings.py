@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.exits import UsageError
 from placeopt.errors import BadInput
-from placeopt.methods import METHODS
+from placeopt.solving.methods import METHODS
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan

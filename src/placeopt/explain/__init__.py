@@ -2,8 +2,8 @@
 Why a job waits and what would let it in; what a placed job costs and where else it could be.
 
 ``explain(instance, plan, job)`` is the entry. Whether one job fits in fixed surroundings is answered exactly, without a
-solver, by ``placeopt.alone``; from that follow conflicts and the remedies on the job's side. What others would have to
-give up, and the best other place, are small integer models.
+solver, by ``placeopt.feasibility``; from that follow conflicts and the remedies on the job's side. What others would
+have to give up, and the best other place, are small integer models.
 """
 
 from placeopt.explain.answer import explain

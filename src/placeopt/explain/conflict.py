@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placeopt.alone.ask import DROP_ORDER, Ask
-from placeopt.alone.fit import FOREVER, fit
-from placeopt.alone.room import Room
 from placeopt.errors import InternalFault
+from placeopt.feasibility.fit import FOREVER, fit
+from placeopt.feasibility.free_capacity import Room
+from placeopt.feasibility.requirement import DROP_ORDER, Ask
 
 
 def conflict(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> tuple[str, ...]:

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from placeopt.alone.reach import Reach
-from placeopt.alone.room import Room
-from placeopt.explain.givers import busy_gpus
-from placeopt.explain.giving_up import least_given_up
 from placeopt.explain.question import Question
 from placeopt.explain.reaching import fewest_freed, freed, judged, reach_with_freed, reach_without
 from placeopt.explain.records import DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.explain.remedies import fewest_domains, first_level, most_workers
+from placeopt.explain.removal import least_given_up
+from placeopt.explain.removal_candidates import busy_gpus
 from placeopt.explain.sentences import sentences
+from placeopt.feasibility.free_capacity import Room
+from placeopt.feasibility.minimal_utility import Reach
 from placeopt.problem import State
 
 OWN = ("workers_max", "domains_min", "level")

@@ -16,8 +16,8 @@ from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Plan
 from placeopt.problem import Move, Placement, State
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.stages.sizes import SIZES
-from placeopt.stages.solving import Solve
+from placeopt.solving.sizes import SIZES
+from placeopt.solving.solver_call import Solve
 from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value_expression
 from placeopt.terms.rules import fits
 from placeopt.terms.variables import Variables

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from placeopt.alone.ask import Ask, asks_of
 from placeopt.errors import OutOfTime, SolverFault, Unsupported
-from placeopt.explain.givers import Jobs
-from placeopt.explain.giving_up import GivenUp, least_given_up
 from placeopt.explain.records import Rival
+from placeopt.explain.removal import GivenUp, least_given_up
+from placeopt.explain.removal_candidates import Jobs
 from placeopt.explain.states import Case
+from placeopt.feasibility.requirement import Ask, asks_of
 from placeopt.model import Instance, Plan
 from placeopt.problem import State
-from placeopt.stages.solving import Solve
+from placeopt.solving.solver_call import Solve
 
 T = TypeVar("T")
 MAX_PRICE = 2**50

@@ -8,9 +8,9 @@ from itertools import combinations
 
 import numpy as np
 
-from placeopt.alone.reach import Reach, asks_utility, reach, without_minima
 from placeopt.explain.question import Question
 from placeopt.explain.records import FreedGpu, Place
+from placeopt.feasibility.minimal_utility import Reach, asks_utility, reach, without_minima
 from placeopt.problem import Move, State
 
 

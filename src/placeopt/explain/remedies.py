@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from placeopt.alone.ask import Ask
-from placeopt.alone.fit import FOREVER, ceiling, fit, largest, sizes
-from placeopt.alone.layout import Layout
-from placeopt.alone.room import Room
+from placeopt.feasibility.fit import FOREVER, ceiling, fit, largest, sizes
+from placeopt.feasibility.free_capacity import Room
+from placeopt.feasibility.requirement import Ask
+from placeopt.feasibility.worker_distribution import Layout
 from placeopt.model import Split
 
 

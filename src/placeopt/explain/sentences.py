@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from placeopt.alone.ask import Ask
 from placeopt.explain.records import DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.explain.words import count, listed
+from placeopt.feasibility.requirement import Ask
 
 SHOWN = 6
 """Names listed before the rest is counted."""

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from placeopt.alone.ask import Ask
-from placeopt.alone.fit import Found, best_fit, fit
-from placeopt.alone.reach import Reach
-from placeopt.alone.room import Room, room_of
 from placeopt.errors import OutOfTime
 from placeopt.explain.conflict import conflict
 from placeopt.explain.offers import REMEDIES, remedies, to_reach
@@ -15,6 +11,10 @@ from placeopt.explain.question import Question
 from placeopt.explain.reaching import judged, place_of, reach_beside, reach_without
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
 from placeopt.explain.words import constraints, listed
+from placeopt.feasibility.fit import Found, best_fit, fit
+from placeopt.feasibility.free_capacity import Room, room_of
+from placeopt.feasibility.minimal_utility import Reach
+from placeopt.feasibility.requirement import Ask
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import State
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from placeopt.alone.ask import Ask
 from placeopt.explain.records import Constraint
+from placeopt.feasibility.requirement import Ask
 from placeopt.model import Job
 
 NAMES = {

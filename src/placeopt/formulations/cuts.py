@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.formulations.fillings import Fillings
+from placeopt.formulations.gpu_patterns import Fillings
 from placeopt.linear import NO_LOWER, LinearModel
 from placeopt.problem import RESOURCES, UNLIMITED, IntArray, State
 

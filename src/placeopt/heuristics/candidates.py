@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.heuristics.memory import Memory, NodeViews
+from placeopt.heuristics.score_cache import Memory, NodeViews
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.growth import grown_sets, starts

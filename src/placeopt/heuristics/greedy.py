@@ -11,11 +11,11 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.family import score_named
-from placeopt.heuristics.gradient import FragmentationGradient
-from placeopt.heuristics.prices import Prices
-from placeopt.heuristics.spreading import nodes_for_bundles
-from placeopt.heuristics.table import Table, serves
+from placeopt.heuristics.node_selection import nodes_for_bundles
+from placeopt.heuristics.scores.fragmentation import FragmentationGradient
+from placeopt.heuristics.scores.prices import Prices
+from placeopt.heuristics.scores.registry import score_named
+from placeopt.heuristics.scores.table import Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules import fits_beyond_room
 

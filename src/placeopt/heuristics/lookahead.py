@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.family import SCORES
 from placeopt.heuristics.greedy import place
+from placeopt.heuristics.scores.registry import SCORES
 from placeopt.heuristics.timeline import Timeline
 from placeopt.problem import IntArray, Placement, Problem, State
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.family import SCORES
 from placeopt.heuristics.greedy import TRIES, places, places_on_node
-from placeopt.heuristics.outlook import Occupants, Outlook
+from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.start_estimate import Occupants, Outlook
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.interference import meets
 from placeopt.terms.rules import fits_beyond_room

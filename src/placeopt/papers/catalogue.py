@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from placeopt.errors import BadArgument
 from placeopt.papers import dynamoml, fgd, genie, horus, sc17, soda, traces
 from placeopt.papers.records import Figure, Ordering, Setting
-from placeopt.simulate import policy_names
+from placeopt.simulation import policy_names
 
 
 @dataclass(frozen=True)

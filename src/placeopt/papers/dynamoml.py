@@ -7,8 +7,8 @@ from pathlib import Path
 
 from placeopt.generators.dynamoml import dynamoml_scenario
 from placeopt.model.scenario import Scenario
+from placeopt.papers.metrics import Gain, Value
 from placeopt.papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
-from placeopt.papers.ways import Gain, Value
 
 KEY = "dynamoml"
 PLAYED = ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml", *WHOLE_ROUNDS, "placeopt-elastic")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from placeopt.papers.measures import ALLOCATED_AT
+from placeopt.papers.metrics import Value
 from placeopt.papers.one_at_a_time.protocol import OneAtATime
 from placeopt.papers.records import Figure, Ordering, Setting
-from placeopt.papers.ways import Value
 
 KEY = "fgd"
 SETTING = "fgd-openb"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from placeopt.generators.genie_scenarios import CLASSES, genie_tasks
 from placeopt.model.scenario import Scenario
+from placeopt.papers.metrics import Change
 from placeopt.papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
-from placeopt.papers.ways import Change
 
 KEY = "genie"
 OURS = "genie"

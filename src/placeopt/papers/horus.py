@@ -7,8 +7,8 @@ from pathlib import Path
 
 from placeopt.generators.horus_scenarios import horus_testbed, horus_trace
 from placeopt.model.scenario import Scenario
+from placeopt.papers.metrics import Ratio, Value
 from placeopt.papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
-from placeopt.papers.ways import Ratio, Value
 
 KEY = "horus"
 TESTBED = ("fcfs", "pab", "obp", "horus", *WHOLE_ROUNDS)

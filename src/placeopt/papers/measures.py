@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from placeopt.metrics import Occupancy, Spread
-from placeopt.simulate import History, JobHistory, Summary, occupancy_between
+from placeopt.simulation import History, JobHistory, Summary, occupancy_between
 
 PERCENTILES = 101
 STRIPS = 100

@@ -9,8 +9,8 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import read_scenario
 from placeopt.generators.sc17_scenarios import mixed_jobs, pair, small_jobs, table_1
 from placeopt.model.scenario import Physics, Scenario
+from placeopt.papers.metrics import Ratio, Value
 from placeopt.papers.records import ONCE, WHOLE_ROUNDS, Figure, Ordering, Setting
-from placeopt.papers.ways import Ratio, Value
 
 KEY = "sc17"
 FOUR = ("fcfs", "best-fit", "topo-aware", "topo-aware-p")

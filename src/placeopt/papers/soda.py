@@ -6,8 +6,8 @@ from pathlib import Path
 
 from placeopt.generators.soda_month import soda_month
 from placeopt.model.scenario import Scenario
+from placeopt.papers.metrics import Value
 from placeopt.papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
-from placeopt.papers.ways import Value
 
 KEY = "soda"
 PLAYED = ("kelp-fifo", "kelp-drf", "coda", "soda", *WHOLE_ROUNDS)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from numbers import Integral
 
 from placeopt.arguments import INSTANCE, check_round, checked, expect
-from placeopt.engine import Engine, solve
+from placeopt.environment import usable_cores
 from placeopt.errors import BadInput
-from placeopt.fanout import fan_out
+from placeopt.live_cluster.engine import Engine, solve
 from placeopt.model import Instance, Plan, Policy
+from placeopt.parallel import fan_out
 from placeopt.partition.split import Way, split
-from placeopt.workplace import usable_cores
 
 MEND_SHARE = 0.4
 """Part of the time that is kept for the whole: putting together, filling up, the bound, the check."""

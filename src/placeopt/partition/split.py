@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.heuristics.prices import prices_of_types
+from placeopt.heuristics.scores.prices import prices_of_types
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Changes
 from placeopt.partition.groups import Group, deal, groups_of

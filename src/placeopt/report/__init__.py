@@ -1,1 +1,1 @@
-"""What people see: summaries, GPU maps and pictures of machines as text. Nothing here reads, solves or prints."""
+"""Reports: ``text`` for terminals, ``html`` for figures and one offline file. Nothing here reads, solves or prints."""

@@ -11,7 +11,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.prices import Prices
 from placeopt.terms.protocols import Expression, Form, Scope
-from placeopt.terms.seats import price_remaining, price_seats
+from placeopt.terms.rank_assignment import price_remaining, price_seats
 from placeopt.terms.variables import SHRINK, STAY, Variables
 from placeopt.topology.cluster_topology import ClusterTopology
 

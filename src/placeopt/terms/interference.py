@@ -11,9 +11,9 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.holdings import holdings
 from placeopt.terms import interference_rows as rows
+from placeopt.terms.colocated_pairs import meetings
 from placeopt.terms.curves import excess_table
 from placeopt.terms.horus import few_levels, most_percent
-from placeopt.terms.meetings import meetings
 from placeopt.terms.presence import count_meetings, steps
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.variables import Variables

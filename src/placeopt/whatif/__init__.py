@@ -8,16 +8,16 @@ What if? Questions about capacity, each answered on a copy of an instance, with 
 """
 
 from placeopt.whatif.add import add
-from placeopt.whatif.after import after_plan
-from placeopt.whatif.asking import parse_job
+from placeopt.whatif.after_plan import after_plan
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.cheapest import cheapest
 from placeopt.whatif.defrag import defrag
 from placeopt.whatif.fail import fail
 from placeopt.whatif.fit import fit
+from placeopt.whatif.instance_edit import Patched
+from placeopt.whatif.job_spec import parse_job
 from placeopt.whatif.patch import apply_patch
 from placeopt.whatif.price import price
-from placeopt.whatif.remade import Patched
 from placeopt.whatif.review import Placements, plan_of, review
 from placeopt.whatif.slots import slots
 from placeopt.whatif.steps import Patch

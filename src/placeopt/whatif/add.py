@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from placeopt.alone.ask import asks_of
-from placeopt.alone.fit import fit as fit_alone
-from placeopt.alone.room import room_of
 from placeopt.arguments import checked
-from placeopt.engine import Engine
 from placeopt.errors import BadArgument
+from placeopt.feasibility.fit import fit as fit_alone
+from placeopt.feasibility.free_capacity import room_of
+from placeopt.feasibility.requirement import asks_of
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
 from placeopt.problem import State, compile_problem
 from placeopt.whatif.capacity import Limits, Trial, attempt, weigh
-from placeopt.whatif.levels import free_prefix
+from placeopt.whatif.domain_levels import free_prefix
+from placeopt.whatif.instance_edit import asked_milli, with_nodes
 from placeopt.whatif.records import Added, Tried
-from placeopt.whatif.remade import asked_milli, with_nodes
 
 QUICK = "stranding"
 """Greedy and a bound: what refutes most numbers of nodes at once."""

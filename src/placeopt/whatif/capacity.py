@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from placeopt.engine import Engine
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
-from placeopt.whatif.remade import asked_milli, remade
+from placeopt.whatif.instance_edit import asked_milli, remade
 
 FREE = Weights(communication=0, interference=0, fragmentation=0)
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from placeopt.arguments import checked
-from placeopt.engine import Engine
 from placeopt.errors import BadArgument
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.add import add, model_node
 from placeopt.whatif.capacity import Limits

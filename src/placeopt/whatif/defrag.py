@@ -11,22 +11,22 @@ from fractions import Fraction
 
 import numpy as np
 
-from placeopt.alone.ask import asks_of
-from placeopt.alone.room import room_of
 from placeopt.arguments import checked
 from placeopt.check import violations
-from placeopt.engine import Engine
 from placeopt.errors import BadArgument, InternalFault
+from placeopt.feasibility.free_capacity import room_of
+from placeopt.feasibility.requirement import asks_of
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
 from placeopt.terms.rules import fits
-from placeopt.whatif.after import only_running
+from placeopt.whatif.after_plan import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
-from placeopt.whatif.levels import nodes_under
+from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif.instance_edit import Patched, asked_milli, remade, without_nodes
 from placeopt.whatif.records import Defrag, Freed, Relocation
-from placeopt.whatif.remade import Patched, asked_milli, remade, without_nodes
 from placeopt.whatif.review import plan_of
 
 ROUND_S = 5.0

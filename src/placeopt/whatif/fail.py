@@ -12,17 +12,17 @@ from functools import partial
 from pathlib import Path
 
 from placeopt.arguments import checked
-from placeopt.engine import Engine
 from placeopt.errors import BadArgument
-from placeopt.fanout import fan_out
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.whatif.after import only_running
+from placeopt.parallel import fan_out
+from placeopt.whatif.after_plan import only_running
+from placeopt.whatif.answer_cache import Kept
 from placeopt.whatif.capacity import Limits, attempt, weigh
-from placeopt.whatif.inside import INSIDE, gpus_under, without_gpus
-from placeopt.whatif.kept import Kept
-from placeopt.whatif.levels import nodes_under
+from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif.instance_edit import Patched, asked_milli, without_nodes
+from placeopt.whatif.machine_levels import INSIDE, gpus_under, without_gpus
 from placeopt.whatif.records import Failure, Failures
-from placeopt.whatif.remade import Patched, asked_milli, without_nodes
 
 TOGETHER = 8
 """Scenarios that share a solver process."""

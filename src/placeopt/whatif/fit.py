@@ -8,20 +8,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.alone.ask import Ask, asks_of
-from placeopt.alone.fit import largest
-from placeopt.alone.room import Room, room_of
 from placeopt.arguments import checked
-from placeopt.engine import Engine
 from placeopt.explain import explain
+from placeopt.feasibility.fit import largest
+from placeopt.feasibility.free_capacity import Room, room_of
+from placeopt.feasibility.requirement import Ask, asks_of
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.model.job import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
-from placeopt.whatif.after import only_running
+from placeopt.whatif.after_plan import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
-from placeopt.whatif.levels import levels_of
+from placeopt.whatif.domain_levels import levels_of
+from placeopt.whatif.instance_edit import remade
 from placeopt.whatif.records import Binding, Fit, Gang
-from placeopt.whatif.remade import remade
 
 MOST_COPIES = 20_000
 """Copies that are tried; where more may fit, only what arithmetic says bounds them."""
@@ -37,9 +37,9 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     Parameters
     ----------
     instance
-        The cluster and what runs on it, as `placeopt.whatif.after.after_plan` gives it for a plan.
+        The cluster and what runs on it, as `placeopt.whatif.after_plan.after_plan` gives it for a plan.
     job
-        What is asked for; `placeopt.whatif.asking.parse_job` reads ``8xH100``.
+        What is asked for; `placeopt.whatif.job_spec.parse_job` reads ``8xH100``.
     limits
         Of the round that counts copies; gangs and what binds are exact, without a solver.
     cancel

@@ -10,13 +10,13 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from placeopt.engine import Engine
 from placeopt.errors import BadInput
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
 from placeopt.whatif.capacity import Limits, attempt, weigh
-from placeopt.whatif.levels import free_prefix
+from placeopt.whatif.domain_levels import free_prefix
+from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.records import Added, MixTried
-from placeopt.whatif.remade import with_nodes
 
 Grid = npt.NDArray[np.bool_]
 MOST_MIXTURES = 4_000_000

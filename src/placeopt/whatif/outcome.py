@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from placeopt.engine import Engine
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.capacity import FREE, Limits
+from placeopt.whatif.instance_edit import remade
 from placeopt.whatif.records import Outcome
-from placeopt.whatif.remade import remade
 
 
 def valued(instance: Instance) -> Instance:

@@ -13,9 +13,8 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import loads
 from placeopt.model import Instance, Node
 from placeopt.model.base import Record
-from placeopt.whatif.inside import INSIDE, gpus_under, without_gpus
-from placeopt.whatif.levels import nodes_under
-from placeopt.whatif.remade import (
+from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif.instance_edit import (
     Patched,
     asked_milli,
     cluster_of,
@@ -25,6 +24,7 @@ from placeopt.whatif.remade import (
     without_nodes,
     without_running,
 )
+from placeopt.whatif.machine_levels import INSIDE, gpus_under, without_gpus
 from placeopt.whatif.steps import (
     AddJobs,
     AddMachines,

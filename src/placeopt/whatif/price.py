@@ -13,22 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.arguments import checked
-from placeopt.engine import Engine
 from placeopt.errors import BadArgument, BadInput
-from placeopt.fanout import fan_out
-from placeopt.formulations.fillings import build_fillings
+from placeopt.formulations.gpu_patterns import build_fillings
 from placeopt.linear import LinearModel
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Cluster, Instance
+from placeopt.parallel import fan_out
 from placeopt.problem import compile_problem, open_state
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
+from placeopt.whatif.answer_cache import Kept
 from placeopt.whatif.capacity import Limits
-from placeopt.whatif.kept import Kept
-from placeopt.whatif.levels import levels_of, nodes_under
+from placeopt.whatif.domain_levels import levels_of, nodes_under
+from placeopt.whatif.instance_edit import remade, with_nodes
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.records import Outcome, Price, Prices
-from placeopt.whatif.remade import remade, with_nodes
 from placeopt.whatif.swap import gain
 
 Kind = Literal["node", "domain", "quota"]

@@ -7,19 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from placeopt.alone.ask import asks_of
-from placeopt.alone.fit import best_fit
-from placeopt.alone.room import room_of
 from placeopt.arguments import checked
-from placeopt.auditing import allocation_of
 from placeopt.check import violations
-from placeopt.engine import Engine
 from placeopt.explain import explain
+from placeopt.feasibility.fit import best_fit
+from placeopt.feasibility.free_capacity import room_of
+from placeopt.feasibility.requirement import asks_of
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement, Plan
 from placeopt.model.base import FormatVersion, Record
 from placeopt.model.plan import Cost, InstanceRef, Level, PolicyRef, Unplaced
 from placeopt.problem import Allocation, Move, Problem, State, compile_problem
 from placeopt.problem.grants import bounds_of, granted
+from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.records import Helps, Review, Term

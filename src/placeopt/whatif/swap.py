@@ -9,15 +9,15 @@ from typing import Literal
 from pydantic import ValidationError
 
 from placeopt.arguments import checked
-from placeopt.engine import Engine
 from placeopt.errors import BadArgument
 from placeopt.formats.faults import validation_fault
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.capacity import Limits
+from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.patch import apply_step
 from placeopt.whatif.records import Outcome, Swap
-from placeopt.whatif.remade import Patched
 from placeopt.whatif.steps import ReplaceNodes
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from placeopt.arguments import checked
-from placeopt.engine import Engine
 from placeopt.errors import BadArgument, BadInput
-from placeopt.fanout import fan_out
+from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.policy import Quota
+from placeopt.parallel import fan_out
+from placeopt.whatif.answer_cache import Kept
 from placeopt.whatif.capacity import Limits
-from placeopt.whatif.kept import Kept
-from placeopt.whatif.levels import free_prefix
+from placeopt.whatif.domain_levels import free_prefix
+from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.patch import apply_step
 from placeopt.whatif.records import Point, Sweep
-from placeopt.whatif.remade import Patched
 from placeopt.whatif.steps import AddNodes, ScaleDemand, SetQuota
 
 MOST_POINTS = 1000

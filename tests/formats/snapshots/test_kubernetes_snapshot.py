@@ -8,8 +8,8 @@ import pytest
 
 from kubernetes_objects import node, pod, read
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.kubernetes.quantities import parse_quantity
 from placeopt.formats.snapshots import read_kubernetes
-from placeopt.formats.snapshots.quantities import parse_quantity
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots" / "kubernetes.json"
 

@@ -19,12 +19,12 @@ import pytest
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.errors import Unsupported
+from placeopt.formats.slurm.jobs import Jobs
+from placeopt.formats.slurm.nodes import read_nodes
+from placeopt.formats.slurm.text import parse_memory
 from placeopt.formats.snapshots import read_slurm
 from placeopt.formats.snapshots.entries import read_json
 from placeopt.formats.snapshots.found import KEPT, LEFT_OUT, Notes, Seen
-from placeopt.formats.snapshots.slurm_jobs import Jobs
-from placeopt.formats.snapshots.slurm_nodes import read_nodes
-from placeopt.formats.snapshots.slurm_words import parse_memory
 from placeopt.formats.topo.hostlist import expand_hosts
 from placeopt.model import Instance
 

@@ -10,9 +10,9 @@ import pytest
 from slurm_files import DATA, RUNS, WAITS, left_out, read
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.slurm.gres import Gres, parse_gres
+from placeopt.formats.slurm.node_states import why_drained
 from placeopt.formats.snapshots import read_slurm
-from placeopt.formats.topo.slurm_gres import Gres, parse_gres
-from placeopt.formats.topo.slurm_states import why_drained
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_the_list_of_a_newer_sinfo_says_what_to_give(tmp_path: Path) -> None:
 
 def test_too_many_jobs_are_refused_while_they_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrays by the thousand stop at the bound, not after the last."""
-    monkeypatch.setattr("placeopt.formats.snapshots.slurm.MAX_JOBS", 10)
+    monkeypatch.setattr("placeopt.formats.slurm.snapshot.MAX_JOBS", 10)
     arrays = [WAITS | {"job_id": i, "array_job_id": i, "array_task_string": "0-8"} for i in (1, 2)]
     with pytest.raises(BadInput, match="more than 10 jobs"):
         read(tmp_path, *arrays)

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.snapshots import read_slurm
-from placeopt.formats.snapshots.slurm_words import (
+from placeopt.formats.slurm.text import (
     Held,
     Request,
     is_mig,
@@ -19,6 +18,7 @@ from placeopt.formats.snapshots.slurm_words import (
     parse_tasks,
     parse_tres,
 )
+from placeopt.formats.snapshots import read_slurm
 from placeopt.model import Instance
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "snapshots"

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from placeopt.heuristics.drb.fm import Buckets, Graph, bisect, graph_of, refine
+from placeopt.heuristics.drb.fiduccia_mattheyses import Buckets, Graph, bisect, graph_of, refine
 
 
 def least_cut(graph: Graph, limits: tuple[int, int]) -> int | None:

@@ -12,14 +12,14 @@ from placeopt import solve
 from placeopt.check import violations
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.drb.exhaustive import Exhaustive
+from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree, machine_tree
 from placeopt.heuristics.drb.place import Bipartition
-from placeopt.heuristics.drb.tree import HalvingTree, cluster_tree, machine_tree
+from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import Ahead
 from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.queueing import order_jobs
-from placeopt.stages.lookahead import hold_back
+from placeopt.solving.stages.lookahead import hold_back
 from placeopt.terms.communication import job_cost
 from placeopt.terms.interference import Interference
 from placeopt.topology.builders import dgx1, minsky

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.slurm.rest import is_json, read_slurmrest
+from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.topo.build import build_machine
 from placeopt.formats.topo.combine import combine
 from placeopt.formats.topo.fabric import Fabric, Inventory
@@ -26,8 +28,6 @@ from placeopt.formats.topo.nccl import read_nccl
 from placeopt.formats.topo.numactl import is_numactl, read_numactl
 from placeopt.formats.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from placeopt.formats.topo.rocm_smi import is_rocm_smi, read_rocm_smi
-from placeopt.formats.topo.slurm_topology import is_slurm_topology, read_slurm_topology
-from placeopt.formats.topo.slurmrest import is_json, read_slurmrest
 from placeopt.formats.topo.source import Source, read_source
 from placeopt.model import Cluster, Machine
 

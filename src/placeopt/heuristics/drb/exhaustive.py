@@ -8,7 +8,7 @@ from math import comb
 
 import numpy as np
 
-from placeopt.heuristics.drb.inside import eq5
+from placeopt.heuristics.drb.gpu_bipartition import eq5
 from placeopt.heuristics.drb.place import TRIES, Bipartition
 from placeopt.problem import Move, Placement, State
 from placeopt.terms.interference import excess_beside

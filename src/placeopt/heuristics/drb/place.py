@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.drb.sites import Sites, rank_traffic
+from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree
+from placeopt.heuristics.drb.node_candidates import Sites, rank_traffic
 from placeopt.heuristics.drb.split import Half, split
-from placeopt.heuristics.drb.tree import HalvingTree, cluster_tree
-from placeopt.heuristics.scores import best_fit
-from placeopt.heuristics.spreading import nodes_for_bundles
+from placeopt.heuristics.node_selection import nodes_for_bundles
+from placeopt.heuristics.scores.fit import best_fit
 from placeopt.problem import IntArray, Placement, State
 from placeopt.terms.rules import fits_beyond_room
 

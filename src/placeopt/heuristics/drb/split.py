@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.heuristics.drb.fm import Graph, bisect, graph_of, refine
+from placeopt.heuristics.drb.fiduccia_mattheyses import Graph, bisect, graph_of, refine
 from placeopt.problem import IntArray
 
 EDGES_A_SPLIT = 20_000

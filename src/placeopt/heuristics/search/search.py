@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placeopt.heuristics.search.board import Board, Mark
+from placeopt.heuristics.search.destroy import Ruin
 from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.recreate import Recreate
-from placeopt.heuristics.search.ruin import Ruin
+from placeopt.heuristics.search.incremental_solution import Board, Mark
+from placeopt.heuristics.search.repair import Recreate
 from placeopt.problem import Allocation, IntArray, Problem
 from placeopt.terms.objective import Weighted
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.formulations.fillings import Fillings, build_fillings, gpu_milli_objective
+from placeopt.formulations.gpu_patterns import Fillings, build_fillings, gpu_milli_objective
 from placeopt.linear import LinearModel
 from placeopt.papers.one_at_a_time.arrivals import Arrivals
 from placeopt.problem import IntArray, State, compile_problem

@@ -1,0 +1,1 @@
+"""The commands of ``placeopt``, one file each."""

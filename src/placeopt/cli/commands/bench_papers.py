@@ -1,0 +1,131 @@
+"""``placeopt bench papers``: the figures that five papers report, beside ours."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.commands.bench import INSTANCES, parse_seeds
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import write_document
+from placeopt.cli.output import write_out
+from placeopt.cli.progress import Ticker
+from placeopt.cli.settings import check_jobs
+from placeopt.cli.signals import Interruption
+
+if TYPE_CHECKING:
+    from placeopt.papers.records import Row, Setting
+
+
+def papers(
+    out: Annotated[
+        str | None, typer.Option(metavar="DIR", help="Folder of results; what it holds already is not run again.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(metavar="NAME,...", help="Papers or settings; left out, all. 'list' names them.")
+    ] = None,
+    seeds: Annotated[str, typer.Option(metavar="N-M,...", help="Seeds of the drawn scenarios, such as 0-4.")] = "0-4",
+    jobs: Annotated[int, typer.Option(metavar="N", help="Simulations side by side.")] = 1,
+    full: Annotated[bool, typer.Option("--full", help="The papers' sizes, where they are reduced otherwise.")] = False,
+    run: Annotated[bool, typer.Option("--run/--no-run", help="Or only make the report of what was run.")] = True,
+    plots: Annotated[
+        bool | None,
+        typer.Option("--plots/--no-plots", help="Draw; left out, if matplotlib is there.", show_default=False),
+    ] = None,
+    instances: Annotated[
+        str, typer.Option("--instances", metavar="DIR", help="Folder that holds papers/, the stored scenarios.")
+    ] = INSTANCES,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Neither page nor progress.")] = False,
+) -> int:
+    """
+    Simulate the settings of five papers, and put their figures beside ours in one table.
+
+    Writes DIR/papers.md, a CSV file of each table, and pictures. Runs are appended to DIR/results.jsonl as they end;
+    the same command goes on where it was stopped.
+    """
+    started = time.monotonic()
+    check_jobs(jobs)
+    numbers = parse_seeds(seeds)
+    from placeopt.papers import campaign, catalogue
+    from placeopt.papers.journal import read_results
+    from placeopt.papers.report import listing, make_report, write_report
+
+    if only == "list":
+        write_out(listing() + "\n")
+        return ExitCode.DONE
+    if out is None:
+        raise UsageError("--out: missing, expected a folder for the results; only --only list does without")
+    names, settings = catalogue.chosen([] if only is None else [name.strip() for name in only.split(",")])
+    cases = campaign.plan(settings, numbers, whole=full, instances=Path(instances))
+    folder = Path(out)
+    code: int = ExitCode.DONE
+    if run:
+        with Ticker(started, quiet=quiet) as ticker, Interruption("the runs that are there") as interruption:
+
+            def news(now: campaign.News) -> None:
+                last = "" if now.row is None else f"; {now.row.case.setting} {now.row.case.policy}"
+                ticker.doing(f"{now.done + now.kept:,} of {now.total:,} simulations{last}")
+
+            campaign.run(
+                cases,
+                folder,
+                instances=Path(instances),
+                jobs=jobs,
+                command=shlex.join(["placeopt", *sys.argv[1:]]),
+                cancel=interruption.event,
+                on_news=news,
+            )
+            code = interruption.code or code
+    starts, rows = read_results(folder)
+    found = [rows[case] for case in cases if campaign.is_current(case, rows.get(case), Path(instances))]
+    report = make_report(names, settings, found, starts)
+    written = write_report(report, folder)
+    number = len(written)
+    if not code:
+        number += _draw(names, settings, found, folder, Path(instances), wanted=plots)
+    if not quiet:
+        write_out(report.page)
+        write_out(f"\n{number} files in {out}; begin with papers.md\n")
+    return code
+
+
+def _draw(
+    names: Sequence[str],
+    settings: Sequence[Setting],
+    rows: Sequence[Row],
+    folder: Path,
+    instances: Path,
+    *,
+    wanted: bool | None,
+) -> int:
+    """Write pictures into ``DIR/pictures`` and return how many files; none without matplotlib, unless asked for."""
+    from placeopt.formats.files import make_folder
+    from placeopt.papers.campaign import write_log
+    from placeopt.papers.catalogue import PAPERS
+    from placeopt.papers.tables import Runs
+    from placeopt.report.html import can_draw, files_of, gantt, paper_figures, read_log, setting_figures
+
+    if wanted is False or (wanted is None and not can_draw()):
+        return 0
+    campaign = Runs(rows)
+    figures = [
+        figure for key in names for figure in paper_figures(key, PAPERS[key].title, PAPERS[key].figures, campaign)
+    ]
+    for setting in settings:
+        figures += setting_figures(setting, campaign)
+    target = make_folder(folder / "pictures")
+    for row in rows:
+        if any(setting.name == row.case.setting and setting.timeline for setting in settings):
+            log = target / f"{row.case.setting}-{row.case.policy}.jsonl"
+            write_log(row.case, log, instances=instances)
+            figures.append(replace(gantt(read_log(log), 0), name=log.stem))
+    for name, data in files_of(figures).items():
+        write_document(str(target / name), data)
+    return 3 * len(figures)

@@ -1,0 +1,46 @@
+"""``placeopt doctor``: is this installation able to work, and with what?"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from placeopt.cli.exits import ExitCode
+from placeopt.cli.output import show, write_out
+
+
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> int:
+    """
+    Tell versions, solvers, cores and memory limits, and try a solver process and both import orders.
+
+    Returns 1, with the problem named, if something is wrong.
+    """
+    from placeopt.cli.installation import examine
+
+    findings = examine()
+    problems = [finding.problem for finding in findings if finding.problem]
+    if as_json:
+        import json
+
+        facts = {finding.what: finding.fact for finding in findings}
+        write_out(json.dumps({"ok": not problems, "facts": facts, "problems": problems}, indent=2) + "\n")
+    else:
+        from rich.text import Text
+
+        from placeopt.report.text.palette import BAD, GOOD
+        from placeopt.report.text.tables import Rows
+
+        rows: list[list[str | Text]] = [
+            [
+                Text("wrong", style=BAD) if finding.problem else Text("ok", style=GOOD),
+                finding.what,
+                finding.problem or finding.fact,
+            ]
+            for finding in findings
+        ]
+        verdict = "all is well" if not problems else f"{len(problems)} of {len(findings)} points are wrong"
+        show(Rows(["", "", ""], rows, wrap=""), Text(verdict, style="bold"))
+    return ExitCode.NO if problems else ExitCode.DONE

@@ -1,0 +1,201 @@
+"""``placeopt report``: rounds, plans, simulations and what-if answers as one offline HTML file and as figures."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import STREAM, check_sources, check_target, say, write_document
+from placeopt.errors import BadInput
+from placeopt.readable import duration
+from placeopt.report.text.text import plural
+
+if TYPE_CHECKING:
+    from placeopt.model import Instance, Plan
+    from placeopt.model.scenario import Scenario
+    from placeopt.report.html import Answer, Fact, Figure, Log
+
+LOG = ".jsonl"
+SHOWN = 5
+"""Jobs named that never end."""
+
+
+def report(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="Instances, plans beside their instance, scenarios, logs or folders of simulations, answers of "
+            "whatif and audit with --json; told by content.",
+        ),
+    ],
+    out: Annotated[str, typer.Option(metavar="HTML", help="The file.")],
+    figures: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Also write each figure there: SVG, PNG, PDF and CSV.")
+    ] = None,
+    title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the page.")] = "placeopt report",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not say what was written.")] = False,
+) -> int:
+    """
+    Draw what other commands wrote: GPU map, bars by GPU, GPUs held, waiting, and every answer of whatif and audit.
+
+    The file needs no network. Needs matplotlib, the extra 'plot'.
+    """
+    check_sources({path: path for path in inputs})
+    check_target(out, inputs)
+    if out != STREAM and not out.lower().endswith((".html", ".htm")):
+        raise UsageError(
+            f"--out: {out}, expected a name that ends in .html; --figures FOLDER writes each figure as PDF"
+        )
+    if figures is not None and Path(figures).exists() and not Path(figures).is_dir():
+        raise UsageError(f"--figures: {figures} is no folder")
+    from placeopt.report.html import FORMATS, page, render
+
+    found = _Found()
+    for path in inputs:
+        found.read(path)
+    found.read_logs()
+    drawn, facts = found.figures(), found.facts()
+    command = shlex.join(["placeopt", "report", *inputs, "--out", out])
+    write_document(out, page(title, command, facts, drawn).encode())
+    if figures is not None:
+        from placeopt.formats.files import make_folder
+
+        folder = make_folder(figures)
+        for figure in drawn:
+            for form in FORMATS:
+                write_document(str(folder / f"{figure.name}.{form}"), render(figure, form))
+            write_document(str(folder / f"{figure.name}.csv"), figure.csv().encode())
+    if not quiet and out != STREAM:
+        each = f", and each to {figures}" if figures is not None else ""
+        say(f"{plural(len(drawn), 'figure')}{each}", out)
+    return ExitCode.DONE
+
+
+class _Found:
+    """What was read, by kind."""
+
+    def __init__(self) -> None:
+        self.instances: list[Instance] = []
+        self.plans: list[tuple[str, Plan]] = []
+        self.scenarios: list[Scenario] = []
+        self.logs: list[Log] = []
+        self._log_files: list[Path] = []
+        self.answers: list[tuple[str, Answer]] = []
+
+    def read(self, path: str) -> None:
+        """Read a file, or find the logs of a folder."""
+        if path != STREAM and Path(path).is_dir():
+            logs = sorted(Path(path).glob(f"*{LOG}"))
+            if not logs:
+                raise BadInput(f"{path}: no logs of simulations in it (*{LOG})")
+            self._log_files += logs
+        elif path.endswith(LOG):
+            self._log_files.append(Path(path))
+        else:
+            self._read_document(path)
+
+    @property
+    def _scenario(self) -> Scenario | None:
+        """The one that the logs are of, if it is clear which."""
+        return self.scenarios[0] if len(self.scenarios) == 1 else None
+
+    def read_logs(self) -> None:
+        """Read the logs that were found: a scenario that was named tells what has run from its beginning."""
+        from placeopt.report.html import read_log
+
+        running = () if self._scenario is None else self._scenario.running
+        self.logs = [read_log(log, running) for log in self._log_files]
+
+    def _read_document(self, path: str) -> None:
+        from placeopt.formats.bounds import top_keys
+        from placeopt.formats.documents import loads
+        from placeopt.formats.files import label, read_bytes
+        from placeopt.model import Instance, Plan
+        from placeopt.model.scenario import Scenario
+        from placeopt.report.html import kind_of
+
+        data, source = read_bytes(path), label(path)
+        keys = set(top_keys(data, source) or ())
+        if "cluster" in keys and keys & {"arrivals", "physics"}:
+            self.scenarios.append(loads(Scenario, data, source=source))
+        elif "cluster" in keys:
+            self.instances.append(loads(Instance, data, source=source))
+        elif "placements" in keys:
+            self.plans.append((source, loads(Plan, data, source=source)))
+        elif kind := kind_of(keys):
+            self.answers.append((source, loads(kind, data, source=source)))
+        else:
+            held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is no JSON object"
+            raise BadInput(
+                f"{source}: {held}; expected an instance, a plan, a scenario, a log, or an answer of whatif or audit "
+                "with --json"
+            )
+
+    def figures(self) -> list[Figure]:
+        """Draw all there is."""
+        from placeopt.report.html import answer_figures, gpu_map, simulation_figures
+
+        drawn = []
+        told = {ref: instance for instance in self.instances for ref in [instance.digest]}
+        for number, (source, plan) in enumerate(self.plans):
+            instance = told.get(plan.instance.digest or "")
+            if instance is None:
+                raise BadInput(f"{source}: is a plan of {plan.instance.name!r}; name that instance's file as well")
+            drawn.append(gpu_map(instance, plan, name=f"plan-{number}"))
+        planned = {plan.instance.digest for _, plan in self.plans}
+        left = [instance for digest, instance in told.items() if digest not in planned]
+        drawn += [gpu_map(instance, name=f"round-{number}") for number, instance in enumerate(left)]
+        if self.logs:
+            drawn += simulation_figures(self.logs, self._scenario)
+        for number, (_, answer) in enumerate(self.answers):
+            drawn += answer_figures(answer, number)
+        return drawn
+
+    def facts(self) -> list[Fact]:
+        """Say what the figures are of: sizes, results, seeds, versions, notes."""
+        from placeopt import __version__
+        from placeopt.report.html import Fact, answer_figures
+
+        facts = [Fact("placeopt", __version__)]
+        for instance in self.instances:
+            facts.append(
+                Fact(
+                    f"round {instance.name}",
+                    f"{plural(len(instance.cluster.nodes), 'node')}, {plural(len(instance.jobs), 'job')}",
+                )
+            )
+            if instance.note:
+                facts.append(Fact("its data", instance.note))
+        for source, plan in self.plans:
+            levels = "; ".join(f"{level.name} {level.objective:,}, bound {_told(level.bound)}" for level in plan.levels)
+            facts.append(
+                Fact(f"plan {source}", f"{plan.status}, {levels}; policy {plan.policy.name}, seed {plan.seed}")
+            )
+        for scenario in self.scenarios:
+            words = (
+                f"{plural(len(scenario.arrivals), 'job')}, {plural(len(scenario.cluster.nodes), 'node')}, rule "
+                f"{scenario.physics.rule}"
+            )
+            facts.append(Fact(f"scenario {scenario.name}", f"{words}. {scenario.note}".strip()))
+        for log in self.logs:
+            words = f"{len(log.ends):,} of {plural(len(log.arrivals), 'job')} ended"
+            if log.stranded:
+                shown = ", ".join(log.stranded[:SHOWN])
+                more = f" and {len(log.stranded) - SHOWN:,} more" if len(log.stranded) > SHOWN else ""
+                words += f", {len(log.stranded):,} never end ({shown}{more})"
+            words += f", {len(log.starts):,} started"
+            facts.append(Fact(f"simulation {log.name}", f"{words}; {duration(log.end_ms / 1000)}"))
+        for number, (source, answer) in enumerate(self.answers):
+            took = getattr(answer, "seconds", None)
+            title = "; ".join(figure.title for figure in answer_figures(answer, number))
+            facts.append(Fact(f"answer {source}", title if took is None else f"{title}; {duration(took)}"))
+        return facts
+
+
+def _told(bound: int | None) -> str:
+    return "unknown" if bound is None else f"{bound:,}"

@@ -1,0 +1,198 @@
+"""``placeopt simulate``: a scenario under one policy or several, side by side."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import STREAM, check_sources, check_target, read_scheduling, write_document
+from placeopt.cli.output import show, write_error
+from placeopt.cli.progress import Ticker
+from placeopt.cli.signals import Interruption
+from placeopt.readable import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from placeopt.model.scenario import Scenario
+    from placeopt.model.scheduling import Scheduling
+    from placeopt.simulation import History, Summary, Tick
+
+SUMMARIES = "summaries.json"
+
+
+def simulate(
+    scenario: Annotated[str, typer.Argument(metavar="SCENARIO", help="What arrives where: .json, .json.gz or -.")],
+    policy: Annotated[
+        str, typer.Option(metavar="NAME|FILE[,...]", help="Scheduling policies, one after the other.")
+    ] = "placeopt",
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and of what is drawn.")] = 0,
+    time_limit: Annotated[
+        float, typer.Option(metavar="S", help="Seconds for a whole round; a guard only, work ends it before.")
+    ] = 60.0,
+    rule: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Run-time rule instead of the scenario's: rate or sc17.")
+    ] = None,
+    estimates: Annotated[
+        str,
+        typer.Option(
+            metavar="stated|actual",
+            help="Run times that policies go by: those that jobs state, or the actual ones of all jobs.",
+        ),
+    ] = "stated",
+    out: Annotated[
+        str | None, typer.Option(metavar="FOLDER", help="Write the logs, a file a policy, and summaries.json there.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume/--no-resume", help="Go on with the logs that are in the folder, or play all anew.")
+    ] = True,
+    round_: Annotated[
+        str | None,
+        typer.Option(
+            "--round", metavar="INSTANCE", help="Write a moment as a round, to solve, audit or ask whatif of."
+        ),
+    ] = None,
+    at: Annotated[
+        float | None, typer.Option(metavar="S", help="That moment; left out, when the most jobs wait.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Neither table nor progress.")] = False,
+) -> int:
+    """
+    Play jobs that arrive over time under scheduling policies, and compare what comes of it.
+
+    Ctrl-C stops and keeps what is there; with --out, the same command goes on where it was stopped. The same seed gives
+    the same log, byte for byte. --round writes what stood where at a moment: placeopt audit says how far the policy was
+    from the best. A policy that goes by run time estimates which jobs do not state is named in a warning.
+    """
+    started = time.monotonic()
+    if not 0 <= seed <= MAX_SEED:
+        raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
+    if not 0 < time_limit <= MAX_TIME_LIMIT_S:
+        raise UsageError(f"--time-limit: {time_limit}, expected seconds above 0 and up to {MAX_TIME_LIMIT_S}")
+    if rule not in (None, "rate", "sc17"):
+        raise UsageError(f"--rule: {rule!r}, expected rate or sc17")
+    if estimates not in ("stated", "actual"):
+        raise UsageError(f"--estimates: {estimates!r}, expected stated or actual")
+    if round_ is not None and "," in policy:
+        raise UsageError("--round: a moment is one of one policy; name one with --policy")
+    if at is not None and (round_ is None or not at >= 0):
+        raise UsageError(f"--at: {at}, expected seconds from 0 on, and --round with the file to write")
+    check_sources({"SCENARIO": scenario})
+    check_target(round_, (scenario, policy))
+    from placeopt.simulation import simulate as play
+    from placeopt.simulation import summarise, with_actual_estimates
+
+    with Ticker(started, quiet=quiet) as ticker:
+        policies = [read_scheduling(name) for name in policy.split(",")]
+        _refuse_twins(policies)
+        world = _read(scenario, rule)
+        if estimates == "actual":
+            world = with_actual_estimates(world)
+        warn_of_estimates([(world, one) for one in policies], "state run_time_ms, or take --estimates actual")
+        folder = _folder(out)
+        summaries: list[Summary] = []
+        with Interruption("what is there so far") as interruption:
+            for one in policies:
+
+                def on_progress(news: Tick, name: str = one.name) -> None:
+                    ticker.doing(
+                        f"{name}: {news.ended:,} of {news.jobs:,} jobs ended, {news.running:,} run, "
+                        f"{news.waiting:,} wait, {duration(news.now_ms / 1000)} simulated, round {news.rounds:,}"
+                    )
+
+                ticker.doing(f"{one.name}: compiling")
+                log = None if folder is None else folder / log_name(world.name, one.name, seed)
+                history = play(
+                    world,
+                    one,
+                    seed=seed,
+                    time_limit_s=time_limit,
+                    log=log,
+                    resume=resume,
+                    cancel=interruption.event,
+                    on_progress=on_progress,
+                )
+                summaries.append(summarise(history))
+                if round_ is not None:
+                    _write_round(history, at, round_)
+                if interruption.event.is_set():
+                    break
+            ticker.stop()
+            _deliver(summaries, folder, as_json=as_json, quiet=quiet)
+            return interruption.code or ExitCode.DONE
+
+
+def warn_of_estimates(played: Iterable[tuple[Scenario, Scheduling]], remedy: str) -> None:
+    """Print a line for each policy that goes by run time estimates which jobs of its scenario do not state."""
+    from placeopt.simulation import missing_estimates
+
+    lines: dict[str, None] = {}
+    for world, policy in played:
+        missing = missing_estimates(world, policy)
+        if missing is not None:
+            lines[f"warning: policy {policy.name!r} {missing.words}; {remedy}"] = None
+    for line in lines:
+        write_error(line)
+
+
+def _write_round(history: History, at_s: float | None, path: str) -> None:
+    from placeopt.formats.documents import dumps
+    from placeopt.simulation import longest_queue_ms, round_at
+
+    at_ms = longest_queue_ms(history) if at_s is None else round(1000 * min(at_s, history.now_ms / 1000))
+    name = f"{history.scenario.name}-{history.scheduling.name}-{at_ms / 1000:g}s"
+    write_document(path, dumps(round_at(history, at_ms, name=name)))
+
+
+def log_name(scenario: str, policy: str, seed: int) -> str:
+    """Name the log of a simulation; what file systems may not take becomes a dash."""
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', f'{scenario}.{policy}.s{seed}')}.jsonl"
+
+
+def _refuse_twins(policies: list[Scheduling]) -> None:
+    """Two of one name would write one log; two that decide alike are one."""
+    for i, one in enumerate(policies):
+        for other in policies[:i]:
+            if one.name == other.name:
+                raise UsageError(f"--policy: {one.name!r} stands twice; each name once")
+            if one.digest == other.digest:
+                raise UsageError(f"--policy: {other.name!r} and {one.name!r} differ in name only; drop one")
+
+
+def _read(path: str, rule: str | None) -> Scenario:
+    from placeopt.formats.documents import read_scenario
+
+    world = read_scenario(path)
+    if rule is None or rule == world.physics.rule:
+        return world
+    return world.model_copy(update={"physics": world.physics.model_copy(update={"rule": rule})})
+
+
+def _folder(out: str | None) -> Path | None:
+    if out is None:
+        return None
+    if out == STREAM:
+        raise UsageError("--out: '-' is no folder; --json prints the summaries")
+    from placeopt.formats.files import make_folder
+
+    return make_folder(out)
+
+
+def _deliver(summaries: list[Summary], folder: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from placeopt.report.text.simulations import simulation_facts, simulation_table
+
+    data = (json.dumps(simulation_facts(summaries), indent=2) + "\n").encode()
+    if folder is not None:
+        write_document(str(folder / SUMMARIES), data)
+    if as_json:
+        write_document(STREAM, data)
+    elif not quiet:
+        show(*simulation_table(summaries))

@@ -1,0 +1,169 @@
+"""``placeopt whatif add --until GOAL`` and ``sweep`` on a scenario: answered by playing it again and again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from placeopt.cli.commands.bench import parse_seeds
+from placeopt.cli.commands.simulate import warn_of_estimates
+from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.files import STREAM, check_sources, read_scheduling, say, write_document
+from placeopt.cli.progress import Ticker
+from placeopt.cli.scenario import KEEPS, deliver, limits_of, read_patch, rows_path
+from placeopt.cli.settings import check_jobs
+from placeopt.cli.signals import Interruption
+from placeopt.parallel import workers
+
+if TYPE_CHECKING:
+    from placeopt.model.scenario import Scenario
+    from placeopt.model.scheduling import Scheduling
+    from placeopt.simulation.replay import Played
+
+ReplayPolicy = Annotated[
+    str | None, typer.Option("--policy", metavar="NAME|FILE", help="Of a scenario: played under this policy.")
+]
+Draws = Annotated[
+    str | None,
+    typer.Option("--draws", metavar="N-M,...", help="Of a scenario: arrivals drawn anew by each of these seeds."),
+]
+RowsFile = Annotated[
+    str | None,
+    typer.Option("--rows", metavar="FILE", help="Of a scenario: append every run; what stands there is not run again."),
+]
+DEFAULT_POLICY = "placeopt"
+STATE = "state run_time_ms in their options"
+PLAN_OF_A_ROUND = "--plan: a plan is of a round; a scenario begins with what runs in it"
+DEFAULT_MEASURE = "p95_wait"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What the options about scenarios say."""
+
+    scenario: str
+    policy: str | None
+    draws: str | None
+    rows: str | None
+    patch: list[str] | None
+    plan: str | None
+    time_limit: float
+    seed: int
+    jobs: int
+    on: str
+    as_json: bool
+    quiet: bool
+
+    def refused(self, *, rows: bool = False) -> str | None:
+        """Name an option that is about scenarios and was given all the same; ``rows``: but for that file."""
+        given = {"--policy": self.policy, "--draws": self.draws, "--rows": None if rows else self.rows}
+        return next((name for name, value in given.items() if value is not None), None)
+
+
+def is_scenario(path: str) -> bool | None:
+    """Tell a scenario from an instance by its content; None where it is neither, or standard input."""
+    if path == STREAM:
+        return None
+    from placeopt.formats.bounds import top_keys
+    from placeopt.formats.files import label, read_bytes
+
+    keys = set(top_keys(read_bytes(path), label(path)) or ())
+    return bool(keys & {"arrivals", "physics"}) if "cluster" in keys else None
+
+
+def add_by_replay(asked: Replay, node_type: str, until: str, most: int | None) -> int:
+    """Answer ``add --until GOAL``; exit code 1 if no number that was tried meets it."""
+    from placeopt.report.text.replay import curve_page
+    from placeopt.simulation.replay import add, parse_goal
+
+    goal = parse_goal(until)
+    if is_scenario(asked.scenario) is False:
+        raise UsageError(f"--until: {until!r} is about a scenario, jobs that arrive over time; of a round placed=all")
+    if "," in node_type:
+        raise UsageError("--node-type: one type at a time where a goal is met by replay")
+    with _asking(asked) as (world, scheduling, shared, interruption):
+        warn_of_estimates([(world, scheduling)], STATE)
+        found = add(world, scheduling, node_type, goal, most=most, **shared)
+    deliver(found, lambda: curve_page(found), asked.as_json)
+    return interruption.code or (ExitCode.NO if found.found is None else ExitCode.DONE)
+
+
+def sweep_by_replay(asked: Replay, vary: str, measure: str | None, csv: str | None) -> int:
+    """Answer ``sweep`` on a scenario."""
+    from placeopt.report.text.replay import curve_csv, curve_page
+    from placeopt.simulation.replay import parse_goal, parse_settings, sweep
+
+    wanted = measure or DEFAULT_MEASURE
+    goal = parse_goal(wanted) if "=" in wanted else None
+    with _asking(asked) as (world, scheduling, shared, interruption):
+        varied, settings = parse_settings(vary, world, scheduling, policies=read_scheduling, patches=read_patch)
+        warn_of_estimates([(one.scenario, one.scheduling) for one in settings], STATE)
+        found = sweep(varied, settings, goal.measure if goal else wanted, goal=goal, **shared)
+        if csv is not None:
+            write_document(csv, curve_csv(found).encode())
+    deliver(found, lambda: curve_page(found), asked.as_json)
+    return interruption.code or ExitCode.DONE
+
+
+def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out: str) -> int:
+    """Write a scenario after patches."""
+    if plan is not None:
+        raise UsageError(PLAN_OF_A_ROUND)
+    from placeopt.formats.documents import dumps, read_scenario
+    from placeopt.report.text.text import plural
+    from placeopt.simulation.replay.patching import patched
+
+    before = read_scheduling(DEFAULT_POLICY)
+    world, after = patched(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
+    if after != before:
+        raise UsageError("--patch: set_policy and set_quota are about a policy, and a scenario has none of its own")
+    write_document(out, dumps(world))
+    say(f"{world.name}: {plural(len(world.arrivals), 'job')} on {plural(len(world.cluster.nodes), 'node')}", out)
+    return ExitCode.DONE
+
+
+@contextmanager
+def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any], Interruption]]:
+    """Read what is asked about, and give what all questions share."""
+    limits = limits_of(asked.time_limit, None, asked.seed)
+    check_jobs(asked.jobs)
+    draws = () if asked.draws is None else parse_seeds(asked.draws, "--draws")
+    if asked.plan is not None:
+        raise UsageError(PLAN_OF_A_ROUND)
+    check_sources({"SCENARIO": asked.scenario})
+    started = time.monotonic()
+    from placeopt.formats.documents import read_scenario
+    from placeopt.simulation.replay.patching import patched
+    from placeopt.simulation.replay.playing import Limits
+
+    done = 0
+    with (
+        Ticker(started, quiet=asked.quiet) as ticker,
+        Interruption(KEEPS) as interruption,
+        workers(asked.on, asked.jobs) as width,
+    ):
+        scheduling = read_scheduling(asked.policy or DEFAULT_POLICY)
+        patches = [read_patch(path) for path in asked.patch or ()]
+        world, scheduling = patched(read_scenario(asked.scenario), scheduling, *patches)
+        ticker.doing("playing")
+
+        def news(row: Played) -> None:
+            nonlocal done
+            done += 1
+            drawn = "" if row.draw is None else f", draw {row.draw}"
+            ticker.doing(f"{done:,} runs; the last with {row.nodes:,} nodes under {row.policy}{drawn}")
+
+        shared = {
+            "draws": draws,
+            "limits": Limits(seed=limits.seed, time_limit_s=limits.time_limit_s),
+            "rows": rows_path(asked.rows),
+            "jobs": width,
+            "cancel": interruption.event,
+            "on_news": news,
+        }
+        yield world, scheduling, shared, interruption

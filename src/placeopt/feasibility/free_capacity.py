@@ -1,0 +1,126 @@
+"""What is free, as a copy that may be changed, and how many workers of an option each node could take of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from placeopt.feasibility.requirement import BARRIERS, Ask
+from placeopt.model import Job
+from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
+from placeopt.problem.classes import effective_labels
+from placeopt.problem.domains import node_domains
+from placeopt.terms.queue_ceilings import queue_ceilings
+from placeopt.terms.standing import link_room
+
+
+@dataclass(frozen=True, eq=False)
+class Room:
+    """
+    Free capacity, and who may go where. For one job that is nowhere yet, these are all the facts there are.
+
+    ``open`` tells for every barrier on which nodes it does not hold the job back.
+    """
+
+    problem: Problem
+    node_free: IntArray  # (N, R)
+    gpu_milli: IntArray  # (G,) free
+    gpu_memory: IntArray  # (G,) free
+    gpu_jobs: IntArray  # (G,)
+    machine_room: IntArray  # (N, 2) MB/s left of each uplink for GPU jobs and for CPU jobs
+    domain_room: IntArray  # (D, 2)
+    queue_room: IntArray  # (queues, 3) GPU-milli, millicores, MiB
+    open: dict[str, BoolArray]  # barrier -> (N,)
+    _domains: dict[str, IntArray] = field(default_factory=dict, repr=False)
+
+    def domains(self, level: str) -> IntArray:
+        """Shape (N,): the domain of ``level`` above each node (``node``: the node itself), -1 without."""
+        if level not in self._domains:
+            self._domains[level] = node_domains(self.problem.instance, level)
+        return self._domains[level]
+
+    def usable(self, ask: Ask) -> BoolArray:
+        """Shape (G,): GPUs that could take one more job with these demands now."""
+        usable = self.gpu_suits(ask) & (self.gpu_memory >= ask.gpu_memory_mib)
+        if self.problem.shares_bind:
+            usable &= self.gpu_milli >= ask.milli
+        if ask.jobs_per_gpu is not None:
+            usable &= self.gpu_jobs < ask.jobs_per_gpu
+        return usable
+
+    def gpu_suits(self, ask: Ask) -> BoolArray:
+        """Shape (G,): GPUs that could while idle, by model and memory."""
+        problem = self.problem
+        suits = (problem.type_memory_mib >= ask.gpu_memory_mib) & ~problem.type_lost
+        if ask.gpu_models:
+            suits &= np.isin(np.array(problem.type_model), ask.gpu_models)
+        of_gpu: BoolArray = suits[problem.gpu_type]
+        return of_gpu
+
+    def workers(self, ask: Ask) -> IntArray:
+        """Shape (N,): most workers that each node could take, at most ``ask.most``."""
+        room = np.full(self.problem.num_nodes, ask.most, dtype=np.int64)
+        for r, need in enumerate(ask.demand):
+            if need:
+                room = np.minimum(room, self.node_free[:, r] // need)
+        if ask.gpus:
+            gpus = np.bincount(self.problem.gpu_node[self.usable(ask)], minlength=self.problem.num_nodes)
+            room = np.minimum(room, gpus // ask.gpus)  # a job never holds a GPU twice
+        if ask.workers_per_node is not None:
+            room = np.minimum(room, ask.workers_per_node)
+        return np.where(self.reachable(ask), np.maximum(room, 0), 0)
+
+    def reachable(self, ask: Ask) -> BoolArray:
+        """Shape (N,): nodes that no barrier keeps the job off."""
+        reachable = np.ones(self.problem.num_nodes, dtype=bool)
+        for barrier in ask.barriers:
+            reachable &= self.open[barrier]
+        return reachable
+
+    def queue_takes(self, ask: Ask) -> int:
+        """Most workers that the job's queue may hold on top of what it holds; -1: not even none."""
+        most = ask.most
+        if ask.queue >= 0:
+            for need, left in zip(queue_use(ask), self.queue_room[ask.queue].tolist(), strict=True):
+                most = min(most, max(left // need, -1)) if need else most
+        return most
+
+
+def queue_use(ask: Ask) -> tuple[int, int, int]:
+    """GPU-milli, millicores and MiB that one worker holds of a queue."""
+    cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
+    return ask.gpus * ask.milli, ask.demand[cpu], ask.demand[memory]
+
+
+def room_of(state: State, job: Job) -> Room:
+    """Return what ``state`` leaves free to ``job``, which is nowhere in it."""
+    problem = state.problem
+    return Room(
+        problem=problem,
+        node_free=state.node_free.copy(),
+        gpu_milli=state.gpu_free_milli.copy(),
+        gpu_memory=state.gpu_free_memory.copy(),
+        gpu_jobs=state.gpu_jobs.copy(),
+        machine_room=link_room(problem, problem.machine_link_mbps, state.machine_load),
+        domain_room=link_room(problem, problem.domain_link_mbps, state.domain_load),
+        queue_room=queue_ceilings(problem) - state.queue_used,
+        open=_open(problem, job),
+    )
+
+
+def _open(problem: Problem, job: Job) -> dict[str, BoolArray]:
+    """Shape (N,) for every barrier: nodes on which it does not hold the job back, asked of one node of each class."""
+    _, firsts = np.unique(problem.node_class, return_index=True)
+    nodes = [problem.instance.cluster.nodes[n] for n in firsts]
+    selected = job.node_selector.items()
+    labels = effective_labels(problem.instance, nodes) if selected else [{}] * len(nodes)
+    allowed = None if job.nodes_allowed is None else frozenset(job.nodes_allowed)
+    tolerated = frozenset(job.tolerations)
+    rows = {
+        "drained": [not node.drained for node in nodes],
+        "taints": [tolerated.issuperset(node.taints) for node in nodes],
+        "nodes_allowed": [allowed is None or node.id in allowed for node in nodes],
+        "node_selector": [all(mine.get(label) == value for label, value in selected) for mine in labels],
+    }
+    return {barrier: np.array(rows[barrier], dtype=bool)[problem.node_class] for barrier in BARRIERS}

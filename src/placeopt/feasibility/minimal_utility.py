@@ -1,0 +1,124 @@
+"""Does it reach its minimal utility? Every place of one job tried, beside all else as it stands."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from placeopt.errors import OutOfTime
+from placeopt.feasibility.free_capacity import room_of
+from placeopt.feasibility.requirement import asks_of
+from placeopt.problem import Move, Placement, Problem, State
+from placeopt.terms.minimal_utility import applies, falls_short
+from placeopt.terms.rules import fits
+from placeopt.terms.utility import utility
+
+
+@dataclass(frozen=True)
+class Reach:
+    """
+    The best place by minimal utilities: one that keeps them all, else the one of the highest utility.
+
+    ``hurt``: jobs that start in the round and would fall below their own minimum by it.
+    """
+
+    placement: Placement
+    utility: int
+    hurt: tuple[int, ...]
+    reached: bool
+    worth: int
+
+
+def asks_utility(problem: Problem, job: int) -> bool:
+    """Tell whether minimal utilities, the job's own or those of others, can keep it out."""
+    jobs = problem.instance.jobs
+    return applies(problem) and any(
+        one.utility_min_thousandths is not None for j, one in enumerate(jobs) if j == job or j not in problem.running
+    )
+
+
+def without_minima(state: State) -> State:
+    """Return a copy of the state in which nobody asks for a utility."""
+    problem = state.problem
+    postpone = problem.policy.postpone.model_copy(update={"rule": "none"})
+    free = replace(problem, policy=problem.policy.model_copy(update={"postpone": postpone}))
+    return State(free, state.allocation())
+
+
+def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None:
+    """
+    Return the best place of a job that is nowhere in ``free`` (``without_minima``); None if there is no room for it.
+
+    Exact: all places are tried, until one keeps all minima and is worth something.
+
+    Raises
+    ------
+    OutOfTime
+        When the deadline passes.
+    """
+    best: Reach | None = None
+    least = free.problem.instance.jobs[job].utility_min_thousandths or 0
+    for placement in ways(free, job):
+        if time.monotonic() > deadline:
+            raise OutOfTime("the deadline passed while places were tried for their utility")
+        undo = free.apply(Move(job, placement))
+        beside = dict.fromkeys(other for node in placement.nodes for other in free.node_jobs[node] if other != job)
+        found, hurt = utility(free, job), tuple(other for other in beside if falls_short(free, other))
+        free.apply(undo)
+        worth = int(free.problem.options.value[placement.option])
+        one = Reach(placement, found, hurt, found >= least and not hurt, worth)
+        if best is None or _rank(one) > _rank(best):
+            best = one
+        if one.reached and one.worth:
+            break
+    return best
+
+
+def ways(state: State, job: int) -> Iterator[Placement]:
+    """Yield every place with room, each set of GPUs once; alike workers in one order only."""
+    problem, options = state.problem, state.problem.options
+    record = problem.instance.jobs[job]
+    room = room_of(state, record)
+    asks = {ask.option: ask for ask in asks_of(problem, record)}
+    for option in problem.options_of(job):
+        ask, workers = asks[options.name[option]], int(options.workers[option])
+        most, usable = room.workers(ask.resized(workers)), np.flatnonzero(room.usable(ask))
+        nodes = np.flatnonzero(most).tolist()
+        gpus = {n: usable[problem.gpu_node[usable] == n].tolist() if ask.gpus else [] for n in nodes}
+        for dealt in _deals([(n, min(int(most[n]), workers)) for n in nodes], workers):
+            for held in _choices([(gpus[n], k * ask.gpus) for n, k in dealt]):
+                placement = Placement(option, tuple(n for n, k in dealt for _ in range(k)), held)
+                if fits(state, job, placement):
+                    yield placement
+
+
+def _rank(one: Reach) -> tuple[bool, bool, bool, int]:
+    return one.reached, one.reached and one.worth > 0, not one.hurt, one.utility
+
+
+def _deals(most: Sequence[tuple[int, int]], workers: int) -> Iterator[list[tuple[int, int]]]:
+    """Yield all ways to deal workers to nodes of which each takes so many."""
+    if not workers:
+        yield []
+        return
+    if sum(room for _, room in most) < workers:
+        return
+    (node, room), rest = most[0], most[1:]
+    for here in range(min(room, workers), -1, -1):
+        for others in _deals(rest, workers - here):
+            yield [(node, here), *others] if here else others
+
+
+def _choices(sets: Sequence[tuple[Sequence[int], int]]) -> Iterator[tuple[int, ...]]:
+    """Yield all ways to take so many of each set."""
+    if not sets:
+        yield ()
+        return
+    (of, count), rest = sets[0], sets[1:]
+    for first in combinations(of, count):
+        for others in _choices(rest):
+            yield (*first, *others)

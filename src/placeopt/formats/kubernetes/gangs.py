@@ -1,0 +1,127 @@
+"""Pods become drafts of jobs: one of each, or one of all that are alike in a gang."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from placeopt.formats.kubernetes.drafts import Draft
+from placeopt.formats.kubernetes.groups import GroupRules
+from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, mib, millicores
+from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
+from placeopt.model import Demand, Job, Option
+
+
+@dataclass(frozen=True)
+class Gangs:
+    """
+    Puts pods together.
+
+    ``rules`` are those of the PodGroups that were listed. ``places`` says of a pod that waits where its volumes can be
+    used, as text; or why it is left out.
+    """
+
+    rules: Mapping[str, GroupRules]
+    places: Mapping[str, str]
+    left_out: Mapping[str, str]
+    """Pods that wait and are left out, with the reason."""
+    notes: Notes
+
+    def drafts(self, pods: Iterable[Pod]) -> list[Draft]:
+        """Return what becomes a job, in the order of first pods; what cannot is counted."""
+        groups: dict[tuple[str, bool], list[Pod]] = {}
+        for pod in pods:
+            rules = self._rules(pod)
+            alone = pod.group is None or not rules.gang
+            groups.setdefault((pod.id if pod.group is None or alone else pod.group.id, alone), []).append(pod)
+        found = [draft for (name, alone), members in groups.items() for draft in self._group(name, alone, members)]
+        names: set[str] = set()
+        for draft in found:
+            number, name = 1, job_id(draft.name)
+            draft.name = name
+            while draft.name in names:
+                draft.name, number = f"{name}+{number}", number + 1
+            names.add(draft.name)
+        return found
+
+    def _rules(self, pod: Pod) -> GroupRules:
+        group = pod.group
+        return self.rules.get(group.source or "", GroupRules()) if group is not None else GroupRules()
+
+    def _group(self, name: str, alone: bool, members: list[Pod]) -> list[Draft]:
+        running = [pod for pod in members if pod.node is not None]
+        waiting = [pod for pod in members if pod.node is None]
+        parts: dict[tuple[object, ...], list[Pod]] = {}
+        for pod in running:
+            shape = (pod.gpus, millicores(pod.cpu, up=False), mib(pod.memory, up=False))
+            parts.setdefault(shape, []).append(pod)
+        found = [_draft(name, pods, len(pods)) for pods in parts.values()]
+        if len(found) > 1 or (found and waiting):
+            self.notes.assume("Of groups of which some pods run, these are jobs of their own, one for each kind.")
+        if waiting:
+            least, total = self._numbers(alone, members)
+            reason = self._unread(alone, waiting)
+            if reason is None and not running and len(members) < total:
+                reason = f"a group of which some pods are missing ({len(members)} of {total})"
+            if reason is None:
+                found.append(self._waiting(name, waiting, max(1, min(len(waiting), least - len(running)))))
+            else:
+                self.notes.leave_out(reason, name)
+        return found
+
+    def _numbers(self, alone: bool, members: list[Pod]) -> tuple[int, int]:
+        """Return how many pods of a group must run together, and how many must be there before any starts."""
+        group = members[0].group
+        if alone or group is None:
+            return 1, 1
+        if group.source is not None and group.source not in self.rules and group.least is None:
+            self.notes.assume("Gangs whose PodGroup is not listed start with all their pods or not at all.")
+        least = self._rules(members[0]).least or group.least
+        return least or len(members), max(least or 1, group.count or 1)
+
+    def _unread(self, alone: bool, waiting: list[Pod]) -> str | None:
+        """Return why pods that start together are left out, by the first reason of any of them."""
+        for pod in waiting:
+            if set(pod.gates) - set(KUEUE_GATES):
+                return "behind a scheduling gate"
+            if pod.devices:
+                return f"waiting for {', '.join(pod.devices)} (--resource reads one kind of GPUs)"
+            if pod.shares:
+                return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
+            if pod.unread is not None:
+                return pod.unread
+            if pod.id in self.left_out:
+                return self.left_out[pod.id]
+        if alone:
+            return None
+        if (reason := self._rules(waiting[0]).unread) is not None:
+            return reason
+        if len({(pod.gpus, pod.rules, pod.together, pod.ports, _others(pod), self._place(pod)) for pod in waiting}) > 1:
+            return "a gang whose pods that wait are not alike"
+        return None
+
+    def _place(self, pod: Pod) -> str:
+        return self.places.get(pod.id, "")
+
+    def _waiting(self, name: str, pods: list[Pod], least: int) -> Draft:
+        draft = _draft(name, pods, least)
+        if len({(pod.cpu, pod.memory) for pod in pods}) > 1:
+            self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
+        draft.together = draft.first.together or self._rules(draft.first).together
+        return draft
+
+
+def _others(pod: Pod) -> tuple[tuple[str, object], ...]:
+    return tuple(sorted(pod.counters.items()))
+
+
+def _draft(name: str, pods: list[Pod], least: int) -> Draft:
+    up = pods[0].node is None
+    cpu, memory = max(pod.cpu for pod in pods), max(pod.memory for pod in pods)
+    return Draft(name, pods, least, pods[0].gpus, millicores(cpu, up=up), mib(memory, up=up))
+
+
+def unread_seen(name: str, nodes: tuple[str, ...], reason: str, where: str) -> Seen:
+    """Return a job that runs on nodes of which it is not known what it holds."""
+    job = made(Job, where, id=name, kind="cpu", options=(Option(workers=len(nodes), demand=Demand(gpus=0)),))
+    return Seen(job, tuple(Worker(node) for node in nodes), where=where, unread=reason)

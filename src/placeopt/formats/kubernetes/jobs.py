@@ -1,0 +1,218 @@
+"""Drafts become jobs: which may start where, and which are left out because the round has no rule like theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from placeopt.errors import BadInput
+from placeopt.formats.kubernetes.counters import Counters
+from placeopt.formats.kubernetes.drafts import Draft
+from placeopt.formats.kubernetes.gangs import Gangs, unread_seen
+from placeopt.formats.kubernetes.listing import Listing
+from placeopt.formats.kubernetes.nodes import EMPTY, Capacity
+from placeopt.formats.kubernetes.pods import Pod, why_unread
+from placeopt.formats.kubernetes.rules import Rules
+from placeopt.formats.kubernetes.selectors import Accepts, affinity, tolerated
+from placeopt.formats.kubernetes.volumes import Volumes
+from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
+from placeopt.model import Demand, Job, Option
+
+PLAIN = ("pods", "ephemeral-storage")
+"""Counters that hold no job where it runs: a comparison may move it as if they never ran short."""
+
+
+class Jobs:
+    """
+    Makes jobs.
+
+    Parameters
+    ----------
+    nodes
+        By name.
+    levels
+        Labels of nodes that tell domains -> levels.
+    rules, counters
+        What pods require of each other, and what nodes have beside CPU, memory and GPUs.
+    volumes
+        Of pods that wait with volume claims: which nodes these allow.
+    notes
+        Jobs that are left out are counted there.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, Capacity],
+        levels: Mapping[str, str],
+        rules: Rules,
+        counters: Counters,
+        volumes: Mapping[str, list[Accepts]],
+        notes: Notes,
+    ) -> None:
+        self._nodes, self._levels, self._rules, self._counters = nodes, levels, rules, counters
+        self._volumes, self._notes = volumes, notes
+        self._taints = tuple(dict.fromkeys(taint for node in nodes.values() for taint in node.taints))
+        self._choices: dict[str, frozenset[str]] = {}
+
+    def read(self, drafts: Iterable[Draft]) -> list[Seen]:
+        """Return the jobs, in the order of the drafts."""
+        drafts = list(drafts)
+        left: dict[str, str] = {}
+        taken = []
+        for draft in sorted((one for one in drafts if not one.runs), key=lambda one: one.turn):
+            reason = self._take(draft)
+            if reason is None:
+                taken.append(draft)
+            else:
+                left[draft.name] = reason
+        for name, resource in self._counters.take(taken).items():
+            left[name] = f"asking for {resource}, of which nodes could run short: plans do not count it"
+        found = []
+        for draft in drafts:
+            if draft.name in left:
+                self._notes.leave_out(left[draft.name], draft.name)
+                continue
+            try:
+                found.append(self._job(draft))
+            except BadInput as error:
+                reason = why_unread(draft.first.entry, error)
+                if draft.runs:
+                    own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
+                    found.append(unread_seen(draft.name, tuple(own), reason, draft.first.entry.where))
+                else:
+                    self._notes.leave_out(reason, draft.name)
+        return found
+
+    def _take(self, draft: Draft) -> str | None:
+        """Write into a waiting job's draft where it may be; return why it is left out, None if it is not."""
+        key = draft.together
+        if key is not None:
+            level = "node" if key == "kubernetes.io/hostname" else self._levels.get(key)
+            if level is None:
+                return f"that must stay within one {key}, which is no level (--levels names them)"
+            if level == "node":
+                draft.single_node = True
+            else:
+                draft.split(level, 1)
+        missing = self._counters.close(draft)
+        if missing is not None:
+            return f"asking for {missing}, which no node has"
+        reason = self._rules.take(draft)
+        if reason is None:
+            draft.blocked |= self._refused(draft.first)
+            for accepts in self._volumes.get(draft.first.id, []):
+                draft.blocked |= {name for name, node in self._nodes.items() if not accepts(name, node.labels)}
+        return reason
+
+    def _refused(self, pod: Pod) -> frozenset[str]:
+        """Return the nodes that a pod's node affinity refuses."""
+        if pod.rules not in self._choices:
+            accepts = affinity(pod.entry.entry("spec"))
+            refused = (name for name, node in self._nodes.items() if accepts and not accepts(name, node.labels))
+            self._choices[pod.rules] = frozenset(refused)
+        return self._choices[pod.rules]
+
+    def _job(self, draft: Draft) -> Seen:
+        first, count, runs = draft.first, len(draft.pods), draft.runs
+        spec = first.entry.entry("spec")
+        least = count if runs else draft.least
+        demand = made(
+            Demand,
+            first.entry.where,
+            gpus=draft.gpus,
+            cpu_millicores=draft.cpu_millicores,
+            memory_mib=draft.memory_mib,
+        )
+        worth = 1000 * draft.gpus or 1
+        option = made(
+            Option,
+            first.entry.where,
+            workers=count,
+            workers_min=least if least < count else None,
+            demand=demand,
+            single_node=draft.single_node,
+            workers_per_node_max=draft.workers_per_node_max,
+            splits=tuple(draft.splits),
+            value=worth * least,
+            value_per_extra_worker=worth if least < count else 0,
+        )
+        selector = {key: value or EMPTY for key, value in spec.texts("nodeSelector").items()}
+        job = made(
+            Job,
+            first.entry.where,
+            id=draft.name,
+            kind="training" if draft.gpus else "cpu",
+            user=first.namespace,
+            queue=first.queue,
+            arrival_ms=min(pod.created_ms for pod in draft.pods),
+            options=(option,),
+            node_selector=selector,
+            nodes_allowed=self._own_nodes(draft) if runs else self._allowed(draft.blocked),
+            tolerations=tolerated(spec, self._taints),
+        )
+        workers = tuple(Worker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None)
+        return Seen(
+            job,
+            workers,
+            started_ms=max(pod.started_ms for pod in draft.pods),
+            priority=first.priority,
+            where=first.entry.where,
+        )
+
+    def _allowed(self, blocked: frozenset[str]) -> tuple[str, ...] | None:
+        return tuple(name for name in self._nodes if name not in blocked) if blocked else None
+
+    def _own_nodes(self, draft: Draft) -> tuple[str, ...] | None:
+        """
+        Return where jobs that run might be as well: anywhere that their node affinity allows, or where they are alone.
+
+        The latter for those whose rules the round does not have, or that others' rules are about: what is closed to
+        those that wait follows from where these are.
+        """
+        own = {pod.node for pod in draft.pods}
+        if any(self._is_bound(pod) for pod in draft.pods):
+            return tuple(name for name in self._nodes if name in own) or None
+        refused = self._refused(draft.first) - own
+        return self._allowed(frozenset(refused))
+
+    def _is_bound(self, pod: Pod) -> bool:
+        odd = pod.unread or pod.claims or pod.devices or pod.shares or pod.together
+        return bool(odd) or pod.id in self._rules.bound or any(one not in PLAIN for one in pod.counters)
+
+
+def jobs_of(
+    pods: Listing,
+    nodes: Mapping[str, Capacity],
+    levels: Mapping[str, str],
+    volumes: Volumes,
+    counters: Counters,
+    notes: Notes,
+) -> list[Seen]:
+    """
+    Return the jobs of a listing; those that wait and are left out are counted.
+
+    Parameters
+    ----------
+    pods, nodes
+        What was listed; nodes by name.
+    levels
+        Labels of nodes that tell domains -> levels.
+    volumes, counters
+        What pods need of their nodes beside CPU, memory and GPUs.
+    notes
+        Counts what is left out.
+    """
+    places: dict[str, str] = {}
+    left: dict[str, str] = {}
+    accepts: dict[str, list[Accepts]] = {}
+    for pod in pods.waiting:
+        found = volumes.read(pod)
+        if isinstance(found, str):
+            left[pod.id] = found
+        else:
+            accepts[pod.id], places[pod.id] = found
+    drafts = Gangs(pods.rules, places, left, notes).drafts(pods.work)
+    rules = Rules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
+    jobs = Jobs(nodes, levels, rules, counters, accepts, notes).read(drafts)
+    if rules.doubtful:
+        notes.assume("Anti-affinity by labels of namespaces that are not listed closes nodes to all of them.")
+    return jobs

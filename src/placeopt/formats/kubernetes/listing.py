@@ -1,0 +1,153 @@
+"""The pods of a listing: which run, which wait, and which run though it cannot be read what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
+
+from placeopt.errors import BadInput
+from placeopt.formats.kubernetes.gangs import unread_seen
+from placeopt.formats.kubernetes.groups import GroupRules, group_rules
+from placeopt.formats.kubernetes.nodes import Capacity
+from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, why_unread
+from placeopt.formats.kubernetes.terms import Terms, namespaces_of, read_terms
+from placeopt.formats.snapshots.entries import Entry
+from placeopt.formats.snapshots.found import Notes, Seen
+
+
+class Listing:
+    """
+    Pods as they were listed, and what is listed about them.
+
+    Parameters
+    ----------
+    listed
+        Objects by kind.
+    nodes
+        By name.
+    resource
+        What counts GPUs.
+    notes
+        Counts pods that cannot be read.
+
+    Attributes
+    ----------
+    running, waiting
+        Pods that can be read. Daemons are among those that run.
+    work
+        Those of them that become jobs.
+    unread
+        Jobs of one pod that runs and may hold GPUs of its node which cannot be told.
+    terms
+        Required affinity and anti-affinity of pods that have any, by pod.
+    rules
+        What PodGroups ask of their pods.
+    """
+
+    def __init__(
+        self, listed: Mapping[str, list[Entry]], nodes: Mapping[str, Capacity], resource: str, notes: Notes
+    ) -> None:
+        self._notes = notes
+        self.unread: list[Seen] = []
+        self.terms: dict[str, Terms] = {}
+        namespaces = namespaces_of(listed.get("Namespace", []))
+        drivers = _drivers(listed.get("ResourceClaim", []))
+        found: dict[str, Pod] = {}
+        for entry in listed.get("Pod", []):
+            try:
+                pod = read_pod(entry, resource, drivers)
+                if pod is not None and self._is_new(pod, found):
+                    terms = read_terms(pod, namespaces)
+                    found[pod.id] = pod
+                    self.terms.pop(pod.id, None)
+                    if terms != Terms():
+                        self.terms[pod.id] = terms
+            except BadInput as error:
+                self._unreadable(entry, why_unread(entry, error))
+        self.running = [pod for pod in found.values() if pod.node is not None]
+        self.waiting = [pod for pod in found.values() if pod.node is None and not self._is_waiting_daemon(pod)]
+        waiting = {pod.id for pod in self.waiting}
+        reserved = {(pod.node, group) for pod in self.running if pod.gpus for group in pod.gpu_groups}
+        self.work = [
+            pod
+            for pod in found.values()
+            if pod.id in waiting or (pod.node is not None and self._is_work(pod, nodes, reserved))
+        ]
+        self.rules: Mapping[str, GroupRules] = group_rules(listed.get("PodGroup", []), listed.get("Workload", []))
+        self._tell_of_schedulers()
+
+    def _is_new(self, pod: Pod, found: Mapping[str, Pod]) -> bool:
+        """Tell whether a pod counts; of one that stands twice, in lists of two moments, the one on a node does."""
+        other = found.get(pod.id)
+        if other is None:
+            return True
+        if pod.node is None or pod.node == other.node:
+            self._notes.assume("A pod that stands twice counts once, where it runs if it does.")
+            return False
+        if other.node is not None:
+            self._notes.drain(f"nodes of a pod that stands twice, on two of them ({pod.id})", other.node)
+        return True
+
+    def _is_waiting_daemon(self, pod: Pod) -> bool:
+        if pod.daemon and not pod.gpus:
+            self._notes.leave_out("a daemon that waits", pod.id)
+            return True
+        return False
+
+    def _is_work(self, pod: Pod, nodes: Mapping[str, Capacity], reserved: Container[tuple[str | None, str]]) -> bool:
+        """
+        Tell whether a pod that runs becomes a job by what was read of it; others are daemons, or hold what is in doubt.
+
+        A part of a GPU that another pod reserves whole (KAI, run:ai) is counted there. On a node without GPUs of the
+        counted kind nothing is in doubt.
+        """
+        if pod.daemon and not pod.gpus:
+            return False
+        is_reserved = bool(pod.gpu_groups) and all((pod.node, group) in reserved for group in pod.gpu_groups)
+        parts = [one for one in pod.shares if not (is_reserved and one.startswith("annotation "))]
+        node = nodes.get(pod.node or "")
+        if parts and node is not None and node.gpus:
+            reason = f"with {', '.join(parts)}, which may be GPUs of their node"
+            self.unread.append(unread_seen(job_id(pod.id), (node.name,), reason, pod.entry.where))
+            return False
+        if odd := [*pod.devices, *pod.shares]:
+            self._notes.keep(f"with {', '.join(odd)}: only CPU and memory are read", pod.id)
+        return True
+
+    def _unreadable(self, entry: Entry, reason: str) -> None:
+        """Count a pod that cannot be read; keep it if it is on a node."""
+        name, node = entry.where.rpartition(".")[2], ""
+        with suppress(BadInput):
+            node = entry.entry("spec").text("nodeName", "")
+        with suppress(BadInput):
+            metadata = entry.entry("metadata")
+            name = job_id(f"{metadata.text('namespace', 'default')}/{metadata.text('name')}")
+        if node:
+            self.unread.append(unread_seen(name, (node,), reason, entry.where))
+        else:
+            self._notes.leave_out(reason, name)
+
+    def _tell_of_schedulers(self) -> None:
+        others = Counter(pod.scheduler for pod in self.waiting if pod.scheduler != "default-scheduler")
+        if others:
+            named = ", ".join(f"{name[:60]} ({count})" for name, count in sorted(others.items())[:10])
+            self._notes.assume(f"Pods wait for other schedulers: {named}; queues and quotas of theirs are not read.")
+        if any(gate in KUEUE_GATES for pod in self.waiting for gate in pod.gates):
+            self._notes.assume("Pods wait for Kueue; its quotas are not read.")
+        if any(pod.claims for pod in self.waiting):
+            self._notes.assume("How many volumes a node may attach is not read.")
+
+
+def _drivers(claims: Iterable[Entry]) -> dict[str, frozenset[str]]:
+    """Return the drivers of the devices that each ResourceClaim has, by namespace and name; none if it has none."""
+    found = {}
+    for entry in claims:
+        try:
+            metadata = entry.entry("metadata")
+            devices = entry.entry("status").entry("allocation").entry("devices").entries("results")
+            name = f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
+            found[name] = frozenset(one.text("driver") for one in devices)
+        except BadInput:
+            continue  # counts as not listed: its devices may be GPUs
+    return found

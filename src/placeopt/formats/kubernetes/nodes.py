@@ -1,0 +1,208 @@
+"""Kubernetes' nodes: capacity, GPUs, labels, taints, and the domains that labels tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import floor
+
+from placeopt.errors import BadInput
+from placeopt.formats.kubernetes.pods import why_unread
+from placeopt.formats.kubernetes.quantities import MIB, quantity
+from placeopt.formats.kubernetes.resources import kind_of
+from placeopt.formats.kubernetes.selectors import taint_id
+from placeopt.formats.snapshots.entries import Entry
+from placeopt.formats.snapshots.found import Notes, made
+from placeopt.model import Cluster, Domain, Gpu, Machine, Node
+from placeopt.model.cluster import RESERVED_LEVELS
+
+LEVEL_LABELS = (
+    ("topology.kubernetes.io/region", "region"),
+    ("topology.kubernetes.io/zone", "zone"),
+    ("cloud.google.com/gce-topology-block", "block"),
+    ("cloud.provider.com/topology-block", "block"),
+    ("cloud.google.com/gce-topology-subblock", "rack"),
+    ("cloud.provider.com/topology-rack", "rack"),
+    ("topology.kubernetes.io/rack", "rack"),
+    ("network.topology.nvidia.com/core", "core"),
+    ("network.topology.nvidia.com/spine", "spine"),
+    ("network.topology.nvidia.com/leaf", "leaf"),
+)
+"""Labels that tell where a node is, from the top down: Kubernetes' own, GKE's, Kueue's examples, NVIDIA topograph's."""
+HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
+"""Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
+MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
+EMPTY = "(empty)"
+"""Stands for the empty value of a label, which the model does not have; no label of Kubernetes may have brackets."""
+
+
+@dataclass
+class Capacity:
+    """A node before its machine type is known: what it can give to pods that are not of the system."""
+
+    entry: Entry
+    name: str
+    labels: dict[str, str]
+    cpu: Fraction
+    """Millicores."""
+    memory: Fraction
+    """MiB."""
+    gpus: int
+    taints: tuple[str, ...]
+    drained: bool
+    counters: Mapping[str, Fraction] = field(default_factory=dict)
+    """All that is allocatable, by the names of resources."""
+    taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
+    """CPU and memory of daemons; and, of other pods that run, what is lost to rounding."""
+
+
+def read_node(entry: Entry, resource: str, notes: Notes) -> Capacity:
+    """
+    Read one node. One that cannot be read, or on which GPUs may be counted twice, is drained, and counted.
+
+    Raises
+    ------
+    BadInput
+        If it has no name.
+    """
+    name = entry.entry("metadata").text("name")
+    try:
+        found = _read_node(entry, name, resource)
+    except BadInput as error:
+        notes.drain(f"nodes {why_unread(entry, error)}", name)
+        return Capacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
+    twice = [one for one, n in found.counters.items() if n and one != resource and kind_of(one, resource) == "share"]
+    if found.gpus and twice:
+        notes.drain(f"nodes with {resource} and {', '.join(sorted(twice))}, which may be the same GPUs", name)
+    elif found.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
+        notes.drain(f"nodes on which HAMi counts parts of GPUs as {resource}", name)
+    return found
+
+
+def _read_node(entry: Entry, name: str, resource: str) -> Capacity:
+    metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
+    room = status.entry("allocatable" if "allocatable" in status else "capacity")
+    counters = {one: quantity(room, one) for one in room.names()}
+    gpus = counters.get(resource, Fraction(0))
+    if gpus.denominator != 1 or gpus > 1024:
+        raise room.bad(resource, "a number of GPUs up to 1024")
+    cpu, memory = 1000 * counters.get("cpu", Fraction(0)), counters.get("memory", Fraction(0)) / MIB
+    if cpu > MOST_MILLICORES or memory > MOST_MIB:
+        raise room.bad("cpu" if cpu > MOST_MILLICORES else "memory", "no more than a node can have")
+    ready = {one.text("type"): one.text("status") for one in status.entries("conditions")}.get("Ready", "True")
+    taints = [taint_id(taint) for taint in spec.entries("taints")]
+    if cordoned := spec.flag("unschedulable"):
+        taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]
+    return Capacity(
+        entry,
+        name,
+        metadata.texts("labels"),
+        cpu,
+        memory,
+        int(gpus),
+        tuple(dict.fromkeys(filter(None, taints))),
+        cordoned or ready != "True" or "deletionTimestamp" in metadata,
+        counters,
+    )
+
+
+def cluster_of(
+    nodes: Sequence[Capacity], levels: Sequence[str] | None, where: str
+) -> tuple[Cluster, Mapping[str, str]]:
+    """
+    Make the cluster, a machine type for each shape and domains by labels; beside it label -> level.
+
+    Parameters
+    ----------
+    nodes
+        As `read_node` gives them, with what daemons take.
+    levels
+        Labels that tell domains, from the top down; None: those of `LEVEL_LABELS` that nodes carry.
+    where
+        What messages call the file.
+
+    Raises
+    ------
+    BadInput
+        If no node carries a label that was named.
+    """
+    machines: dict[tuple[object, ...], Machine] = {}
+    domains: dict[str, Domain] = {}
+    named = _levels(nodes, levels, where)
+    records = []
+    for node in nodes:
+        cpu, memory = (
+            max(0, floor(have - taken)) for have, taken in zip((node.cpu, node.memory), node.taken, strict=True)
+        )
+        model = (node.labels.get("nvidia.com/gpu.product") or "gpu") if node.gpus else ""
+        gpu_memory = node.labels.get("nvidia.com/gpu.memory", "0")
+        shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0")
+        if shape not in machines:
+            kind = f"{node.gpus}x{model}" if node.gpus else "cpu"
+            machines[shape] = made(
+                Machine,
+                node.entry.where,
+                id=f"type{len(machines)}-{kind}",
+                cpu_millicores=cpu,
+                memory_mib=memory,
+                gpus=tuple(
+                    made(Gpu, node.entry.where, model=model, memory_mib=_mib(gpu_memory)) for _ in range(node.gpus)
+                ),
+                source="kubernetes",
+            )
+        domain = _domain(node, named, domains)
+        records.append(
+            made(
+                Node,
+                node.entry.where,
+                id=node.name,
+                machine=machines[shape].id,
+                domain=domain,
+                labels={key: value or EMPTY for key, value in node.labels.items()},
+                taints=node.taints,
+                drained=node.drained,
+            )
+        )
+    cluster = made(
+        Cluster, where, machines=tuple(machines.values()), domains=tuple(domains.values()), nodes=tuple(records)
+    )
+    return cluster, named
+
+
+def _mib(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 9 else 0
+
+
+def _levels(nodes: Sequence[Capacity], levels: Sequence[str] | None, where: str) -> Mapping[str, str]:
+    """Return label -> name of its level, from the top down; a name that is a label itself, or taken, is lengthened."""
+    carried = {key for node in nodes for key in node.labels}
+    if levels is not None:
+        for key in levels:
+            if key not in carried:
+                raise BadInput(f"{where}: --levels: no node carries the label {key!r}")
+        wanted = [(key, key.rpartition("/")[2].removeprefix("topology-")) for key in levels]
+    else:
+        wanted = [(key, level) for key, level in LEVEL_LABELS if key in carried]
+    named: dict[str, str] = {}
+    for key, level in wanted:
+        while level in carried or level in RESERVED_LEVELS or level in named.values():
+            level += "-level"
+        named[key] = level
+    return named
+
+
+def _domain(node: Capacity, named: Mapping[str, str], domains: dict[str, Domain]) -> str | None:
+    """Return the lowest domain of a node; domains are called by their path, so racks of two zones may share a name."""
+    path: list[str] = []
+    parent = None
+    for key, level in named.items():
+        if node.labels.get(key):
+            path.append(node.labels[key])
+            name = "/".join(path)
+            if name in domains and (domains[name].level, domains[name].parent) != (level, parent):
+                name = f"{level}:{name}"
+            domains.setdefault(name, made(Domain, node.entry.where, id=name, level=level, parent=parent))
+            parent = name
+    return parent

@@ -1,0 +1,227 @@
+"""Kubernetes' pods: what each asks for, where it is, and which gang it belongs to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from hashlib import sha256
+
+from placeopt.errors import BadInput
+from placeopt.formats.kubernetes.groups import TOGETHER, Group, group_of, unread_topology
+from placeopt.formats.kubernetes.quantities import MIB
+from placeopt.formats.kubernetes.resources import amounts, kind_of
+from placeopt.formats.kubernetes.selectors import affinity, tolerations
+from placeopt.formats.snapshots.entries import Entry
+
+QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
+KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
+"""Scheduling gates behind which a pod waits for room; any other gate is somebody else's business."""
+FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
+"""Annotations that ask for a part of a GPU (KAI, run:ai)."""
+GPU_GROUP = "runai-gpu-group"
+"""Label that a pod with a part of a GPU shares with the pod that reserves the whole of it (KAI, run:ai)."""
+NOT_GPU_DRIVERS = ("compute-domain.nvidia.com", "dra.net")
+"""DRA drivers whose devices are channels and network cards."""
+ONE_NODE_VOLUMES = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
+"""Volumes named in the pod itself that the scheduler keeps off a node where another pod holds them."""
+
+MAX_ID = 253
+
+Port = tuple[str, str, int]
+"""Address, protocol, number of a port of the node."""
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One pod that holds room or waits for it."""
+
+    entry: Entry
+    id: str
+    namespace: str
+    labels: Mapping[str, str]
+    node: str | None
+    gpus: int
+    cpu: Fraction
+    """Cores."""
+    memory: Fraction
+    """Bytes."""
+    counters: Mapping[str, Fraction]
+    """Other resources of which a node has an amount; each pod takes one of its node's ``pods``."""
+    devices: tuple[str, ...]
+    """Accelerators that are none of the counted GPUs."""
+    shares: tuple[str, ...]
+    """What may be, or be a part of, a counted GPU."""
+    gpu_groups: tuple[str, ...]
+    ports: frozenset[Port]
+    claims: tuple[str, ...]
+    """Names of its volume claims."""
+    group: Group | None
+    daemon: bool
+    gates: tuple[str, ...]
+    unread: str | None
+    """A rule about its place that is not read; it matters while the pod waits."""
+    together: str | None
+    """The label of nodes whose value its whole gang must share."""
+    created_ms: int
+    started_ms: int
+    priority: int
+    queue: str | None
+    scheduler: str
+    rules: str = field(repr=False)
+    """All that says where it may run; pods with the same text may run on the same nodes."""
+
+
+def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
+    """
+    Read a pod; None if it has ended, or is on its way out without a node.
+
+    Parameters
+    ----------
+    entry
+        The pod.
+    resource
+        The extended resource that counts GPUs.
+    drivers
+        Of ResourceClaims that are allocated, by namespace and name: the drivers of their devices.
+
+    Raises
+    ------
+    BadInput
+        If a field is not of Kubernetes' form.
+    """
+    metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
+    node = spec.text("nodeName", "") or None
+    if status.text("phase", "Pending") in ("Succeeded", "Failed") or (node is None and "deletionTimestamp" in metadata):
+        return None
+    labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
+    namespace, name = metadata.text("namespace", "default"), metadata.text("name")
+    asked = dict(amounts(spec, status))
+    gpus = asked.pop(resource, Fraction(0))
+    if gpus.denominator != 1 or gpus > 1024:
+        raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
+    cpu, memory = asked.pop("cpu", Fraction(0)), asked.pop("memory", Fraction(0))
+    kinds = {one: kind_of(one, resource) for one in asked}
+    shares = [one for one, kind in kinds.items() if kind == "share"]
+    shares += [f"annotation {one}" for one in FRACTIONS if one in annotations]
+    affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+    return Pod(
+        entry=entry,
+        id=f"{namespace}/{name}",
+        namespace=namespace,
+        labels=labels,
+        node=node,
+        gpus=int(gpus),
+        cpu=cpu,
+        memory=memory,
+        counters={"pods": Fraction(1), **{one: asked[one] for one, kind in kinds.items() if kind == "counter"}},
+        devices=tuple(one for one, kind in kinds.items() if kind == "device"),
+        shares=(*shares, *_device_claims(entry, namespace, node is not None, drivers)),
+        gpu_groups=tuple(one for key, one in labels.items() if key.partition("/")[0] == GPU_GROUP),
+        ports=_ports(spec),
+        claims=_claims(spec, name),
+        group=group_of(spec, metadata, namespace),
+        daemon=any(owner.text("kind", "") in ("DaemonSet", "Node") for owner in metadata.entries("ownerReferences")),
+        gates=tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
+        unread=_unread(spec, annotations),
+        together=next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
+        created_ms=time_ms(metadata, "creationTimestamp"),
+        started_ms=time_ms(status, "startTime"),
+        priority=spec.integer("priority", -(2**31), 2**31, 0),
+        queue=next((labels[key] for key in QUEUES if labels.get(key)), None),
+        scheduler=spec.text("schedulerName", "default-scheduler"),
+        rules=_rules(spec),
+    )
+
+
+def _device_claims(entry: Entry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return what is asked of DRA; nothing for devices of a pod that runs which are known to be no GPUs."""
+    spec, status = entry.entry("spec"), entry.entry("status")
+    made = {one.text("name"): one.text("resourceClaimName", "") for one in status.entries("resourceClaimStatuses")}
+    found = []
+    for claim in spec.entries("resourceClaims"):
+        name = claim.text("resourceClaimName", "") or made.get(claim.text("name"), "")
+        known = drivers.get(f"{namespace}/{name}", frozenset())
+        if not runs or not known or not known <= set(NOT_GPU_DRIVERS):
+            found.append("a ResourceClaim")
+    if "extendedResourceClaimStatus" in status:  # an extended resource that DRA serves
+        found.append("a ResourceClaim")
+    return list(dict.fromkeys(found))
+
+
+def _ports(spec: Entry) -> frozenset[Port]:
+    """Return the ports of the node that containers and sidecars take."""
+    ports = []
+    for one in [*spec.entries("containers"), *spec.entries("initContainers")]:
+        for port in one.entries("ports"):
+            number = port.integer("hostPort", 0, 65535, 0)
+            if number:
+                ports.append((port.text("hostIP", ""), port.text("protocol", "TCP"), number))
+    return frozenset(ports)
+
+
+def _claims(spec: Entry, pod: str) -> tuple[str, ...]:
+    found = []
+    for volume in spec.entries("volumes"):
+        if "persistentVolumeClaim" in volume:
+            found.append(volume.entry("persistentVolumeClaim").text("claimName"))
+        elif "ephemeral" in volume:
+            found.append(f"{pod}-{volume.text('name')}")
+    return tuple(found)
+
+
+def _unread(spec: Entry, annotations: Mapping[str, str]) -> str | None:
+    if any(
+        one.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
+        for one in spec.entries("topologySpreadConstraints")
+    ):
+        return "with a topology spread constraint (DoNotSchedule)"
+    if any(key in volume for volume in spec.entries("volumes") for key in ONE_NODE_VOLUMES):
+        return f"with a volume in the pod itself of {', '.join(ONE_NODE_VOLUMES)}"
+    if (key := unread_topology(annotations)) is not None:
+        return f"with {key}"
+    return None
+
+
+def _rules(spec: Entry) -> str:
+    """Return what is required of a pod's node, as text."""
+    chosen = spec.entry("affinity")
+    required = {key: chosen.entry(key).raw("requiredDuringSchedulingIgnoredDuringExecution") for key in chosen.names()}
+    parts = [spec.raw("nodeSelector"), required, spec.raw("tolerations")]
+    return json.dumps(parts, sort_keys=True)
+
+
+def job_id(name: str) -> str:
+    """Return a name that a job can have: namespace and name together may be longer."""
+    return name if len(name) <= MAX_ID else f"{name[: MAX_ID - 17]}~{sha256(name.encode()).hexdigest()[:16]}"
+
+
+def why_unread(entry: Entry, error: BadInput) -> str:
+    """Return what cannot be read of an object, without the place of the object in its file."""
+    return f"of which {str(error).removeprefix(entry.where).removeprefix('.')}"
+
+
+def time_ms(entry: Entry, key: str) -> int:
+    """Return a time as ``2026-11-22T02:41:55Z``, in ms since 1970; 0 where it is left out."""
+    text = entry.text(key, "")
+    if not text:
+        return 0
+    try:
+        found = datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+    except (ValueError, OverflowError):
+        raise entry.bad(key, "a time such as 2026-11-22T02:41:55Z") from None
+    if not 0 <= found < 10**10:
+        raise entry.bad(key, "a time since 1970")
+    return int(1000 * found)
+
+
+def mib(memory: Fraction, *, up: bool) -> int:
+    """Return bytes in MiB, rounded up or down."""
+    return -int(-memory // MIB) if up else int(memory // MIB)
+
+
+def millicores(cpu: Fraction, *, up: bool) -> int:
+    """Return cores in millicores, rounded up or down."""
+    return -int(-1000 * cpu // 1) if up else int(1000 * cpu // 1)

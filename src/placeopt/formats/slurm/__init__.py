@@ -1,0 +1,1 @@
+"""Slurm: a round from the output of its commands, and the topology of its nodes."""

@@ -1,0 +1,12 @@
+"""
+A bound on the cost level of rounds of any size: bundles flow to classes of nodes, each at the least it can cost.
+
+``paths`` says how close together GPUs of a machine can be, ``kinds`` which bundles are alike, ``grounds`` which nodes,
+``fares`` what a bundle of a kind costs on a class of nodes at least; ``model`` puts them together, and ``whole`` prices
+whole jobs instead of their bundles.
+"""
+
+from placeopt.formulations.cost_relaxation.model import Flows, build_flows
+from placeopt.formulations.cost_relaxation.whole_jobs import Whole, with_whole_jobs
+
+__all__ = ["Flows", "Whole", "build_flows", "with_whole_jobs"]

@@ -1,0 +1,213 @@
+"""Flows as a linear model: jobs chosen, bundles of kinds to classes of nodes, GPUs that become busy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.errors import Unsupported
+from placeopt.formulations.cost_relaxation.bundle_groups import Kind, Kinds, make_kinds
+from placeopt.formulations.cost_relaxation.cost_lower_bounds import Fares
+from placeopt.formulations.cost_relaxation.node_classes import Grounds, make_grounds, used_idle
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
+from placeopt.problem import IntArray, Problem, State
+from placeopt.terms.objective import Weighted, value
+
+MOST_COLUMNS = 60_000
+"""Columns of bundles beyond which the relaxation is no longer a matter of a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Bundles of one kind: its jobs' columns, theirs, the class of nodes of each, and the row that ties them."""
+
+    kind: Kind
+    jobs: IntArray
+    columns: IntArray
+    place: IntArray
+    row: int
+
+
+@dataclass(frozen=True, eq=False)
+class Flows:
+    """The relaxation, and what its columns mean."""
+
+    model: LinearModel
+    option: IntArray  # (Y,) option of each of the first Y columns, which count jobs
+    grounds: Grounds
+    streams: list[Stream]
+    path_price: int  # cost of a unit of weighted path
+    rooms: tuple[IntArray, IntArray, IntArray]  # rows by class of nodes: GPU share, whole GPUs, large bundles
+    relaxes: tuple[str, ...]
+
+
+def build_flows(state: State, weighted: tuple[Weighted, ...], least: int, deadline: float = float("inf")) -> Flows:
+    """
+    Write the relaxation of the cost level among plans worth ``least`` or more.
+
+    Parameters
+    ----------
+    state
+        The running jobs, all of which stay, and nothing else.
+    weighted
+        The costs that count.
+    least
+        Net value.
+    deadline
+        Of ``time.monotonic()``.
+
+    Raises
+    ------
+    Unsupported
+        If running jobs may be changed, or the relaxation would be too large.
+    OutOfTime
+        At the deadline.
+    """
+    problem = state.problem
+    if problem.changeable:
+        raise Unsupported("flows take rounds in which running jobs stay as they are")
+    builder = ModelBuilder(deadline)
+    kinds, grounds = make_kinds(state), make_grounds(state, builder.check_time)
+    weight = {w.cost.name: w.weight for w in weighted}
+    chosen = builder.add_variables(np.zeros(len(kinds.option), dtype=np.int64), kinds.jobs)
+    _add_choices(builder, problem, kinds, chosen)
+    held = value(problem, state.allocation())
+    if least > held:
+        row = np.zeros(len(chosen), dtype=np.int64)
+        builder.add_rows(row, chosen, problem.options.value[kinds.option], np.array([least - held]), NO_UPPER)
+    path_price = weight.get("communication", 0)
+    bundles, streams = _add_bundles(builder, kinds, grounds, chosen, path_price)
+    rooms = _add_room(builder, grounds, bundles)
+    busy = _add_busy(builder, grounds, bundles, weight.get("fragmentation", 0) if _partial(problem) else 0)
+    resource = problem.options.cost_milli[kinds.option] * weight.get("resource", 0)
+    columns = np.concatenate([chosen, bundles.column, busy.column])
+    costs = np.concatenate([resource, bundles.cost, busy.cost])
+    builder.set_objective(columns, costs, "min", busy.constant + _fixed(state, weighted))
+    return Flows(builder.build(), kinds.option, grounds, streams, path_price, rooms, _relaxes(problem, weighted))
+
+
+@dataclass(frozen=True, eq=False)
+class _Bundles:
+    """B columns, each bundles of one kind on one class of nodes."""
+
+    column: IntArray
+    cost: IntArray
+    place: IntArray  # class of nodes
+    gpus: IntArray  # of one bundle
+    milli: IntArray  # of each GPU
+
+
+@dataclass(frozen=True, eq=False)
+class _Busy:
+    """Columns of GPUs that become busy in used domains, with what that saves, and the cost if none did."""
+
+    column: IntArray
+    cost: IntArray
+    constant: int
+
+
+def _add_choices(builder: ModelBuilder, problem: Problem, kinds: Kinds, chosen: IntArray) -> None:
+    """A job runs in one option at most."""
+    _, row, counts = np.unique(problem.options.job_class[kinds.option], return_inverse=True, return_counts=True)
+    several = np.flatnonzero(counts[row] > 1)
+    if len(several):
+        rows, first = np.unique(row[several], return_index=True)
+        builder.add_rows(np.searchsorted(rows, row[several]), chosen[several], 1, NO_LOWER, kinds.jobs[several[first]])
+
+
+def _add_bundles(
+    builder: ModelBuilder, kinds: Kinds, grounds: Grounds, chosen: IntArray, path_price: int
+) -> tuple[_Bundles, list[Stream]]:
+    """Every bundle of a chosen job goes to some class of nodes with room for it."""
+    fares, size = Fares(grounds), 0
+    parts: list[tuple[IntArray, ...]] = []
+    streams: list[Stream] = []
+    for q, kind in enumerate(kinds.kinds):
+        builder.check_time()
+        fare, mine = fares.of(kind), np.flatnonzero(kinds.kind == q)
+        place = np.flatnonzero(fare.open)
+        size += len(place)
+        if size > MOST_COLUMNS:
+            raise Unsupported(f"flows would have more than {MOST_COLUMNS} columns of bundles")
+        asked = int(kinds.jobs[mine].sum()) * kind.bundles
+        column = builder.add_variables(np.zeros(len(place), np.int64), np.full(len(place), asked))
+        row = builder.add_rows(
+            np.zeros(len(column) + len(mine), dtype=np.int64),
+            np.concatenate([column, chosen[mine]]),
+            np.concatenate([np.ones(len(column), np.int64), np.full(len(mine), -kind.bundles, np.int64)]),
+            np.zeros(1, dtype=np.int64),
+            0,
+        )
+        streams.append(Stream(kind, chosen[mine], column, place, int(row[0])))
+        cost = fare.cost[place] * path_price
+        parts.append((column, cost, place, np.full(len(place), kind.gpus), np.full(len(place), kind.milli)))
+    empty = (np.zeros(0, dtype=np.int64),) * 5
+    return _Bundles(*(np.concatenate(part).astype(np.int64) for part in zip(empty, *parts, strict=True))), streams
+
+
+def _add_room(builder: ModelBuilder, grounds: Grounds, b: _Bundles) -> tuple[IntArray, IntArray, IntArray]:
+    """
+    GPUs are held once: share, whole GPUs, and of bundles larger than half of a node's idle GPUs one a node.
+
+    Returns the rows by class of nodes; none where shares do not bind.
+    """
+    none = np.zeros(0, dtype=np.int64)
+    if not grounds.problem.shares_bind:
+        return none, none, none
+    share = builder.add_rows(b.place, b.column, b.gpus * b.milli, NO_LOWER, grounds.summed(grounds.free_milli))
+    whole = b.milli == 1000
+    gpus = builder.add_rows(b.place[whole], b.column[whole], b.gpus[whole], NO_LOWER, grounds.summed(grounds.idle))
+    large = whole & (2 * b.gpus > grounds.most_idle[b.place])
+    nodes = grounds.summed(np.ones(grounds.problem.num_nodes, dtype=np.int64))
+    return share, gpus, builder.add_rows(b.place[large], b.column[large], 1, NO_LOWER, nodes)
+
+
+def _add_busy(builder: ModelBuilder, grounds: Grounds, b: _Bundles, weight: int) -> _Busy:
+    """Free GPUs of used domains are those of now less those that become busy: at most one a GPU of each bundle."""
+    state, problem, constant = grounds.state, grounds.problem, 0
+    columns, costs = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for level, free in zip(problem.levels if weight else (), state.level_free, strict=bool(weight)):
+        idle = used_idle(state, level, free)
+        constant += level.weight * weight * int(idle.sum())
+        most = grounds.summed(idle)
+        place = np.flatnonzero(most)
+        column = builder.add_variables(np.zeros(len(place), dtype=np.int64), most[place])
+        here = np.isin(b.place, place)
+        builder.add_rows(
+            np.concatenate([np.arange(len(place)), np.searchsorted(place, b.place[here])]),
+            np.concatenate([column, b.column[here]]),
+            np.concatenate([np.ones(len(place), dtype=np.int64), -b.gpus[here]]),
+            NO_LOWER,
+            np.zeros(len(place), dtype=np.int64),
+        )
+        columns.append(column)
+        costs.append(np.full(len(place), -level.weight * weight, dtype=np.int64))
+    return _Busy(np.concatenate(columns), np.concatenate(costs), constant)
+
+
+def _partial(problem: Problem) -> bool:
+    return problem.policy.fragmentation.form == "partial"
+
+
+def _fixed(state: State, weighted: tuple[Weighted, ...]) -> int:
+    """Cost of the running jobs where they are, of terms that waiting jobs can only add to."""
+    growing = ("communication", "interference", "resource")
+    allocation = state.allocation()
+    return sum(w.weight * w.cost.score(state.problem, allocation) for w in weighted if w.cost.name in growing)
+
+
+def _relaxes(problem: Problem, weighted: tuple[Weighted, ...]) -> tuple[str, ...]:
+    """Say what the bound leaves out."""
+    names = {w.cost.name for w in weighted}
+    out = ["which nodes a job's bundles share: each costs what it costs where most of its job find room"]
+    out.append("CPU, memory, bandwidths and queues")
+    if "interference" in names:
+        out.append("what jobs that start do to others and to each other")
+    if "horus" in names:
+        out.append("the Horus cost")
+    if "fragmentation" in names:
+        out.append("free GPUs in domains that are idle now" if _partial(problem) else "fragmentation")
+    if any(communication.edges for communication in problem.class_communication):
+        out.append("traffic graphs")
+    return tuple(out)

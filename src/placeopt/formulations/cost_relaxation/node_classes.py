@@ -1,0 +1,140 @@
+"""Classes of nodes: alike in how close their free GPUs are, in how full their domains are, and in what is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
+from placeopt.problem import BoolArray, IntArray, Level, Problem, State
+
+MOST_CLASSES = 400
+"""Classes of nodes beyond which they are told apart by less: without their domains, then without their sockets."""
+
+
+@dataclass(frozen=True)
+class Grounds:
+    """N nodes of P classes, with what is free on them in ``state``."""
+
+    state: State
+    paths: list[LeastPaths]  # per machine type
+    place: IntArray  # (N,) class of every node, -1 where nothing can start
+    idle: IntArray  # (N,) GPUs that nobody holds
+    free_milli: IntArray  # (N,)
+    domains: list[IntArray]  # per depth from the node up: (N,) network domain, -1 beyond the top
+
+    @property
+    def problem(self) -> Problem:
+        """The round."""
+        return self.state.problem
+
+    @cached_property
+    def own(self) -> IntArray:
+        """Shape (N,): the domain of each node that has no domains below it; -1 where a node stands beside domains."""
+        topology = self.problem.topology
+        above = np.zeros(len(topology.domain_parent) + 1, dtype=bool)  # the last is of nodes without a domain
+        above[topology.domain_parent[topology.domain_parent >= 0]] = True
+        return np.where(above[topology.node_domain], -1, topology.node_domain)
+
+    @cached_property
+    def count(self) -> int:
+        """P."""
+        return int(self.place.max(initial=-1)) + 1
+
+    @cached_property
+    def most_idle(self) -> IntArray:
+        """Shape (P,): GPUs that nobody holds on a node of each class; on all of them as many."""
+        return -self.least(-self.idle, 0)
+
+    def summed(self, per_node: IntArray) -> IntArray:
+        """Shape (P,): sums over the nodes of each class."""
+        here = self.place >= 0
+        out = np.zeros(self.count, dtype=np.int64)
+        np.add.at(out, self.place[here], per_node[here])
+        return out
+
+    def least(self, per_node: IntArray, empty: int) -> IntArray:
+        """Shape (P,): the least over the nodes of each class, ``empty`` at most."""
+        here = self.place >= 0
+        out = np.full(self.count, empty, dtype=np.int64)
+        np.minimum.at(out, self.place[here], per_node[here])
+        return out
+
+    def usable(self, option: int, milli: int) -> BoolArray:
+        """Shape (G,): GPUs that could take ``milli`` of a job in the option, by mask, share and number of jobs."""
+        problem, state = self.problem, self.state
+        ok = problem.gpu_ok(option) & problem.node_ok(option)[problem.gpu_node]
+        if problem.shares_bind:
+            ok &= state.gpu_free_milli >= milli
+        if problem.jobs_per_gpu is not None:
+            ok &= state.gpu_jobs < problem.jobs_per_gpu
+        return ok
+
+
+def make_grounds(state: State, check_time: Callable[[], None]) -> Grounds:
+    """Fold the nodes of ``state``; ``check_time`` is called before the paths of every node, and raises to end it."""
+    problem, topology = state.problem, state.problem.topology
+    tables = {id(distance): distance for distance in topology.distance}  # machine types share them
+    of = {name: LeastPaths(distance) for name, distance in tables.items()}
+    paths = [of[id(distance)] for distance in topology.distance]
+    free_gpu = state.gpu_jobs == 0
+    idle = np.bincount(problem.gpu_node[free_gpu], minlength=problem.num_nodes)
+    milli = np.maximum(state.gpu_free_milli, 0)
+    if problem.jobs_per_gpu == 1:
+        milli = np.where(free_gpu, 1000, 0)
+    free_milli = np.bincount(problem.gpu_node, weights=milli, minlength=problem.num_nodes).astype(np.int64)
+    able = (free_milli > 0) | ~np.array(problem.shares_bind)
+    domains = _domains(problem)
+    shapes, closeness = _shapes(state, paths, free_gpu, check_time), [_sums(d, idle) for d in domains]
+    used = [used_idle(state, level, free) for level, free in zip(problem.levels, state.level_free, strict=True)]
+    keys = [problem.node_class, topology.node_machine, idle, *used]
+    for finer in ([shapes, *closeness], [shapes], []):
+        place = np.unique(np.stack([*keys, *finer]), axis=1, return_inverse=True)[1].reshape(-1)
+        place = np.where(able, place, -1)
+        if len(np.unique(place)) <= MOST_CLASSES:
+            break
+    _, dense = np.unique(place, return_inverse=True)
+    place = dense.reshape(-1) - int((place < 0).any())
+    return Grounds(state, paths, np.where(able, place, -1), idle, free_milli, domains)
+
+
+def _domains(problem: Problem) -> list[IntArray]:
+    topology = problem.topology
+    out: list[IntArray] = []
+    at = topology.node_domain
+    while (at >= 0).any():
+        out.append(at)
+        at = np.where(at >= 0, topology.domain_parent[at], -1)
+    return out
+
+
+def _shapes(state: State, paths: list[LeastPaths], free_gpu: BoolArray, check_time: Callable[[], None]) -> IntArray:
+    """Shape (N,): nodes of equal number have idle GPUs that are equally close."""
+    problem = state.problem
+    known: dict[bytes, int] = {}
+    out = np.zeros(problem.num_nodes, dtype=np.int64)
+    machine, start = problem.topology.node_machine.tolist(), problem.first_gpu
+    for n in range(problem.num_nodes):
+        check_time()
+        least = paths[machine[n]].of(free_gpu[start[n] : start[n + 1]])
+        out[n] = known.setdefault(least.tobytes(), len(known))
+    return out
+
+
+def _sums(domain: IntArray, idle: IntArray) -> IntArray:
+    """Shape (N,): idle GPUs in the domain of each node; -1 without one."""
+    inside = domain >= 0
+    total = np.bincount(domain[inside], weights=idle[inside]).astype(np.int64)
+    out = np.full(len(domain), -1, dtype=np.int64)
+    out[inside] = total[domain[inside]]
+    return out
+
+
+def used_idle(state: State, level: Level, free: IntArray) -> IntArray:
+    """Shape (N,): idle GPUs of each node in domains of the level that are used already; ``free`` of every domain."""
+    domain = level.gpu_to_domain
+    used = (domain >= 0) & (state.gpu_jobs == 0) & (free < level.total)[domain]
+    return np.bincount(state.problem.gpu_node[used], minlength=state.problem.num_nodes)

@@ -1,0 +1,221 @@
+"""Pricing: the filling that pays most, for all states at once, by dynamic programming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from placeopt.formulations.node_patterns.bundle_groups import CPU_ONLY, Kinds
+from placeopt.formulations.node_patterns.node_states import States
+from placeopt.problem import IntArray
+
+CELLS = 10_000
+"""Cells of the grid of node resources."""
+RESOURCES_PRICED = 2
+MOST_UNITS = 4000
+"""Units tried for the grid."""
+
+Rounding = Literal["down", "up"]
+Filling = dict[int, int]
+"""Kind -> number of bundles."""
+
+
+class Pricing:
+    """
+    Tables over GPU shares x two node resources.
+
+    Demands and capacities are counted in units of a grid. ``down``: demands are rounded down, so no filling that fits
+    is missed, and what the tables say is a bound. ``up``: what they find fits. Other node resources are left out.
+
+    Shares nest. So the tables go from the largest size to the smallest: when ``t`` shares of a size are given to
+    bundles of that size and larger ones, ``t x ratio`` of the next are. What is left over of a GPU counts for the
+    sizes that fit into it.
+    """
+
+    def __init__(self, kinds: Kinds, states: States, rounding: Rounding, check_time: Callable[[], None]) -> None:
+        self._kinds, self._states, self._check_time = kinds, states, check_time
+        resources = np.sort(np.argsort(-states.binding, kind="stable")[:RESOURCES_PRICED])
+        binds = states.binding[resources] > 0
+        cells = int(CELLS ** (1 / max(int(binds.sum()), 1)))
+        demand, free = kinds.demand[:, resources], states.free[:, resources]
+        grid = np.array([_unit(demand[:, i], int(free[:, i].max(initial=0)), cells) for i in range(RESOURCES_PRICED)])
+        need = demand // grid if rounding == "down" else -(-demand // grid)
+        self._need = np.where(binds, need, 0)  # (D, 2)
+        self._room = np.where(binds, free // grid, 0)  # (S, 2)
+        self._cells = tuple((self._room.max(axis=0, initial=0) + 1).tolist())
+        self.free_of_charge: IntArray = np.flatnonzero((kinds.level == CPU_ONLY) & (self._need == 0).all(axis=1))
+        """Kinds that take nothing that is counted: any number of them fits. Their price must be 0."""
+
+    def price(self, pays: IntArray, *, fillings: bool = True) -> tuple[IntArray, list[Filling]]:
+        """
+        Return what the best filling of each state pays, shape (S,), and those fillings (none unless asked for).
+
+        ``pays``, shape (D,), is what a bundle of each kind pays; kinds that pay nothing are left out.
+        """
+        states = self._states
+        best, found = np.zeros(len(states), dtype=np.int64), [Filling() for _ in range(len(states))]
+        for m, allowed in enumerate(states.allowed):
+            here = np.flatnonzero(states.mask == m)
+            if len(here):
+                tables = _Tables(self._kinds, self._need, self._cells, np.where(allowed, pays, 0), self._check_time)
+                for s in here.tolist():
+                    room, cell = tuple(states.room[s].tolist()), tuple(self._room[s].tolist())
+                    best[s] = tables.value(room, cell)
+                    if fillings:
+                        found[s] = tables.filling(room, cell)
+        return best, found
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A kind that is worth a look: units of its size, cells of the grid, and what it pays."""
+
+    kind: int
+    units: int
+    a: int
+    b: int
+    pays: int
+
+
+Table = IntArray
+Cell = tuple[int, ...]
+
+
+class _Tables:
+    """Tables for one vector of payments; made as they are asked for, and shared by states with the same prefix."""
+
+    def __init__(
+        self, kinds: Kinds, need: IntArray, cells: Cell, pays: IntArray, check_time: Callable[[], None]
+    ) -> None:
+        self._shape, self._check_time = cells, check_time
+        self._items = [_undominated(kinds, need, pays, level) for level in range(len(kinds.sizes))]
+        self._alone = [item for item in _undominated(kinds, need, pays, CPU_ONLY) if item.a or item.b]
+        sizes = kinds.sizes
+        self._ratio = [1, *(larger // smaller for larger, smaller in pairwise(sizes))]
+        self._levels: dict[Cell, list[Table]] = {(): [np.zeros(cells, dtype=np.int64)]}
+        self._last: dict[Cell, Table] = {}
+
+    def value(self, room: Cell, cell: Cell) -> int:
+        """Return what the best filling pays of a node with ``room`` of each size and the cells ``cell``."""
+        return int(self._finish(room)[cell])
+
+    def _finish(self, room: Cell) -> Table:
+        """Return the last table of a node: all levels, then kinds without GPU in what is left."""
+        known = self._last.get(room)
+        if known is None:
+            known = self._level(room[:-1], room[-1])[room[-1]] if room else self._levels[()][0]
+            if self._alone:
+                known = known.copy()
+                for item in self._alone:
+                    _fill_up(known, item)
+            self._last[room] = known
+        return known
+
+    def _level(self, before: Cell, most: int) -> list[Table]:
+        """Return the tables of level len(before), for 0 up to ``most`` shares of its size at least."""
+        level = len(before)
+        tables = self._levels.setdefault((*before, -1), [])
+        for t in range(len(tables), most + 1):
+            self._check_time()
+            table = self._coarser(before, t).copy() if t == 0 else np.maximum(self._coarser(before, t), tables[t - 1])
+            for item in self._items[level]:
+                if item.units <= t:
+                    _put(table, tables[t - item.units], item)
+            tables.append(table)
+        return tables
+
+    def _coarser(self, before: Cell, shares: int) -> Table:
+        """Return what larger sizes alone make of ``shares`` shares of a level's size."""
+        if not before:
+            return self._levels[()][0]
+        t = min(shares // self._ratio[len(before)], before[-1])
+        return self._level(before[:-1], t)[t]
+
+    def filling(self, room: Cell, cell: Cell) -> Filling:
+        """Return the filling behind ``value``: the tables are walked back, one bundle a step."""
+        out: Filling = {}
+        a, b = cell
+        table = self._finish(room)
+        if self._alone:
+            plain = self._level(room[:-1], room[-1])[room[-1]] if room else self._levels[()][0]
+            while table[a, b] > plain[a, b]:
+                item = next(
+                    i for i in self._alone if i.a <= a and i.b <= b and table[a - i.a, b - i.b] + i.pays == table[a, b]
+                )
+                out[item.kind] = out.get(item.kind, 0) + 1
+                a, b = a - item.a, b - item.b
+        left = room[-1] if room else 0
+        for level in range(len(room) - 1, -1, -1):
+            before = room[:level]
+            tables = self._level(before, left)
+            while left and tables[left][a, b]:
+                value = tables[left][a, b]
+                if tables[left - 1][a, b] == value:
+                    left -= 1
+                    continue
+                if self._coarser(before, left)[a, b] == value:
+                    break
+                item = next(
+                    i
+                    for i in self._items[level]
+                    if i.units <= left
+                    and i.a <= a
+                    and i.b <= b
+                    and tables[left - i.units][a - i.a, b - i.b] + i.pays == value
+                )
+                out[item.kind] = out.get(item.kind, 0) + 1
+                a, b, left = a - item.a, b - item.b, left - item.units
+            if level:
+                left = min(left // self._ratio[level], before[-1])
+        return out
+
+
+def _put(table: Table, earlier: Table, item: _Item) -> None:
+    """Allow one more bundle of a kind: raise ``table`` to ``earlier``, moved by what the bundle takes, and its pay."""
+    rows, columns = table.shape
+    if item.a < rows and item.b < columns:
+        target = table[item.a :, item.b :]
+        np.maximum(target, earlier[: rows - item.a, : columns - item.b] + item.pays, out=target)
+
+
+def _fill_up(table: Table, item: _Item) -> None:
+    """Allow any number of bundles of a kind without GPU, in strips no longer than what one of them takes."""
+    rows, columns = table.shape
+    if item.b >= columns:
+        return
+    if item.a:
+        for i in range(item.a, rows, item.a):
+            target = table[i : i + item.a, item.b :]
+            source = table[i - item.a : i - item.a + len(target), : columns - item.b]
+            np.maximum(target, source + item.pays, out=target)
+    else:
+        for j in range(item.b, columns, item.b):
+            target = table[:, j : j + item.b]
+            np.maximum(target, table[:, j - item.b : j - item.b + target.shape[1]] + item.pays, out=target)
+
+
+def _undominated(kinds: Kinds, need: IntArray, pays: IntArray, level: int) -> list[_Item]:
+    """Return the kinds of a level that pay, without those that another one beats in everything."""
+    candidates = np.flatnonzero((kinds.level == level) & (pays > 0))
+    order = np.lexsort((need[candidates, 1], need[candidates, 0], kinds.units[candidates], -pays[candidates]))
+    kept = np.zeros((0, 3), dtype=np.int64)
+    out: list[_Item] = []
+    for k in candidates[order].tolist():
+        takes = np.array([[kinds.units[k], *need[k]]])
+        if not (kept <= takes).all(axis=1).any():
+            kept = np.concatenate([kept, takes])
+            out.append(_Item(k, int(kinds.units[k]), int(need[k, 0]), int(need[k, 1]), int(pays[k])))
+    return out
+
+
+def _unit(demand: IntArray, most: int, cells: int) -> int:
+    """Return the unit, of those that make at most ``cells`` cells and at least half of that, that rounds least."""
+    least = max(1, -(-most // cells))
+    units = np.arange(least, 2 * least + 1, max(1, least // MOST_UNITS))
+    rest = demand[None, :] % units[:, None]
+    lost = np.where(rest > 0, units[:, None], 0).sum(axis=1)  # what rounding down and rounding up lose together
+    return int(units[int(lost.argmin())])

@@ -1,0 +1,258 @@
+"""Room for waiting jobs where running ones stand: the cheapest victims on some node, or in some domain."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.greedy import place
+from placeopt.heuristics.scores.registry import score_named
+from placeopt.heuristics.shapes import option_shapes
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.problem.changes import keeps_limits, part_of, submission_order
+from placeopt.terms.objective import start_value
+from placeopt.terms.rules import fits
+from placeopt.terms.spread import domain_of_nodes
+
+TRIES = 8
+"""Nodes or domains tried for an option, those with the cheapest victims first."""
+
+
+def make_room(
+    problem: Problem,
+    allocation: Allocation,
+    order: IntArray,
+    score: str = "stranding",
+    *,
+    deadline: float = float("inf"),
+    cancelled: Callable[[], bool] | None = None,
+    stop_at_first_failure: bool = False,
+) -> Allocation:
+    """
+    Place jobs that wait in ``allocation`` where running ones are preempted or shrunk for less than what that gains.
+
+    Parameters
+    ----------
+    allocation
+        What greedy made of the round.
+    order
+        Waiting jobs, first to be considered first; those that are placed are passed over.
+    score, deadline, cancelled, stop_at_first_failure
+        As in ``greedy``.
+
+    Notes
+    -----
+    For each job: what one, two, ... of its bundles cost on every node, victims taken by their loss per GPU; the nodes
+    or domains by the sum; on the cheapest few the victims are taken, those that the job can do without are put back,
+    the dearest first, and it is placed. Nobody is moved. A class that failed once is not tried again.
+    """
+    round_ = _Room(problem, allocation, score)
+    hopeless: set[int] = set()
+    for job in order.tolist():
+        if round_.state.placements[job] is not None:
+            continue
+        if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
+            break
+        k = int(problem.job_class[job])
+        if k in hopeless or not round_.admit(job):
+            hopeless.add(k)
+            if stop_at_first_failure:
+                break
+    return round_.state.allocation()
+
+
+@dataclass(frozen=True)
+class _Victim:
+    """A running job, what is left of it (None: nothing), and the net value that is lost by that."""
+
+    job: int
+    left: Placement | None
+    loss: int
+
+
+class _Room:
+    """The state of the pass: placements, victims by node, and what bundles cost there."""
+
+    def __init__(self, problem: Problem, allocation: Allocation, score: str) -> None:
+        self.problem = problem
+        self.state = State(problem)
+        self.state.load(allocation)
+        self.candidates = Candidates(self.state, score_named(score, problem))
+        self.order = submission_order(problem)
+        self.victims: dict[int, _Victim] = {}
+        self.on_node: dict[int, list[_Victim]] = {}
+        density: dict[int, float] = {}
+        for job in sorted(problem.may_shrink | problem.may_preempt):
+            found = [(self._density(victim), i, victim) for i, victim in enumerate(self._ways(job))]
+            if found:
+                density[job], _, self.victims[job] = min(found)
+        for job in sorted(self.victims, key=lambda job: (density[job], job)):
+            for node in dict.fromkeys(problem.running[job].nodes):
+                self.on_node.setdefault(node, []).append(self.victims[job])
+        self._shape = option_shapes(problem)
+        self._known: dict[int, dict[int, list[int]]] = {}  # node -> shape of option -> loss for one, two, ... bundles
+
+    def admit(self, job: int) -> bool:
+        """Place the job, at the cost of victims if that still gains value."""
+        free = place(self.candidates, job)
+        if free is not None:
+            self._apply([Move(job, free)])
+            return True
+        options = self.problem.options
+        for option in sorted(self.problem.options_of(job), key=lambda o: -int(options.value[o])):
+            targets = [nodes for cost, nodes in self._targets(option)[:TRIES] if cost < options.value[option]]
+            tries = [self._victims_on(option, nodes) for nodes in targets]
+            if self.order:  # then none of them is spared
+                tries = [victims for victims in tries if sum(v.loss for v in victims) < options.value[option]]
+            if any(self._try(job, victims) for victims in tries):
+                return True
+        return False
+
+    def _ways(self, job: int) -> list[_Victim]:
+        """Return in what ways the job may give: as a whole, or down to the first workers of its minimum."""
+        problem, options, held = self.problem, self.problem.options, self.problem.running[job]
+        kept = start_value(problem, job, held)
+        out = [_Victim(job, None, kept)] if job in problem.may_preempt else []
+        if job in problem.may_shrink:
+            name = options.name[held.option]
+            least = min(
+                (o for o in problem.options_of(job) if options.name[o] == name), key=lambda o: int(options.workers[o])
+            )
+            left = part_of(problem, job, least, tuple(range(int(options.workers[least]))))
+            undo = self.state.apply(Move(job, None))
+            if fits(self.state, job, left):
+                out.append(_Victim(job, left, kept - start_value(problem, job, left)))
+            self.state.apply(undo)
+        return out
+
+    def _density(self, victim: _Victim) -> float:
+        """Loss per GPU that is freed."""
+        milli = self.problem.options.total_milli
+        left = 0 if victim.left is None else int(milli[victim.left.option])
+        return victim.loss / max(1, int(milli[self.problem.running[victim.job].option]) - left)
+
+    def _taken(self, victim: _Victim) -> bool:
+        return self.state.placements[victim.job] is not self.problem.running[victim.job]
+
+    def _targets(self, option: int) -> list[tuple[int, list[tuple[int, int]]]]:
+        """Return (estimated loss, [(node, bundles)]) of nodes or domains that could take the option, cheap first."""
+        problem = self.problem
+        bundles = int(problem.options.bundles[option])
+        nodes = np.flatnonzero(problem.node_ok(option))
+        rooms = self.candidates.rooms(option, nodes)
+        useful = (rooms > 0) | np.isin(nodes, list(self.on_node))
+        nodes, free = nodes[useful], dict(zip(nodes[useful].tolist(), rooms[useful].tolist(), strict=True))
+        together = next((split.level for split in problem.options.splits[option] if split.domains == 1), None)
+        if bundles == 1:
+            domain = nodes
+        elif together is not None:
+            domain = domain_of_nodes(problem, together)[nodes]
+        else:
+            domain = np.zeros(len(nodes), dtype=np.int64)
+        inside: dict[int, list[int]] = {}
+        for node, d in zip(nodes.tolist(), domain.tolist(), strict=True):
+            if d >= 0:
+                inside.setdefault(d, []).append(node)
+        found = (
+            self._cheapest({node: self._prices(option, node, free[node]) for node in members}, bundles)
+            for members in inside.values()
+        )
+        return sorted(target for target in found if target is not None)
+
+    @staticmethod
+    def _cheapest(prices: dict[int, list[int]], bundles: int) -> tuple[int, list[tuple[int, int]]] | None:
+        """Return the loss of so many bundles by node, one after the other where the next one costs least."""
+        heap = [(price[0], node) for node, price in prices.items() if price]
+        heapq.heapify(heap)
+        taken: dict[int, int] = {}
+        total = 0
+        for _ in range(bundles):
+            if not heap:
+                return None
+            step, node = heapq.heappop(heap)
+            total += step
+            taken[node] = taken.get(node, 0) + 1
+            price, count = prices[node], taken[node]
+            if count < len(price):
+                heapq.heappush(heap, (price[count] - price[count - 1], node))
+        return total, sorted(taken.items())
+
+    def _prices(self, option: int, node: int, free: int) -> list[int]:
+        """Return what one, two, ... bundles cost on the node, which has room for ``free``, as far as victims go."""
+        known, shape = self._known.setdefault(node, {}), self._shape[option]
+        if shape not in known:
+            here, undo, loss = np.array([node]), [], 0
+            out = [0] * free
+            for victim in self.on_node.get(node, ()):
+                if len(out) >= self.problem.options.bundles[option]:
+                    break
+                if not self._taken(victim):
+                    undo.append(self.state.apply(Move(victim.job, victim.left)))
+                    loss += victim.loss
+                    out += [loss] * (int(self.candidates.rooms(option, here)[0]) - len(out))
+            for move in reversed(undo):
+                self.state.apply(move)
+            known[shape] = out
+        return known[shape]
+
+    def _victims_on(self, option: int, target: list[tuple[int, int]]) -> list[_Victim]:
+        """Return the victims that make the room, and those that must go before them."""
+        chosen: dict[int, _Victim] = {}
+        for node, bundles in target:
+            wanted = self._known[node][self._shape[option]][bundles - 1]
+            for victim in self.on_node.get(node, ()):
+                if wanted <= 0:
+                    break
+                if not self._taken(victim):
+                    chosen[victim.job] = victim
+                    wanted -= victim.loss
+        for queue in self.order:
+            first = next((i for i, jobs in enumerate(queue) if not chosen.keys().isdisjoint(jobs)), len(queue))
+            later = [self.victims[job] for jobs in queue[first + 1 :] for job in jobs if job in self.victims]
+            chosen.update((victim.job, victim) for victim in later if not self._taken(victim))
+        return list(chosen.values())
+
+    def _try(self, job: int, victims: list[_Victim]) -> bool:
+        """Take the victims, spare whom it can do without, place the job; undo all unless value is gained lawfully."""
+        undo = self._apply([Move(victim.job, victim.left) for victim in victims])
+        if place(self.candidates, job) is not None:
+            lost = sum(v.loss for v in sorted(victims, key=_dearest) if not self._spare(job, v, undo))
+            placement = place(self.candidates, job)
+            undo += self._apply([Move(job, placement)])
+            gained = 0 if placement is None else int(self.problem.options.value[placement.option]) - lost
+            if gained > 0 and keeps_limits(self.problem, self.state.allocation()):
+                return True
+        self._apply(undo[::-1])
+        return False
+
+    def _spare(self, job: int, victim: _Victim, undo: list[Move]) -> bool:
+        """Put the victim back, if the job finds its room all the same."""
+        if self.order:
+            return False  # whoever came later would have to be put back first: left to the exact stage
+        back = self._apply([Move(victim.job, self.problem.running[victim.job])])
+        if place(self.candidates, job) is None:
+            self._apply(back)
+            return False
+        undo += back
+        return True
+
+    def _apply(self, moves: list[Move]) -> list[Move]:
+        """Carry out moves and forget what was known of the nodes that they touch; return what takes them back."""
+        undo = []
+        for move in moves:
+            before = self.state.placements[move.job]
+            undo.append(self.state.apply(move))
+            touched = {node for p in (before, move.placement) if p is not None for node in p.nodes}
+            for node in sorted(touched):
+                self.candidates.changed(node)
+                self._known.pop(node, None)
+        return undo
+
+
+def _dearest(victim: _Victim) -> tuple[int, int]:
+    return -victim.loss, victim.job

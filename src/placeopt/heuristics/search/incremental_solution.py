@@ -1,0 +1,75 @@
+"""A state with its value and cost kept exact from move to move, and a way back."""
+
+from __future__ import annotations
+
+from placeopt.heuristics.candidates import Candidates
+from placeopt.heuristics.scores.registry import SCORES
+from placeopt.problem import Allocation, Move, Placement, Problem, State
+from placeopt.terms.communication import job_cost
+from placeopt.terms.objective import Weighted, cost, cost_delta, value
+
+Mark = tuple[int, int, int]
+"""Moves made so far, value and cost at that point."""
+
+
+class Board:
+    """
+    Jobs on a cluster. Whoever moves a waiting job does it here: value and cost follow by exact increments.
+
+    Running jobs are never moved. ``candidates`` know the room of every node at any time. ``paid`` is what jobs added
+    to the cost when they were put here, and of those that stood here before what their communication costs.
+    """
+
+    def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:
+        self.problem, self.weighted = problem, weighted
+        self.state = State(problem, allocation)
+        self.candidates = Candidates(self.state, SCORES["best_fit"](problem))
+        self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
+        path_price = next((w.weight for w in weighted if w.cost.name == "communication"), 0)
+        self.paid: dict[int, int] = {
+            job: path_price * job_cost(problem, job, placement)
+            for job, placement in enumerate(allocation)
+            if placement is not None and len(placement.gpus) > 1 and job not in problem.running
+        }
+        self._undo: list[Move] = []
+
+    def put(self, job: int, placement: Placement | None) -> None:
+        """Put a waiting job somewhere, or take it away."""
+        delta = self.delta(job, placement)
+        if placement is not None:
+            self.paid[job] = delta
+        self._apply(Move(job, placement), delta)
+
+    def delta(self, job: int, placement: Placement | None) -> int:
+        """Return what ``put`` would add to the cost."""
+        return cost_delta(self.state, Move(job, placement), self.weighted)
+
+    def mark(self) -> Mark:
+        """Return where to come back to."""
+        return len(self._undo), self.value, self.cost
+
+    def back_to(self, mark: Mark) -> None:
+        """Take back every move since ``mark``."""
+        length, self.value, self.cost = mark
+        while len(self._undo) > length:
+            move = self._undo.pop()
+            self._note(self.state.placements[move.job], move.placement)
+            self.state.apply(move)
+
+    def settle(self) -> None:
+        """Forget the way back: marks of before no longer hold."""
+        self._undo.clear()
+
+    def _apply(self, move: Move, delta: int) -> None:
+        before, worth = self.state.placements[move.job], self.problem.options.value
+        self.value += (0 if move.placement is None else int(worth[move.placement.option])) - (
+            0 if before is None else int(worth[before.option])
+        )
+        self.cost += delta
+        self._undo.append(self.state.apply(move))
+        self._note(before, move.placement)
+
+    def _note(self, *placements: Placement | None) -> None:
+        for placement in placements:
+            for node in dict.fromkeys(placement.nodes) if placement is not None else ():
+                self.candidates.changed(node)

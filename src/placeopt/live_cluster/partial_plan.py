@@ -1,0 +1,151 @@
+"""The plan for some jobs: decided one after the other, judged by the ledger, with objective and bound of those jobs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from placeopt.errors import InternalFault
+from placeopt.live_cluster.cluster_record import Book
+from placeopt.live_cluster.incremental_placer import Desk
+from placeopt.model import Job, Plan, Policy
+from placeopt.model import Placement as PlacementRecord
+from placeopt.model.base import trusted
+from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
+from placeopt.problem import Placement
+from placeopt.solving.methods import Method
+from placeopt.solving.waiting_reasons import (
+    UNASKED,
+    conflict_detail,
+    is_laid_out,
+    need_of,
+    queue_is_full,
+    utility_is_low,
+)
+
+NO_SECONDS = Seconds()
+RELAXES = ("everything but that each job fits alone",)
+
+
+def decide_all(desk: Desk, jobs: dict[str, int], method: Method) -> dict[str, Placement | None]:
+    """
+    Decide on jobs (id -> class), each beside what runs and those decided on before; the desk is left as it was.
+
+    A class that failed is not tried again: room only shrinks.
+    """
+    found: dict[str, Placement | None] = {}
+    hopeless: set[int] = set()
+    taken: list[tuple[int, Placement]] = []
+    for job_id, number in jobs.items():
+        placement = None if number in hopeless else desk.decide(number, method.score, method.chooser)
+        found[job_id] = placement
+        if placement is None:
+            hopeless.add(number)
+        elif len(found) < len(jobs):
+            desk.take(number, placement)
+            taken.append((number, placement))
+    for number, placement in taken:
+        desk.take(number, placement, -1)
+    return found
+
+
+def plan_for(
+    book: Book,
+    desk: Desk,
+    policy: Policy,
+    jobs: dict[str, int],
+    method: Method,
+    versions: dict[str, str],
+    *,
+    say_why: bool = True,
+) -> Plan:
+    """
+    Return the checked plan for waiting jobs (id -> class) by greedy alone; ``say_why`` as in ``Engine.place``.
+
+    Raises
+    ------
+    InternalFault
+        If the referee refuses what was decided.
+    """
+    started = time.monotonic()
+    found = decide_all(desk, jobs, method)
+    options = desk.problem.options
+    placements, unplaced = [], []
+    value = milli = bound = 0
+    for job_id, placement in found.items():
+        bound += desk.worth(jobs[job_id])
+        if placement is None:
+            reason, detail = _reason(desk, method, jobs[job_id], book.jobs[job_id]) if say_why else UNASKED
+            unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
+            continue
+        value += int(options.value[placement.option])
+        milli += int(options.total_milli[placement.option])
+        placements.append(
+            trusted(
+                PlacementRecord,
+                {
+                    "job": job_id,
+                    "option": options.name[placement.option],
+                    "assignments": desk.recorder.assignments(placement),
+                },
+            )
+        )
+    placements = list(book.granted(placements))
+    decided = time.monotonic()
+    closed = value == bound
+    unpriced = policy.weights.any_cost
+    fields: dict[str, Any] = {
+        "format_version": 1,
+        "instance": trusted(InstanceRef, {"name": book.name, "digest": None, "revision": book.revision}),
+        "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
+        "status": "optimal" if closed and not unpriced else "feasible",
+        "limit": "none",
+        "asked": tuple(jobs),
+        "levels": (trusted(Level, {"name": "value", "sense": "max", "objective": value, "bound": bound}),),
+        "gap": (None if unpriced else 0.0) if closed else abs(bound - value) / max(1, abs(value)),
+        "bound_relaxes": () if closed else RELAXES,
+        "costs": {},
+        "facts": {"gpu_milli_placed": milli, "jobs_placed": len(placements), "jobs_waiting": len(unplaced)},
+        "placements": tuple(placements),
+        "unplaced": tuple(unplaced),
+        "moved": (),
+        "shrunk": (),
+        "preempted": (),
+        "standing": (),
+        "stages": (),
+        "seconds": NO_SECONDS,
+        "seed": 0,
+        "versions": versions,
+    }
+    broken = book.ledger.violations(book, trusted(Plan, fields))
+    if broken:
+        raise InternalFault(f"a decision was refused by the referee: {broken[0]}")
+    now = time.monotonic()
+    stage = {
+        "name": "decide",
+        "outcome": "improved" if placements else "kept",
+        "detail": f"{method.chooser or method.score}, job by job",
+        "objective": value,
+        "bound": bound,
+        "seconds": decided - started,
+    }
+    times = {"read": None, "compile": None, "solve": decided - started, "check": now - decided, "total": now - started}
+    return trusted(Plan, {**fields, "stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)})
+
+
+def _reason(desk: Desk, method: Method, number: int, record: Job) -> tuple[UnplacedReason, str]:
+    """Say why a job of class ``number``, which was not placed, waits."""
+    problem, candidates = desk.problem, desk.candidates(method.score)
+    too_low = utility_is_low(candidates, number)
+    if too_low is not None:
+        return "postponed", too_low
+    if not len(problem.options_of(number)):
+        return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
+    queue = queue_is_full(desk.state, number, record)
+    if queue is not None:
+        return "policy", queue
+    if desk.decide(number, method.score, method.chooser) is not None:
+        return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number, record)}"
+    if any(is_laid_out(problem, option) for option in problem.options_of(number)):
+        return "not_reached", "greedy found no way to lie as the job asks; a whole round looks at all ways"
+    return "conflict", conflict_detail(candidates, number, record, "the running jobs")

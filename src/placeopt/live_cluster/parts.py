@@ -1,0 +1,169 @@
+"""The compiled parts of a resident cluster: each is made again only when what it is made of has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from placeopt.live_cluster.job_table import JobTable
+from placeopt.model import Instance, Job, Node, Policy
+from placeopt.problem import IntArray, Placement, Problem
+from placeopt.problem.classes import classes_by_view, views
+from placeopt.problem.compile import Classes, Jobs, assemble, compile_classes, may_change
+from placeopt.problem.hardware import Hardware, compile_hardware
+from placeopt.problem.lost import find_lost
+from placeopt.problem.standing import without_fixed
+
+KEPT_VIEWS = 4
+"""Node classes that are kept: those of the vocabulary and of the whole may differ, and jobs that look come and go."""
+
+
+class Parts:
+    """
+    Hardware, classes of nodes, option rows and jobs, kept over changes.
+
+    Two problems are put together from them. ``whole`` is what ``compile_problem`` makes of the snapshot. ``vocabulary``
+    has one job per class, numbered for good, and nothing running: what decisions for single jobs are made with. All
+    placements that are kept name options as the vocabulary does.
+    """
+
+    def __init__(self, instance: Instance, policy: Policy) -> None:
+        self.policy = policy
+        self.table = JobTable.of(instance.jobs, policy)
+        self.lost = find_lost(instance)
+        """What runs on nodes and GPUs that are not listed; the stand-ins stay as long as these parts."""
+        listed = None if self.lost is None else self.lost.listed
+        self.hardware: Hardware = compile_hardware(self._with_lost(instance), policy, listed=listed)
+        self._node_classes: dict[object, tuple[IntArray, list[int]]] = {}
+        self._classes: dict[str, tuple[object, Classes]] = {}
+        self._whole: tuple[Instance, Problem] | None = None
+        self.placed: dict[
+            str, Placement
+        ] = {}  # what runs, in options of the vocabulary; ``start`` and ``stop`` change it
+        self._as_whole: dict[str, Placement] = {}  # the same in options of the last whole problem
+        self._option: list[int] = []  # option of the vocabulary -> of the last whole problem
+        self._running: tuple[object, dict[int, Placement]] = None, {}
+        self._version = 0
+
+    def start(self, job_id: str, placement: Placement) -> None:
+        """Note where a job runs, in options of the vocabulary; in the place of where it ran before."""
+        self.placed[job_id] = placement
+        self._version += 1
+        if placement.option < len(self._option):
+            self._as_whole[job_id] = _with_option(placement, self._option[placement.option])
+        else:
+            self._option = []  # a class that the last whole problem did not have: all are translated anew
+
+    def stop(self, job_id: str) -> Placement:
+        """Note that a job runs no more, and return where it did."""
+        self._version += 1
+        self._as_whole.pop(job_id, None)
+        return self.placed.pop(job_id)
+
+    def replace(self, placed: dict[str, Placement]) -> None:
+        """Note that everything that runs has other numbers of nodes and GPUs."""
+        self.placed, self._option = placed, []
+        self._version += 1
+
+    def nodes_changed(self, instance: Instance, before: Mapping[str, Node]) -> None:
+        """
+        Take in that nodes changed; ``before`` has the former records of those that did.
+
+        A change of labels, taints or drain leaves the hardware as it is.
+        """
+        now = {node.id: node for node in instance.cluster.nodes if node.id in before}
+        same = len(now) == len(before) and len(instance.cluster.nodes) == len(self.hardware.node_ids)
+        if not same or any((now[n].machine, now[n].domain) != (b.machine, b.domain) for n, b in before.items()):
+            self.hardware = compile_hardware(instance, self.policy, self.hardware.topology)
+        self._forget()
+
+    def go_back(self, hardware: Hardware) -> None:
+        """Undo ``nodes_changed``: ``hardware`` was there before."""
+        self.hardware = hardware
+        self._forget()
+
+    def _forget(self) -> None:
+        self._node_classes.clear()
+        self._classes.clear()
+        self._whole = None
+
+    def _with_lost(self, instance: Instance) -> Instance:
+        if self.lost is None:
+            return instance
+        return instance.model_copy(update={"cluster": self.lost.instance.cluster})
+
+    def vocabulary(self, instance: Instance) -> Problem:
+        """Return the problem of one job per class."""
+        given, instance = instance, self._with_lost(instance)
+        members = self.table.members
+        numbers = np.arange(len(members))
+        classes = self._compiled("vocabulary", instance, members, numbers)
+        zero = np.zeros(len(members), dtype=np.int64)
+        jobs = Jobs(tuple(job.id for job in members), numbers, zero, zero)
+        return assemble(instance, self.policy, self.hardware, classes, jobs, {}, given=given, lost=self.lost)
+
+    def whole(self, instance: Instance, vocabulary: Problem) -> Problem:
+        """Return the problem of the snapshot ``instance``, equal to ``compile_problem(instance)``."""
+        if self._whole is not None and self._whole[0] is instance:
+            return self._whole[1]
+        given, instance = instance, self._with_lost(instance)
+        order, job_class = self.table.in_order()
+        members = [self.table.members[number] for number in order]
+        classes = self._compiled("whole", instance, members, order)
+        _, arrival, priority = self.table.columns()
+        allowed = self.policy.changes
+        number: dict[str, int] = {}
+        if allowed.moves_max or allowed.shrinks_max or allowed.preemptions_max:
+            number = dict(zip(self.placed, self.table.positions(self.placed), strict=True))
+        jobs = Jobs(self.table.ids(), job_class, arrival, priority, **may_change(instance, self.policy, number))
+        running = self._running_now(_option_of(vocabulary, classes, order))
+        problem = assemble(instance, self.policy, self.hardware, classes, jobs, running, given=given, lost=self.lost)
+        problem = without_fixed(problem)
+        self._whole = (given, problem)
+        return problem
+
+    def _running_now(self, option: list[int]) -> dict[int, Placement]:
+        """Return what runs by position of its job, in options of the whole problem; one object until that changes."""
+        if option != self._option:
+            self._option, self._version = option, self._version + 1
+            self._as_whole = {job_id: _with_option(p, option[p.option]) for job_id, p in self.placed.items()}
+        key = (self._version, self.table.removals)
+        if self._running[0] != key:
+            positions = self.table.positions(self._as_whole)
+            self._running = key, dict(zip(positions, self._as_whole.values(), strict=True))
+        return self._running[1]
+
+    def _compiled(self, use: str, instance: Instance, members: list[Job], numbers: IntArray) -> Classes:
+        """Return the classes for ``members``, whose numbers are ``numbers``; those of last time if they still hold."""
+        asked, allowed = views(members)
+        seen = (asked, frozenset(allowed))
+        key = (seen, tuple(numbers.tolist()))
+        known = self._classes.get(use)
+        if known is None or known[0] != key:
+            nodes = self._node_classes.get(seen)
+            if nodes is None:
+                if len(self._node_classes) >= KEPT_VIEWS:
+                    self._node_classes.clear()
+                nodes = self._node_classes[seen] = classes_by_view(instance, asked, allowed)
+            known = self._classes[use] = key, compile_classes(instance, self.policy, self.hardware, members, *nodes)
+        return known[1]
+
+
+def _with_option(placement: Placement, option: int) -> Placement:
+    """Return the placement under another number of its option; the same object if that is the same."""
+    if placement.option == option:
+        return placement
+    return Placement(option, placement.nodes, placement.gpus, placement.restarts)
+
+
+def _option_of(vocabulary: Problem, classes: Classes, order: IntArray) -> list[int]:
+    """Return for every option of the vocabulary the same option in ``classes``, -1 where no job has it."""
+    start = vocabulary.class_option_start
+    out = np.full(len(vocabulary.options), -1, dtype=np.int64)
+    length = np.diff(start)[order]
+    first, new = start[:-1][order], classes.class_option_start[:-1]
+    within = np.arange(int(length.sum())) - np.repeat(np.cumsum(length) - length, length)
+    out[np.repeat(first, length) + within] = np.repeat(new, length) + within
+    numbers: list[int] = out.tolist()
+    return numbers

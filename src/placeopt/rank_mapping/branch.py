@@ -1,0 +1,146 @@
+"""Exact mapping for any distances: depth first branch and bound, hundreds of partial orders at a time."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.problem import IntArray
+from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.symmetry import orbits
+
+BATCH = 256
+"""Partial orders bounded at once."""
+
+MAX_TASKS = 16
+"""A bound takes an array of n x n numbers a partial order."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Open:
+    """Partial orders of one depth with their lower bounds, best first."""
+
+    places: IntArray  # (B, depth) GPUs of the tasks placed, in the order in which tasks are placed
+    bounds: FloatArray  # (B,)
+
+
+def branch(case: Case, order: IntArray, *, deadline: float, lower: float = 0.0) -> tuple[IntArray, int]:
+    """
+    Search all orders; return the best one and a proven lower bound, which is its cost unless the deadline came first.
+
+    Parameters
+    ----------
+    order
+        A known order.
+    lower
+        A proven bound: reaching it ends the search.
+
+    Notes
+    -----
+    Tasks are placed in a fixed order, each the one with the most traffic to those before. A partial order is bounded by
+    Gilmore (1962) and Lawler (1963): an assignment problem whose entry (task, GPU) is the cost to what is placed plus
+    half the product of the task's weights, falling, and the GPU's distances, rising. The assignment is itself bounded
+    by reduction of rows, then columns, which arrays do for a batch at once; exact duals would prune more and cost 100
+    times as much in Python. Ranks of one GPU: the first is tried on one GPU of each orbit of the distances' symmetries.
+    Ranks of several: their GPUs ascend.
+    """
+    search = _Search(case, order)
+    stack = [_Open(np.empty((1, 0), dtype=np.int64), np.zeros(1))]
+    while stack and search.cost > lower:
+        if time.monotonic() >= deadline:
+            rest = min((float(part.bounds.min()) for part in stack), default=np.inf)
+            return search.best, max(round(lower), min(search.cost, int(np.ceil(rest - 1e-6))))
+        part = stack.pop()
+        keep = part.bounds > search.cost - 1
+        places, bounds = part.places[~keep], part.bounds[~keep]
+        if len(places) > BATCH:
+            stack.append(_Open(places[BATCH:], bounds[BATCH:]))
+        if len(places):
+            children = search.expand(places[:BATCH])
+            if len(children.places):
+                stack.append(children)
+    return search.best, search.cost
+
+
+class _Search:
+    def __init__(self, case: Case, order: IntArray) -> None:
+        self.case, self.best, self.cost = case, order, case.cost(order)
+        self.sequence = _sequence(case)
+        n = case.num_tasks
+        self.traffic = case.traffic[np.ix_(self.sequence, self.sequence)]
+        self.rank = self.sequence // case.size
+        self.falling = [-np.sort(-_off_diagonal(self.traffic[d:, d:]), axis=1) for d in range(n)]
+        self.first = np.full(n, case.size > 1)  # where GPUs of a rank ascend, its first is not free to be exchanged
+        if case.size == 1:
+            self.first[[min(orbit) for orbit in orbits(case.distances, case.groups)]] = True
+
+    def expand(self, places: IntArray) -> _Open:
+        """Place the next task of each partial order everywhere it may go; bound what results."""
+        case, depth = self.case, places.shape[1]
+        n = case.num_tasks
+        free = np.ones((len(places), n), dtype=bool)
+        np.put_along_axis(free, places, False, axis=1)
+        if depth == 0:
+            free &= self.first
+        elif self.rank[depth] == self.rank[depth - 1]:
+            last = places[:, -1]
+            free &= (case.groups == case.groups[last][:, None]) & (np.arange(n) > last[:, None])
+        parent, gpu = np.nonzero(free)
+        children = np.hstack([places[parent], gpu[:, None]])
+        bounds = self.bound(children)
+        keep = bounds <= self.cost - 1 + 1e-6
+        children, bounds = children[keep], bounds[keep]
+        if depth + 1 == n:
+            if len(children):
+                best = int(bounds.argmin())
+                self.cost = round(float(bounds[best]))
+                self.best = np.empty(n, dtype=np.int64)
+                self.best[self.sequence] = children[best]
+            return _Open(children[:0], bounds[:0])
+        order = np.argsort(bounds, kind="stable")
+        return _Open(children[order], bounds[order])
+
+    def bound(self, places: IntArray) -> FloatArray:
+        """Shape (B,): Gilmore-Lawler bounds of partial orders; the cost where all tasks are placed."""
+        count, depth = places.shape
+        n, distances = self.case.num_tasks, self.case.distances
+        held = distances[places[:, :, None], places[:, None, :]]  # (B, d, d)
+        fixed = (held * self.traffic[:depth, :depth]).sum(axis=(1, 2)) / 2
+        if depth == n:
+            return np.asarray(fixed)
+        free = np.ones((count, n), dtype=bool)
+        np.put_along_axis(free, places, False, axis=1)
+        gpus = np.nonzero(free)[1].reshape(count, n - depth)
+        to_placed = self.traffic[depth:, :depth] @ distances[places[:, :, None], gpus[:, None, :]]  # (B, tasks, gpus)
+        between = distances[gpus[:, :, None], gpus[:, None, :]]
+        rising = np.sort(between, axis=2)[:, :, 1:]  # the first is the GPU itself
+        costs = to_placed + (self.falling[depth] @ rising.transpose(0, 2, 1)) / 2
+        rows = costs.min(axis=2, keepdims=True)
+        columns = (costs - rows).min(axis=1)
+        other = costs.min(axis=1, keepdims=True)
+        rest = (costs - other).min(axis=2)
+        by_task = rows.sum(axis=(1, 2)) + columns.sum(axis=1)
+        by_gpu = other.sum(axis=(1, 2)) + rest.sum(axis=1)
+        return np.asarray(fixed + np.maximum(by_task, by_gpu))
+
+
+def _sequence(case: Case) -> IntArray:
+    """Ranks in the order in which they are placed, as tasks: the busiest first, then the most tied to those before."""
+    weights = case.weights
+    left = list(range(len(weights)))
+    ties = np.zeros(len(weights))
+    out: list[int] = []
+    while left:
+        rank = max(left, key=lambda r: (ties[r], weights[r].sum(), -r))
+        left.remove(rank)
+        out.append(rank)
+        ties += weights[rank]
+    return (np.array(out)[:, None] * case.size + np.arange(case.size)).reshape(-1)
+
+
+def _off_diagonal(matrix: FloatArray) -> FloatArray:
+    """Shape (m, m - 1): each row without its diagonal entry."""
+    m = len(matrix)
+    return matrix[~np.eye(m, dtype=bool)].reshape(m, m - 1)

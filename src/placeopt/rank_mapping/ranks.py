@@ -1,0 +1,167 @@
+"""The mapping of ranks to GPUs: start, bound, search or proof."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.problem import IntArray
+from placeopt.rank_mapping.bound import lower_bound
+from placeopt.rank_mapping.branch import MAX_TASKS as MAX_BRANCHED
+from placeopt.rank_mapping.branch import branch
+from placeopt.rank_mapping.case import Case, make_case
+from placeopt.rank_mapping.construct import GREEDS, grown, in_sequence
+from placeopt.rank_mapping.hierarchy import hierarchy
+from placeopt.rank_mapping.search import improve
+from placeopt.rank_mapping.subsets import fits_subsets, map_by_subsets
+
+MAX_GPUS = 1_024
+"""GPUs of one job up to which ranks are mapped; the distances between them are a full table."""
+
+BOUND_SHARE = 0.5
+"""Share of the time left that the bound may take; the rest is for the search."""
+
+STARTS = 8
+"""Orders grown at random that the search starts from, beside the given one and the ranks in sequence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mapping:
+    """
+    Which GPUs each rank holds.
+
+    Attributes
+    ----------
+    order
+        Shape ``(k * g,)``: positions in the list of GPUs; rank ``r`` holds ``order[r * g:(r + 1) * g]``.
+    cost
+        Sum over pairs of GPUs of weight x distance, in link-cost units.
+    bound
+        Proven: no order costs less.
+    """
+
+    order: IntArray
+    cost: int
+    bound: int
+
+    @property
+    def optimal(self) -> bool:
+        """Whether no order costs less, by proof."""
+        return self.cost == self.bound
+
+
+def map_ranks(
+    weights: IntArray,
+    distances: IntArray,
+    groups: IntArray | None = None,
+    *,
+    gpus_per_rank: int = 1,
+    inside: int = 0,
+    start: IntArray | None = None,
+    deadline: float = float("inf"),
+    seed: int = 0,
+) -> Mapping:
+    """
+    Choose which of the given GPUs each rank of a job holds, so that its traffic goes the shortest ways.
+
+    Parameters
+    ----------
+    weights
+        Shape ``(k, k)``, symmetric, >= 0: traffic between every GPU of one rank and every GPU of another. The diagonal
+        is not read.
+    distances
+        Shape ``(n, n)``, n = k x ``gpus_per_rank``, symmetric, zero diagonal, >= 0; any matrix, in link-cost units.
+    groups
+        Shape ``(n,)``: the node of each GPU. All GPUs of a rank come from one group, any of them; to fix which ones go
+        together, make each such set a group. Left out, all GPUs are one group.
+    gpus_per_rank
+        GPUs of every rank, g.
+    inside
+        Traffic between two GPUs of one rank.
+    start
+        A known order, as in ``Mapping.order``: the result never costs more.
+    deadline
+        Of ``time.monotonic()``. The result is the best so far, with what is proven so far.
+    seed
+        Of the search above 16 GPUs. Same arguments, same result, as long as the deadline does not cut in.
+
+    Returns
+    -------
+    Mapping
+        Optimal up to 16 GPUs on trees and on machines of up to 8 GPUs of any shape; on larger machines that follow no
+        tree if branch and bound ends in time; above 16 GPUs if the bound is met.
+
+    Raises
+    ------
+    BadInput
+        If shapes, symmetry or signs are wrong, or a group holds no multiple of ``gpus_per_rank`` GPUs, or ``start`` is
+        no order or splits a rank over groups.
+    Unsupported
+        Above 1,024 GPUs, or if costs may pass 2^47.
+
+    Notes
+    -----
+    A quadratic assignment problem (Koopmans and Beckmann 1957). docs/mapping.md tells methods, proofs and figures.
+    """
+    if len(distances) > MAX_GPUS:
+        raise Unsupported(f"mapping: {len(distances)} GPUs are too many (limit {MAX_GPUS}); keep the order as it is")
+    case = make_case(weights, distances, groups, gpus_per_rank=gpus_per_rank, inside=inside)
+    if start is not None:
+        _check(case, start)
+    return _solve(case, start, deadline, seed)
+
+
+def _solve(case: Case, start: IntArray | None, deadline: float, seed: int) -> Mapping:
+    order = _together(case) if start is None else start.astype(np.int64)
+    if case.constant:
+        cost = case.cost(order)
+        return Mapping(order, cost, cost)
+    root = hierarchy(case.distances, case.groups)
+    small = case.num_tasks <= MAX_BRANCHED
+    if small and fits_subsets(case, root):
+        best = _best(case, [order, in_sequence(case, root)])
+        upper, best = improve(case, best, np.random.default_rng(seed), steps=30, deadline=deadline, target=0)
+        proven = map_by_subsets(case, root, upper=upper, deadline=deadline)
+        if proven is not None:
+            return Mapping(proven, case.cost(proven), case.cost(proven))
+        return Mapping(best, upper, lower_bound(case, root, best, deadline))
+    now = time.monotonic()
+    sequence = in_sequence(case, root)
+    bound = lower_bound(case, root, sequence, now + BOUND_SHARE * (deadline - now))
+    rng = np.random.default_rng(seed)
+    steps, plain = 10 * case.num_tasks, sorted([order, sequence], key=case.cost)
+    best, cost = plain[0], case.cost(plain[0])
+    for attempt in range(STARTS + 2):
+        if cost == bound or (attempt and time.monotonic() >= deadline):
+            break
+        if attempt in (1, 2):
+            first = plain[attempt - 1]
+        else:
+            first = grown(case, root, rng, GREEDS[attempt % len(GREEDS)], deadline)
+        found, improved = improve(case, first, rng, steps=steps, deadline=deadline, target=bound)
+        if found < cost:
+            best, cost = improved, found
+    if small and cost > bound:
+        best, bound = branch(case, best, deadline=deadline, lower=bound)
+    return Mapping(best, case.cost(best), bound)
+
+
+def _together(case: Case) -> IntArray:
+    """Return the GPUs in their order, node by node."""
+    return np.argsort(case.groups, kind="stable")
+
+
+def _best(case: Case, orders: list[IntArray]) -> IntArray:
+    return min(orders, key=case.cost)
+
+
+def _check(case: Case, start: IntArray) -> None:
+    n, g = case.num_tasks, case.size
+    if start.shape != (n,) or (np.sort(start) != np.arange(n)).any():
+        raise BadInput(f"mapping: start must hold each of the {n} GPUs once")
+    nodes = case.groups[start].reshape(-1, g)
+    if (nodes != nodes[:, :1]).any():
+        raise BadInput("mapping: start must give each rank GPUs of one group")

@@ -1,0 +1,218 @@
+"""Exact mapping by dynamic programming over sets of tasks: which set goes into which block."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from placeopt.problem import IntArray
+from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.hierarchy import Block, tables_of
+from placeopt.rank_mapping.tables import MAX_TABLE, arrange, cheapest
+
+MAX_TASKS = 16
+"""Tasks up to which all 2^n sets are held: 0.5 MB an array."""
+
+
+def fits_subsets(case: Case, root: Block) -> bool:
+    """Tell whether ``map_by_subsets`` takes the case: at most 16 tasks, tables of at most 8 GPUs of one node."""
+    return case.num_tasks <= MAX_TASKS and all(
+        len(table.members) <= MAX_TABLE and (case.size == 1 or len(np.unique(case.groups[list(table.members)])) == 1)
+        for table in tables_of(root)
+    )
+
+
+def map_by_subsets(case: Case, root: Block, *, upper: float = np.inf, deadline: float = np.inf) -> IntArray | None:
+    """
+    Return an order of least cost, or None if the deadline comes first.
+
+    Distances in a hierarchy are sums over its edges, so an order costs the sum over blocks of edge weight x traffic
+    that leaves the set of tasks in the block, plus what tables cost inside. Both depend on the set alone: F(block, set)
+    is the least over ways to split the set among the block's children. Blocks of equal shape share their F.
+
+    Parameters
+    ----------
+    upper
+        Cost of a known order: sets in tables that cannot lead below or to it are left out.
+    deadline
+        Of ``time.monotonic()``.
+
+    Notes
+    -----
+    A merge of blocks of a and b GPUs looks at C(n, a + b) C(a + b, a) pairs, at most 2 million for 16 tasks; twins
+    halve that. The recursion over subsets of a tree is ours; the idea is Held and Karp's (1962).
+    """
+    try:
+        return _Subsets(case, upper, deadline).order(root)
+    except TimeoutError:
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Least cost of every set of ``size`` tasks in one or several blocks, edges above them included."""
+
+    size: int
+    values: FloatArray  # (2^n,)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tree:
+    """A part and the block, or the two trees, that it stands for."""
+
+    part: _Part
+    block: Block | None = None
+    pair: tuple[_Tree, _Tree] | None = None
+
+
+class _Subsets:
+    def __init__(self, case: Case, upper: float, deadline: float) -> None:
+        self.case, self.upper, self.deadline = case, upper, deadline
+        n = case.num_tasks
+        self.inner = _inner(case.traffic)  # (2^n,) traffic inside each set
+        masks = np.arange(1 << n, dtype=np.int64)
+        degrees = np.zeros(1)
+        for degree in case.traffic.sum(axis=1):
+            degrees = np.concatenate([degrees, degrees + degree])
+        self.cut = degrees - 2 * self.inner  # (2^n,) traffic that leaves it
+        bits = (masks[:, None] >> np.arange(n)) & 1  # (2^n, n)
+        count = bits.sum(axis=1)
+        self.of_size = [masks[count == s] for s in range(n + 1)]
+        per_rank = bits.reshape(len(masks), -1, case.size).sum(axis=2)
+        self.whole = ((per_rank == 0) | (per_rank == case.size)).all(axis=1)  # (2^n,) only whole ranks
+        self.shapes: dict[object, int] = {}
+        self.blocks: dict[int, FloatArray] = {}
+        self.parts: dict[tuple[int, float], _Part] = {}
+        self.merges: dict[tuple[_Part, _Part], _Part] = {}
+
+    def order(self, root: Block) -> IntArray:
+        self._values(root)
+        out = np.full(self.case.num_tasks, -1, dtype=np.int64)
+        self._assign(root, (1 << self.case.num_tasks) - 1, out)
+        return out
+
+    def _shape(self, block: Block) -> int:
+        """Return a number that blocks share if every set of tasks costs the same in them."""
+        if block.is_table:
+            key: object = (self.case.distances[np.ix_(block.members, block.members)].tobytes(), block.outside)
+        else:
+            key = tuple(sorted((self._shape(child), child.weight) for child in block.children))
+        return self.shapes.setdefault((len(block.members), key, block.closed), len(self.shapes))
+
+    def _values(self, block: Block) -> FloatArray:
+        """F of the block: shape (2^n,), infinite for sets of another size."""
+        shape = self._shape(block)
+        if shape not in self.blocks:
+            size = len(block.members)
+            values = np.full(len(self.cut), np.inf)
+            if size == 1:
+                values[self.of_size[1]] = 0
+            elif block.is_table:
+                sets = self.of_size[size][self._promising(block)]
+                values[sets] = cheapest(self.case, block, sets, self.deadline)
+            else:
+                values = self._tree(block).part.values.copy()
+            if block.closed:
+                values[~self.whole] = np.inf
+            self.blocks[shape] = values
+        return self.blocks[shape]
+
+    def _promising(self, block: Block) -> np.ndarray:
+        """Which sets of the table's size, with all pairs as near as can be, cost no more than what is known."""
+        n, members = self.case.num_tasks, np.array(block.members)
+        sets, distances = self.of_size[len(members)], self.case.distances
+        rest = np.setdiff1d(np.arange(n), members)
+        across = distances[np.ix_(members, rest)].min() if len(rest) else 0.0
+        least = _nearest(distances, members) * self.inner[sets] + across * self.cut[sets]
+        least += _nearest(distances, rest) * self.inner[(1 << n) - 1 - sets]
+        promising: np.ndarray = least <= self.upper
+        return promising
+
+    def _tree(self, star: Block) -> _Tree:
+        """Merge the star's children two by two, in an order that stars of one shape share."""
+        children = sorted(star.children, key=lambda child: (len(child.members), self._shape(child), child.weight))
+        trees = [_Tree(self._part(child), block=child) for child in children]
+        while len(trees) > 1:
+            first, second, *rest = trees
+            merged = _Tree(self._merge(first.part, second.part), pair=(first, second))
+            trees = sorted([*rest, merged], key=lambda tree: tree.part.size)
+        return trees[0]
+
+    def _part(self, block: Block) -> _Part:
+        key = (self._shape(block), block.weight)
+        if key not in self.parts:
+            self.parts[key] = _Part(len(block.members), self._values(block) + block.weight * self.cut)
+        return self.parts[key]
+
+    def _merge(self, first: _Part, second: _Part) -> _Part:
+        if (first, second) not in self.merges:
+            size = first.size + second.size
+            sets = self.of_size[size]
+            bits = _members(sets, size)  # (sets, size)
+            least = np.full(len(sets), np.inf)
+            for chosen in _choices(size, first.size, first is second):
+                if time.monotonic() >= self.deadline:
+                    raise TimeoutError
+                subset = bits[:, chosen].sum(axis=1)
+                np.minimum(least, first.values[subset] + second.values[sets - subset], out=least)
+            values = np.full(len(self.cut), np.inf)
+            values[sets] = least
+            self.merges[first, second] = _Part(size, values)
+        return self.merges[first, second]
+
+    def _assign(self, block: Block, tasks: int, out: IntArray) -> None:
+        """Write the GPUs of the best order of ``tasks`` in ``block`` to ``out``, deciding top down."""
+        if block.is_table:
+            members = [t for t in range(self.case.num_tasks) if tasks >> t & 1]
+            out[members] = arrange(self.case, block, tasks)
+        elif not block.children:
+            out[tasks.bit_length() - 1] = block.members[0]
+        else:
+            self._assign_tree(self._tree(block), tasks, out)
+
+    def _assign_tree(self, tree: _Tree, tasks: int, out: IntArray) -> None:
+        if tree.block is not None:
+            self._assign(tree.block, tasks, out)
+        elif tree.pair is not None:
+            first, second = tree.pair
+            bits = _members(np.array([tasks]), tree.part.size)[0]
+            subsets = np.array([bits[c].sum() for c in _choices(tree.part.size, first.part.size, False)])
+            left = int(subsets[(first.part.values[subsets] + second.part.values[tasks - subsets]).argmin()])
+            self._assign_tree(first, left, out)
+            self._assign_tree(second, tasks - left, out)
+
+
+def _inner(traffic: FloatArray) -> FloatArray:
+    """Shape (2^n,): traffic between the members of each set."""
+    inner = np.zeros(1)
+    for i in range(len(traffic)):
+        to_i = np.zeros(1)
+        for j in range(i):
+            to_i = np.concatenate([to_i, to_i + traffic[i, j]])
+        inner = np.concatenate([inner, inner + to_i])
+    return inner
+
+
+def _members(sets: IntArray, size: int) -> IntArray:
+    """Shape (sets, size): the bits of each set, one by one; all sets have ``size``."""
+    out = np.empty((len(sets), size), dtype=np.int64)
+    left = sets.copy()
+    for i in range(size):
+        out[:, i] = left & -left
+        left -= out[:, i]
+    return out
+
+
+def _choices(size: int, chosen: int, halve: bool) -> list[list[int]]:
+    """Return all ways to choose; of two halves that are alike, those with the first."""
+    if halve:
+        return [[0, *(i + 1 for i in rest)] for rest in combinations(range(size - 1), chosen - 1)]
+    return [list(choice) for choice in combinations(range(size), chosen)]
+
+
+def _nearest(distances: FloatArray, members: IntArray) -> float:
+    a, b = np.triu_indices(len(members), 1)
+    return float(distances[members[a], members[b]].min(initial=np.inf)) if len(a) else 0.0

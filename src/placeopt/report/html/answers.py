@@ -1,0 +1,73 @@
+"""What-if answers: which figure each has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from placeopt.report.html.amounts import (
+    added_figure,
+    cheapest_figure,
+    fit_figure,
+    prices_figure,
+    review_figure,
+    slots_figure,
+    swap_figure,
+)
+from placeopt.report.html.failures import failures_figure
+from placeopt.report.html.figure import Figure
+from placeopt.report.html.lines import curve_figure, front_figure, sweep_figure
+from placeopt.simulation.replay.records import Curve
+from placeopt.whatif.records import (
+    Added,
+    Cheapest,
+    Defrag,
+    Failures,
+    Fit,
+    Prices,
+    Review,
+    Slots,
+    Swap,
+    Sweep,
+)
+
+Answer = Fit | Slots | Failures | Added | Cheapest | Sweep | Swap | Prices | Defrag | Review | Curve
+DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
+    Fit: ("fit", fit_figure),
+    Slots: ("slots", slots_figure),
+    Failures: ("failures", failures_figure),
+    Added: ("add", added_figure),
+    Cheapest: ("cheapest", cheapest_figure),
+    Sweep: ("sweep", sweep_figure),
+    Swap: ("swap", swap_figure),
+    Prices: ("prices", prices_figure),
+    Defrag: ("front", front_figure),
+    Review: ("audit", review_figure),
+    Curve: ("replay", curve_figure),
+}
+"""Of every kind of answer what its figures are called, and what draws them."""
+MARKS: tuple[tuple[frozenset[str], type[Answer]], ...] = (
+    (frozenset({"replayed", "spots"}), Curve),
+    (frozenset({"varied", "points"}), Sweep),
+    (frozenset({"front", "level"}), Defrag),
+    (frozenset({"scenarios", "k"}), Failures),
+    (frozenset({"node_type", "tried"}), Added),
+    (frozenset({"choices", "best"}), Cheapest),
+    (frozenset({"exchanged", "before"}), Swap),
+    (frozenset({"prices", "value"}), Prices),
+    (frozenset({"gangs", "most"}), Fit),
+    (frozenset({"counts", "free_gpus"}), Slots),
+    (frozenset({"valid", "count"}), Review),
+)
+"""By which fields an answer is known."""
+
+
+def kind_of(keys: set[str]) -> type[Answer] | None:
+    """Tell which kind of answer a document is, by its fields; None if of none."""
+    return next((kind for fields, kind in MARKS if fields <= keys), None)
+
+
+def answer_figures(answer: Answer, number: int) -> list[Figure]:
+    """Draw the figures of one answer; ``number`` tells it from others of its kind."""
+    name, draw = DRAWN[type(answer)]
+    return [draw(answer, f"{name}-{number}")]

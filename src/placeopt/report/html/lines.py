@@ -1,0 +1,131 @@
+"""Figures of what-if answers along a line: sweeps with their bounds, replays, fronts of defragmentation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placeopt.readable import amount
+from placeopt.report.html.figure import COLOURS, Figure, Tips
+from placeopt.simulation.replay.goals import parse_goal
+from placeopt.simulation.replay.records import Curve
+from placeopt.whatif.records import Defrag, Sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+UNITS = {"demand": "demand, % of the GPUs", "nodes": "nodes more", "quota": "quota, GPUs", "arrivals": "arrivals, %"}
+"""What is varied, as an axis says it; a name may follow in what the answer says."""
+
+
+def axis_label(varied: str) -> str:
+    """Return what is varied with its unit: ``nodes:minsky`` is ``nodes more of minsky``."""
+    what, _, name = varied.partition(":")
+    return UNITS.get(what, what) + (f" of {name}" if name else "")
+
+
+def sweep_figure(answer: Sweep, name: str) -> Figure:
+    """What is placed at every setting, and the band up to what may be possible."""
+    points = sorted(answer.points, key=lambda point: point.setting)
+    rows = [
+        (p.setting, p.outcome.gpu_milli_placed / 1000, p.outcome.gpu_milli_bound / 1000, p.outcome.jobs_waiting)
+        for p in points
+    ]
+
+    def draw(axes: Axes) -> Tips:
+        settings = [row[0] for row in rows]
+        axes.fill_between(
+            settings,
+            [row[1] for row in rows],
+            [row[2] for row in rows],
+            color=COLOURS[5],
+            alpha=0.4,
+            label="to the bound",
+        )
+        axes.plot(settings, [row[1] for row in rows], marker="o", color=COLOURS[0], label="placed")
+        axes.set_xlabel(axis_label(answer.varied))
+        axes.set_ylabel("GPUs")
+        axes.legend(frameon=False)
+        return {}
+
+    return Figure(
+        name,
+        f"Sweep: {answer.varied}",
+        "GPU share placed at each setting; no plan places more than the band's upper edge.",
+        (7.0, 3.6),
+        draw,
+        ("setting", "gpus_placed", "gpus_bound", "jobs_waiting"),
+        rows,
+    )
+
+
+def curve_figure(answer: Curve, name: str) -> Figure:
+    """What was measured at every setting of a trace; where arrivals were drawn, with its confidence band."""
+    rows = [(s.setting, s.nodes, s.mean, s.low, s.high, s.stranded, s.met) for s in answer.spots]
+    known = [(i, s) for i, s in enumerate(answer.spots) if s.mean is not None]
+    number = all(s.setting.isdecimal() for s in answer.spots)
+
+    def draw(axes: Axes) -> Tips:
+        at = {i: float(s.setting) if number else float(i) for i, s in enumerate(answer.spots)}
+        places = [at[i] for i, _ in known]
+        low, high = ([value or 0.0 for _, s in known for value in [getattr(s, end)]] for end in ("low", "high"))
+        if answer.draws:
+            axes.fill_between(places, low, high, color=COLOURS[5], alpha=0.4, label="95 % of the mean")
+        axes.plot(places, [s.mean or 0.0 for _, s in known], color=COLOURS[0], linewidth=1 if number else 0)
+        tips = {}
+        for i, s in known:
+            axes.plot([at[i]], [s.mean or 0.0], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
+            tips[f"{name}-{i}"] = f"{s.setting}: {amount(s.mean)} {answer.unit}, {s.nodes} nodes"
+        if answer.goal is not None:
+            limit = parse_goal(answer.goal).limit
+            axes.axhline(limit, color=COLOURS[6], linestyle=":", label=answer.goal)
+        if number:
+            axes.locator_params(axis="x", integer=True)
+        else:
+            axes.set_xticks(range(len(answer.spots)), [s.setting for s in answer.spots])
+        axes.set_xlabel(axis_label(answer.replayed))
+        axes.set_ylabel(f"{answer.measure} ({answer.unit})" if answer.unit else answer.measure)
+        axes.set_ylim(bottom=0)
+        if answer.draws or answer.goal is not None:
+            axes.legend(frameon=False)
+        return tips
+
+    drawn = f" Mean over {len(answer.draws)} draws of arrivals." if answer.draws else ""
+    return Figure(
+        name,
+        f"Replay: {answer.replayed} on {answer.scenario} under {answer.policy}",
+        f"Measured by simulation, not proven.{drawn}",
+        (7.0, 3.6),
+        draw,
+        ("setting", "nodes", answer.measure, "low", "high", "stranded", "met"),
+        rows,
+    )
+
+
+def front_figure(answer: Defrag, name: str) -> Figure:
+    """Empty domains against moves."""
+    front = sorted(answer.front, key=lambda point: point.freed)
+    rows = [(p.freed, len(p.moves), p.at_least, ", ".join(p.domains)) for p in front]
+
+    def draw(axes: Axes) -> Tips:
+        tips = {}
+        freed = [row[0] for row in rows]
+        axes.fill_between(freed, [row[2] for row in rows], [row[1] for row in rows], color=COLOURS[5], alpha=0.4)
+        axes.plot(freed, [row[1] for row in rows], color=COLOURS[0], linewidth=1)
+        for i, row in enumerate(rows):
+            axes.plot([row[0]], [row[1]], marker="o", color=COLOURS[0], gid=f"{name}-{i}")
+            tips[f"{name}-{i}"] = f"{row[0]} empty by {row[1]} moves, at least {row[2]}: {row[3]}"
+        axes.axvline(answer.most, color=COLOURS[6], linestyle=":")
+        axes.locator_params(integer=True)
+        axes.set_xlabel(f"{answer.level}s empty (at most {answer.most})")
+        axes.set_ylabel("moves")
+        return tips
+
+    return Figure(
+        name,
+        f"Defragmentation: {answer.level}s emptied by moves",
+        "Moves of each point found; fewer than the band's lower edge do not do, proven.",
+        (6.0, 3.6),
+        draw,
+        ("empty", "moves", "moves_at_least", "domains"),
+        rows,
+    )

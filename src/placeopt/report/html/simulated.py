@@ -1,0 +1,338 @@
+"""Figures of simulations, from their logs: who held which GPU when, GPUs held over time, waiting, slowdowns."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from placeopt.errors import BadInput
+from placeopt.formats.bounds import check_lines
+from placeopt.formats.files import read_bytes
+from placeopt.metrics import Stay, fragments_over_time, slots_over_time
+from placeopt.model import Running
+from placeopt.model.scenario import Scenario
+from placeopt.report.html.figure import COLOURS, MARKS, Figure, Tips
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_GANTT_GPUS, MOST_GANTT_JOBS = 64, 400
+"""A chart of bars is drawn up to so many GPUs and jobs."""
+STYLES = ("-", "--", ":", "-.")
+SHORT_H = 2.0
+"""Hours below which a picture has minutes."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """
+    What a log tells, times in milliseconds.
+
+    ``held`` maps (node, GPU) to (start, end, job, share in thousandths); ``end`` of a job that still runs is the log's.
+    ``options`` has the option in which each job started first, where the log states it. ``stranded``: jobs that never
+    end; empty as long as the simulation is not over.
+    """
+
+    name: str
+    arrivals: dict[str, int]
+    starts: dict[str, int]
+    ends: dict[str, int]
+    held: dict[tuple[str, int], list[tuple[int, int, str, int]]]
+    end_ms: int
+    options: dict[str, str]
+    stranded: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name of the log, with how many jobs never end."""
+        return self.name + (f" ({len(self.stranded):,} never end)" if self.stranded else "")
+
+    def stays(self) -> list[Stay]:
+        """Return who held what and when, as `placeopt.metrics` takes it."""
+        return [Stay(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
+
+
+def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> Log:
+    """
+    Read the log of a simulation.
+
+    Parameters
+    ----------
+    running
+        What the scenario lets run from its beginning, which no line of the log tells. Such jobs have held their GPUs
+        from 0 on, and have not waited; left out, they are not there until they are placed anew.
+
+    Raises
+    ------
+    BadInput
+        If the file cannot be read or is no such log; a last line that was cut is left out.
+    """
+    source = Path(path)
+    try:
+        text = read_bytes(source).decode()
+        check_lines(text, str(source))
+        *lines, _ = text.split("\n")  # names may hold what splitlines splits at
+        events: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        arrivals: dict[str, int] = {}
+        starts: dict[str, int] = {}
+        ends: dict[str, int] = {}
+        options: dict[str, str] = {}
+        placed: dict[str, tuple[int, dict[str, Any]]] = {}
+        held: dict[tuple[str, int], list[tuple[int, int, str, int]]] = defaultdict(list)
+        stranded: tuple[str, ...] = ()
+        now = 0
+
+        for one in running:
+            starts[one.job] = 0
+            options[one.job] = one.option
+            placed[one.job] = 0, one.model_dump(mode="json")
+
+        def leave(job: str) -> None:
+            if job not in placed:  # a service that left while it waited, or what has run from the beginning
+                return
+            since, placement = placed.pop(job)
+            for assignment in placement["assignments"]:
+                for gpu, milli in assignment.get("gpus", {}).items():
+                    held[assignment["node"], int(gpu)].append((since, now, job, milli))
+
+        for event in events:
+            now = event.get("t", now)
+            if event["e"] == "arrival":
+                arrivals[event["job"]] = now
+            elif event["e"] in ("end", "failure", "leave"):
+                leave(event["job"])
+                if event["e"] != "failure":
+                    ends[event["job"]] = now
+            elif event["e"] == "over":
+                stranded = tuple(event["stranded"])
+            changed = [*event.get("move", ()), *event.get("resize", ())]
+            for job in (*event.get("stop", ()), *(placement["job"] for placement in changed)):
+                leave(job)
+            for placement in (*changed, *event.get("start", ())):
+                starts.setdefault(placement["job"], now)
+                if "option" in placement:
+                    options.setdefault(placement["job"], placement["option"])
+                placed[placement["job"]] = now, placement
+        for job in list(placed):
+            leave(job)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
+    if not events:
+        raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")
+    return Log(source.stem, arrivals, starts, ends, dict(held), now, options, stranded)
+
+
+def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> list[Figure]:
+    """
+    Draw all figures of some logs: bars by GPU for each small one, and all together GPUs held and waiting.
+
+    With the scenario, which tells the cluster and run times, also what idle GPUs are good for: pieces left on nodes
+    partly in use, and slots for jobs to come; and slowdowns.
+
+    Raises
+    ------
+    BadInput
+        If a log has nodes that the scenario lacks.
+    """
+    figures = [gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
+    held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
+    figures.append(
+        curves(
+            "held",
+            "GPUs held over time",
+            "Sum of the shares that jobs hold.",
+            {name: [(t / 3_600_000, v / 1000) for t, v in steps] for name, steps in held.items()},
+            ("hours", "GPUs"),
+        )
+    )
+    if scenario is not None:
+        figures += _idle(logs, _gpus_of(scenario))
+    waits = {
+        log.label: [
+            (wait, (i + 1) / len(log.arrivals))
+            for i, wait in enumerate(
+                sorted((log.starts[j] - log.arrivals[j]) / 1000 for j in log.starts.keys() & log.arrivals.keys())
+            )
+        ]
+        for log in logs
+    }
+    figures.append(
+        curves(
+            "waits",
+            "Waiting",
+            "Part of the jobs that came which waited at most so long; a curve that ends below 1 has jobs that never "
+            "started.",
+            waits,
+            ("seconds", "part of the jobs"),
+        )
+    )
+    if scenario is not None:
+        figures.append(_slowdowns(logs, scenario))
+    return figures
+
+
+def _slowdowns(logs: list[Log], scenario: Scenario) -> Figure:
+    """Draw each log's slowdowns in descending order."""
+    known = {arrival.job.id: arrival for arrival in scenario.arrivals if not arrival.service}
+    found = {}
+    for log in logs:
+        ratios = []
+        for job in log.ends.keys() & known.keys():
+            options = {option.id: option for option in known[job].job.options}
+            option = options.get(log.options.get(job, ""), known[job].job.options[0])
+            alone = known[job].alone_ms(option)
+            ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
+        first = len(set(log.stranded) & known.keys())  # they are the worst: no ratio is large enough
+        found[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
+    return curves(
+        "slowdowns",
+        "Slowdown with waiting",
+        "Time from arrival to end, over the run time alone and well placed; jobs from the worst on. A curve begins "
+        "after the jobs that never end.",
+        found,
+        ("jobs", "times"),
+    )
+
+
+def _idle(logs: list[Log], gpus_of: dict[str, int]) -> list[Figure]:
+    """Idle GPUs of nodes partly in use, and slots of so many GPUs as the largest nodes have, and of half of them."""
+    for log in logs:
+        strange = next((node for node, _ in log.held if node not in gpus_of), None)
+        if strange is not None:
+            raise BadInput(f"log {log.name!r}: node {strange!r} is not in the scenario; name the one that was played")
+    stays = {log.name: log.stays() for log in logs}
+    largest = max(gpus_of.values(), default=0)
+    return [
+        _amounts(
+            "fragments",
+            "Idle GPUs on nodes partly in use, over time",
+            "GPUs that nobody holds any part of, on nodes of which others are held.",
+            {name: fragments_over_time(those, gpus_of) for name, those in stays.items()},
+            "GPUs",
+        ),
+        *(
+            _amounts(
+                f"idle-slots-{size}",
+                f"Slots of {size} idle {'GPU' if size == 1 else 'GPUs'} on one node, over time",
+                "So many jobs of one worker with as many GPUs would find them at once.",
+                {name: slots_over_time(those, gpus_of, size) for name, those in stays.items()},
+                "slots",
+            )
+            for size in sorted({largest, largest // 2} - {0})
+        ),
+    ]
+
+
+def _amounts(name: str, title: str, caption: str, steps: dict[str, list[tuple[int, int]]], unit: str) -> Figure:
+    """Amounts by time, from milliseconds to hours."""
+    hours = {log: [(t / 3_600_000, float(v)) for t, v in points] for log, points in steps.items()}
+    return curves(name, title, caption, hours, ("hours", unit))
+
+
+def _is_small(log: Log) -> bool:
+    return 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
+
+
+def gantt(log: Log, number: int) -> Figure:
+    """Bars by GPU, as SC'17 figure 8."""
+    name = f"bars-{number}"
+    gpus = sorted(log.held)
+    rows = [
+        (node, gpu, job, start / 1000, end / 1000, milli)
+        for node, gpu in gpus
+        for start, end, job, milli in sorted(log.held[node, gpu])
+    ]
+
+    def draw(axes: Axes) -> Tips:
+        tips: dict[str, str] = {}
+        colours = dict(zip(sorted(log.starts, key=lambda j: (log.starts[j], j)), cycle(COLOURS[:6]), strict=False))
+        span = max(log.end_ms / 1000, 1e-9)
+        for y, key in enumerate(gpus):
+            for start, end, job, milli in log.held[key]:
+                gid, length = f"{name}-{len(tips)}", (end - start) / 1000
+                height = 0.85 * milli / 1000
+                bar = axes.barh(
+                    y, length, height, left=start / 1000, color=colours[job], edgecolor="white", linewidth=0.5
+                )
+                bar.patches[0].set_gid(gid)
+                tips[gid] = f"{job} on {key[0]} GPU {key[1]}: {start / 1000:,.1f} to {end / 1000:,.1f} s, {milli}/1000"
+                if length > 0.012 * span * len(job):
+                    axes.text(
+                        (start + (end - start) / 2) / 1000, y, job, ha="center", va="center", color="white", fontsize=6
+                    )
+        axes.set_yticks(range(len(gpus)), [f"{node} {gpu}" for node, gpu in gpus], fontsize=6)
+        axes.invert_yaxis()
+        axes.set_xlabel("seconds")
+        return tips
+
+    return Figure(
+        name=name,
+        title=f"Jobs by GPU: {log.name}",
+        caption="From start to end; a bar as high as the share of the GPU that the job holds. Colours come again.",
+        inches=(9.0, max(2.0, 0.22 * len(gpus) + 0.8)),
+        draw=draw,
+        header=("node", "gpu", "job", "start_s", "end_s", "milli"),
+        rows=rows,
+    )
+
+
+def _steps(spans: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
+    """(time, sum of what is held from then on)."""
+    change: dict[int, int] = defaultdict(int)
+    for start, end, amount in spans:
+        change[start] += amount
+        change[end] -= amount
+    out, total = [], 0
+    for moment in sorted(change):
+        total += change[moment]
+        out.append((moment, total))
+    return out
+
+
+def _gpus_of(scenario: Scenario) -> dict[str, int]:
+    count = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}
+    return {node.id: count[node.machine] for node in scenario.cluster.nodes}
+
+
+def curves(
+    name: str, title: str, caption: str, curves: dict[str, list[tuple[float, float]]], labels: tuple[str, str]
+) -> Figure:
+    """Step curves, one a log; hours are drawn as minutes where there are few of them."""
+    short = labels[0] == "hours" and max([x for points in curves.values() for x, _ in points], default=0.0) < SHORT_H
+    scale, unit = (60.0, "minutes") if short else (1.0, labels[0])
+
+    def draw(axes: Axes) -> Tips:
+        from matplotlib.ticker import MaxNLocator
+
+        for i, (label, points) in enumerate(curves.items()):
+            colour, style = COLOURS[i % len(COLOURS)], STYLES[i // len(COLOURS) % len(STYLES)]
+            axes.step(
+                [scale * x for x, _ in points],
+                [y for _, y in points],
+                where="post",
+                label=label,
+                color=colour,
+                linestyle=style,
+                marker=MARKS[i % len(MARKS)],
+                markevery=max(1, len(points) // 8),
+                markersize=3,
+                linewidth=1.2,
+            )
+        axes.set_xlabel(unit)
+        axes.set_ylabel(labels[1])
+        axes.set_ylim(bottom=0)
+        if all(y == int(y) for points in curves.values() for _, y in points):
+            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        if len(curves) <= 2 * len(COLOURS):
+            axes.legend(frameon=False, fontsize=7)
+        return {}
+
+    rows = [(label, x, y) for label, points in curves.items() for x, y in points]
+    header = ("log", labels[0].replace(" ", "_"), labels[1].replace(" ", "_"))
+    return Figure(name, title, caption, (8.0, 3.6), draw, header, rows)

@@ -1,0 +1,173 @@
+"""Benchmarks as text: what ran and with which verdict, and which sets there are."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, get_args
+
+from rich.text import Text
+
+from placeopt.benchmark.plots import can_plot
+from placeopt.benchmark.records import Row, Verdict
+from placeopt.benchmark.samples import NO_ANSWER
+from placeopt.benchmark.tables import readable
+from placeopt.report.text.tables import Rows, heading
+from placeopt.report.text.text import number, plain, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import RenderableType
+
+    from placeopt.benchmark.recheck import Checked
+    from placeopt.benchmark.report import Report
+    from placeopt.benchmark.sets import Item
+    from placeopt.benchmark.tables import Table
+    from placeopt.formats.solu import Known
+
+VERDICTS = get_args(Verdict)
+SHOWN = 10
+"""Cases that went wrong listed before the rest is counted."""
+
+
+def counts_page(rows: Sequence[Row], total: int, out: str, left_out: Sequence[str]) -> list[RenderableType]:
+    """Return verdicts by solver, and the cases that failed, were aborted or are unsupported by name."""
+    parts: list[RenderableType] = [Text(f"{len(rows):,} of {plural(total, 'case')} in {plain(out)}")]
+    counts = _counts(rows)
+    cells = [
+        [name, *(number(count[word]) if count[word] else "" for word in VERDICTS)] for name, count in counts.items()
+    ]
+    parts.append(Rows(["solver", *(f">{word}" for word in VERDICTS)], cells, wrap="solver"))
+    wrong = sorted((row for row in rows if row.verdict in NO_ANSWER), key=lambda row: NO_ANSWER.index(row.verdict))
+    if wrong:
+        told = [
+            [row.verdict, row.case.instance, row.case.solver, str(row.case.seed), _cause(row)] for row in wrong[:SHOWN]
+        ]
+        parts += [Text(""), Rows(["", "instance", "solver", ">seed", "cause"], told, wrap="cause")]
+        if len(wrong) > SHOWN:
+            parts.append(Text(f"  ... and {len(wrong) - SHOWN:,} more"))
+    if left_out:
+        parts.append(Text(f"Left out, since no instance is of their kind: {plain(', '.join(left_out))}.", style="dim"))
+    return parts
+
+
+def counts_json(rows: Sequence[Row], total: int, out: str) -> str:
+    """Return the same as a JSON document."""
+    counts = {name: {word: count[word] for word in VERDICTS} for name, count in _counts(rows).items()}
+    return json.dumps({"out": out, "cases": total, "rows": len(rows), "verdicts": counts}, indent=2)
+
+
+def sets_page(sets: Mapping[str, Sequence[Item]], known: Mapping[str, Sequence[Known]]) -> list[RenderableType]:
+    """Return the named sets: how many instances, of which kind, and what is known of them."""
+    cells = [
+        [
+            name,
+            number(len(items)),
+            ", ".join(sorted({item.kind for item in items})),
+            number(sum(one.optimal for one in known[name])),
+            number(sum(one.value is not None for one in known[name])),
+        ]
+        for name, items in sets.items()
+    ]
+    return [Rows(["set", ">instances", "kind", ">optimum known", ">value known"], cells, wrap="kind")]
+
+
+def sets_json(sets: Mapping[str, Sequence[Item]], known: Mapping[str, Sequence[Known]]) -> str:
+    """Return the same as a JSON document, instances by name."""
+    return json.dumps(
+        {
+            name: [
+                {"name": item.name, "path": str(item.path), "kind": item.kind, "value": one.value, "bound": one.bound}
+                for item, one in zip(items, known[name], strict=True)
+            ]
+            for name, items in sets.items()
+        },
+        indent=2,
+    )
+
+
+def report_page(report: Report, folder: str, files: int) -> list[RenderableType]:
+    """Return the tables that fit a page; the others stand in files."""
+    parts: list[RenderableType] = []
+    for table in report.tables:
+        if table.name.split("-")[0] in ("summary", "comparison") and table.rows:
+            parts += [heading(table.title), _rows(table), Text("")]
+    drawn = "" if report.plots else "; plots need matplotlib: pip install 'placeopt[plot]'" * (not can_plot())
+    return [*parts, Text(f"{files} files in {plain(folder)}; begin with report.md{drawn}", style="dim")]
+
+
+def tables_json(report: Report) -> str:
+    """Return conditions and tables as a JSON document."""
+    tables = {t.name: [dict(zip(t.columns, row, strict=True)) for row in t.rows] for t in report.tables}
+    return json.dumps({"conditions": report.conditions, "tables": tables}, indent=2)
+
+
+def checked_page(
+    checked: Sequence[Checked], new: Mapping[str, Known], solu: str, *, updated: bool
+) -> list[RenderableType]:
+    """Return what is wrong, and which known values the rows improve."""
+    wrong = [one for one in checked if one.faults]
+    title = (
+        f"ok: {plural(len(checked), 'row')} checked"
+        if not wrong
+        else f"not ok: {len(wrong):,} of {len(checked):,} rows"
+    )
+    parts: list[RenderableType] = [Text(title)]
+    if wrong:
+        told = [
+            [one.row.case.instance, one.row.case.solver, str(one.row.case.seed), one.faults[0]] for one in wrong[:SHOWN]
+        ]
+        parts.append(Rows(["instance", "solver", ">seed", "wrong"], told, wrap="wrong"))
+        if len(wrong) > SHOWN:
+            parts.append(Text(f"  ... and {len(wrong) - SHOWN:,} more"))
+    if new:
+        said = f"written to {plain(solu)}" if updated else "--update writes them"
+        rows = [[name, number(entry.value), number(entry.bound)] for name, entry in sorted(new.items())]
+        parts += [Text(""), heading("Better than known", said), Rows(["instance", ">value", ">bound"], rows)]
+    return parts
+
+
+def checked_json(checked: Sequence[Checked], new: Mapping[str, Known], *, updated: bool) -> str:
+    """Return the same as a JSON document."""
+    return json.dumps(
+        {
+            "ok": not any(one.faults for one in checked),
+            "rows": len(checked),
+            "wrong": [{"case": one.row.case.key, "faults": one.faults} for one in checked if one.faults],
+            "better": {name: {"value": entry.value, "bound": entry.bound} for name, entry in new.items()},
+            "updated": updated and bool(new),
+        },
+        indent=2,
+    )
+
+
+def _rows(table: Table) -> Rows:
+    if table.name.startswith("comparison"):
+        return _intervals(table)
+    numeric = [all(not isinstance(row[i], str) for row in table.rows) for i in range(len(table.columns))]
+    columns = [f">{name}" if right else name for name, right in zip(table.columns, numeric, strict=True)]
+    cells = [[readable(cell) for cell in row] for row in table.rows]
+    return Rows(columns, cells, wrap=table.columns[0], drop=("spent s", "PAR2 s", "primal s"))
+
+
+def _intervals(table: Table) -> Rows:
+    """Return a comparison, each interval in one cell."""
+    cells = []
+    for row in table.rows:
+        solver, instances, ratio, ratio_low, ratio_high, gap, gap_low, gap_high, *counts = map(readable, row)
+        spans = (f"{ratio}  [{ratio_low}, {ratio_high}]", f"{gap}  [{gap_low}, {gap_high}]")
+        cells.append([solver, instances, *spans, " / ".join(counts)])
+    columns = ["solver", ">instances", ">time ratio", ">gap points", ">wins / ties / losses"]
+    return Rows(columns, cells, wrap="solver", drop=("instances",))
+
+
+def _counts(rows: Sequence[Row]) -> dict[str, Counter[str]]:
+    counts: dict[str, Counter[str]] = {}
+    for row in rows:
+        counts.setdefault(row.case.solver, Counter())[row.verdict] += 1
+    return counts
+
+
+def _cause(row: Row) -> str:
+    return "; ".join(row.answer.refused) or row.answer.message or "contradicts what is known"

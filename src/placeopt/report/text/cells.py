@@ -1,0 +1,127 @@
+"""What one GPU looks like on the map: a character that says it all, and a colour that says it faster."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from placeopt.report.text.palette import BUSY, FREE, JOB_COLORS, SHARED, Glyphs, share_glyph
+
+if TYPE_CHECKING:
+    from placeopt.model import Placement
+    from placeopt.report.text.occupancy import Held, NodeUse
+
+ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Letters of jobs; for more jobs than that, sizes are drawn."""
+
+SEVERAL = "*"
+
+SIZES = ((1, "1"), (2, "2"), (4, "4"), (8, "8"))
+LARGER = "+"
+
+
+class Cell(NamedTuple):
+    """A character and its rich style."""
+
+    glyph: str
+    style: str
+
+
+class Painter(Protocol):
+    """Draws a GPU by who holds it, and says what the drawing means."""
+
+    def cell(self, holders: Sequence[Held]) -> Cell:
+        """Draw one GPU."""
+        ...
+
+    def legend(self) -> list[tuple[Cell, str]]:
+        """Return sample cells with their meaning."""
+        ...
+
+
+class UsePainter:
+    """Draws how much of a GPU is held, whoever holds it."""
+
+    def __init__(self, glyphs: Glyphs) -> None:
+        self._glyphs = glyphs
+
+    def cell(self, holders: Sequence[Held]) -> Cell:
+        """Draw the share that is held."""
+        milli = sum(held.milli for held in holders)
+        style = FREE if not holders else BUSY if milli >= 1000 else SHARED
+        return Cell(share_glyph(milli, self._glyphs), style)
+
+    def legend(self) -> list[tuple[Cell, str]]:
+        """Return free, partly held and busy."""
+        return [
+            (Cell(self._glyphs.free, FREE), "free"),
+            (Cell(self._glyphs.parts[3], SHARED), "partly held, as high as the share"),
+            (Cell(self._glyphs.busy, BUSY), "busy"),
+        ]
+
+
+class JobPainter:
+    """Draws a letter a job: capital on whole GPUs, small on a part, ``*`` where several jobs share one."""
+
+    def __init__(self, jobs: Sequence[str], glyphs: Glyphs) -> None:
+        self._glyphs = glyphs
+        self.letters = dict(zip(jobs, ALPHABET, strict=False))
+        self._colors = {job: JOB_COLORS[i % len(JOB_COLORS)] for i, job in enumerate(self.letters)}
+
+    def cell(self, holders: Sequence[Held]) -> Cell:
+        """Draw the holder."""
+        if not holders:
+            return Cell(self._glyphs.free, FREE)
+        if len(holders) > 1:
+            return Cell(SEVERAL, f"bold {SHARED}")
+        letter, milli = self.letters[holders[0].job], holders[0].milli
+        letter = letter if milli >= 1000 else letter.lower()
+        return Cell(letter, self.style(holders[0].job))
+
+    def style(self, job: str) -> str:
+        """Return the colours of a job."""
+        return f"black on {self._colors[job]}"
+
+    def legend(self) -> list[tuple[Cell, str]]:
+        """Return what the letters cannot say."""
+        return [
+            (Cell(self._glyphs.free, FREE), "free"),
+            (Cell("A", f"black on {JOB_COLORS[0]}"), "job A, whole GPU"),
+            (Cell("a", f"black on {JOB_COLORS[0]}"), "job A, part of a GPU"),
+            (Cell(SEVERAL, f"bold {SHARED}"), "several jobs"),
+        ]
+
+
+class SizePainter:
+    """Draws how large the job is that holds a GPU: its number of GPUs, rounded up to 1, 2, 4, 8 or more."""
+
+    def __init__(self, placements: Sequence[Placement], glyphs: Glyphs) -> None:
+        self._glyphs = glyphs
+        self._size = {p.job: sum(len(assignment.gpus) for assignment in p.assignments) for p in placements}
+        self._marks = [*(mark for _, mark in SIZES), LARGER]
+
+    def cell(self, holders: Sequence[Held]) -> Cell:
+        """Draw the size of the holder, or the share that is held where it is less than the GPU."""
+        milli = sum(held.milli for held in holders)
+        if len(holders) != 1 or milli < 1000:
+            return Cell(share_glyph(milli, self._glyphs), SHARED if holders else FREE)
+        size = self._size[holders[0].job]
+        return self._sample(next((mark for most, mark in SIZES if size <= most), LARGER))
+
+    def legend(self) -> list[tuple[Cell, str]]:
+        """Return free, shared and the sizes."""
+        meanings = ["job of 1 GPU", "2", "3 to 4", "5 to 8", "more"]
+        return [
+            (Cell(self._glyphs.free, FREE), "free"),
+            (Cell(self._glyphs.parts[3], SHARED), "shares"),
+            *((self._sample(mark), meaning) for mark, meaning in zip(self._marks, meanings, strict=True)),
+        ]
+
+    def _sample(self, mark: str) -> Cell:
+        return Cell(mark, f"black on {JOB_COLORS[self._marks.index(mark)]}")
+
+
+def plan_painter(placements: Sequence[Placement], uses: Sequence[NodeUse], glyphs: Glyphs) -> JobPainter | SizePainter:
+    """Return letters for few jobs, sizes for many."""
+    jobs = list(dict.fromkeys(held.job for use in uses for gpu in use.gpus for held in gpu))
+    return JobPainter(jobs, glyphs) if len(jobs) <= len(ALPHABET) else SizePainter(placements, glyphs)

@@ -1,0 +1,127 @@
+"""What ``show`` tells of an instance, a plan or a machine: once for people, once as plain data for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from placeopt.report.text.cells import JobPainter, UsePainter, plan_painter
+from placeopt.report.text.contents import contents_facts, contents_tables
+from placeopt.report.text.costs import cost_facts, cost_table
+from placeopt.report.text.gpu_map import gpu_map
+from placeopt.report.text.headline import headline
+from placeopt.report.text.job_table import MAX_NODES, job_facts, job_key, job_table
+from placeopt.report.text.links import job_links, machine_picture
+from placeopt.report.text.occupancy import node_uses
+from placeopt.report.text.standing import standing_table
+from placeopt.report.text.tables import heading
+from placeopt.report.text.text import gpus, plural
+from placeopt.report.text.waiting import waiting_facts, waiting_table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.model import Instance, Machine, Plan
+    from placeopt.report.text.occupancy import NodeUse
+    from placeopt.report.text.palette import Glyphs
+
+
+def instance_page(instance: Instance, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
+    """Return what is in an instance, and its GPUs as they are held now."""
+    uses = node_uses(instance, instance.running, "running")
+    title = heading("GPUs now", _held(uses))
+    drawn = gpu_map(uses, UsePainter(glyphs), glyphs, width=width)
+    return [*contents_tables(contents_facts(instance)), Text(""), title, *drawn]
+
+
+def instance_data(instance: Instance) -> dict[str, Any]:
+    """Return the same as data."""
+    uses = node_uses(instance, instance.running, "running")
+    return {"document": "instance", **contents_facts(instance), "digest": instance.digest, "use": _use_data(uses)}
+
+
+def plan_page(instance: Instance, plan: Plan, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
+    """Return how good a plan is, what it costs, who waits, its GPUs by job, and small plans job by job."""
+    uses = node_uses(instance, plan.placements)
+    painter = plan_painter(plan.placements, uses, glyphs)
+    pages: list[list[RenderableType]] = [
+        headline(plan),
+        cost_table(plan),
+        waiting_table(plan),
+        standing_table(plan),
+        [heading("GPUs after the round", _held(uses)), *gpu_map(uses, painter, glyphs, width=width)],
+    ]
+    marks = {}
+    if isinstance(painter, JobPainter):
+        marks = {job: Text(letter, style=painter.style(job)) for job, letter in painter.letters.items()}
+    if len(uses) <= MAX_NODES:
+        pages.append(job_table(job_facts(instance, plan), marks))
+    elif marks:
+        pages.append(job_key(plan, marks))
+    if len(uses) == 1 and uses[0].gpus and all(len(holders) <= 1 for holders in uses[0].gpus):
+        pages.append([machine_picture(uses[0].machine, {i: h[0].job for i, h in enumerate(uses[0].gpus) if h})])
+    parts: list[RenderableType] = []
+    for page in pages:
+        if page:
+            parts += [*([Text("")] if parts else []), *page]
+    return parts
+
+
+def plan_data(instance: Instance, plan: Plan) -> dict[str, Any]:
+    """Return the same as data; job by job for plans of any size."""
+    return {
+        "document": "plan",
+        "instance": plan.instance.name,
+        "policy": plan.policy.name,
+        "status": plan.status,
+        "limit": plan.limit,
+        "gap": plan.gap,
+        "levels": [level.model_dump() for level in plan.levels],
+        "facts": plan.facts,
+        "costs": cost_facts(plan),
+        "waiting": waiting_facts(plan),
+        "standing": [entry.model_dump() for entry in plan.standing],
+        "use": _use_data(node_uses(instance, plan.placements)),
+        "jobs": job_facts(instance, plan),
+    }
+
+
+def machine_page(machine: Machine) -> list[RenderableType]:
+    """Return the picture of a machine with nothing on it."""
+    return [machine_picture(machine, {})]
+
+
+def machine_data(machine: Machine) -> dict[str, Any]:
+    """Return a machine's GPUs and the connection of every pair."""
+    return {
+        "document": "machine",
+        "id": machine.id,
+        "cpu_millicores": machine.cpu_millicores,
+        "memory_mib": machine.memory_mib,
+        "gpus": [gpu.model_dump() for gpu in machine.gpus],
+        "links": [
+            {"gpus": [p.a, p.b], "link": p.label, "bandwidth_mbps": p.bandwidth_mbps, "distance": p.distance}
+            for p in job_links(machine, range(len(machine.gpus)))
+        ],
+    }
+
+
+def _held(uses: Sequence[NodeUse]) -> str:
+    there, idle = sum(len(use.gpus) for use in uses), sum(use.is_idle for use in uses)
+    return f"{gpus(sum(use.used_milli for use in uses))} of {there:,} held, {plural(idle, 'node')} empty"
+
+
+def _use_data(uses: Sequence[NodeUse]) -> list[dict[str, Any]]:
+    return [
+        {
+            "node": use.node.id,
+            "machine": use.machine.id,
+            "domain": use.node.domain,
+            "gpu_milli": use.milli,
+            "cpu_millicores": use.cpu_millicores,
+            "memory_mib": use.memory_mib,
+        }
+        for use in uses
+    ]

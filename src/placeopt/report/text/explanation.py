@@ -1,0 +1,112 @@
+"""Why a job waits and what would let it in, or what its place costs, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from placeopt.readable import duration
+from placeopt.report.text.tables import Rows, heading
+from placeopt.report.text.text import number, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from placeopt.explain import Explanation
+    from placeopt.explain.records import Alternative, Spot
+
+SHOWN = 6
+"""Names listed before the rest is counted."""
+
+REMEDY = {
+    "workers_max": "fewer workers",
+    "domains_min": "other domains",
+    "level": "a wider level",
+    "gpus_to_free": "free GPUs",
+    "preempt": "preempt",
+}
+
+
+def explanation_page(found: Explanation) -> list[RenderableType]:
+    """Return reason, conflict and remedies of a waiting job; costs and other places of a placed one."""
+    title = Text(plain(found.job), style="bold")
+    title.append(f"  {found.status}{f': {found.reason}' if found.reason else ''}", style="not bold")
+    parts: list[RenderableType] = [title, Text(plain(found.detail))]
+    if found.reason and found.plan_reason and found.plan_reason != found.reason:
+        parts.append(Text(f"The plan says {found.plan_reason}.", style="dim"))
+    parts += _placed(found) if found.status == "placed" else _waiting(found)
+    proven = "Every answer is proven" if found.proven else "Not every answer is proven"
+    return [*parts, Text(""), Text(f"{proven}; {duration(found.seconds)}.", style="dim")]
+
+
+def _waiting(found: Explanation) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    if found.conflict:
+        beside = "beside the running jobs that must stay" if found.beside == "running" else "beside the plan"
+        rows = [[one.name, one.asks] for one in found.conflict]
+        parts += [Text(""), heading("Conflict", f"{beside}; without any one of these it fits")]
+        parts.append(Rows(["constraint", "asks"], rows, wrap="asks"))
+    if found.outvoted_by is not None:
+        rows = [[one.job, number(one.value)] for one in found.outvoted_by.jobs[:SHOWN]]
+        more = len(found.outvoted_by.jobs) - SHOWN
+        if more > 0:
+            rows.append([f"and {more:,} more", number(sum(one.value for one in found.outvoted_by.jobs[SHOWN:]))])
+        least = "the cheapest that hold" if found.outvoted_by.proven else "some that hold"
+        worth = number(found.outvoted_by.job_value)
+        parts += [Text(""), heading("In its place", f"{least} its room; it would be worth {worth}")]
+        parts.append(Rows(["job", ">value"], rows))
+    does, fails = (
+        [[REMEDY.get(name, name), said] for name, said in remedies.items()]
+        for remedies in (found.remedies.said, found.remedies.none)
+    )
+    if does:
+        parts += [Text(""), heading("What would do", "each by itself, and no less")]
+        parts.append(Rows(["remedy", "the least"], does, wrap="the least"))
+    if fails and (does or found.conflict):
+        parts += [Text(""), heading("What would not"), Rows(["remedy", "because"], fails, wrap="because")]
+    return parts
+
+
+def _placed(found: Explanation) -> list[RenderableType]:
+    parts: list[RenderableType] = []
+    spots: list[tuple[str, Spot | None, Alternative | None]] = [("now", found.spot, None)]
+    spots += [(name, one.spot, one) for name, one in (("best", found.best), ("elsewhere", found.elsewhere)) if one]
+    rows = [
+        [name, number(spot.value), number(spot.cost), _where(spot), _change(change)]
+        for name, spot, change in spots
+        if spot is not None
+    ]
+    parts += [Text(""), heading("Place", "all other jobs stay where they are")]
+    parts.append(Rows(["", ">value", ">cost", "nodes", "the plan would"], rows, wrap="nodes"))
+    for name, spot, change in spots:
+        if spot is None and change is not None and change.detail:
+            parts.append(Text(f"  {name}: {plain(change.detail)}", style="dim"))
+    if found.spot is not None and found.spot.terms:
+        rows = [[term.term, number(term.raw), term.unit, number(term.cost)] for term in found.spot.terms]
+        parts += [Text(""), heading("Its cost", "what each term would fall by without it")]
+        parts.append(Rows(["term", ">raw", "unit", ">cost"], rows, wrap="unit"))
+    return parts
+
+
+def _where(spot: Spot) -> str:
+    return _listed(node if workers == 1 else f"{node} x {workers}" for node, workers in spot.nodes.items())
+
+
+def _change(change: Alternative | None) -> str:
+    if change is None:
+        return ""
+    said = []
+    if change.gain_value:
+        said.append(f"{'gain' if change.gain_value > 0 else 'lose'} {number(abs(change.gain_value))} in value")
+    if change.gain_cost:
+        said.append(f"cost {number(abs(change.gain_cost))} {'less' if change.gain_cost > 0 else 'more'}")
+    return (", ".join(said) or "be as good") + ("" if change.proven else " (not proven the best)")
+
+
+def _listed(names: Iterable[str]) -> str:
+    names = list(names)
+    shown = names if len(names) <= SHOWN + 1 else [*names[:SHOWN], f"{len(names) - SHOWN:,} more"]
+    return ", ".join(shown)

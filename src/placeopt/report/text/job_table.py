@@ -1,0 +1,132 @@
+"""Small plans job by job: which GPUs of which node, and which links between them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypedDict
+
+from rich.text import Text
+
+from placeopt.report.text.links import PairLink, job_links
+from placeopt.report.text.tables import Rows, heading
+from placeopt.report.text.text import gpus, number
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.model import Assignment, Instance, Plan
+
+MAX_NODES = 4
+"""Nodes up to which a plan is told job by job."""
+
+MAX_JOBS = 40
+"""Rows of the table; more are counted."""
+
+
+class Pair(TypedDict):
+    """Two GPUs of a job on one node, and their connection."""
+
+    gpus: tuple[int, int]
+    link: str
+    bandwidth_mbps: int | None
+    distance: int
+
+
+class Place(TypedDict):
+    """What a job holds on one node."""
+
+    node: str
+    gpus: dict[str, int]
+    workers: int
+    links: list[Pair]
+
+
+class JobPlace(TypedDict):
+    """Where a job is."""
+
+    job: str
+    option: str
+    ran_before: bool
+    places: list[Place]
+
+
+def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
+    """Return every placed job with its GPUs and the links between those of one node; of hardware that is listed."""
+    machines = {machine.id: machine for machine in instance.cluster.machines}
+    machine_of = {node.id: machines[node.machine] for node in instance.cluster.nodes}
+    running = {held.job for held in instance.running}
+
+    def links(assignment: Assignment) -> list[PairLink]:
+        machine = machine_of.get(assignment.node)
+        return (
+            []
+            if machine is None
+            else job_links(machine, [g for g in map(int, assignment.gpus) if g < len(machine.gpus)])
+        )
+
+    return [
+        JobPlace(
+            job=placement.job,
+            option=placement.option,
+            ran_before=placement.job in running,
+            places=[
+                Place(
+                    node=assignment.node,
+                    gpus=dict(assignment.gpus),
+                    workers=len(assignment.workers),
+                    links=[
+                        Pair(gpus=(p.a, p.b), link=p.label, bandwidth_mbps=p.bandwidth_mbps, distance=p.distance)
+                        for p in links(assignment)
+                    ],
+                )
+                for assignment in placement.assignments
+            ],
+        )
+        for placement in plan.placements
+    ]
+
+
+def job_table(facts: list[JobPlace], marks: Mapping[str, Text]) -> list[RenderableType]:
+    """
+    Return a row per job and node.
+
+    Parameters
+    ----------
+    facts
+        As ``job_facts`` returns them.
+    marks
+        Job -> how the map draws it, for jobs that are drawn.
+    """
+    rows: list[list[str | Text]] = []
+    for job in facts[:MAX_JOBS]:
+        first: list[str | Text] = [marks.get(job["job"], Text("")), job["job"], "ran" if job["ran_before"] else "new"]
+        for place in job["places"]:
+            rows.append([*first, place["node"], _gpus(place), _links(place)])
+            first = ["", "", ""]
+    more = len(facts) - MAX_JOBS
+    columns = ["", "job", "", "node", "GPUs", "links between them"]
+    parts: list[RenderableType] = [heading("Jobs"), Rows(columns, rows, wrap="links between them")]
+    return [*parts, Text(f"  and {more:,} more", style="dim")] if more > 0 else parts if rows else []
+
+
+def job_key(plan: Plan, marks: Mapping[str, Text]) -> list[RenderableType]:
+    """Return which job each letter of the map is, and how much it holds where."""
+    held = {p.job: sum(sum(a.gpus.values()) for a in p.assignments) for p in plan.placements}
+    nodes = {p.job: len(p.assignments) for p in plan.placements}
+    rows: list[list[str | Text]] = [[mark, job, gpus(held[job]), number(nodes[job])] for job, mark in marks.items()]
+    return [heading("Jobs with GPUs"), Rows(["", "job", ">GPUs", ">nodes"], rows, wrap="job")]
+
+
+def _gpus(place: Place) -> str:
+    if not place["gpus"]:
+        return "none"
+    return " ".join(index if milli >= 1000 else f"{index} ({gpus(milli)})" for index, milli in place["gpus"].items())
+
+
+def _links(place: Place) -> str:
+    if not place["links"]:
+        return ""
+    kinds = Counter(pair["link"] for pair in place["links"])
+    distance = sum(pair["distance"] for pair in place["links"])
+    return f"{', '.join(f'{count} x {link}' for link, count in kinds.most_common())}; distance {distance}"

@@ -1,0 +1,63 @@
+"""A placement under review, as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from placeopt.readable import duration
+from placeopt.report.text.palette import BAD, GOOD
+from placeopt.report.text.tables import Rows, heading
+from placeopt.report.text.text import number, percent, plain, plural
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.whatif.records import Helps, Review
+
+SHOWN = 20
+NODES = 4
+
+
+def review_page(found: Review) -> list[RenderableType]:
+    """Return rules, distance from the best, costs by term, and the moves that help most."""
+    if not found.valid:
+        title = Text("breaks rules", style=BAD).append(f": {plural(found.count, 'violation')}", style="not bold")
+        rows = [[text] for text in found.violations[:SHOWN]]
+        more = [Text(f"  ... and {found.count - len(rows):,} more")] if found.count > len(rows) else []
+        return [title, Rows([""], rows, wrap=""), *more, Text(f"\n{duration(found.seconds)}", style="dim")]
+    parts: list[RenderableType] = [Text("keeps every rule", style=GOOD), Text("")]
+    rows = [
+        ["value", number(found.value), number(found.best_value), number(found.value_bound), percent(found.value_gap)]
+    ]
+    if found.cost is not None:
+        rows.append(["cost", number(found.cost), number(found.best_cost), number(found.cost_bound), _cost_gap(found)])
+    parts.append(Rows(["", ">this plan", ">best found", ">bound", ">from the bound"], rows))
+    if found.terms:
+        told = [
+            [t.name, number(t.raw), number(t.best_raw), t.unit, number(t.weight * (t.raw - t.best_raw))]
+            for t in found.terms
+        ]
+        parts += [Text(""), heading("Costs", "raw, and what the difference weighs")]
+        parts.append(Rows(["term", ">this plan", ">best found", "unit", ">difference"], told, wrap="unit"))
+    note = f"{plural(found.jobs_tried, 'job')} tried" + ("" if found.all_tried else "; time was over before all were")
+    parts += [Text(""), heading("Moves that help most", f"each while all other jobs stay; {note}")]
+    if found.moves:
+        told = [[one.kind, one.job, _where(one), number(one.gain_value), number(one.gain_cost)] for one in found.moves]
+        parts.append(Rows(["", "job", "to", ">value gained", ">cost saved"], told, wrap="to"))
+    else:
+        parts.append(Text("  none"))
+    return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
+
+
+def _cost_gap(found: Review) -> str:
+    """Costs of plans of different value do not compare."""
+    if found.cost is None or found.cost_bound is None or found.value != found.best_value:
+        return "-"
+    return percent(abs(found.cost - found.cost_bound) / max(1, abs(found.cost)))
+
+
+def _where(one: Helps) -> str:
+    names = [plain(node) if workers == 1 else f"{plain(node)} x {workers}" for node, workers in one.nodes.items()]
+    return ", ".join(names[:NODES]) + (f", {len(names) - NODES:,} more" if len(names) > NODES else "")

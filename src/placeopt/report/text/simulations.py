@@ -1,0 +1,120 @@
+"""Simulations side by side: one line a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from placeopt.readable import duration
+from placeopt.report.text.tables import Rows, heading
+from placeopt.report.text.text import number, percent, plural
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.simulation import Summary
+
+STAR = "*"
+SHOWN = 3
+"""Jobs that never end listed with their reason."""
+COLUMNS = [
+    "policy",
+    ">ended",
+    ">never end",
+    ">last end",
+    ">completion",
+    ">wait",
+    ">p95",
+    ">slowdown",
+    ">slowed",
+    ">delayed",
+    ">in time",
+    ">GPUs held",
+    ">decision",
+]
+
+
+def simulation_facts(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
+    """Return the figures as they go to JSON, with the ratios of the GPUs' time in the place of its sums."""
+    out = []
+    for summary in summaries:
+        facts = asdict(summary)
+        held = summary.occupancy
+        facts["gpus"] = {
+            "allocation": held.allocation,
+            "active_rate": held.active_rate,
+            "utilisation": held.utilisation,
+            "utilisation_of_active": held.utilisation_of_active,
+            "fragmentation": held.fragmentation,
+        }
+        out.append(facts)
+    return out
+
+
+def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
+    """Return the table of the simulations of one scenario, and what it leaves out."""
+    first = summaries[0]
+    stopped = any(summary.delayed != summary.slowed for summary in summaries)
+    timed = any(summary.in_time is not None for summary in summaries)
+    unasked = {">delayed": not stopped, ">in time": not timed}  # nobody was stopped for long: it says the same
+    hidden = {COLUMNS.index(name) for name, without in unasked.items() if without}
+    columns, *rows = (
+        [cell for i, cell in enumerate(row) if i not in hidden] for row in (COLUMNS, *map(_row, summaries))
+    )
+    parts: list[RenderableType] = [
+        heading(f"{first.scenario}: {plural(first.jobs, 'job')}, {plural(first.occupancy.gpus, 'GPU')}"),
+        Rows(columns, rows, wrap="policy", drop=["decision", "p95", *(["in time"] if timed else []), "GPUs held"]),
+    ]
+    if any(map(_is_part, summaries)):
+        parts.append(
+            Text(f"  {STAR} of the jobs that ended alone: does not compare with policies under which all end", "dim")
+        )
+    notes = [[summary.policy, told] for summary in summaries for told in _notes(summary)]
+    if notes:
+        parts += [Text(""), heading("Beware"), Rows(["policy", "what"], notes, wrap="what")]
+    return parts
+
+
+def _is_part(summary: Summary) -> bool:
+    """Tell whether means are over a part of the jobs."""
+    return summary.ended < summary.jobs
+
+
+def _row(summary: Summary) -> list[str]:
+    wait, decision = summary.wait_s, summary.decision_ms
+    of_ended = [
+        duration(summary.last_end_s),
+        duration(None if summary.completion_s is None else summary.completion_s.mean),
+        duration(None if wait is None else wait.mean),
+        duration(None if wait is None else wait.p95),
+        "-" if summary.slowdown is None else f"{summary.slowdown.mean:.3f}",
+        number(summary.slowed),
+        number(summary.delayed),
+    ]
+    mark = STAR if _is_part(summary) else ""
+    return [
+        summary.policy,
+        number(summary.ended),
+        number(summary.stranded) if summary.finished else "?",
+        *(cell if cell == "-" else cell + mark for cell in of_ended),
+        percent(summary.in_time),
+        percent(summary.occupancy.allocation),
+        "-" if decision is None else f"{decision.mean:.1f} ms",
+    ]
+
+
+def _notes(summary: Summary) -> list[str]:
+    told = []
+    if not summary.finished:
+        told.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended")
+    if summary.stranded:
+        told.append(f"{plural(summary.stranded, 'job')} will never end:")
+        told += [f"{one.job}: {one.why}" for one in summary.never_ends[:SHOWN]]
+        if summary.stranded > SHOWN:
+            told.append(f"and {summary.stranded - SHOWN:,} more")
+    if summary.rounds_cut:
+        told.append(f"{plural(summary.rounds_cut, 'round')} cut by --time-limit: another run may decide otherwise")
+    return told

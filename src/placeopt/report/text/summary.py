@@ -1,0 +1,100 @@
+"""The summary of a plan that ``solve`` prints: how good, what it costs, who waits and why, and where the time went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from placeopt.readable import duration
+from placeopt.report.text.costs import cost_table
+from placeopt.report.text.headline import headline
+from placeopt.report.text.palette import BAD, GOOD
+from placeopt.report.text.standing import standing_table
+from placeopt.report.text.tables import Rows, heading
+from placeopt.report.text.text import number, plural
+from placeopt.report.text.waiting import waiting_table
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.model import Plan
+
+OUTCOMES = {"improved": GOOD, "proved": GOOD, "failed": BAD}
+BLANK = Text("")
+
+
+def plan_summary(plan: Plan, *, total_s: float | None = None) -> list[RenderableType]:
+    """
+    Return the whole summary.
+
+    Parameters
+    ----------
+    plan
+        Any valid plan.
+    total_s
+        Seconds of the whole command, for plans that state none (deterministic ones).
+    """
+    sections: list[list[RenderableType]] = [
+        headline(plan),
+        [_jobs(plan)],
+        waiting_table(plan),
+        standing_table(plan),
+        cost_table(plan),
+        _stages(plan),
+    ]
+    parts: list[RenderableType] = []
+    for section in sections:
+        if section:
+            parts.extend([*section, BLANK])
+    return [*parts, _times(plan, total_s)]
+
+
+def _jobs(plan: Plan) -> Text:
+    running = plan.facts.get("jobs_running", 0)
+    text = Text(f"{plural(len(plan.placements), 'job')} placed", style="bold")
+    if running:
+        text.append(f" ({number(running)} of them ran before)", style="not bold")
+    text.append(f", {number(len(plan.unplaced))} waiting", style="bold")
+    changes = [("moved", plan.moved), ("shrunk", plan.shrunk), ("preempted", plan.preempted)]
+    told = [f"{number(len(jobs))} {what}" for what, jobs in changes if jobs]
+    return text.append(f"; {', '.join(told)}", style="not bold") if told else text
+
+
+def _stages(plan: Plan) -> list[RenderableType]:
+    rows: list[list[str | Text]] = [
+        [
+            stage.name,
+            Text(stage.outcome, style=OUTCOMES.get(stage.outcome, "none")),
+            number(stage.objective),
+            number(stage.bound),
+            duration(stage.seconds),
+            stage.detail,
+        ]
+        for stage in plan.stages
+    ]
+    columns = ["stage", "outcome", ">objective", ">bound", ">time", "what it did"]
+    return (
+        [heading("Stages"), Rows(columns, rows, wrap="what it did", drop=["what it did", "bound", "objective"])]
+        if rows
+        else []
+    )
+
+
+def _times(plan: Plan, total_s: float | None) -> Text:
+    phases = plan.seconds
+    total = phases.total if phases.total is not None else total_s
+    text = Text(f"{duration(total)} in all", style="bold")
+    told = [
+        f"{name} {duration(spent)}"
+        for name, spent in (
+            ("read", phases.read),
+            ("compile", phases.compile),
+            ("solve", phases.solve),
+            ("check", phases.check),
+        )
+        if spent is not None
+    ]
+    return text.append(
+        f"  {', '.join(told)}" if told else "  deterministic: the log has the times", style="not bold dim"
+    )

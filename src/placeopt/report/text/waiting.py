@@ -1,0 +1,74 @@
+"""The jobs that wait, counted by reason, with the details that most of them share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from placeopt.report.text.tables import Rows, heading
+from placeopt.report.text.text import number, plural
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.model import Plan
+
+DETAILS = 3
+"""Details shown of each reason."""
+
+MEANING = {
+    "conflict": "does not fit, even alone",
+    "outvoted": "fits, but others are worth more in its place",
+    "postponed": "better later than now",
+    "policy": "its queue or the policy keeps it back",
+    "not_reached": "time ended before it was tried",
+}
+
+
+class Detail(TypedDict):
+    """A sentence that the referee or a stage gave, how many jobs share it, and one of them."""
+
+    detail: str
+    jobs: int
+    for_example: str
+
+
+class Reason(TypedDict):
+    """A reason to wait, its number of jobs, and their details, most frequent first."""
+
+    reason: str
+    jobs: int
+    details: list[Detail]
+
+
+def waiting_facts(plan: Plan) -> list[Reason]:
+    """Return the reasons of a plan's waiting jobs, most frequent first."""
+    by_reason: dict[str, dict[str, Detail]] = {}
+    for job in plan.unplaced:
+        details = by_reason.setdefault(job.reason, {})
+        details.setdefault(job.detail, Detail(detail=job.detail, jobs=0, for_example=job.job))["jobs"] += 1
+    reasons = [
+        Reason(
+            reason=reason,
+            jobs=sum(detail["jobs"] for detail in details.values()),
+            details=sorted(details.values(), key=lambda detail: -detail["jobs"]),
+        )
+        for reason, details in by_reason.items()
+    ]
+    return sorted(reasons, key=lambda reason: (-reason["jobs"], reason["reason"]))
+
+
+def waiting_table(plan: Plan) -> list[RenderableType]:
+    """Return one line a reason and under it its most frequent details; nothing if no job waits."""
+    rows: list[list[str]] = []
+    for reason in waiting_facts(plan):
+        rows.append([number(reason["jobs"]), reason["reason"], MEANING.get(reason["reason"], "")])
+        shown = DETAILS if len(reason["details"]) > DETAILS + 1 else DETAILS + 1  # never one line for "1 other"
+        rows.extend(
+            ["", f"{detail['jobs']:>7,}", f"{detail['detail']} (such as {detail['for_example']})"]
+            for detail in reason["details"][:shown]
+            if detail["detail"]
+        )
+        if rest := reason["details"][shown:]:
+            jobs = sum(detail["jobs"] for detail in rest)
+            rows.append(["", f"{jobs:>7,}", f"{plural(len(rest), 'other detail')}"])
+    return [heading("Waiting jobs"), Rows([">jobs", "reason", "why"], rows, wrap="why")] if rows else []

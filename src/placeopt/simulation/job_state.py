@@ -1,0 +1,136 @@
+"""The story of one job: where it was, how far it came, and what was done to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from placeopt.model import Job, Placement
+from placeopt.model.scenario import Arrival, Physics
+from placeopt.simulation.history import JobHistory, Span
+from placeopt.simulation.performance_model import Held
+from placeopt.simulation.progress import NANO, Run
+from placeopt.simulation.scheduling.free_capacity import workers_of
+from placeopt.simulation.scheduling.scheduler import least_milli, milli_of
+
+NEVER_MS = 10**16
+"""Later than anything: when a job that stands still goes on."""
+
+
+@dataclass
+class Story:
+    """A job of the scenario, as the simulation goes on."""
+
+    arrival: Arrival
+    job: Job
+    """As it is submitted; after a failure it asks for more."""
+    run: Run | None = None
+    """None: it does not run."""
+    placement: Placement | None = None
+    """The last one."""
+    came: bool = False
+    start_ms: int | None = None
+    end_ms: int | None = None
+    ends_at: int | None = None
+    """When its end will be noticed, as things are; None: not in sight."""
+    fails_at: int | None = None
+    alone_ms: int | None = None
+    done_ns: int = 0
+    """Work that it has done and kept, in nanoseconds of undisturbed run time, when it last left its place..."""
+    of_ms: int = 1
+    """... of a run time of so much."""
+    restarts: bool = False
+    """Whether it was stopped or is moved, so that its next start costs time."""
+    spans: list[Span] = field(default_factory=list)
+    stops: int = 0
+    moves: int = 0
+    resizes: int = 0
+    failures: int = 0
+
+    def begin(self, held: Held, placement: Placement, now_ms: int, pause_ms: int, *, stands: bool) -> Run:
+        """Put the job somewhere; it goes on after a pause, or not yet (``stands``)."""
+        workers = workers_of(placement)
+        actual = NEVER_MS if self.arrival.service else self.arrival.actual_ms(placement.option, workers)
+        self.run = run = Run(
+            held=held,
+            start_ms=now_ms,
+            actual_ms=actual,
+            end_ms=NEVER_MS,
+            since_ms=NEVER_MS if stands else now_ms + pause_ms,
+            done_ns=self.done_ns * actual // self.of_ms,
+        )
+        run.end_ms = run.foreseen_end()
+        self.placement, self.restarts = placement, False
+        if self.start_ms is None:
+            self.start_ms = now_ms
+            option = next(one for one in self.job.options if one.id == placement.option)
+            if not self.arrival.service:
+                self.alone_ms = self.arrival.alone_ms(option)
+        return run
+
+    def leave(self, now_ms: int) -> Placement:
+        """Take the job from where it is, with all that it has done."""
+        run, placement = self.standing()
+        self.done_ns, self.of_ms = run.done_by(now_ms), run.actual_ms
+        self.spans.append(Span(placement, run.start_ms, now_ms, run.waited_by(now_ms) // NANO))
+        self.run, self.ends_at, self.fails_at = None, None, None
+        return placement
+
+    def lose(self, physics: Physics) -> None:
+        """Let the job lose what is not kept when it is stopped or moved."""
+        self.done_ns, self.restarts = kept(self.done_ns, physics), True
+
+    def standing(self) -> tuple[Run, Placement]:
+        """Return run and placement of a job that runs."""
+        if self.run is None or self.placement is None:
+            raise ValueError(f"job {self.job.id!r} does not run")
+        return self.run, self.placement
+
+    def again(self, now_ms: int, physics: Physics) -> Job:
+        """Return the job as it would wait if it were stopped now: its run times are those of the work left."""
+        run, _ = self.standing()
+        done, whole = kept(run.done_by(now_ms), physics), run.actual_ms * NANO
+        if not done:
+            return self.job
+        options = tuple(
+            option
+            if option.run_time_ms is None
+            else option.model_copy(update={"run_time_ms": max(1, option.run_time_ms * (whole - done) // whole)})
+            for option in self.job.options
+        )
+        return self.job.model_copy(update={"options": options})
+
+    def history(self, now_ms: int) -> JobHistory:
+        """Return what has come of it by now."""
+        job, first = self.arrival.job, self.arrival.job.options[0]
+        last: tuple[Span, ...] = ()
+        if self.run is not None and self.placement is not None:
+            last = (Span(self.placement, self.run.start_ms, None, self.run.waited_by(now_ms) // NANO),)
+        alone = self.alone_ms
+        if alone is None:
+            alone = 0 if self.arrival.service else self.arrival.alone_ms(first)
+        return JobHistory(
+            job=job.id,
+            user=job.user,
+            arrival_ms=job.arrival_ms,
+            gpu_milli=least_milli(first) if self.placement is None else milli_of(self.placement),
+            alone_ms=alone,
+            start_ms=self.start_ms,
+            end_ms=self.end_ms,
+            due_ms=job.expected_completion_ms if job.deadline_ms is None else job.deadline_ms,
+            placement=self.placement,
+            spans=(*self.spans, *last),
+            service=self.arrival.service,
+            stops=self.stops,
+            moves=self.moves,
+            resizes=self.resizes,
+            failures=self.failures,
+        )
+
+
+def kept(done_ns: int, physics: Physics) -> int:
+    """Return how much of the work done is kept when a job is stopped or moved."""
+    if not physics.keeps_work:
+        return 0
+    if physics.checkpoint_ms is None:
+        return done_ns
+    return done_ns - done_ns % (physics.checkpoint_ms * NANO)

@@ -1,0 +1,135 @@
+"""
+The log of a simulation: one JSON object a line, the same bytes for the same scenario, policy and seed.
+
+It holds every decision and no time that a clock has measured, so a simulation that was cut goes on from it: what the
+log tells is played again without deciding, and compared line by line.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TextIO
+
+from placeopt.errors import BadInput
+from placeopt.simulation.scheduling.decision import Line
+
+ANEW = "start anew without resuming (--no-resume), or name another folder"
+
+
+class Journal:
+    """
+    Writes lines; while an older log lasts, compares them with its lines instead.
+
+    A context manager: it opens the file on entry, and keeps others out until it ends.
+
+    Parameters
+    ----------
+    path
+        None: nothing is written.
+    resume
+        Go on with the log that is there, if there is one; a last line that was cut is dropped. Else the file is
+        written anew.
+
+    Raises
+    ------
+    BadInput
+        On entry: if the file cannot be written, another simulation writes it, or what is there is no text.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, *, resume: bool = False) -> None:
+        self._path = None if path is None else Path(path)
+        self._resume = resume
+        self._old: list[str] = []
+        self._at = 0
+        self._file: TextIO | None = None
+
+    def _open(self, path: Path) -> TextIO:
+        """Keep others out, and read what is there or take it away."""
+        try:
+            file = path.open("a", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
+        try:
+            self._begin(file, path)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def _begin(self, file: TextIO, path: Path) -> None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise BadInput(f"{path}: another simulation writes there; wait for it or name another folder") from None
+        if not self._resume:
+            if os.fstat(file.fileno()).st_size:  # not of a device, such as /dev/null
+                file.truncate(0)
+            return
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise BadInput(f"{path}: not UTF-8, so no log of a simulation; {ANEW}") from None
+        except OSError as error:
+            raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+        whole = text[: text.rfind("\n") + 1]
+        self._old = whole.split("\n")[:-1]  # by no other mark: names may hold what splitlines splits at
+        if len(whole) < len(text):
+            file.truncate(len(whole.encode()))
+
+    def __enter__(self) -> Self:
+        self._file = None if self._path is None else self._open(self._path)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    @property
+    def replaying(self) -> bool:
+        """Whether lines of the older log are left."""
+        return self._at < len(self._old)
+
+    def write(self, **line: object) -> None:
+        """
+        Write a line, or find it in the older log.
+
+        Raises
+        ------
+        BadInput
+            If the older log says something else there.
+        """
+        text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
+        if self.replaying:
+            if text != self._old[self._at]:
+                raise BadInput(
+                    f"{self._path}: line {self._at + 1}: {_cut(self._old[self._at])}, expected {_cut(text)}: the log "
+                    f"is of another scenario, policy, seed or version; {ANEW}"
+                )
+            self._at += 1
+        elif self._file is not None:
+            self._file.write(text + "\n")
+
+    def decision(self, number: int) -> Line | None:
+        """Return what the older log says of a round; None if it says nothing, or lasts no longer."""
+        if not self.replaying:
+            return None
+        try:
+            line = json.loads(self._old[self._at])
+        except (ValueError, RecursionError):
+            raise BadInput(f"{self._path}: line {self._at + 1}: no JSON; {ANEW}") from None
+        return line if isinstance(line, dict) and line.get("e") == "round" and line.get("n") == number else None
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system."""
+        if self._file is not None:
+            self._file.flush()
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 120 else text[:117] + "..."

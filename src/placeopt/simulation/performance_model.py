@@ -1,0 +1,233 @@
+"""The ground truth about places: how far apart a job's GPUs are, who is beside whom, and what the host gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from placeopt.model import Instance, Job, Placement
+from placeopt.model.base import Thousandths
+from placeopt.model.scenario import Scenario
+from placeopt.problem import Placement as Indexed
+from placeopt.problem import compile_problem
+from placeopt.problem.grants import Bounds, grants
+from placeopt.problem.indexing import running_placement
+from placeopt.simulation.bandwidth import Traffic
+from placeopt.simulation.shares import Shares
+from placeopt.terms.curves import excess_table
+from placeopt.terms.run_time import path_excess
+
+Domains = tuple[frozenset[int], ...]
+"""GPUs, switches, sockets and nodes that a job has a part of, by number: the closest kind first."""
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a running job holds, in numbers of the cluster's hardware."""
+
+    job: str
+    profile: str | None
+    placement: Indexed
+    utilisation_percent: int
+    """Expected of each of its GPUs."""
+    domains: Domains
+    apart_thousandths: Thousandths
+    """Excess run time by the path between its GPUs."""
+    cores_thousandths: int = 0
+    """Excess run time by too few CPU cores."""
+    mbps: Mapping[int, int] = field(default_factory=dict)
+    """Memory bandwidth that it would use, by node; empty where bandwidth slows nobody."""
+    may_be_held_back: bool = False
+    """Whether a policy that holds back bandwidth holds back this job's."""
+    bounds: Bounds = (1000, 1000)
+    """Request and limit of each of its GPUs."""
+
+
+class Ground:
+    """
+    The hardware, what holds which part of it, and by how much each job is slowed there.
+
+    Kept by itself, apart from what any engine believes: it is what decisions are judged by. ``throttle``: where memory
+    bandwidth runs short, jobs of kind ``cpu`` are held back first. ``shares``: what jobs may hold under a policy that
+    grants more than their requests; left out, shares slow nobody.
+    """
+
+    def __init__(self, scenario: Scenario, *, throttle: bool = False, shares: Shares | None = None) -> None:
+        self._physics = scenario.physics
+        self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
+        self._shape_of, members = _shapes(self._jobs.values())
+        self._problem = compile_problem(Instance(cluster=scenario.cluster, jobs=members))
+        problem = self._problem
+        self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        self._kinds = [
+            list(range(problem.num_gpus)),
+            problem.gpu_switch.tolist(),
+            problem.gpu_socket.tolist(),
+            problem.gpu_node.tolist(),
+        ]
+        self._excess = {
+            (s.profile, s.beside): (
+                s.gpu_thousandths,
+                s.switch_thousandths,
+                s.socket_thousandths,
+                s.node_thousandths,
+            )
+            for s in scenario.slowdowns
+        }
+        self._neighbours_count = bool(self._excess) or self._physics.interference == "curve"
+        self._curves = {curve.profile: curve for curve in scenario.core_curves}
+        self._traffic: Traffic | None = None
+        if self._physics.memory_bandwidth_percent is not None:
+            self._traffic = Traffic(_usable_mbps(scenario), throttle=throttle)
+        self._on_node: list[dict[str, Held]] = [{} for _ in range(problem.num_nodes)]
+        self._percent = [0] * problem.num_gpus
+        self._number = [0] * problem.num_gpus
+        self._shares = shares if shares is not None and shares.granting else None
+        self._on_gpu: list[dict[str, Bounds]] = [{} for _ in range(problem.num_gpus if self._shares else 0)]
+
+    @property
+    def num_gpus(self) -> int:
+        """GPUs of the cluster."""
+        return self._problem.num_gpus
+
+    def held(self, placement: Placement) -> Held:
+        """Translate a placement of one of the scenario's jobs; raises ``BadInput`` where it does not fit the job."""
+        job = self._jobs[placement.job]
+        where = running_placement(placement, self._problem, self._shape_of[job.id], self._node_number)
+        spread = job.communication.spread_slowdown_thousandths
+        spread = self._physics.spread_slowdown_thousandths if spread is None else spread
+        option = next(one for one in job.options if one.id == placement.option)
+        return Held(
+            job=job.id,
+            profile=job.profile,
+            placement=where,
+            utilisation_percent=option.demand.gpu_utilisation_percent,
+            domains=tuple(frozenset(kind[gpu] for gpu in where.gpus) - {-1} for kind in self._kinds),
+            apart_thousandths=path_excess(self._problem, where, spread),
+            cores_thousandths=self._by_cores(job, placement),
+            mbps=self._mbps(placement, option.demand.memory_bandwidth_mbps),
+            may_be_held_back=job.kind == "cpu",
+            bounds=(1000, 1000) if self._shares is None else self._shares.bounds(placement),
+        )
+
+    def _by_cores(self, job: Job, placement: Placement) -> int:
+        """Excess by the cores of each GPU, of the worst served worker."""
+        curve = self._curves.get(job.profile or "")
+        served = [one.cpu_millicores // len(one.gpus) for one in placement.assignments if one.gpus]
+        if curve is None or not served:
+            return 0
+        return -(-1_000_000 // curve.speed(min(served))) - 1000
+
+    def _mbps(self, placement: Placement, each: int) -> dict[int, int]:
+        if self._traffic is None or not each:
+            return {}
+        return {self._node_number[one.node]: each * len(one.workers) for one in placement.assignments}
+
+    def start(self, held: Held) -> None:
+        """Let a job hold what it was given."""
+        for node in held.domains[3]:
+            self._on_node[node][held.job] = held
+        for gpu in held.placement.gpus:
+            self._percent[gpu] += held.utilisation_percent
+            self._number[gpu] += 1
+            if self._shares is not None:
+                self._on_gpu[gpu][held.job] = held.bounds
+        if self._traffic is not None:
+            self._traffic.start(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
+
+    def end(self, held: Held) -> None:
+        """Take it away again."""
+        for node in held.domains[3]:
+            del self._on_node[node][held.job]
+        for gpu in held.placement.gpus:
+            self._percent[gpu] -= held.utilisation_percent
+            self._number[gpu] -= 1
+            if self._shares is not None:
+                del self._on_gpu[gpu][held.job]
+        if self._traffic is not None:
+            self._traffic.end(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
+
+    def beside(self, held: Held) -> dict[str, None]:
+        """Return the jobs whose pace may have changed with a job that has just started or ended."""
+        jobs: dict[str, None] = {}
+        if self._neighbours_count:
+            jobs = {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
+        if self._traffic is not None and held.mbps:
+            jobs |= self._traffic.disturbed(held.mbps)
+        if self._shares is not None:
+            jobs |= {job: None for gpu in held.placement.gpus for job in self._on_gpu[gpu]}
+        return jobs
+
+    def share_excess(self, held: Held) -> int:
+        """
+        Excess run time in thousandths, rounded up, by what others on its GPUs keep from a job.
+
+        Alone it is granted its limit; with a share s of a GPU it takes limit / s of that time, s the least of its GPUs
+        (token scheduler of DynamoML 3.1: GPU time in proportion to the share).
+        """
+        request, limit = held.bounds
+        if self._shares is None or request == limit or not held.placement.gpus:
+            return 0
+        least = min(grants(self._on_gpu[gpu])[held.job] for gpu in held.placement.gpus)
+        return -(-1000 * limit // least) - 1000
+
+    def host_excess(self, held: Held) -> int:
+        """Excess run time in thousandths by what the host lacks, as things are: CPU cores and memory bandwidth."""
+        if self._traffic is None or not held.mbps:
+            return held.cores_thousandths
+        return held.cores_thousandths + self._traffic.excess(held.mbps, may_be_held_back=held.may_be_held_back)
+
+    def excess(self, held: Held, model: str) -> int:
+        """Excess run time in thousandths by those beside a job, as things are, by a model of interference."""
+        if model == "curve":
+            shared = [self._percent[gpu] for gpu in held.placement.gpus if self._number[gpu] > 1]
+            table = excess_table(self._physics.curve, max(shared, default=0))
+            return max((int(table[percent]) for percent in shared), default=0)
+        if not self._excess or held.profile is None:
+            return 0
+        others = {name: held for node in held.domains[3] for name, held in self._on_node[node].items()}
+        found = [self._between(held, other) for name, other in others.items() if name != held.job]
+        return sum(found) if model == "pairwise" else max(found, default=0)
+
+    def _between(self, held: Held, other: Held) -> int:
+        """Excess that one job causes another, at the closest domain that they share."""
+        if held.profile is None or other.profile is None:
+            return 0
+        stated = self._excess.get((held.profile, other.profile))
+        if stated is None:
+            return 0
+        for mine, theirs, excess in zip(held.domains, other.domains, stated, strict=True):
+            if not mine.isdisjoint(theirs):
+                return excess
+        return 0
+
+
+def _usable_mbps(scenario: Scenario) -> list[int | None]:
+    """Return the memory bandwidth that each node's jobs may use before they slow each other."""
+    percent = scenario.physics.memory_bandwidth_percent or 0
+    of_machine = {
+        machine.id: None
+        if machine.memory_bandwidth_mbps is None
+        else max(1, machine.memory_bandwidth_mbps * percent // 100)
+        for machine in scenario.cluster.machines
+    }
+    return [of_machine[node.machine] for node in scenario.cluster.nodes]
+
+
+def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
+    """Number the jobs by what they ask for and how they talk; return the number of each, and one job of each."""
+    numbers: dict[tuple[object, ...], int] = {}
+    of_job: dict[str, int] = {}
+    members: list[Job] = []
+    for job in jobs:
+        options = tuple(
+            option.model_copy(update={"run_time_ms": None, "rate_milli": None, "latency_ms": None, "value": 1})
+            for option in job.options
+        )
+        options = tuple(option.model_copy(update={"utility_thousandths": None}) for option in options)
+        key = (options, job.communication)
+        number = numbers.setdefault(key, len(members))
+        if number == len(members):
+            members.append(Job(id=f"shape-{number}", options=options, communication=job.communication))
+        of_job[job.id] = number
+    return of_job, tuple(members)

@@ -1,0 +1,13 @@
+"""
+Capacity questions about traces: a scenario is played again and again, with more nodes, other arrivals, other policies.
+
+`add` looks for the fewest nodes with which a goal such as ``p95_wait<=30m`` is met, `sweep` plays one setting after the
+other. What a simulation says is measured, not proven.
+"""
+
+from placeopt.simulation.replay.add import add
+from placeopt.simulation.replay.goals import Goal, parse_goal
+from placeopt.simulation.replay.records import Curve, Played, Spot
+from placeopt.simulation.replay.sweep import parse_settings, sweep
+
+__all__ = ["Curve", "Goal", "Played", "Spot", "add", "parse_goal", "parse_settings", "sweep"]

@@ -1,0 +1,189 @@
+"""How many nodes of a type until a goal is met, by replay of a trace."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from placeopt.errors import BadArgument
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.parallel import width_of
+from placeopt.simulation.replay.goals import Goal, refuse_unmeasured, unit_of
+from placeopt.simulation.replay.playing import Limits, Setup
+from placeopt.simulation.replay.records import Curve, Spot
+from placeopt.simulation.replay.runs import News, Runs, spot_of
+from placeopt.simulation.replay.settings import with_more
+
+MOST_NODES = 10_000
+BEYOND = 2
+"""Numbers above the one that was found which are tried as well, to see whether the goal stays met."""
+
+
+def add(
+    scenario: Scenario,
+    scheduling: Scheduling,
+    node_type: str,
+    goal: Goal,
+    *,
+    draws: Sequence[int] = (),
+    most: int | None = None,
+    limits: Limits | None = None,
+    rows: Path | None = None,
+    jobs: int | None = 1,
+    cancel: threading.Event | None = None,
+    on_news: News | None = None,
+) -> Curve:
+    """
+    Find the fewest nodes of a type, added to the cluster, with which a goal is met.
+
+    Parameters
+    ----------
+    node_type
+        A machine type, or a node to copy with domain, labels and taints.
+    goal
+        As `placeopt.simulation.replay.parse_goal` reads it.
+    draws
+        Seeds by which arrivals are drawn (`placeopt.simulation.replay.arrivals.drawn`): the goal is met where the
+        whole 95 % interval of the mean over them is. None: the trace as it is, one run a number.
+    most
+        The largest number to try; by default as many as there are workers, beyond which nothing changes.
+    limits
+        Of rounds.
+    rows
+        A file of finished runs: what stands there is not run again.
+    jobs, cancel, on_news
+        As of `placeopt.simulation.replay.runs.Runs`.
+
+    Returns
+    -------
+    Curve
+        Every number that was tried. A simulation proves nothing: ``found`` is the fewest of those tried from which on
+        all meet the goal.
+
+    Raises
+    ------
+    BadInput
+        If there is no such machine type or node, a number is out of range, or no job has what is measured.
+
+    Notes
+    -----
+    Numbers are doubled until one meets the goal and then halved, which assumes that more nodes are never worse. That is
+    no law (Graham's anomalies: more machines may end later), so the `BEYOND` numbers above the one found are tried too,
+    and one among all tried that breaks the order is told (``monotone``). With ``jobs`` above the number of draws,
+    several numbers are tried at once.
+    """
+    began = time.monotonic()
+    if len(set(draws)) == 1:
+        raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
+    if most is not None and not 1 <= most <= MOST_NODES:
+        raise BadArgument(f"most: {most}, expected 1 to {MOST_NODES}")
+    refuse_unmeasured(scenario, goal.measure)
+    workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
+    most = min(MOST_NODES, workers) if most is None else most
+    price = with_more(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
+    with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
+        search = _Search(scenario, scheduling, node_type, goal, tuple(draws), limits or Limits(), runs)
+        search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
+        spots = tuple(search.spots[nodes] for nodes in sorted(search.spots))
+        found = search.found
+        below = [nodes for nodes, spot in search.spots.items() if not spot.met and (found is None or nodes < found)]
+        return Curve(
+            question="add",
+            replayed=f"nodes:{node_type}",
+            scenario=scenario.name,
+            policy=scheduling.name,
+            measure=goal.measure,
+            unit=unit_of(goal.measure),
+            goal=goal.text,
+            draws=tuple(draws),
+            spots=spots,
+            found=found,
+            missed=max(below, default=None),
+            monotone=_monotone(spots, goal),
+            price_milli_per_hour=price,
+            kept=runs.kept,
+            left=int(runs.over),
+            seconds=time.monotonic() - began,
+        )
+
+
+class _Search:
+    """Numbers that were tried, and which comes next."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        scheduling: Scheduling,
+        node_type: str,
+        goal: Goal,
+        draws: tuple[int, ...],
+        limits: Limits,
+        runs: Runs,
+    ) -> None:
+        self._scenario, self._scheduling, self._type = scenario, scheduling, node_type
+        self._goal, self._draws, self._limits, self._runs = goal, draws, limits, runs
+        self.spots: dict[int, Spot] = {}
+        self._longest: dict[int, float] = {}
+        """The longest that anybody waits, by number of nodes."""
+
+    @property
+    def found(self) -> int | None:
+        """The fewest nodes from which on every number that was tried meets the goal."""
+        best = None
+        for nodes in sorted(self.spots, reverse=True):
+            if not self.spots[nodes].met:
+                break
+            best = nodes
+        return best
+
+    def run(self, most: int, width: int) -> None:
+        """Double until the goal is met, halve, and look a little beyond."""
+        self._try([0])
+        nodes = 1
+        while self.found is None and nodes <= most and not self._runs.over and not self._hopeless():
+            steps = [min(most, nodes << i) for i in range(width)]
+            self._try(steps)
+            nodes = steps[-1] + 1 if steps[-1] == most else 2 * steps[-1]
+        while not self._runs.over and (found := self.found):
+            below = max((n for n in self.spots if n < found), default=-1)
+            if below + 1 < found:
+                gap = found - below
+                self._try(sorted({below + max(1, gap * (i + 1) // (width + 1)) for i in range(width)} - {found}))
+                continue
+            beyond = [n for n in range(found + 1, min(most, found + BEYOND) + 1) if n not in self.spots]
+            if not beyond:
+                break
+            self._try(beyond)
+
+    def _hopeless(self) -> bool:
+        """Whether with the largest number nobody waits: more nodes change nothing but how close GPUs are."""
+        return self._longest.get(max(self.spots, default=0)) == 0.0
+
+    def _try(self, numbers: Sequence[int]) -> None:
+        new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.spots]
+        setups = {
+            nodes: [
+                Setup(with_more(self._scenario, self._type, nodes), self._scheduling, draw, self._limits)
+                for draw in self._draws or (None,)
+            ]
+            for nodes in new
+        }
+        rows = iter(self._runs.rows_of([setup for of_one in setups.values() for setup in of_one]))
+        for nodes, of_one in setups.items():
+            mine = [next(rows) for _ in of_one]
+            spot = spot_of(str(nodes), mine, self._goal.measure, self._goal)
+            if spot is not None:
+                self.spots[nodes] = spot
+                waits = [row.measures["max_wait"] for row in mine if row is not None]
+                self._longest[nodes] = max((float("inf") if one is None else one for one in waits), default=0.0)
+
+
+def _monotone(spots: Sequence[Spot], goal: Goal) -> bool:
+    """Tell whether the measure never got worse from one number to the next larger one."""
+    sign = 1 if goal.sign == "<=" else -1
+    values = [float("inf") if spot.mean is None else sign * spot.mean for spot in spots]
+    return all(b <= a for a, b in pairwise(values))

@@ -1,0 +1,83 @@
+"""A trace under one setting after the other."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from placeopt.errors import BadArgument, BadInput
+from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
+from placeopt.simulation.replay.playing import Limits, Setup
+from placeopt.simulation.replay.records import Curve, Spot
+from placeopt.simulation.replay.runs import News, Runs, spot_of
+from placeopt.simulation.replay.settings import Setting, parse_settings
+
+__all__ = ["parse_settings", "sweep"]
+
+
+def sweep(
+    varied: str,
+    settings: Sequence[Setting],
+    measure: str,
+    *,
+    goal: Goal | None = None,
+    draws: Sequence[int] = (),
+    limits: Limits | None = None,
+    rows: Path | None = None,
+    jobs: int | None = 1,
+    cancel: threading.Event | None = None,
+    on_news: News | None = None,
+) -> Curve:
+    """
+    Play every setting with every draw, and return a measure of each.
+
+    Parameters
+    ----------
+    varied, settings
+        As `parse_settings` gives them.
+    measure
+        One of `placeopt.simulation.replay.goals.measures`.
+    goal
+        Of that measure, if each setting is to be judged.
+    draws, limits, rows, jobs, cancel, on_news
+        As of `placeopt.simulation.replay.add`. All runs are side by side.
+
+    Raises
+    ------
+    BadInput
+        If there is no setting or no such measure, or no job has what is measured.
+    """
+    began = time.monotonic()
+    if measure not in measures():
+        raise BadArgument(f"measure {measure!r}: expected one of {', '.join(measures())}")
+    if len(set(draws)) == 1:
+        raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
+    if not settings:
+        raise BadInput("settings: none")
+    for one in settings:
+        refuse_unmeasured(one.scenario, measure)
+    own = tuple(draws) or (None,)
+    setups = [Setup(one.scenario, one.scheduling, draw, limits or Limits()) for one in settings for draw in own]
+    with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
+        played = runs.rows_of(setups)
+        spots: list[Spot] = []
+        for number, one in enumerate(settings):
+            spot = spot_of(one.name, played[number * len(own) : (number + 1) * len(own)], measure, goal)
+            if spot is not None:
+                spots.append(spot)
+        return Curve(
+            question="sweep",
+            replayed=varied,
+            scenario=settings[0].scenario.name,
+            policy=settings[0].scheduling.name if varied != "policy" else "several",
+            measure=measure,
+            unit=unit_of(measure),
+            goal=None if goal is None else goal.text,
+            draws=tuple(draws),
+            spots=tuple(spots),
+            kept=runs.kept,
+            left=len(settings) - len(spots),
+            seconds=time.monotonic() - began,
+        )

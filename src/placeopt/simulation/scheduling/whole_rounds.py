@@ -1,0 +1,175 @@
+"""Rounds that place all waiting jobs together, and change running ones by the engine's own rules."""
+
+from __future__ import annotations
+
+import threading
+
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Assignment, Job, Placement, Plan
+from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.simulation.scheduling.decision import Decision, Scene
+from placeopt.simulation.scheduling.free_capacity import workers_of
+from placeopt.simulation.scheduling.scheduler import Limits, Scheduler, Stopped, milli_of
+
+
+class WholeRounds(Scheduler):
+    """All waiting jobs together, by any method; running ones are changed as ``policy.changes`` says."""
+
+    def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
+        super().__init__(engine, scenario, scheduling, scheduling.policy)
+        self._waiting: dict[str, None] = {}
+        elastic = any(option.workers_min for arrival in scenario.arrivals for option in arrival.job.options)
+        self._may_grow = elastic and scheduling.policy.changes.moves_max > 0
+        self._elastic: set[str] = set()
+        self._keeps_work = scenario.physics.keeps_work
+        self._begun_anew: set[str] = set()
+
+    @property
+    def num_waiting(self) -> int:
+        """See ``Scheduler``."""
+        return len(self._waiting)
+
+    @property
+    def wants_round(self) -> bool:
+        """See ``Scheduler``. Elastic jobs may grow where nobody waits: by a move, as the engine has it."""
+        return bool(self._waiting) or (self._may_grow and bool(self._elastic))
+
+    def arrive(self, job: Job) -> None:
+        """See ``Scheduler``."""
+        self._coming[job.id] = self.told(job)
+        self._waiting[job.id] = None
+
+    def withdraw(self, job: str) -> None:
+        """See ``Scheduler``."""
+        self._withdraw(job)
+        del self._waiting[job]
+
+    def end(self, placement: Placement, now_ms: int) -> None:
+        """See ``Scheduler``."""
+        super().end(placement, now_ms)
+        self._elastic.discard(placement.job)
+
+    def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
+        """See ``Scheduler``."""
+        self._catch_up(scene.now_ms, scene.ends)
+        plan = self._engine.place(
+            method=self._scheduling.method,
+            time_limit_s=limits.time_limit_s,
+            seed=limits.seed,
+            deterministic=limits.deterministic,
+            warm=False,
+            prove=False,
+            say_why=False,
+            brief=True,
+            cancel=cancel,
+        )
+        if cancel is not None and cancel.is_set():
+            raise Stopped
+        self.cut += plan.limit == "time"
+        held = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
+        moved = {one.job for one in plan.moved}
+        resized = {one.job for one in plan.shrunk} - moved
+        resized |= {one.job for one in plan.placements if one.job in moved and grew(held[one.job], one)}
+        decision = Decision(
+            start=tuple(placement for placement in plan.placements if placement.job in self._waiting),
+            stop=tuple(one.job for one in plan.preempted),
+            move=tuple(placement for placement in plan.placements if placement.job in moved - resized),
+            resize=tuple(placement for placement in plan.placements if placement.job in resized),
+        ).with_placements(self._shares.requested)
+        self._commit(plan, decision, scene)
+        return decision
+
+    def repeat(self, scene: Scene, decision: Decision) -> None:
+        """See ``Scheduler``."""
+        self._catch_up(scene.now_ms, {})
+        if decision.changes:
+            self._commit(self._plan_of(decision), decision, scene)
+        elif decision.start:
+            self._put(decision.start)
+            self._note(decision, scene)
+
+    def _commit(self, plan: Plan, decision: Decision, scene: Scene) -> None:
+        may = [one.job for one in decision.start if self._may_change(one.job)]
+        self._engine.commit(plan, movable=may, shrinkable=may, preemptible=may)
+        self._note(decision, scene)
+
+    def _may_change(self, job: str) -> bool:
+        """Where no work is kept, a job is stopped once at most: two could stop each other for ever."""
+        return super()._may_change(job) and job not in self._begun_anew
+
+    def _note(self, decision: Decision, scene: Scene) -> None:
+        for placement in decision.start:
+            del self._waiting[placement.job]
+            if any(option.workers_min for option in self._arrivals[placement.job].job.options):
+                self._elastic.add(placement.job)
+        for job in decision.stop:  # it waits with what is left of it
+            if not self._keeps_work:
+                self._begun_anew.add(job)
+            self._elastic.discard(job)
+            self._engine.update(remove_jobs=[job])
+            self.arrive(scene.again(job))
+
+    def _plan_of(self, decision: Decision) -> Plan:
+        """Return a whole plan that does what was decided."""
+        engine, policy = self._engine, self.policy
+        snapshot = engine.snapshot
+        held = {running.job: running for running in snapshot.running}
+        anew = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
+        stay = (
+            Placement(job=one.job, option=one.option, assignments=one.assignments)
+            for one in held.values()
+            if one.job not in anew and one.job not in decision.stop
+        )
+        placed = {one.job: one for one in (*stay, *anew.values())}
+        shrunk = [one for one in decision.resize if workers_of(one) < workers_of(held[one.job])]
+        moved = [*decision.move, *(one for one in decision.resize if one not in shrunk)]
+        return Plan(
+            instance=InstanceRef(name=snapshot.name, digest=snapshot.digest, revision=engine.revision),
+            policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+            status="feasible",
+            limit="none",
+            levels=(Level(name="value", sense="max", objective=0, bound=None),),
+            gap=None,
+            placements=self._shares.granted(tuple(placed.values())),
+            unplaced=tuple(
+                Unplaced(job=job.id, reason="outvoted", detail="as the log has it")
+                for job in snapshot.jobs
+                if job.id not in placed
+            ),
+            moved=tuple(
+                Moved.model_validate({"job": one.job, "from": _nodes(held[one.job]), "to": _nodes(one)})
+                for one in moved
+            ),
+            shrunk=tuple(Shrunk(job=one.job, workers=workers_of(one)) for one in shrunk),
+            preempted=tuple(
+                Preempted(job=job, freed_gpu_milli=milli_of(self._shares.requested(held[job]))) for job in decision.stop
+            ),
+        )
+
+
+def grew(before: Placement, after: Placement) -> bool:
+    """
+    Tell whether a job goes on where it is, with more workers beside.
+
+    To the engine that is a move; workers that came to one that goes on cost what a resize costs.
+    """
+    return (
+        before.option == after.option
+        and all(
+            any(worker_gpus in _workers(one) for one in after.assignments if one.node == held.node)
+            for held in before.assignments
+            for worker_gpus in _workers(held)
+        )
+        and workers_of(after) > workers_of(before)
+    )
+
+
+def _workers(assignment: Assignment) -> list[tuple[int, ...]]:
+    """Return the GPUs of each worker."""
+    return [tuple(sorted(one.gpus)) for one in assignment.workers]
+
+
+def _nodes(placement: Placement) -> tuple[str, ...]:
+    return tuple(one.node for one in placement.assignments)

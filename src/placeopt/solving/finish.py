@@ -1,0 +1,128 @@
+"""The end of a round: the best draft with reasons, levels, costs and facts, read once more by referee and audit."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from placeopt.check import violations
+from placeopt.environment import versions
+from placeopt.errors import InternalFault
+from placeopt.model import Plan
+from placeopt.model.plan import Cost, Level, Seconds
+from placeopt.problem import State, change_of
+from placeopt.problem.changes import change_limits
+from placeopt.solving.audit import audit
+from placeopt.solving.context import Round, relative_gap
+from placeopt.solving.waiting_reasons import reasons
+from placeopt.terms.free_gpus import slots_left
+from placeopt.terms.objective import most_milli
+from placeopt.terms.rules import relaxed
+
+
+def finish(
+    round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float, *, say_why: bool = True
+) -> Plan:
+    """
+    Return the plan of a round whose stages are over.
+
+    Parameters
+    ----------
+    read_s, compile_s, solve_s
+        Seconds spent before, for the plan's record; none is stated in deterministic mode.
+    started
+        When the call began, on ``time.monotonic``.
+    say_why
+        Whether to look for the reasons of jobs that wait.
+
+    Raises
+    ------
+    InternalFault
+        If referee or audit object; always a bug.
+    BadInput
+        If there is no plan but the running jobs as they are, and these break a rule.
+    """
+    best, draft = round_.read()
+    levels = [Level(name="value", sense="max", objective=best.value, bound=round_.whole_bound)]
+    if round_.weighted:
+        # it holds at the proven value only, and among plans that keep to look-ahead
+        bound = round_.cost_bound if round_.value_proven and not round_.narrowed else None
+        levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
+    open_levels = [level for level in levels if level.bound != level.objective]
+    checking = time.monotonic()
+    final = State(round_.problem, best.allocation)
+    plan = draft.model_copy(
+        update={
+            "unplaced": tuple(reasons(round_, final, asked=say_why).values()),
+            "status": "feasible" if open_levels else "optimal",
+            "limit": round_.limit if open_levels else "none",
+            "levels": tuple(levels),
+            "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
+            "bound_relaxes": _relaxes(round_, open_levels),
+            "costs": {
+                w.cost.name: Cost(raw=raw, weight=w.weight, worst=w.worst, unit=w.cost.unit)
+                for w, raw in zip(round_.weighted, best.raw, strict=True)
+            },
+            "facts": _facts(round_, final),
+            "stages": tuple(round_.stages),
+            "seed": round_.limits.seed,
+            "versions": versions(),
+        }
+    )
+    found = [str(v.message) for v in violations(round_.instance, plan, since=draft)] + audit(
+        round_.instance, plan, round_.whole
+    )
+    if found:
+        raise InternalFault(f"the final plan was refused: {found[0]}")
+    if round_.limits.deterministic:
+        return plan
+    now = time.monotonic()
+    check_s = now - checking + round_.check_s
+    seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=check_s, total=now - started)
+    return plan.model_copy(update={"seconds": seconds})
+
+
+def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
+    """Say what the bound of the first level that is not proven leaves out."""
+    if not open_levels:
+        return ()
+    ahead: tuple[str, ...] = ()
+    if round_.ahead is not None:
+        waits, places = len(round_.ahead.waits), len(round_.ahead.scheduled)
+        counted = ((waits, "had better wait may start now"), (places, "have their place may stand elsewhere"))
+        ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
+    if open_levels[0].name == "value":
+        return (*round_.relaxes, *ahead)
+    if round_.narrowed:
+        return ("everything: what is proven of the cost is about plans that keep to look-ahead", *ahead)
+    bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
+    lower = (f"{name} enters by a lower bound" for name in bounded)
+    return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
+
+
+def _facts(round_: Round, final: State) -> dict[str, int]:
+    """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
+    problem, options = round_.problem, round_.problem.options
+    placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
+    total = options.total_milli.tolist()
+    return {
+        "gpu_milli_placed": sum(total[p.option] for p in placed),
+        "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
+        "gpu_milli_bound": round_.gpu_milli_bound,
+        "gpu_milli_capacity": 1000 * problem.num_listed_gpus,
+        "jobs_placed": len(placed),
+        "jobs_waiting": problem.num_jobs - len(placed),
+        "jobs_running": len(problem.running),
+        **_changed(round_),
+        **slots_left(final),
+    }
+
+
+def _changed(round_: Round) -> dict[str, int]:
+    """Count the running jobs that the plan changes, by kind; nothing where none may be changed."""
+    problem = round_.problem
+    if round_.best is None or not problem.changeable:
+        return {}
+    held = round_.best.allocation
+    count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)
+    return {f"jobs_{change}": count[change] for change in change_limits(problem)}

@@ -1,0 +1,72 @@
+"""The model of one level of a round, for those who solve it elsewhere."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from placeopt.check import violations
+from placeopt.errors import BadInput, Unsupported
+from placeopt.linear import LinearModel, ModelBuilder
+from placeopt.model import Instance, Policy
+from placeopt.problem import State, compile_problem
+from placeopt.solving.budget import Limits
+from placeopt.solving.context import Round
+from placeopt.solving.draft import draft_plan
+from placeopt.solving.sizes import product, waiting
+from placeopt.solving.stages.exact import build_level
+
+MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}
+"""Formulations, and the waiting jobs x GPUs up to which one is built where no deadline waits for it."""
+
+
+def level_model(
+    instance: Instance, policy: Policy | None, formulation: str, *, optimal_value: int | None = None
+) -> LinearModel:
+    """
+    Build the model that an exact stage would solve.
+
+    Parameters
+    ----------
+    instance, policy
+        The round, and the policy instead of its own.
+    formulation
+        A key of `MAX_PRODUCT`.
+    optimal_value
+        ``None`` for the first level, the value of what is placed, maximised. A number for the second, the costs,
+        minimised over the placements of that value, which should be the optimum of the first.
+
+    Returns
+    -------
+    LinearModel
+        Its objective is that level's objective in a plan of the round, where the costs have exact linear forms, and a
+        bound on it where they have not (the plan's ``bound_relaxes`` names them).
+
+    Raises
+    ------
+    BadInput
+        If the running placements break a rule.
+    Unsupported
+        If the round is too large, the policy has no costs and they are asked for, or the formulation cannot take it.
+    """
+    problem = compile_problem(instance, policy)
+    found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
+    if found:
+        raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they contradict each other")
+    round_ = Round(instance, problem, Limits(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf))
+    if product(round_) > MAX_PRODUCT[formulation]:
+        able = [name for name, most in MAX_PRODUCT.items() if product(round_) <= most]
+        raise Unsupported(
+            f"{waiting(round_)} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
+            + (f"use {' or '.join(map(repr, able))}" if able else "take fewer jobs or nodes")
+        )
+    if optimal_value is None:
+        builder = ModelBuilder()
+        build_level(round_, builder, formulation, "value")
+        return builder.build()
+    if not round_.weighted:
+        raise Unsupported(f"policy {problem.policy.name!r} weighs no costs, so there is only the level 'value'")
+    round_.prove_value(optimal_value)
+    builder = ModelBuilder()
+    build_level(round_, builder, formulation, "cost")
+    return builder.build()

@@ -1,0 +1,130 @@
+"""A method carried out: which stages run, in which order, and what each hands to the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from placeopt.formats.collection import collection_paused
+from placeopt.heuristics.lookahead import Ahead
+from placeopt.model import Plan
+from placeopt.problem import Problem
+from placeopt.solvers.race import RACE, RACERS
+from placeopt.solving.context import Round
+from placeopt.solving.guard import guarded
+from placeopt.solving.methods import Method
+from placeopt.solving.runners import Crew
+from placeopt.solving.stages.bound import Asked, ask_bound, run_bound
+from placeopt.solving.stages.branch_and_price import run_arrange
+from placeopt.solving.stages.exact import AGAIN_S, is_built, run_exact
+from placeopt.solving.stages.gpu_patterns import run_fillings, suits
+from placeopt.solving.stages.heuristic import run_heuristic
+from placeopt.solving.stages.lookahead import run_lookahead
+from placeopt.solving.stages.neighbourhood_search import is_far, is_wide, run_search
+from placeopt.solving.stages.node_patterns import is_large, run_patterns
+from placeopt.solving.stages.previous_plan import run_previous
+from placeopt.solving.stages.rank_mapping import run_ranks
+from placeopt.solving.stages.trivial_proof import run_forced
+
+RESERVE_S = 0.02
+RESERVE_PER_JOB_S = 30e-6
+"""Time kept back for a first plan, reasons, the final check and the audit, fixed and per job; measured, generous."""
+RESERVE_PER_COMPILE = 3.5
+"""
+The same as a multiple of what compiling has taken in this round: so it holds where the machine is busy with other work.
+"""
+RESERVE_PER_WAITING = 0.5
+"""
+Once a plan was offered, as much is kept back as offering it took, and for every job that waits half of what a placed
+one took, up to as much again. The end took 0.5 to 0.7 offers where nearly all are placed, up to 2 where four of five
+wait; gangs that wait have a time limit of their own.
+"""
+ARRANGE_SHARE, SEARCH_SHARE = 0.4, 0.5
+"""Parts of the time that is left for arrangements, and then for the search, where exact stages come after them."""
+
+
+def score_and_order(method: Method, problem: Problem) -> tuple[str, str]:
+    """Return the names of greedy's score and of the order of jobs."""
+    score = method.score if method.score != "auto" else "share_prices" if suits(problem) else "stranding"
+    return score, method.order or problem.policy.order
+
+
+def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None, ahead: Ahead | None = None) -> None:
+    """
+    Run the stages of ``method`` until the round is proven, close enough, or out of time.
+
+    ``previous`` is a plan of an earlier round, ``ahead`` what look-ahead has decided on this very problem, if any.
+    """
+    score, order = score_and_order(method, round_.problem)
+    asked: Asked | None = None
+
+    def run(name: str, stage: Callable[..., object], *args: Any, **options: Any) -> None:
+        guarded(round_, name, partial(stage, round_, *args, **options), None)
+
+    with collection_paused():
+        look = partial(run_lookahead, round_, score, order, strict=method.strict, ahead=ahead)
+        if guarded(round_, "lookahead", look, otherwise=False):
+            round_.read()
+            return
+        if method.bound and crew.is_apart:
+            asked = guarded(round_, "bound", partial(ask_bound, round_, crew.begin), None)
+        run("heuristic", run_heuristic, score, order, strict=method.strict, chooser=method.chooser, shape=method.shape)
+        round_.read()
+    round_.keep_back(RESERVE_S + _offers_at_the_end(round_) * round_.offer_s)
+    if previous is not None and not method.strict and not round_.stopped():
+        run("previous", run_previous, previous, score, order)
+    if not round_.stopped():
+        run("ranks", run_ranks)
+    if not round_.stopped() and not method.is_greedy:
+        run("forced", run_forced)
+
+    limits = round_.limits
+    alone = limits.threads == 1 or bool(limits.solver_options)
+    exact = exact_solvers(method, deterministic=limits.deterministic, alone=alone)
+    if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
+        crew.warm_up()  # it loads while the bound is found
+    relaxed = None
+    if method.bound and (asked is not None or not round_.stopped()):
+        relaxed = guarded(round_, "bound", partial(run_bound, round_, crew.solve, asked), None)
+        if not method.fillings or not suits(round_.problem):
+            relaxed = None
+        run("fillings", run_fillings, crew.solve, relaxed, score, order, followed=bool(exact))
+    if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
+        run("patterns", run_patterns, crew.solve, score, order)
+    if method.arrange and not round_.stopped():
+        run("arrangements", run_arrange, crew.solve, ARRANGE_SHARE if exact else 1.0)
+    small = any(is_built(round_, form) for form, _ in exact)
+    if method.search and not round_.stopped() and (not small or is_wide(round_)):
+        run("search", run_search, crew.solve, SEARCH_SHARE if small else 1.0)
+    for formulation, solver in exact:
+        if round_.proven or round_.within_gap or round_.stopped():
+            break
+        before = round_.best
+        run(formulation, run_exact, crew.solve, formulation, solver)
+        if round_.best is not before and not round_.stopped():
+            run("ranks", run_ranks)
+    if exact and not round_.stopped() and not (method.search and is_far(round_)):  # too large for exact stages
+        run("fillings", run_fillings, crew.solve, relaxed, score, order)
+    if exact and method.search and not round_.stopped():
+        if round_.limits.left_s > AGAIN_S:
+            run("search", run_search, crew.solve)
+        elif round_.limits.deterministic:
+            round_.cut("time")  # as in `Crew.solve`
+
+
+def _offers_at_the_end(round_: Round) -> float:
+    """How many times as long as an offer the end may take."""
+    placed = 0 if round_.best is None else sum(placement is not None for placement in round_.best.allocation)
+    return 1 + min(1.0, RESERVE_PER_WAITING * (round_.problem.num_jobs - placed) / max(placed, 1))
+
+
+def first_reserve_s(num_jobs: int, compile_s: float) -> float:
+    """Return the seconds to keep back from stages before anything was offered."""
+    return max(RESERVE_S + RESERVE_PER_JOB_S * num_jobs, RESERVE_PER_COMPILE * compile_s)
+
+
+def exact_solvers(method: Method, *, deterministic: bool, alone: bool) -> tuple[tuple[str, str], ...]:
+    """Return the formulations and solvers of a method; ``alone`` if two solvers cannot race."""
+    exact = method.repeatable if deterministic and method.repeatable is not None else method.exact
+    return tuple((formulation, RACERS[0] if solver == RACE and alone else solver) for formulation, solver in exact)

@@ -1,0 +1,68 @@
+"""The solvers of one round: an engine's runners, with the round's deadline, its cancel and its record of mishaps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from placeopt.linear import LinearModel
+from placeopt.solvers.beside import Beside
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.race import RACE, race, share_out
+from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solving.context import Round
+
+
+class Crew:
+    """
+    What stages solve with.
+
+    Parameters
+    ----------
+    round_
+        Its deadline as it is at each call.
+    runners
+        Two, the second of which is for races only.
+    """
+
+    def __init__(self, round_: Round, runners: Sequence[Worker | InProcess]) -> None:
+        self._round, self._runners = round_, runners
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether solvers work in processes of their own, so that stages can go on meanwhile."""
+        return isinstance(self._runners[0], Worker)
+
+    def warm_up(self) -> None:
+        """Let the runner that only races need load ahead."""
+        self._runners[1].start()
+
+    def solve(
+        self,
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Solution:
+        """See ``stages.solving.Solve``. In deterministic mode work ends a stage, and the deadline is only a guard."""
+        round_ = self._round
+        deadline, cancel = round_.limits.deadline, round_.cancelled
+        if solver == RACE:
+            contestants = share_out(self._runners, options.threads)
+            found = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+        else:
+            runner = self._runners[0]
+            found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+        if found.limit == "user":
+            round_.cut("user")  # Ctrl-C came to the runner: no stage after this one begins
+        if found.limit == "time" and round_.limits.deterministic:
+            round_.cut("time")  # the clock has decided where work should: another run may find another plan
+        if found.failed:
+            round_.mishap = found.message or f"ended by {found.limit}"
+        return found
+
+    def begin(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
+        """See ``stages.solving.Begin``. It costs the stages no time, so it may go on until the plan is due."""
+        limits = self._round.limits
+        ends = limits.started + limits.time_limit_s
+        return Beside(self._runners[0], solver, model, options, deadline=ends, cancel=self._round.cancelled)

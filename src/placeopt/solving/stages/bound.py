@@ -1,0 +1,169 @@
+"""Stage 2a: the class relaxation, which bounds rounds of any size."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from placeopt.errors import PlaceoptError
+from placeopt.formulations.cuts import with_cuts
+from placeopt.formulations.gpu_patterns import Fillings, build_fillings, gpu_milli_objective
+from placeopt.model.plan import StageOutcome
+from placeopt.problem import State, open_state
+from placeopt.solvers.beside import Beside
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.result import Limit, Solution, SolveOptions
+from placeopt.solving.context import Round
+from placeopt.solving.sizes import product
+from placeopt.solving.solver_call import Begin, Solve
+from placeopt.terms.standing import relaxed_state
+
+SIMPLEX_WORK = 60.0
+"""Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
+BESIDE_PRODUCT = 1_000_000
+"""Waiting jobs x GPUs from which the relaxation is solved beside greedy and the referee."""
+BESIDE_RESERVES, BUILD_RESERVES, BUILD_SHARE = 1.5, 0.75, 0.1
+"""
+Times what is kept back for the end: so much must be left to begin the relaxation before greedy, which takes one and may
+not be cut short for a bound; so much may go into building it, which takes less than half, or such a part of what is
+left. Otherwise it comes later.
+"""
+MOST_CUTS, CUT_SHARE, CUT_GRACE_S = 10, 0.05, 0.05
+"""Times that rows of single nodes are added, part of the time left that they may take, what the last may be late."""
+NO_PRESOLVE = (("presolve", "off"),)
+"""Presolve takes longer than the simplex method does without it: 0.2 to 0.3 s against 0.1 on the openb trace."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A relaxation that is being solved while other stages work."""
+
+    state: State
+    fillings: Fillings
+    beside: Beside
+
+
+def ask_bound(round_: Round, begin: Begin) -> Asked | None:
+    """
+    Let the relaxation of a large round be solved beside what needs no solver.
+
+    None where that is of no use: a small round, one thread only, too little time, or a model not built in time.
+    """
+    limits = round_.limits
+    if limits.threads == 1 or limits.deterministic or product(round_) < BESIDE_PRODUCT:
+        return None
+    if limits.left_s < BESIDE_RESERVES * limits.reserve_s:
+        return None
+    try:
+        state = relaxed_state(open_state(round_.whole)) if round_.narrowed else round_.relaxed
+        seconds = max(BUILD_RESERVES * limits.reserve_s, BUILD_SHARE * limits.left_s)
+        fillings = build_fillings(state, time.monotonic() + seconds)
+    except PlaceoptError:
+        return None
+    # it goes on until the plan is due, which is later than other stages may take
+    options = replace(_options(round_, limits.left_s), time_limit_s=limits.time_limit_s)
+    return Asked(state, fillings, begin("highs", fillings.model, options))
+
+
+def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillings | None:
+    """
+    Solve the relaxation, if it is built in time, and take the bounds on value and GPU share that its duals prove.
+
+    It is one of the whole round, also where look-ahead has narrowed it: what holds for all plans holds for some.
+    ``asked`` is one that is being solved already; what is not there in time is dropped. Returns the relaxation,
+    unsolved, for stages that make plans of it; None if they should not: the value is proven, time was short, or the
+    round is narrowed.
+    """
+    started = time.monotonic()
+    solution = None
+    if asked is not None:
+        solution = asked.beside.wait(round_.limits.left_s)
+        asked.beside.drop()
+    if round_.best is not None and round_.best.value == round_.whole_bound:
+        round_.record("bound", "skipped", started, "the value is proven already")
+        return None
+    try:
+        state = (
+            asked.state
+            if asked is not None
+            else relaxed_state(open_state(round_.whole))
+            if round_.narrowed
+            else round_.relaxed
+        )
+        fillings = build_fillings(state, round_.limits.deadline) if asked is None else asked.fillings
+    except PlaceoptError as error:
+        round_.stopped()
+        round_.record("bound", "skipped", started, str(error))
+        return None
+    until = started + CUT_SHARE * round_.limits.left_s
+    if solution is None:
+        if round_.stopped():
+            round_.record("bound", "skipped", started, "no time left to wait for the relaxation")
+            return None
+        solution = _solve(round_, solve, fillings, round_.limits.left_s)
+    values, failed = _take(round_, fillings, solution, "bound", started)
+    if failed is not None and not round_.stopped():
+        started = time.monotonic()
+        solution = _solve(round_, solve, fillings, round_.limits.left_s)
+        values, failed = _take(round_, fillings, solution, "bound-again", started)
+    round_.cut(failed or "none")
+    if values is not None:
+        fillings = _tighten(round_, solve, fillings, state, values, until)
+    return fillings if round_.problem is round_.whole else None
+
+
+def _take(
+    round_: Round, fillings: Fillings, solution: Solution, name: str, started: float
+) -> tuple[np.ndarray | None, Limit | None]:
+    """Take in what is proven. Returns the values, and what ended the solver if it failed."""
+    if not solution.failed:
+        round_.cut(solution.limit)
+    before = round_.whole_bound
+    _prove(round_, fillings, solution)
+    detail = f"relaxation of {fillings.model.num_variables} columns"
+    if solution.status == "optimal":
+        round_.record(name, "proved", started, detail)
+        return solution.relaxed_values, None
+    # cut short: whatever was proven by then holds, be it only what the bounds of the variables say
+    ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
+    cause = f" ({solution.message})" if solution.message else ""
+    outcome: StageOutcome = "proved" if round_.whole_bound < before else "failed"
+    round_.record(name, outcome, started, f"{detail}: {solution.status}{ended}{cause}")
+    return None, solution.limit if solution.failed else None
+
+
+def _tighten(
+    round_: Round, solve: Solve, fillings: Fillings, state: State, values: np.ndarray, until: float
+) -> Fillings:
+    """Add rows that the solution breaks and solve again, as long as there are any and it is not yet ``until``."""
+    started, before, rows = time.monotonic(), round_.whole_bound, fillings.model.num_rows
+    for _ in range(MOST_CUTS):
+        tighter = with_cuts(fillings, state, values)
+        if tighter is None or round_.stopped() or (not round_.limits.deterministic and time.monotonic() > until):
+            break
+        fillings = tighter
+        solution = _solve(round_, solve, fillings, max(until - time.monotonic(), 0.0) + CUT_GRACE_S)
+        _prove(round_, fillings, solution)
+        if solution.relaxed_values is None:
+            break
+        values = solution.relaxed_values
+    if round_.whole_bound < before:
+        round_.record("cuts", "proved", started, f"{fillings.model.num_rows - rows} rows of single nodes")
+    return fillings
+
+
+def _solve(round_: Round, solve: Solve, fillings: Fillings, seconds: float) -> Solution:
+    return solve("highs", fillings.model, _options(round_, seconds))
+
+
+def _options(round_: Round, seconds: float) -> SolveOptions:
+    return replace(round_.limits.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
+
+
+def _prove(round_: Round, fillings: Fillings, solution: Solution) -> None:
+    round_.prove_value(solution.bound, fillings.relaxes, of_whole=True)
+    if solution.duals is not None:
+        milli = dual_bound(gpu_milli_objective(fillings), solution.duals)
+        round_.gpu_milli_bound = min(milli, round_.gpu_milli_bound)

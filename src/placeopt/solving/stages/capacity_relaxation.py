@@ -1,0 +1,81 @@
+"""Stage ``roster``: which jobs a plan made anew had better hold, by a model that counts room; bounds the value."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from placeopt.errors import PlaceoptError
+from placeopt.formulations.capacity_relaxation import RELAXES, Roster, make_roster
+from placeopt.problem import IntArray
+from placeopt.solving.context import Round
+from placeopt.solving.solver_call import Solve
+from placeopt.terms.objective import value
+
+PART = 0.05
+"""Part of the time left that each of the two levels may take."""
+WORK = 2.0
+"""Deterministic work for each."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A roster, how many jobs of each of its columns run, and what these are worth."""
+
+    roster: Roster
+    jobs: IntArray
+    value: int
+
+
+def run_roster(round_: Round, solve: Solve) -> Counted | None:
+    """Bound the value by the most valuable roster; None where there is none, or GPU shares do not bind."""
+    started, bound = time.monotonic(), round_.value_bound
+    if not round_.problem.shares_bind or round_.problem.changeable:
+        return None
+    roster = make_roster(round_.relaxed)
+    try:
+        model = roster.model(deadline=round_.limits.deadline)
+        solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))
+    except PlaceoptError as error:
+        round_.stopped()
+        round_.record("roster", "skipped", started, str(error))
+        return None
+    if solution.bound is not None:
+        held = value(round_.problem, round_.open.allocation())
+        round_.prove_value(held + solution.bound, RELAXES)
+    detail = f"{model.num_variables} columns, {model.num_rows} rows"
+    if solution.values is None or solution.objective is None:
+        round_.record("roster", "failed", started, f"{detail}: {solution.message or solution.limit}")
+        return None
+    round_.record("roster", "proved" if round_.value_bound < bound else "kept", started, detail)
+    return Counted(roster, solution.values, solution.objective)
+
+
+def choose_jobs(round_: Round, solve: Solve, counted: Counted, dear: np.ndarray) -> IntArray:
+    """
+    Return the jobs of the cheapest roster of that value, by number.
+
+    ``dear``, shape (O,), is what a job in each option costs beyond what it is worth.
+    """
+    problem, roster, numbers = round_.problem, counted.roster, counted.jobs
+    try:
+        model = roster.model(dear, counted.value, round_.limits.deadline)
+        solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))
+        numbers = counted.jobs if solution.values is None else solution.values
+    except PlaceoptError:
+        round_.stopped()  # the most valuable roster does as well
+    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.add.at(counts, problem.options.job_class[roster.option], numbers)
+    jobs = np.flatnonzero(np.array([placement is None for placement in round_.open.placements], dtype=bool))
+    jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
+    of_class = problem.job_class[jobs]
+    turn = np.arange(len(jobs)) - np.searchsorted(of_class, of_class)
+    chosen: IntArray = np.sort(jobs[turn < counts[of_class]])
+    return chosen
+
+
+def _solver(round_: Round) -> str:
+    """CP-SAT's deterministic time keeps pace with the clock, HiGHS's work stands still at the root."""
+    return "cpsat" if round_.limits.deterministic else "highs"

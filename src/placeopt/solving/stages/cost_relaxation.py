@@ -1,0 +1,128 @@
+"""Stage ``flows``: a bound on the cost of rounds of any size, at the value of the best plan."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placeopt.errors import OutOfTime, PlaceoptError
+from placeopt.formulations.cost_relaxation import Flows, Whole, build_flows, with_whole_jobs
+from placeopt.heuristics.search import Guide
+from placeopt.problem import IntArray
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solving.context import Round
+from placeopt.solving.solver_call import Solve
+
+SIMPLEX_WORK = 20.0
+"""Deterministic work that the relaxation may take."""
+PART = 0.5
+"""Part of the time left that it may take."""
+MOST_PRICES, SHARPEN_SHARE, WORTH_IT = 8, 0.05, 1000
+"""Times that whole jobs are priced, part of the time left for that, and the gain to go on for, one part in so many."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """What the relaxation gave: the value that the bound holds at, and prices for a search."""
+
+    value: int
+    guide: Guide
+
+
+def run_flows(round_: Round, solve: Solve) -> Bounded | None:
+    """
+    Bound the cost of every plan that is worth as much as the best one; None where there is no such bound.
+
+    It is the plan's bound once the value is proven; before that it stands in the record of the stage.
+    """
+    started, best = time.monotonic(), round_.best
+    if best is None or not round_.weighted or round_.proven:
+        return None
+    try:
+        flows, solution = _solve(round_, solve, best.value)
+    except PlaceoptError as error:
+        round_.stopped()
+        round_.record("flows", "skipped", started, str(error), "cost")
+        return None
+    detail = f"relaxation of {flows.model.num_variables} columns, {flows.grounds.count} classes of nodes"
+    if solution.bound is not None:
+        round_.prove_cost(max(solution.bound, 0), flows.relaxes)
+    priced = None if solution.duals is None else _sharpen(round_, solve, flows, solution.duals)
+    if solution.status != "optimal" or priced is None:
+        round_.record("flows", "failed", started, f"{detail}: {solution.message or solution.limit}", "cost")
+        return None
+    round_.record("flows", "proved", started, detail, "cost")
+    return Bounded(best.value, _guide(round_, flows, priced))
+
+
+def _sharpen(round_: Round, solve: Solve, flows: Flows, duals: NDArray[np.float64]) -> Whole | None:
+    """
+    Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain.
+
+    Returns the last prices; None where there was no time for any.
+    """
+    began, whole = time.monotonic(), None
+    for _ in range(MOST_PRICES):
+        before = round_.cost_bound or 0
+        try:
+            whole = with_whole_jobs(flows, duals, round_.limits.deadline)
+        except OutOfTime:
+            round_.stopped()
+            break
+        bound = dual_bound(whole.model, whole.multipliers)
+        round_.prove_cost(max(bound, 0), flows.relaxes)
+        spent = time.monotonic() - began
+        late = not round_.limits.deterministic and spent > SHARPEN_SHARE * round_.limits.left_s
+        if bound < before + max(1, before // WORTH_IT) or late or round_.stopped():
+            break
+        solution = solve("highs", whole.dearer, _options(round_))
+        if solution.duals is None:
+            break
+        duals = solution.duals
+    return whole
+
+
+def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
+    """Return what the relaxation says about plans worth ``least``, where there may be any."""
+    try:
+        flows, solution = _solve(round_, solve, least)
+        if solution.duals is None or solution.status != "optimal":
+            return None
+        return _guide(round_, flows, with_whole_jobs(flows, solution.duals, round_.limits.deadline))
+    except PlaceoptError:
+        round_.stopped()
+        return None
+
+
+def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
+    flows = build_flows(round_.relaxed, round_.weighted, least, round_.limits.deadline)
+    return flows, solve("highs", flows.model, _options(round_))
+
+
+def _options(round_: Round) -> SolveOptions:
+    return replace(round_.limits.options(SIMPLEX_WORK, PART * round_.limits.left_s), relax=True)
+
+
+def _guide(round_: Round, flows: Flows, whole: Whole) -> Guide:
+    """What jobs cost beyond what they are worth, and rents of nodes by their classes."""
+    model, prices = flows.model, whole.multipliers
+    reduced = model.objective.astype(np.float64)
+    np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
+    surplus = np.zeros(len(round_.problem.options), dtype=np.float64)
+    surplus[flows.option] = reduced[: len(flows.option)]
+    share, gpus, large = (_rents(flows, rows, prices) for rows in flows.rooms)
+    return Guide(surplus, 1000 * share + gpus, large, flows.grounds.idle // 2)
+
+
+def _rents(flows: Flows, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
+    """Shape (N,): what a unit of these rows, one a class of nodes, saves; 0 where there are none."""
+    place = flows.grounds.place
+    if not len(rows):
+        return np.zeros(len(place), dtype=np.int64)
+    each = np.maximum(0.0, -prices[rows] / flows.model.row_divisor[rows])
+    rents: IntArray = np.where(place >= 0, np.rint(each[place]), 0).astype(np.int64)
+    return rents

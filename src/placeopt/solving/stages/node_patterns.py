@@ -1,0 +1,219 @@
+"""Stage ``patterns``: fillings of whole nodes, priced, mixed by linear programs, and made into a plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from placeopt.errors import OutOfTime, PlaceoptError
+from placeopt.formulations.node_patterns import (
+    RELAXES,
+    Crowds,
+    Kinds,
+    Master,
+    Pricing,
+    States,
+    Wish,
+    crowds_of,
+    fillings_of,
+    kinds_of,
+    proven_bound,
+    states_of,
+    wishes,
+)
+from placeopt.formulations.node_patterns.master import EXACT
+from placeopt.heuristics import greedy, settle
+from placeopt.heuristics.greedy import stop_at
+from placeopt.heuristics.job_orders import order_jobs
+from placeopt.model.plan import StageOutcome
+from placeopt.problem import IntArray
+from placeopt.solvers.result import Basis
+from placeopt.solving.context import Round
+from placeopt.solving.sizes import SIZES, product
+from placeopt.solving.solver_call import Solve
+from placeopt.terms.objective import value
+
+CLOSE = 1e-4
+"""The mix is good enough when no prices promise more than this part beyond it."""
+MOST_ROUNDS = 60
+"""Linear programs at most."""
+SMOOTHING = 0.7
+"""How much the prices tried beside those of the linear program stay where they proved most (Wentges 1997)."""
+SIMPLEX_WORK = 2.0
+"""Work of one linear program in deterministic mode."""
+
+
+def is_large(round_: Round) -> bool:
+    """Tell whether the round is large enough to mix fillings before exact stages, which prove small ones sooner."""
+    return product(round_) >= SIZES.patterns_product
+
+
+def run_patterns(round_: Round, solve: Solve, score: str, order: str) -> None:
+    """Prove a bound by prices of fillings, and offer the plan that a mix of fillings gives, filled up by greedy."""
+    started, before, bound = time.monotonic(), round_.best, round_.value_bound
+    if round_.value_proven or round_.best is None:
+        round_.record("patterns", "skipped", started, "the value is proven already")
+        return
+    if round_.problem.changeable:
+        round_.record("patterns", "skipped", started, "running jobs may be changed, which fillings do not know")
+        return
+    search = None
+    try:
+        search = _Search(round_, solve)
+        search.mix()
+        search.mixed = search.objective
+        search.prove()
+        refused = None
+        if search.mixed > round_.best.value:
+            search.dive()
+            refused = _offer(round_, search, score, order)
+        detail = search.told()
+    except PlaceoptError as error:
+        round_.stopped()
+        refused, detail = None, str(error)
+        if search is None or not isinstance(error, OutOfTime):
+            round_.record("patterns", "skipped", started, detail)
+            return
+    if refused:
+        round_.record("patterns", "failed", started, f"{detail}: refused by the referee: {refused}")
+        return
+    outcome: StageOutcome = "improved" if round_.best is not before else "kept"
+    if outcome == "kept" and round_.value_bound < bound:
+        outcome = "proved"
+    round_.record("patterns", outcome, started, detail)
+
+
+def _offer(round_: Round, search: _Search, score: str, order: str) -> str | None:
+    """Offer the mix, rounded down and filled up by greedy."""
+    problem = round_.problem
+    jobs = ((wish.job, wish.option, wish.nodes) for wish in search.wishes())
+    deadline = float("inf") if round_.limits.deterministic else round_.limits.deadline
+    settled = settle(problem, jobs, stop_at(deadline, round_.cancelled))
+    result = greedy(
+        problem,
+        order_jobs(problem, order),
+        score,
+        deadline=deadline,
+        cancelled=round_.cancelled,
+        start=settled,
+    )
+    return round_.offer(result.allocation)
+
+
+@dataclass
+class _Search:
+    """Column generation on one round."""
+
+    round_: Round
+    solve: Solve
+    kinds: Kinds = field(init=False)
+    states: States = field(init=False)
+    crowds: Crowds = field(init=False)
+    master: Master = field(init=False)
+    price: IntArray = field(init=False)
+    whole: IntArray = field(init=False)
+    rest: np.ndarray = field(init=False)
+    values: np.ndarray | None = None
+    fixed: IntArray = field(init=False)
+    programs: int = 0
+    objective: int = 0
+    mixed: int = 0
+    _basis: Basis | None = None
+
+    def __post_init__(self) -> None:
+        """Begin with the fillings of the best plan so far."""
+        round_, state = self.round_, self.round_.base
+        self.kinds = kinds_of(round_.problem)
+        self.states = states_of(state, self.kinds)
+        self.crowds = crowds_of(state, self.kinds)
+        self._held = value(round_.problem, state.allocation())
+        self.fixed = np.zeros(0, dtype=np.int64)
+        self.master = Master(self.kinds, self.states, self.crowds, self._held)
+        best = round_.best.allocation if round_.best is not None else state.allocation()
+        self.master.add(fillings_of(round_.problem, best, self.kinds, self.states))
+        self._fits = Pricing(self.kinds, self.states, "up", self._check_time)
+
+    def _check_time(self) -> None:
+        if self.round_.stopped():
+            raise OutOfTime("the time limit came before the fillings were priced")
+
+    def mix(self) -> None:
+        """Find fillings until no prices promise much more than the mix of those known is worth."""
+        center, promised = None, None
+        for _ in range(MOST_ROUNDS):
+            self._check_time()
+            if not self._program():
+                return
+            tried = [self.price]
+            if center is not None:
+                tried.append((SMOOTHING * center + (1 - SMOOTHING) * self.price).astype(np.int64))
+            new = 0
+            for price in tried:
+                best, found = self._fits.price(price)
+                new += self.master.add(enumerate(found))
+                bound = proven_bound(self.crowds, price, best, self.states.count, self._held)
+                if promised is None or bound < promised:
+                    center, promised = price, bound
+            if not new or (promised is not None and promised - self.objective <= CLOSE * abs(self.objective)):
+                return
+
+    def dive(self) -> None:
+        """Make the mix whole: jobs of several bundles first, then fillings, the largest parts first."""
+        if self.values is None:
+            return
+        mixed = self.values
+        if self.master.settle_gangs(mixed, down=False) and not self._program():
+            self.master.settle_gangs(mixed, down=True)
+            self._program()
+        for _ in range(MOST_ROUNDS):
+            if not (self.rest > EXACT).any():
+                return
+            _, found = self._fits.price(self.price)
+            self.master.add(enumerate(found))
+            self.fixed = self.master.round_up(self.whole, self.rest)
+            if not self._program() and not (self.master.free_gangs() and self._program()):
+                return
+
+    def _program(self) -> bool:
+        """Solve the linear program over the fillings known; tells whether there is a new mix."""
+        limits = self.round_.limits
+        model = self.master.model(self.fixed, limits.deadline)
+        options = replace(limits.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
+        solution = self.solve("highs", model, options)
+        if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
+            self.round_.cut(solution.limit)
+            return False
+        self.programs += 1
+        self.price = self.master.prices(model, solution.duals)
+        self.price[self._fits.free_of_charge] = 0
+        self.values = solution.relaxed_values
+        self.whole, self.rest = self.master.whole(solution.relaxed_values)
+        self.objective = solution.bound if solution.bound is not None else 0
+        self._basis = solution.basis
+        return True
+
+    def prove(self) -> None:
+        """Take the bound that the last prices prove; demands are rounded down there, so it holds."""
+        if not self.programs:
+            return
+        pricing = Pricing(self.kinds, self.states, "down", self._check_time)
+        price = self.price.copy()
+        price[pricing.free_of_charge] = 0
+        best, _ = pricing.price(price, fillings=False)
+        bound = proven_bound(self.crowds, price, best, self.states.count, self._held)
+        self.round_.prove_value(bound, RELAXES)
+
+    def wishes(self) -> Iterator[Wish]:
+        """Yield the jobs of the mix, as far as it is whole."""
+        used = zip(self.master.fillings, self.whole.tolist(), strict=False)  # fillings added since are not used
+        return wishes(self.round_.problem, self.kinds, self.states, self.crowds, used)
+
+    def told(self) -> str:
+        """Say what was done."""
+        return (
+            f"{len(self.master.fillings)} fillings of {len(self.states)} node states, {self.programs} linear programs; "
+            f"mix worth {self.mixed}, whole {self.objective}"
+        )

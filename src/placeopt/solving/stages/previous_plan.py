@@ -1,0 +1,64 @@
+"""Stage 1a: an earlier plan as incumbent, as far as it still holds."""
+
+from __future__ import annotations
+
+import time
+
+from placeopt.errors import BadInput
+from placeopt.heuristics import greedy
+from placeopt.heuristics.job_orders import order_jobs
+from placeopt.model import Plan
+from placeopt.problem import Allocation, Move, State
+from placeopt.problem.indexing import running_placement
+from placeopt.solving.context import Round
+from placeopt.terms.rules import fits
+
+
+def run_previous(round_: Round, previous: Plan, score: str, order: str) -> None:
+    """
+    Offer what the earlier plan decided and still fits, filled up by greedy.
+
+    The earlier plan is a hint and never more: jobs that are gone, run by now or no longer fit are left out one by one,
+    in the plan's order, and the referee reads what comes of it like any other allocation.
+    """
+    started = time.monotonic()
+    kept, total = _still_holds(round_, previous)
+    limits = round_.limits
+    result = greedy(
+        round_.problem,
+        order_jobs(round_.problem, order),
+        score,
+        deadline=float("inf") if limits.deterministic else limits.deadline,
+        cancelled=round_.cancelled,
+        start=kept,
+    )
+    before = round_.best
+    refused = round_.offer(result.allocation)
+    held = sum(placement is not None for placement in kept) - len(round_.problem.running)
+    detail = f"{held} of {total} earlier placements hold"
+    if refused:
+        round_.record("previous", "failed", started, f"{detail}; refused by the referee: {refused}")
+    else:
+        round_.record("previous", "improved" if round_.best is not before else "kept", started, detail)
+
+
+def _still_holds(round_: Round, previous: Plan) -> tuple[Allocation, int]:
+    """Return the earlier placements of waiting jobs that keep every rule now, and how many there were of such jobs."""
+    problem = round_.problem
+    jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
+    nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
+    state, total = State(problem), 0
+    for earlier in previous.placements:
+        job = jobs.get(earlier.job)
+        if job is None or job in problem.running:
+            continue
+        total += 1
+        if any(assignment.node not in nodes for assignment in earlier.assignments):
+            continue
+        try:
+            placement = running_placement(earlier, problem, job, nodes)
+        except BadInput:  # the job asks for something else by now
+            continue
+        if fits(state, job, placement):
+            state.apply(Move(job, placement))
+    return state.allocation(), total

@@ -1,0 +1,271 @@
+"""Why each waiting job waits, in one sentence that is true; ``explain`` goes deeper."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from placeopt.errors import OutOfTime
+from placeopt.feasibility.fit import best_fit
+from placeopt.feasibility.free_capacity import room_of
+from placeopt.feasibility.requirement import asks_of
+from placeopt.heuristics import SCORES, Candidates, place, places
+from placeopt.heuristics.lookahead import Wait
+from placeopt.model import Job
+from placeopt.model.base import trusted
+from placeopt.model.plan import Unplaced, UnplacedReason
+from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
+from placeopt.solving.context import Round
+from placeopt.solving.stages.lookahead import renumbered
+from placeopt.terms.minimal_utility import applies
+from placeopt.terms.queue_ceilings import queue_ceilings
+from placeopt.terms.queue_share import option_use
+from placeopt.terms.rules import fits
+from placeopt.terms.utility import utility_at
+
+SHARE_OF_TIME = 0.5
+"""Of what is left of the time limit; the final check and the audit come after."""
+
+
+UNASKED: tuple[UnplacedReason, str] = ("not_reached", "nobody asked why")
+
+
+def reasons(round_: Round, final: State, *, asked: bool = True) -> dict[int, Unplaced]:
+    """
+    Return a reason for every job that waits in the best plan, worked out once per class of jobs.
+
+    ``final`` is the cluster under that plan. Not ``asked``: all but those that were preempted or had better wait are
+    ``not_reached``, which costs nothing.
+
+    ``conflict``: it does not fit beside the running jobs that must stay even alone; that is exact. ``policy``: its
+    queue may hold no more, or is blocked by an earlier job. ``postponed``: there is room, but only below its minimal
+    utility. ``not_reached``: it fits beside the plan, time ended first; or time ended before that could be told.
+    ``outvoted``: it fits alone, but not beside the plan; or it ran and is preempted.
+    """
+    if round_.best is None:
+        return {}
+    problem = round_.problem
+    looked = _Looked(round_, final) if asked else None
+    known: dict[int, tuple[UnplacedReason, str]] = {}
+    out: dict[int, Unplaced] = {}
+    for job, placement in enumerate(round_.best.allocation):
+        if job in problem.running and placement is None:
+            price = problem.policy.changes.preemption_price
+            detail = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
+            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": detail})
+        elif job in round_.waits:
+            detail = _better_later(problem, round_.waits[job])
+            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "postponed", "detail": detail})
+        elif placement is None:
+            k = int(problem.job_class[job])
+            if k not in known:
+                known[k] = UNASKED if looked is None else looked.reason(job)
+            reason, detail = known[k]
+            out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": reason, "detail": detail})
+    return out
+
+
+class _Looked:
+    """Why jobs wait, by a look at what is free: beside the plan, beside what runs, and beside what must stay of it."""
+
+    def __init__(self, round_: Round, final: State) -> None:
+        problem, whole = round_.problem, round_.whole
+        # look-ahead may have closed GPUs: without the plan, they are there
+        states = (final, State(whole), open_state(whole)) if round_.narrowed else (final, round_.base, round_.open)
+        self._round = round_
+        self._beside, self._alone, self._opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
+        now = time.monotonic()
+        self._deadline = now + SHARE_OF_TIME * (round_.limits.started + round_.limits.time_limit_s - now)
+
+    def reason(self, job: int) -> tuple[UnplacedReason, str]:
+        """Return reason and detail; without time left, that."""
+        try:
+            return self._found(job)
+        except OutOfTime:
+            return "not_reached", "no time was left to tell whether there is a place for it"
+
+    def _found(self, job: int) -> tuple[UnplacedReason, str]:
+        round_, problem = self._round, self._round.problem
+        record = problem.instance.jobs[job]
+        if round_.narrowed and (kept := _is_kept(round_, self._beside, job)) is not None:
+            return "postponed", kept
+        too_low = utility_is_low(self._beside, job)
+        if too_low is not None:
+            return "postponed", too_low
+        found = _way(self._beside, job, self._deadline)
+        if found is not None:
+            more = f" and {len(found.nodes) - 1} more" if len(found.nodes) > 1 else ""
+            where = f"fits on node {problem.node_ids[found.nodes[0]]!r}{more}"
+            if found.counted and applies(problem):
+                return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
+            if found.worth == 0:
+                return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
+            if round_.blocks and job not in round_.not_reached:
+                return "policy", f"{where}, but {round_.blocks}"
+            stopped = "the search did not get to it" if round_.limit == "none" else f"stopped by {round_.limit}"
+            return "not_reached", f"{where}; {stopped}"
+        if not len(problem.options_of(job)):
+            return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
+        queue = queue_is_full(self._beside.state, job, record)
+        if queue is not None:
+            return "policy", queue
+        if _way(self._alone, job, self._deadline) is not None:
+            return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, job, record)}"
+        if not problem.changeable:
+            return "conflict", conflict_detail(self._alone, job, record, "the running jobs")
+        if _way(self._opened, job, self._deadline) is not None:
+            return (
+                "outvoted",
+                "fits only if running jobs make room, which the plan does not ask of them: "
+                f"{need_of(problem, job, record)}",
+            )
+        return "conflict", conflict_detail(self._opened, job, record, "the running jobs that must stay")
+
+
+class _Way(NamedTuple):
+    """Nodes on which the job fits, what it is worth there, and whether ways were counted: minimal utility set aside."""
+
+    nodes: tuple[int, ...]
+    worth: int
+    counted: bool
+
+
+def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
+    """
+    Return a way for the job to fit; None: there is none, even with minimal utilities set aside, and that is exact.
+
+    Greedy is asked first. It finds a place if there is one, except where workers have to lie in a certain way over
+    domains or share links, or utilities are asked for: there ways are counted.
+
+    Raises
+    ------
+    OutOfTime
+        When the deadline passes.
+    """
+    if time.monotonic() > deadline:
+        raise OutOfTime("no time left to look for a place")
+    problem = candidates.problem
+    placement = place(candidates, job)
+    if placement is not None:
+        return _Way(tuple(dict.fromkeys(placement.nodes)), int(problem.options.value[placement.option]), counted=False)
+    if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
+        return None
+    record = problem.instance.jobs[job]
+    found = best_fit(room_of(candidates.state, record), asks_of(problem, record), deadline)
+    return None if found is None else _Way(tuple(found.nodes), found.worth, counted=True)
+
+
+def is_laid_out(problem: Problem, option: int) -> bool:
+    """Tell whether workers have to lie in a certain way over domains or share links: greedy may miss a way then."""
+    options = problem.options
+    return bool(options.splits[option]) or bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
+
+
+def queue_is_full(state: State, job: int, record: Job) -> str | None:
+    """Return a sentence if the job's queue forbids each of its options."""
+    problem = state.problem
+    queue = int(problem.class_queue[problem.job_class[job]])
+    if queue < 0:
+        return None
+    room = queue_ceilings(problem)[queue] - state.queue_used[queue]
+    use = option_use(problem)[list(problem.options_of(job))]
+    if ((use <= room) | (use == 0)).all(axis=1).any():
+        return None
+    name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
+    left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
+    asked = need_of(problem, job, record)
+    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {asked}"
+
+
+def _better_later(problem: Problem, wait: Wait) -> str:
+    now, names = problem.instance.now_ms, [problem.node_ids[node] for node in dict.fromkeys(wait.placement.nodes)]
+    where = f"node {names[0]!r}" + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+    start, then = (f"{(ms - now) / 1000:.1f} s" for ms in (wait.start_ms, wait.end_ms))
+    if wait.end_if_now_ms is None:
+        return f"starts in about {start} on {where}, ends in {then}; what it could have now is better used by others"
+    at_once = f"{(wait.end_if_now_ms - now) / 1000:.1f} s"
+    return f"starts in about {start} on {where}; now it would end in {at_once}, then in {then}"
+
+
+def _is_kept(round_: Round, beside: Candidates, job: int) -> str | None:
+    """Return a sentence if only GPUs that are kept for others would take the job."""
+    if place(beside, job) is not None:
+        return None
+    whole = State(round_.whole)
+    for other, placement in enumerate(beside.state.placements):
+        if placement is not None and other not in round_.whole.running:
+            whole.apply(Move(other, renumbered(round_.whole, other, placement, beside.problem)))
+    found = place(Candidates(whole, SCORES["first_fit"](round_.whole)), job)
+    if found is None:
+        return None
+    node = round_.whole.node_ids[found.nodes[0]]
+    if round_.ahead is not None and job in round_.ahead.scheduled:
+        return f"fits on node {node!r}, but look-ahead has another place for it, which others hold"
+    return f"fits on node {node!r}, but would not end before a job starts for which GPUs there are kept"
+
+
+def utility_is_low(beside: Candidates, job: int) -> str | None:
+    """Return a sentence if only minimal utility, its own or that of others, keeps the job out."""
+    state, problem = beside.state, beside.problem
+    if not applies(problem) or place(beside, job) is not None:
+        return None
+    anyhow = replace(
+        problem,
+        policy=problem.policy.model_copy(
+            update={"postpone": problem.policy.postpone.model_copy(update={"rule": "none"})}
+        ),
+    )
+    free = State(anyhow)
+    free.load(state.allocation())
+    candidates = Candidates(free, SCORES["first_fit"](anyhow))
+    room = [p for o in problem.options_of(job) for p in places(candidates, o) if fits(free, job, p)]
+    if not room:
+        return None
+    best = max(utility_at(free, job, p) for p in room)
+    least = problem.instance.jobs[job].utility_min_thousandths or 0
+    if best < least:
+        return f"would run at a utility of {best}/1000 in the best place found, and asks for {least}/1000"
+    return f"where it would have a utility of {best}/1000, a job that starts would fall below its own minimum"
+
+
+def need_of(problem: Problem, job: int, record: Job, option: int | None = None) -> str:
+    """Write what an option of a job asks for, the first unless one is given; what it does not ask for is left out."""
+    o = problem.options_of(job)[0] if option is None else option
+    options = problem.options
+    workers, gpus = int(options.workers[o]), int(options.gpus[o])
+    each = f"{int(options.milli[o])}/1000 of a GPU" if options.milli[o] < 1000 else f"{gpus} GPU{'s' * (gpus != 1)}"
+    if gpus == 0:
+        each = "no GPU"
+    elif models := next(one.demand.gpu_models for one in record.options if one.id == options.name[o]):
+        each += f" of model {' or '.join(models)}"
+    amounts = (
+        (options.gpu_memory_mib[o] * (gpus > 0), "MiB of GPU memory"),
+        (options.demand[o, 0], "millicores"),
+        (options.demand[o, 1], "MiB"),
+    )
+    parts = [each, *(f"{int(amount)} {unit}" for amount, unit in amounts if amount)]
+    return ("" if workers == 1 else f"{workers} workers of ") + ", ".join(parts)
+
+
+def conflict_detail(alone: Candidates, job: int, record: Job, others: str) -> str:
+    """Say which demand no node meets by itself, or that it is their combination."""
+    problem, options = alone.problem, alone.problem.options
+    tried = []
+    for o in problem.options_of(job):
+        nodes = np.flatnonzero(problem.node_ok(o))
+        name = f"option {options.name[o]!r}: " if len(problem.options_of(job)) > 1 else ""
+        if not len(nodes):
+            tried.append(
+                f"{name}no node offers {need_of(problem, job, record, o)} even while idle, where the job may run"
+            )
+            continue
+        rooms = alone.rooms(o, nodes)
+        total, need = int(rooms.sum()), int(options.bundles[o])
+        if total < need:
+            tried.append(f"{name}{total} of {need} places left beside {others} for {need_of(problem, job, record, o)}")
+        else:
+            tried.append(f"{name}there are {total} places for its {need} parts, but no way to lie in them as it asks")
+    return "; ".join(tried)

@@ -1,0 +1,101 @@
+"""Jobs as people ask for them: ``8xH100``, ``4x8xH100``, ``0.5xT4``."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import ValidationError
+
+from placeopt.arguments import checked
+from placeopt.errors import BadArgument
+from placeopt.formats.faults import validation_fault
+from placeopt.model import Demand, Instance, Job, Option
+from placeopt.model.job import Split
+from placeopt.whatif.domain_levels import levels_of
+
+SHAPE = re.compile(
+    r"(?:(?P<workers>[1-9]\d*)x)?(?P<gpus>\d+(?:\.\d+)?)(?:x(?P<model>[^\s]*[^\s\d.x][^\s]*))?", re.ASCII
+)
+
+
+@checked
+def parse_job(
+    text: str,
+    instance: Instance,
+    *,
+    cpu_millicores: int = 0,
+    memory_mib: int = 0,
+    together: str | None = None,
+    queue: str | None = None,
+) -> Job:
+    """
+    Read a job: GPUs of a worker, before them how many workers if several, behind them the GPU model if it matters.
+
+    Parameters
+    ----------
+    text
+        ``8xH100``: eight H100 on one node. ``8``: of any model. ``4x8xH100``: four such workers, all or none.
+        ``0.5xT4``: half of one GPU. Or the id of a job of the instance, whose like is asked for.
+    instance
+        Says which GPU models and levels there are.
+    cpu_millicores, memory_mib
+        Of one worker.
+    together
+        Level of which one domain has to hold all workers.
+    queue
+        Queue of the policy that the job is in.
+
+    Raises
+    ------
+    BadInput
+        If it is no such text, asks for nothing or for a number out of range, or names a model, level, queue or job that
+        is not there.
+    """
+    like = next((job for job in instance.jobs if job.id == text), None)
+    if like is not None:
+        return like
+    found = SHAPE.fullmatch(text)
+    if found is None:
+        raise BadArgument(f"job {text!r}: expected GPUs such as 8, 8xH100, 4x8xH100 or 0.5xT4, or the id of a job")
+    gpus, milli = _gpus(found["gpus"], text)
+    models = {gpu.model for machine in instance.cluster.machines for gpu in machine.gpus}
+    model = found["model"]
+    if model and model not in models:
+        raise BadArgument(f"job {text!r}: no GPU of model {model!r}; there are: {', '.join(sorted(models)) or 'none'}")
+    if queue is not None and all(one.id != queue for one in instance.policy.queues):
+        raise BadArgument(f"queue: no queue {queue!r} in the policy")
+    if not gpus and not cpu_millicores and not memory_mib:
+        raise BadArgument(f"job {text!r}: asks for nothing; state CPU or memory as well")
+    if together is not None and together not in levels_of(instance):
+        raise BadArgument(
+            f"together: no level {together!r} in the cluster; there are: {', '.join(levels_of(instance))}"
+        )
+    try:
+        demand = Demand(
+            gpus=gpus,
+            gpu_milli=milli,
+            gpu_models=(model,) if model else (),
+            cpu_millicores=cpu_millicores,
+            memory_mib=memory_mib,
+        )
+    except ValidationError as error:
+        raise validation_fault(Demand, error, f"job {text!r}") from None
+    splits = () if together is None else (Split(level=together, domains=1),)
+    workers = int(found["workers"] or 1)
+    if workers > 100_000:
+        raise BadArgument(f"job {text!r}: {workers} workers, at most 100,000")
+    option = Option(workers=workers, demand=demand, splits=splits)
+    return Job(id="asked", kind="training" if gpus else "cpu", queue=queue, options=(option,))
+
+
+def _gpus(text: str, whole: str) -> tuple[int, int]:
+    """Return GPUs and the share of each."""
+    number, _, part = text.partition(".")
+    if not part.strip("0"):
+        if int(number) > 1024:
+            raise BadArgument(f"job {whole!r}: {number} GPUs a worker, at most 1,024; ask for several workers")
+        return int(number), 1000
+    milli = int(f"{part:0<3}"[:3])
+    if int(number) or len(part.rstrip("0")) > 3 or not milli:
+        raise BadArgument(f"job {whole!r}: expected whole GPUs, or a share of one GPU in thousandths, such as 0.25")
+    return 1, milli

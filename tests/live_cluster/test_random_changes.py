@@ -1,0 +1,172 @@
+"""
+Whatever happens to a resident cluster, it is what a fresh load of its snapshot would be.
+
+Random sequences of updates, plans, commits and releases on small random clusters. After each step the compiled parts
+are compared with those compiled from nothing, array by array, the desk's free capacity with a fresh count, and the
+ledger's verdicts with the whole referee's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.random import Generator
+
+from placeopt import Engine, Instance, Plan, violations
+from placeopt.errors import PlaceoptError
+from placeopt.model import Job, Node
+from placeopt.problem import Placement, Problem, State, compile_problem
+from placeopt.solving.audit import audit
+from placeopt.topology.cluster_topology import ClusterTopology
+from rounds import random_round
+
+SEEDS = 60
+STEPS = 12
+
+
+def same(one: Any, other: Any, where: str = "problem") -> None:
+    """Compare two compiled things to the last integer, and order where there is one."""
+    if isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype, where
+        assert np.array_equal(one, other), where
+    elif isinstance(one, ClusterTopology):
+        for name, value in vars(one).items():
+            if isinstance(value, np.ndarray | list):
+                same(value, getattr(other, name), f"{where}.{name}")
+    elif isinstance(one, Placement) or not is_dataclass(one):
+        if isinstance(one, list | tuple):
+            assert len(one) == len(other), where
+            for i, (a, b) in enumerate(zip(one, other, strict=True)):
+                same(a, b, f"{where}[{i}]")
+        elif isinstance(one, dict):
+            assert list(one) == list(other), where
+            same(list(one.values()), list(other.values()), where)
+        else:
+            assert one == other, where
+    else:
+        for field in fields(one):
+            same(getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}")
+
+
+def test_the_comparison_sees_a_difference() -> None:
+    """Otherwise it would prove nothing."""
+    instance = random_round(np.random.default_rng(3))
+    problem = compile_problem(instance)
+    same(problem, compile_problem(instance))
+    drained = instance.cluster.nodes[0].model_copy(update={"drained": not instance.cluster.nodes[0].drained})
+    nodes = (drained, *instance.cluster.nodes[1:])
+    other = instance.model_copy(update={"cluster": instance.cluster.model_copy(update={"nodes": nodes})})
+    with pytest.raises(AssertionError):
+        same(problem, compile_problem(other))
+
+
+def borrowed_jobs(rng: Generator, instance: Instance, taken: set[str]) -> list[Job]:
+    """Jobs of the cluster's own kinds and some of new ones, under new names."""
+    out = []
+    for i in range(int(rng.integers(1, 3))):
+        model = instance.jobs[int(rng.integers(len(instance.jobs)))] if instance.jobs else Job(id="plain")
+        changed: dict[str, Any] = {"id": f"new-{len(taken) + i}-{rng.integers(10**6)}"}
+        if rng.random() < 0.3:
+            changed["arrival_ms"] = int(rng.integers(100))
+            changed["tolerations"] = ("old",)
+        if rng.random() < 0.2:
+            changed["nodes_allowed"] = (instance.cluster.nodes[int(rng.integers(len(instance.cluster.nodes)))].id,)
+        out.append(model.model_copy(update=changed))
+    return out
+
+
+def changed_node(rng: Generator, instance: Instance) -> dict[str, Node | str | None]:
+    """A change of one node: drained, replaced, added or taken away."""
+    nodes, machines = instance.cluster.nodes, instance.cluster.machines
+    node = nodes[int(rng.integers(len(nodes)))]
+    match int(rng.integers(6)):
+        case 0:
+            return {node.id: "drain"}
+        case 1:
+            return {node.id: "undrain"}
+        case 2:
+            return {node.id: None}
+        case 3:
+            return {node.id: node.model_copy(update={"machine": machines[int(rng.integers(len(machines)))].id})}
+        case 4:
+            domains = [None, *(domain.id for domain in instance.cluster.domains)]
+            return {node.id: node.model_copy(update={"domain": domains[int(rng.integers(len(domains)))]})}
+        case _:
+            name = f"extra-{rng.integers(10**6)}"
+            return {name: node.model_copy(update={"id": name, "drained": False})}
+
+
+def step(rng: Generator, engine: Engine) -> None:
+    """Do something to the cluster; what is refused must change nothing."""
+    snapshot, revision = engine.snapshot, engine.revision
+    waiting = [job.id for job in snapshot.jobs if job.id not in {held.job for held in snapshot.running}]
+    try:
+        match int(rng.integers(7)):
+            case 0:
+                engine.update(add_jobs=borrowed_jobs(rng, snapshot, {job.id for job in snapshot.jobs}))
+            case 1:
+                engine.update(remove_jobs=[job for job in waiting if rng.random() < 0.3])
+            case 2:
+                engine.update(nodes=changed_node(rng, snapshot))
+            case 3:
+                engine.update(
+                    nodes=changed_node(rng, snapshot),
+                    add_jobs=borrowed_jobs(rng, snapshot, {job.id for job in snapshot.jobs}),
+                    remove_jobs=waiting[:1],
+                    now_ms=snapshot.now_ms + 5,
+                )
+            case 4:
+                for held in snapshot.running:
+                    if rng.random() < 0.4:
+                        engine.release(held.job)
+            case 5:
+                asked = [job for job in waiting if rng.random() < 0.6]
+                engine.commit(judged(engine, engine.place(asked)), movable=True, shrinkable=True)
+            case _:
+                plan = engine.place(method="stranding", deterministic=True)
+                engine.commit(plan, preemptible=True, movable=[job for job in waiting if rng.random() < 0.5])
+    except PlaceoptError:
+        assert engine.revision == revision
+        assert engine.snapshot.model_dump() == snapshot.model_dump()
+
+
+def judged(engine: Engine, plan: Plan) -> Plan:
+    """A plan for some jobs must pass the whole referee and the audit, too."""
+    assert violations(engine.snapshot, plan) == []
+    assert audit(engine.snapshot, plan) == []
+    return plan
+
+
+def assert_as_if_fresh(engine: Engine) -> None:
+    """Compare everything that is kept with what the snapshot alone would give."""
+    snapshot = engine.snapshot
+    again = Instance.model_validate_json(snapshot.model_dump_json())  # a file of it can be read, and is the same
+    assert again.digest == snapshot.digest
+    resident = engine._resident
+    assert resident is not None
+    fresh = compile_problem(again, resident.policy)
+    kept = resident.problem()
+    for field in fields(Problem):
+        if field.name not in ("instance", "policy"):
+            same(getattr(kept, field.name), getattr(fresh, field.name), field.name)
+    desk, state = resident._desk.state, State(fresh)
+    for name in ("node_free", "gpu_free_milli", "gpu_free_memory", "gpu_jobs", "gpu_utilisation", "level_free"):
+        same(getattr(desk, name), getattr(state, name), name)
+    for name in ("machine_load", "domain_load", "queue_used"):
+        same(getattr(desk, name), getattr(state, name), name)
+    assert desk.tenants == state.tenants
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_a_changed_cluster_equals_a_fresh_one(seed: int) -> None:
+    """The promise of ``load``, ``update``, ``place``, ``commit`` and ``release`` together."""
+    rng = np.random.default_rng(seed)
+    instance = random_round(rng, changes=bool(seed % 2))
+    with Engine(isolation="thread") as engine:
+        engine.load(instance)
+        for _ in range(STEPS):
+            step(rng, engine)
+            assert_as_if_fresh(engine)

@@ -1,0 +1,199 @@
+"""The mapping of ranks to GPUs: answers worked by hand, brute force, bounds, what it refuses."""
+
+import time
+
+import numpy as np
+import pytest
+from graphs import brute_force, graph, random_distances, random_graph, ring
+
+from placeopt.errors import BadInput, Unsupported
+from placeopt.model import Cluster, Domain, Machine, Node
+from placeopt.rank_mapping import map_ranks
+from placeopt.rank_mapping.bound import cut_bound, gilmore_lawler, lower_bound
+from placeopt.rank_mapping.branch import branch
+from placeopt.rank_mapping.case import make_case
+from placeopt.rank_mapping.construct import GREEDS, grown, in_sequence
+from placeopt.rank_mapping.hierarchy import hierarchy
+from placeopt.topology import ClusterTopology, dgx1, dgx2, minsky, pcie_box
+
+SOCKETS = np.array([[0, 1, 42, 42], [1, 0, 42, 42], [42, 42, 0, 1], [42, 42, 1, 0]])
+"""A Minsky: two sockets of two GPUs."""
+
+
+def cluster(machine: Machine, nodes: int, racks: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    """Distances of all GPUs, and the node of each."""
+    topology = ClusterTopology(
+        Cluster(
+            machines=(machine,),
+            domains=tuple(Domain(id=f"r{r}") for r in range(racks)),
+            nodes=tuple(Node(id=f"n{n}", machine=machine.id, domain=f"r{n * racks // nodes}") for n in range(nodes)),
+        )
+    )
+    return topology.pair_distances(np.arange(topology.num_gpus)), topology.gpu_node
+
+
+def test_ring_of_four_on_two_sockets() -> None:
+    """Neighbours share a socket: two edges inside at 1, two across at 42. The worst order, 0 2 1 3, has four across."""
+    found = map_ranks(ring(4), SOCKETS, start=np.array([0, 2, 1, 3]))
+    assert (found.cost, found.bound, found.optimal) == (2 * 1 + 2 * 42, 86, True)
+
+
+def test_star_puts_the_heaviest_leaf_beside_the_hub() -> None:
+    """Only one leaf shares the hub's socket: 5 x 1 + (2 + 1) x 42."""
+    found = map_ranks(graph(4, {(0, 1): 2, (0, 2): 5, (0, 3): 1}), SOCKETS)
+    assert (found.cost, found.bound) == (131, 131)
+    assert SOCKETS[found.order[0], found.order[2]] == 1
+
+
+def test_chain_crosses_the_sockets_at_its_weakest_edge() -> None:
+    """0 =9= 2 -1- 1 =9= 3: the edge of 1 goes across."""
+    found = map_ranks(graph(4, {(0, 2): 9, (2, 1): 1, (1, 3): 9}), SOCKETS)
+    assert found.cost == found.bound == 9 + 42 + 9
+
+
+def test_grouping_inside_a_node_is_part_of_the_choice() -> None:
+    """
+    Two ranks of two GPUs on one Minsky. With much traffic inside each takes a socket: 2 x 10 x 1 + 4 x 42; with none
+    inside they share both sockets: two pairs at 1, two at 42.
+    """
+    assert map_ranks(graph(2, {(0, 1): 1}), SOCKETS, gpus_per_rank=2, inside=10).cost == 188
+    assert map_ranks(graph(2, {(0, 1): 1}), SOCKETS, gpus_per_rank=2).cost == 86
+    apart = map_ranks(graph(2, {(0, 1): 1}), SOCKETS, np.array([0, 0, 1, 1]), gpus_per_rank=2)
+    assert apart.cost == apart.bound == 168  # as groups, sockets keep each rank together
+
+
+@pytest.mark.parametrize("kind", ["tree", "nodes", "any"])
+@pytest.mark.parametrize("size", [1, 2])
+def test_exact_equals_brute_force_and_bounds_hold(kind: str, size: int) -> None:
+    """Every route (sets, tables, branch and bound) and both bounds, on graphs and distances without any pattern."""
+    rng = np.random.default_rng([size, len(kind)])
+    for _ in range(25):
+        k = int(rng.integers(2, 7 if size == 1 else 4))
+        groups = np.sort(rng.integers(0, 3, k)).repeat(size)
+        distances, weights = random_distances(rng, kind, groups), random_graph(rng, k)
+        mixed = rng.permutation(k * size)
+        distances, groups = distances[np.ix_(mixed, mixed)], groups[mixed]
+        case = make_case(weights, distances, groups, gpus_per_rank=size, inside=1)
+        best = brute_force(case)
+        found = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1)
+        assert found.cost == found.bound == best == case.cost(found.order)
+        nodes = groups[found.order].reshape(k, size)
+        assert (nodes == nodes[:, :1]).all()
+        root = hierarchy(case.distances, case.groups)
+        start = in_sequence(case, root)
+        assert max(cut_bound(case, root, start), gilmore_lawler(case)) <= best
+        assert branch(case, start, deadline=float("inf"))[1] == best
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes"), [(minsky(), 4), (dgx1(), 2), (dgx2(), 1), (pcie_box(8, gpus_per_switch=2), 2)]
+)
+def test_sixteen_gpus_are_proven(machine: Machine, nodes: int) -> None:
+    """The promise of docs/mapping.md, for whole GPUs and pairs; the clock is bench/mapping.py's business."""
+    distances, groups = cluster(machine, nodes)
+    rng = np.random.default_rng(3)
+    for size in (1, 2):
+        for weights in (ring(16 // size), random_graph(rng, 16 // size)):
+            found = map_ranks(weights, distances, groups, gpus_per_rank=size, inside=1)
+            case = make_case(weights, distances, groups, gpus_per_rank=size, inside=1)
+            assert found.optimal
+            assert found.cost == case.cost(found.order)
+            root = hierarchy(case.distances, case.groups)
+            assert lower_bound(case, root, in_sequence(case, root)) <= found.cost
+
+
+@pytest.mark.parametrize("machine", [dgx1(), pcie_box(8)])
+def test_ring_of_64_on_64_gpus_is_proven(machine: Machine) -> None:
+    """
+    Every node and every rack is left by two edges: of the 8 between nodes 6 stay in a rack. In a DGX-1 the other 7 are
+    links; a box with two sockets has 6 at 2 inside sockets and one at 42 across.
+    """
+    distances, groups = cluster(machine, 8, racks=2)
+    shuffled = np.random.default_rng(0).permutation(64)
+    found = map_ranks(ring(64), distances[np.ix_(shuffled, shuffled)], groups[shuffled])
+    inside = 7 if machine.id == "dgx-1" else 6 * 2 + 42
+    across = int(distances[0, 8]), int(distances[0, 63])
+    assert found.cost == found.bound == 8 * inside + 6 * across[0] + 2 * across[1]
+
+
+def test_all_to_all_costs_the_same_everywhere() -> None:
+    """Known without a search, at any size."""
+    distances, groups = cluster(dgx1(), 8)
+    weights = np.ones((64, 64), dtype=np.int64)
+    found = map_ranks(weights, distances, groups)
+    assert found.cost == found.bound == distances.sum() // 2
+
+
+def test_same_seed_same_order_and_never_worse_than_the_start() -> None:
+    """Above 16 GPUs the search is random; a caller's plan must not be."""
+    rng = np.random.default_rng(1)
+    weights, (distances, groups) = random_graph(rng, 24), cluster(minsky(), 6)
+    start = rng.permutation(24)
+    first, second = (map_ranks(weights, distances, groups, start=start, seed=5) for _ in range(2))
+    assert (first.order == second.order).all()
+    assert first.cost <= make_case(weights, distances, groups).cost(start)
+    assert first.bound <= first.cost
+
+
+def test_deadline_in_the_past_returns_the_start() -> None:
+    """Whatever is asked for, an answer comes back at once."""
+    rng = np.random.default_rng(1)
+    for size in (16, 64):
+        weights, (distances, groups) = random_graph(rng, size), cluster(dgx1(), size // 8)
+        began = time.monotonic()
+        found = map_ranks(weights, distances, groups, start=np.arange(size), deadline=began)
+        assert time.monotonic() - began < 2
+        assert found.bound <= found.cost == make_case(weights, distances, groups).cost(found.order)
+
+
+def test_deadline_cuts_a_long_proof() -> None:
+    """Two machines whose distances have no pattern: the proof takes seconds, the caller has 0.3."""
+    rng = np.random.default_rng(0)
+    distances = np.triu(rng.integers(1, 30, (16, 16)), 1)
+    distances[:8, 8:] = 32
+    weights = np.triu(rng.integers(0, 5, (16, 16)), 1)
+    began = time.monotonic()
+    found = map_ranks(
+        weights + weights.T, distances + distances.T, np.repeat([0, 1], 8), deadline=time.monotonic() + 0.3
+    )
+    assert time.monotonic() - began < 2
+    assert found.bound <= found.cost
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_grown_orders_keep_ranks_on_their_nodes(size: int) -> None:
+    """The construction deals whole ranks down to nodes, whatever the greed."""
+    distances, groups = cluster(pcie_box(8, gpus_per_switch=2), 4, racks=2)
+    case = make_case(ring(32 // size), distances, groups, gpus_per_rank=size, inside=1)
+    root = hierarchy(case.distances, case.groups)
+    for greed in GREEDS:
+        order = grown(case, root, np.random.default_rng(0), greed, float("inf"))
+        assert sorted(order.tolist()) == list(range(32))
+        nodes = groups[order].reshape(-1, size)
+        assert (nodes == nodes[:, :1]).all()
+
+
+def test_refuses_what_is_no_mapping() -> None:
+    """Each message names the argument."""
+    good = ring(4)
+    lopsided = good.copy()
+    lopsided[0, 1] = 7
+    for arguments, word in (
+        ((lopsided, SOCKETS), "weights"),
+        ((good, -SOCKETS), "distances"),
+        ((good, SOCKETS + 1), "diagonal"),
+        ((good, SOCKETS[:3, :3]), "expected 4"),
+        ((good.astype(float), SOCKETS), "integers"),
+    ):
+        with pytest.raises(BadInput, match=word):
+            map_ranks(*arguments)
+    with pytest.raises(BadInput, match="multiple of 2"):
+        map_ranks(ring(2), SOCKETS, np.array([0, 1, 1, 1]), gpus_per_rank=2)
+    with pytest.raises(BadInput, match="start"):
+        map_ranks(good, SOCKETS, start=np.array([0, 0, 1, 2]))
+    with pytest.raises(BadInput, match="one group"):
+        map_ranks(graph(2, {(0, 1): 1}), SOCKETS, np.array([0, 0, 1, 1]), gpus_per_rank=2, start=np.array([0, 2, 1, 3]))
+    with pytest.raises(Unsupported, match="limit 1024"):
+        map_ranks(np.zeros((1025, 1025), dtype=np.int64), np.zeros((1025, 1025), dtype=np.int64))
+    with pytest.raises(Unsupported, match="2\\^47"):
+        map_ranks(good * 10**9, SOCKETS * 10**6)

@@ -1,0 +1,427 @@
+"""Figures and the page: numbers by hand, tips, escaping, nothing from elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from builders import instance, job, machine, node, plan_for, running
+from placeopt import BadInput
+from placeopt.model import Domain, Job
+from placeopt.report.html import (
+    FORMATS,
+    Answer,
+    Fact,
+    Figure,
+    answer_figures,
+    gpu_map,
+    kind_of,
+    occupancy,
+    page,
+    read_log,
+    render,
+    simulation_figures,
+)
+from placeopt.simulation.replay.records import Curve, Spot
+from placeopt.whatif.records import (
+    Added,
+    Binding,
+    Cheapest,
+    Defrag,
+    Failure,
+    Failures,
+    Fit,
+    Freed,
+    Gang,
+    Outcome,
+    Point,
+    Price,
+    Prices,
+    Review,
+    SlotCount,
+    Slots,
+    Swap,
+    Sweep,
+    Term,
+    Tried,
+)
+
+pytest.importorskip("matplotlib")
+
+
+def points(figure: Figure) -> list[tuple[float, float]]:
+    """Return the points of a figure of curves, whatever the curve."""
+    found = []
+    for _, x, y in figure.rows:
+        assert isinstance(x, int | float)
+        assert isinstance(y, int | float)
+        found.append((float(x), float(y)))
+    return found
+
+
+LINES = (
+    {"e": "scenario", "scenario": "s"},
+    {"t": 1000, "e": "arrival", "job": "a"},
+    {"t": 1000, "e": "round", "n": 1, "start": [{"job": "a", "assignments": [{"node": "n0", "gpus": {"0": 1000}}]}]},
+    {"t": 2000, "e": "arrival", "job": "b"},
+    {"t": 5000, "e": "end", "job": "a"},
+    {"t": 5000, "e": "round", "n": 2, "start": [{"job": "b", "assignments": [{"node": "n0", "gpus": {"1": 500}}]}]},
+    {"t": 9000, "e": "end", "job": "b"},
+)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Two jobs, one after the other; the second waits three seconds."""
+    path = tmp_path / "s.fcfs.s0.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in LINES), encoding="utf-8")
+    return path
+
+
+class TestMap:
+    """Who holds which GPU."""
+
+    def test_states_by_hand(self) -> None:
+        """Running before, placed by the plan, several jobs, idle, drained."""
+        old, new, half = job("old"), job("new<b>"), [job(f"h{i}", gpu_milli=500) for i in range(2)]
+        nodes = [node("n0", domain="r0"), node("n1", domain="r0", drained=True)]
+        round_ = instance(
+            nodes, [old, new, *half], domains=[Domain(id="r0")], machines=[machine(gpus=4)],
+            running=[running(old, [("n0", [0])])],
+        )  # fmt: skip
+        placed = {"new<b>": [("n0", [1])], "h0": [("n0", [2])], "h1": [("n0", [2])]}
+        figure = gpu_map(round_, plan_for(round_, placed))
+        assert [row[3] for row in figure.rows] == [
+            "running before", "placed by the plan", "several jobs", "idle", *["drained"] * 4,
+        ]  # fmt: skip
+        assert [row[4] for row in figure.rows] == [1000, 1000, 1000, 0, 0, 0, 0, 0]
+        svg = render(figure, "svg").decode()
+        assert "<title>n0 GPU 1: new&lt;b&gt; 1000/1000</title>" in svg
+        assert svg.count("<title>n") == 8
+        assert figure.csv().splitlines()[1] == "n0,r0,0,running before,1000,old 1000/1000"
+
+    def test_large_clusters_by_node(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A square a node, with how much of it is held."""
+        monkeypatch.setattr(occupancy, "MOST_GPUS", 4)
+        held = job("j", gpus=3)
+        figure = gpu_map(instance(2, [held], machines=[machine(gpus=4)], running=[running(held, [("n0", [0, 1, 2])])]))
+        assert "a square is a node" in figure.caption
+        assert "<title>n0: 75% of 4 GPUs held</title>" in render(figure, "svg").decode()
+
+    @pytest.mark.parametrize("form", FORMATS)
+    def test_every_format_is_drawn_and_repeats(self, form: str) -> None:
+        """SVG byte for byte."""
+        figure = gpu_map(instance(2, []))
+        drawn = render(figure, form)
+        assert drawn.startswith({"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[form])
+        if form == "svg":
+            assert drawn == render(figure, form)
+
+
+class TestSimulations:
+    """From logs."""
+
+    def test_figures_by_hand(self, log: Path) -> None:
+        """One GPU held from 1 to 5 s, half a one from 5 to 9; waits of 0 and 3 s."""
+        bars, held, waits = simulation_figures([read_log(log)])
+        assert bars.rows == [("n0", 0, "a", 1.0, 5.0, 1000), ("n0", 1, "b", 5.0, 9.0, 500)]
+        assert [(round(x * 3600), y) for x, y in points(held)] == [(1, 1.0), (5, 0.5), (9, 0.0)]
+        assert points(waits) == [(0.0, 0.5), (3.0, 1.0)]
+        assert "<title>b on n0 GPU 1: 5.0 to 9.0 s, 500/1000</title>" in render(bars, "svg").decode()
+
+    def test_bars_of_jobs_that_were_changed(self, tmp_path: Path) -> None:
+        """Moved at 3 s, stopped at 5 s, again from 7 s on; another one fails, and leaves while it waits."""
+        there, moved = ({"job": "a", "assignments": [{"node": "n0", "gpus": {gpu: 1000}}]} for gpu in "01")
+        other = {"job": "b", "assignments": [{"node": "n1", "gpus": {"0": 500}}]}
+        lines = (
+            {"t": 1000, "e": "round", "start": [there, other]},
+            {"t": 2000, "e": "failure", "job": "b"},
+            {"t": 3000, "e": "round", "start": [], "move": [moved]},
+            {"t": 5000, "e": "round", "start": [], "stop": ["a"]},
+            {"t": 6000, "e": "leave", "job": "b"},
+            {"t": 7000, "e": "round", "start": [there]},
+            {"t": 9000, "e": "end", "job": "a"},
+        )
+        path = tmp_path / "changed.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        told = read_log(path)
+        assert told.held == {
+            ("n0", 0): [(1000, 3000, "a", 1000), (7000, 9000, "a", 1000)],
+            ("n0", 1): [(3000, 5000, "a", 1000)],
+            ("n1", 0): [(1000, 2000, "b", 500)],
+        }
+        assert (told.starts, told.ends) == ({"a": 1000, "b": 1000}, {"b": 6000, "a": 9000})
+
+    def test_what_has_run_from_the_beginning(self, tmp_path: Path) -> None:
+        """No line tells its start: it was no log then, once it was stopped. The scenario tells; else it comes later."""
+        there = running(job("a"), [("n0", [0])])
+        again = {"job": "a", "option": "default", "assignments": [{"node": "n0", "gpus": {"1": 1000}}]}
+        lines = (
+            {"t": 2000, "e": "round", "start": [], "stop": ["a"]},
+            {"t": 5000, "e": "round", "start": [again]},
+            {"t": 9000, "e": "end", "job": "a"},
+        )
+        path = tmp_path / "running.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        alone, told = read_log(path), read_log(path, [there])
+        assert alone.held == {("n0", 1): [(5000, 9000, "a", 1000)]}
+        assert told.held == {("n0", 0): [(0, 2000, "a", 1000)], **alone.held}
+        assert told.starts == {"a": 0}
+        assert simulation_figures([told])[-1].rows == []
+
+    def test_what_idle_gpus_are_good_for(self, log: Path) -> None:
+        """
+        Two nodes of four GPUs; on one a GPU is held from 1 s to 9 s: three others are idle there.
+
+        Slots of four: both nodes, one meanwhile. Of two: 4, and 2 + 3 // 2 = 3 meanwhile.
+        """
+        from placeopt.model.scenario import Scenario
+
+        scenario = Scenario(cluster=instance(2, [], machines=[machine(gpus=4)]).cluster)
+        figures = {figure.name: figure for figure in simulation_figures([read_log(log)], scenario)}
+        for name, first, meanwhile in (("fragments", 0, 3), ("idle-slots-2", 4, 3), ("idle-slots-4", 2, 1)):
+            seconds = [(round(x * 3600), y) for x, y in points(figures[name])]
+            assert seconds == [(0, first), (1, meanwhile), (5, meanwhile), (9, first)]
+
+    def test_slowdowns_by_hand(self, tmp_path: Path) -> None:
+        """
+        Two jobs from 1 to 5 s and from 2 to 9 s; alone they take 2 s, and 3.5 s in the option that is chosen.
+
+        So 7 / 3.5 and 4 / 2; a job that is not of the scenario, such as a replica, is not drawn.
+        """
+        from placeopt.model import Option
+        from placeopt.model.scenario import Arrival, Scenario
+
+        short, long = Option(id="a", run_time_ms=1000), Option(id="b", run_time_ms=3500)
+        jobs = [("a", 1000, 2000, (short,)), ("b", 2000, None, (short, long))]
+        scenario = Scenario(
+            cluster=instance(1, [], machines=[machine(gpus=4)]).cluster,
+            arrivals=tuple(
+                Arrival(job=Job(id=name, arrival_ms=at, options=options), actual_run_time_ms=actual)
+                for name, at, actual, options in jobs
+            ),
+        )
+        path = tmp_path / "log.jsonl"
+        start = {"assignments": [{"node": "n0", "gpus": {"0": 1000}}]}
+        lines = [
+            {"t": 1000, "e": "round", "start": [{"job": "a", **start}, {"job": "replica", **start}]},
+            {"t": 2000, "e": "round", "start": [{"job": "b", "option": "b", **start}]},
+            {"t": 5000, "e": "end", "job": "a"},
+            {"t": 6000, "e": "end", "job": "replica"},
+            {"t": 9000, "e": "end", "job": "b"},
+        ]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        drawn = {figure.name: figure for figure in simulation_figures([read_log(path)], scenario)}
+        assert points(drawn["slowdowns"]) == [(0.0, 2.0), (1.0, 2.0)]
+
+    def test_a_name_with_a_separator_of_lines(self, log: Path) -> None:
+        """Unicode has more ends of lines than a log."""
+        text = log.read_text(encoding="utf-8").replace('"scenario": "s"', '"scenario": "s\u2028t"')
+        assert "\u2028" in text
+        log.write_text(text, encoding="utf-8")
+        assert read_log(log).ends == {"a": 5000, "b": 9000}
+
+    def test_the_scenario_of_other_logs_is_refused(self, log: Path) -> None:
+        """Its nodes are not those of the log."""
+        from placeopt.model.scenario import Scenario
+
+        other = Scenario(cluster=instance([node("else")], [], machines=[machine()]).cluster)
+        with pytest.raises(BadInput, match="node 'n0' is not in the scenario"):
+            simulation_figures([read_log(log)], other)
+
+    def test_a_log_that_was_cut_is_read_to_its_last_line(self, log: Path) -> None:
+        """Who runs at its end is shown so far."""
+        log.write_text(log.read_text(encoding="utf-8")[:-10], encoding="utf-8")
+        assert read_log(log).ends == {"a": 5000}
+
+    @pytest.mark.parametrize("text", ["", "no json\n", '{"t": 1}\n', "[]\n"])
+    def test_other_files_are_refused(self, tmp_path: Path, text: str) -> None:
+        """By name."""
+        (tmp_path / "x.jsonl").write_text(text, encoding="utf-8")
+        with pytest.raises(BadInput, match=r"x\.jsonl"):
+            read_log(tmp_path / "x.jsonl")
+        with pytest.raises(BadInput, match=r"y\.jsonl"):
+            read_log(tmp_path / "y.jsonl")
+
+
+def outcome(placed: int, bound: int) -> Outcome:
+    """A round's result."""
+    return Outcome(
+        value=1, value_bound=1, jobs_placed=1, jobs_waiting=0, gpu_milli_placed=placed, gpu_milli_bound=bound,
+        gpu_milli_capacity=4000, nodes=1, price_milli_per_hour=0,
+    )  # fmt: skip
+
+
+class TestAnswers:
+    """What-if answers."""
+
+    def test_sweep(self) -> None:
+        """Ordered by setting."""
+        points = (Point(setting=2, outcome=outcome(2000, 2500)), Point(setting=1, outcome=outcome(1000, 1000)))
+        (figure,) = answer_figures(Sweep(varied="nodes", points=points, left=0, seconds=0.0), 0)
+        assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
+        assert render(figure, "svg")
+
+    def test_replay(self) -> None:
+        """A band where arrivals were drawn; a setting without end has a row and no mark."""
+        spots = (
+            Spot(
+                setting="0", nodes=1, values=(None, 9.0), mean=None, low=None, high=None, stranded=1, met=False, cut=0
+            ),
+            Spot(setting="2", nodes=3, values=(4.0, 6.0), mean=5.0, low=1.0, high=9.0, stranded=0, met=True, cut=0),
+        )
+        words = {"question": "add", "replayed": "nodes:box", "scenario": "s", "policy": "fcfs", "measure": "p95_wait"}
+        answer = Curve.model_validate({**words, "unit": "s", "draws": (0, 1), "spots": spots, "seconds": 0.0})
+        (figure,) = answer_figures(answer, 0)
+        assert [row[2:5] for row in figure.rows] == [(None, None, None), (5.0, 1.0, 9.0)]
+        drawn = render(figure, "svg").decode()
+        assert "95 % of the mean" in drawn
+        assert drawn.count("<title>") == 1
+
+    def test_front(self) -> None:
+        """Points say which domains they empty."""
+        freed = Freed(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True)
+        answer = Defrag(level="node", domains=3, free_before=1, front=(freed,), most=2, stuck=0, seconds=0.0)
+        (figure,) = answer_figures(answer, 1)
+        assert "<title>2 empty by 0 moves, at least 0: n1</title>" in render(figure, "svg").decode()
+
+    @pytest.mark.parametrize("k", [1, 2])
+    def test_failures(self, k: int) -> None:
+        """One square a scenario with who fails and what is lost, pairs as a matrix; the title is the answer."""
+        names = ["a", "b", "c"]
+        pairs = [("a",), ("b",), ("c",)] if k == 1 else [("a", "b"), ("a", "c"), ("b", "c")]
+        scenarios = tuple(
+            Failure(
+                domains=d, nodes=1, displaced=2, displaced_gpu_milli=1, lost=i, lost_at_least=i // 2, lost_gpu_milli=0
+            )
+            for i, d in enumerate(pairs)
+        )
+        answer = Failures(level="rack", k=k, answer="no", scenarios=scenarios, left=0, worst=None, seconds=0.0)
+        (figure,) = answer_figures(answer, 0)
+        assert [row[5] for row in figure.rows] == ["survives", "open", "loses jobs"]
+        assert figure.title.endswith("some failure costs jobs their place")
+        drawn = render(figure, "svg").decode()
+        assert drawn.count("jobs displaced") == len(names)
+        assert "2 lost" in drawn
+        assert all(f">{name}<" in drawn for name in names)
+
+    def test_many_failures_are_squares_without_words(self) -> None:
+        """Who fails is said where the pointer rests."""
+        scenarios = tuple(
+            Failure(
+                domains=(f"node-{i}",), nodes=1, displaced=1, displaced_gpu_milli=1, lost=0, lost_at_least=0,
+                lost_gpu_milli=0,
+            )
+            for i in range(200)
+        )  # fmt: skip
+        answer = Failures(level="node", k=1, answer="yes", scenarios=scenarios, left=0, worst=None, seconds=0.0)
+        drawn = render(answer_figures(answer, 0)[0], "svg").decode()
+        assert ">node-7<" not in drawn
+        assert "<title>node-7: 1 jobs displaced" in drawn
+
+
+def choice(kind: str, price: int, found: int) -> Added:
+    """So many nodes of a kind will do, fewer not."""
+    tried = (
+        Tried(nodes=found - 1, fits=False, waiting=2, gpu_milli_waiting=1500),
+        Tried(nodes=found, fits=True, waiting=0, gpu_milli_waiting=0),
+    )
+    return Added(
+        node_type=kind, at_least=found, found=found, price_milli_per_hour=price, impossible=False, never=(),
+        tried=tried, seconds=0.1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("least", "found", "impossible", "words"),
+    [
+        (3, 3, False, "3 nodes, proven"),
+        (1, 1, False, "1 node, proven"),
+        (2, 5, False, "2 to 5 nodes"),
+        (4, None, False, "4 nodes or more"),
+        (None, None, True, "no number of nodes will do"),
+    ],
+)
+def test_how_many_nodes_a_title_says(least: int | None, found: int | None, impossible: bool, words: str) -> None:
+    """It once said "4 to None nodes"."""
+    answer = choice("box", 1, 3).model_copy(update={"at_least": least, "found": found, "impossible": impossible})
+    (figure,) = answer_figures(answer, 0)
+    assert figure.title == f"Add box: {words}"
+
+
+FIT = Fit(found=3, most=5, gpu_milli_each=2000, gangs=(Gang(level="node", workers=2, gpus_each=2),),
+          binds=(Binding(name="memory", asks="9 MiB"),), seconds=0.1)  # fmt: skip
+SLOTS = Slots(
+    free_gpus=9,
+    gpus=16,
+    model=None,
+    counts=(SlotCount(level="node", size=4, slots=2, largest=5), SlotCount(level="node", size=8, slots=0, largest=5)),
+)
+SWAP = Swap(before=outcome(1000, 2000), after=outcome(2000, 2000), exchanged=4, gain_low=-1, gain_high=None,
+            answer="unknown", seconds=0.1)  # fmt: skip
+PRICES = Prices(
+    value=7,
+    value_bound=7,
+    left=0,
+    seconds=0.1,
+    prices=(
+        Price(of="node", name="box", low=2, high=4, by_duals=3),
+        Price(of="quota", name="q", low=None, high=9, by_duals=None),
+    ),
+)
+REVIEW = Review(
+    valid=True,
+    value=5,
+    best_value=6,
+    value_bound=10,
+    seconds=0.1,
+    terms=(Term(name="communication", unit="paths", weight=3, raw=10, best_raw=4),),
+)
+MIX = Cheapest(choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mixture=(1, 1), price_milli_per_hour=1500,
+               at_least_milli_per_hour=1500, seconds=0.1)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "title", "row", "words"),
+    [
+        (FIT, "Fit: 3 to 5 more of the job", ("node", 2, 4), "2 workers"),
+        (SLOTS, "Slots: 9 of 16 GPUs free", ("node", 4, 2, 5), ">2<"),
+        (choice("box", 1000, 3), "Add box: 3 nodes, proven", (2, 2, 1.5, "not all fit, proven"), "2 jobs wait"),
+        (MIX, "Add nodes of several types: the cheapest alone, and mixed", ("a", 3, 3.0), "1 a + 1 b"),
+        (SWAP, "Exchange of 4 nodes: unknown, gain -1 to unknown", ("before", 1, 1, 1, 0, 1.0), "1 jobs placed"),
+        (PRICES, "Prices: what one more is worth", ("node", "box", 2, 4, 3), "box: +2 to +4"),
+        (REVIEW, "Audit: value 5, 100.00 % from the bound 10", ("communication", "paths", 3, 10, 4, 18), "10 paths"),
+    ],
+)
+def test_every_other_answer(answer: Answer, title: str, row: tuple[object, ...], words: str) -> None:
+    """Told by its fields, drawn with its numbers."""
+    fields = set(json.loads(answer.model_dump_json()))
+    assert kind_of(fields) is type(answer)
+    (figure,) = answer_figures(answer, 0)
+    assert (figure.title, figure.rows[0]) == (title, row)
+    assert words in render(figure, "svg").decode()
+
+
+def test_racks_stand_side_by_side() -> None:
+    """Wide rather than high, in lines of alike length; with names."""
+    racks = [Domain(id=f"r{i}") for i in range(8)]
+    nodes = [node(f"n{i}", domain=f"r{i // 4}") for i in range(32)]
+    figure = gpu_map(instance(nodes, [], domains=racks, machines=[machine(gpus=4)]))
+    assert figure.inches[0] > figure.inches[1]
+    drawn = render(figure, "svg").decode()
+    assert all(f">{rack.id}<" in drawn for rack in racks)
+
+
+def test_the_page_holds_everything_and_asks_for_nothing() -> None:
+    """Figures inside, numbers behind a link, names escaped, no address of another host to be loaded."""
+    figure = gpu_map(instance(2, []))
+    text = page("A <title>", "placeopt report x", [Fact("seed", "0 & more")], [figure])
+    assert "A &lt;title&gt;" in text
+    assert "0 &amp; more" in text
+    assert text.count("<svg") == 1
+    assert 'href="data:text/csv;base64,' in text
+    assert 'src="' not in text
+    assert 'href="http' not in text.replace('xmlns:xlink="http', "")
+    assert "<script" not in text

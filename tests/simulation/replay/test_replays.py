@@ -1,0 +1,285 @@
+"""Capacity questions by replay, on traces small enough to play by hand."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+from joblib import parallel_config
+
+from placeopt.errors import BadInput
+from placeopt.formats.documents import loads
+from placeopt.model import Cluster, Demand, Gpu, Job, Machine, Node, Option
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.report.text.replay import curve_page
+from placeopt.simulation import named_policy, simulate
+from placeopt.simulation.replay import Curve, add, parse_goal, parse_settings, sweep
+from placeopt.simulation.replay.arrivals import drawn
+from placeopt.simulation.replay.goals import measures
+from placeopt.simulation.replay.patching import patched
+from placeopt.simulation.replay.playing import Limits, Setup, measured, play
+from placeopt.simulation.replay.records import Played
+from placeopt.whatif.steps import Patch
+
+FCFS = named_policy("fcfs")
+
+
+def trace(*arrivals: int, gpus: int = 1, seconds: int = 100) -> Scenario:
+    """Return one node with one GPU, and jobs that arrive at these seconds and run so long each."""
+    option = Option(demand=Demand(gpus=gpus), run_time_ms=1000 * seconds)
+    machine = Machine(id="box", cpu_millicores=0, memory_mib=0, gpus=(Gpu(model="T4"),))
+    return Scenario(
+        name="trace",
+        cluster=Cluster(machines=(machine,), nodes=(Node(id="n0", machine="box", price_milli_per_hour=500),)),
+        arrivals=tuple(
+            Arrival(job=Job(id=f"j{i}", arrival_ms=1000 * at, options=(option,))) for i, at in enumerate(arrivals)
+        ),
+    )
+
+
+FOUR = trace(0, 0, 0, 0)
+"""Waits of 0, 100, 200 and 300 s on one node; 0, 0, 100, 100 on two; 0, 0, 0, 100 on three."""
+
+
+@pytest.mark.parametrize(
+    ("goal", "found", "missed"),
+    [("max_wait<=100s", 1, 0), ("mean_wait<=25s", 2, 1), ("max_wait<=0s", 3, 2), ("max_wait<=5m", 0, None)],
+)
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_the_fewest_nodes(goal: str, found: int, missed: int | None, jobs: int) -> None:
+    """As the waits by hand say; however many are tried at once."""
+    curve = add(FOUR, FCFS, "box", parse_goal(goal), jobs=jobs)
+    assert (curve.found, curve.missed, curve.monotone) == (found, missed, True)
+    by_hand = {0: [0, 100, 200, 300], 1: [0, 0, 100, 100], 2: [0, 0, 0, 100]}
+    for spot in curve.spots:
+        waits = by_hand.get(int(spot.setting), [0, 0, 0, 0])
+        assert spot.mean == (max(waits) if goal.startswith("max") else sum(waits) / 4)
+
+
+def test_stopped_before_anything_was_played() -> None:
+    """Nothing is known then: the page does not say that the goal is not met."""
+    cancel = threading.Event()
+    cancel.set()
+    curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=1s"), cancel=cancel)
+    assert (curve.spots, curve.left) == ((), 1)
+    assert "not told" in str(curve_page(curve)[0])
+
+
+def test_a_goal_that_nodes_do_not_meet() -> None:
+    """Nobody waits with three more: the search ends there. A job that never fits has no end."""
+    curve = add(FOUR, FCFS, "n0", parse_goal("max_completion<=50s"))
+    assert curve.found is None
+    assert max(int(spot.setting) for spot in curve.spots) <= 4
+    assert curve.price_milli_per_hour == 500
+    never = add(trace(0, 5, gpus=2), FCFS, "box", parse_goal("p95_wait<=1h"), most=3)
+    assert never.found is None
+    assert {(spot.mean, spot.stranded) for spot in never.spots} == {(None, 2)}
+
+
+def test_an_answer_needs_all_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more nodes make it worse, what is found is the number from which on all that were tried meet the goal."""
+    waits = {0: 9.0, 1: 1.0, 2: 5.0, 3: 1.0, 4: 1.0, 5: 0.5}
+
+    def anomalous(setup: Setup, cancel: object = None) -> Played:
+        more = len(setup.scenario.cluster.nodes) - 1
+        told: dict[str, float | None] = {"max_wait": waits.get(more, 0.0)}
+        return Played(
+            key=setup.key, scenario="s", policy="p", draw=None, nodes=more + 1, jobs=1, stranded=0, cut=0,
+            measures=told, seconds=0.0,
+        )  # fmt: skip
+
+    monkeypatch.setattr("placeopt.simulation.replay.runs.play", anomalous)
+    curve = add(trace(*range(9)), FCFS, "box", parse_goal("max_wait<=2s"))
+    assert (curve.found, curve.missed, curve.monotone) == (3, 2, False)
+
+
+def test_draws_give_an_interval_and_rows_are_not_run_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second call runs nothing; a line that was cut off is run again."""
+    rows = tmp_path / "rows.jsonl"
+    goal, world = parse_goal("mean_wait<=30s"), trace(0, 10, 30, 300, 310, 500)
+    first = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows)
+    assert first.kept == 0
+    for spot in first.spots:
+        assert len(spot.values) == 3
+        assert 0 <= (spot.low or 0) <= (spot.mean or 0) <= (spot.high or 0)
+    lines = rows.read_text().splitlines()
+    assert len(lines) == len({json.loads(line)["key"] for line in lines}) == 3 * len(first.spots)
+    rows.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:40])
+    told: list[Played] = []
+    again = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows, on_news=told.append)
+    assert (len(told), again.kept) == (1, len(lines) - 1)
+    lines[0] = lines[0].replace('"delayed"', '"unknown"')  # of a time when it was not measured
+    rows.write_text("\n".join(lines) + "\n")
+    assert add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows).kept == len(lines) - 1
+    lines = rows.read_text().splitlines()
+    monkeypatch.setattr("placeopt.simulation.replay.runs.play", lambda *_, **__: pytest.fail("ran again"))
+    third = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows)
+    assert third.spots == again.spots == first.spots
+    assert len(rows.read_text().splitlines()) == len(lines)
+
+
+def test_runs_go_where_joblib_says() -> None:
+    """With ``jobs=None``: the same curve by threads and by processes as one after the other."""
+    goal, world = parse_goal("max_wait<=100s"), trace(0, 10, 30, 300)
+    alone = add(world, FCFS, "box", goal, draws=(0, 1))
+    for backend in ("threading", "loky"):
+        with parallel_config(backend=backend, n_jobs=2):
+            assert add(world, FCFS, "box", goal, draws=(0, 1), jobs=None).spots == alone.spots
+
+
+def test_sweeps(tmp_path: Path) -> None:
+    """Arrivals at half the rate do not meet; policies and patches by name; rows are shared with other questions."""
+    world, rows = trace(0, 100, 200), tmp_path / "rows.jsonl"
+    more = Patch.model_validate({"steps": ({"do": "add_nodes", "machine": "box", "count": 1},)})
+    bad = Patch.model_validate({"steps": ({"do": "remove_jobs", "jobs": ("nobody",)},)})
+    patches = {"more": more, "bad": bad}
+
+    def curve(text: str, measure: str = "max_wait") -> Curve:
+        varied, found = parse_settings(text, world, FCFS, policies=named_policy, patches=patches.__getitem__)
+        return sweep(varied, found, measure, rows=rows, goal=parse_goal("max_wait<=10s"))
+
+    assert [spot.mean for spot in curve("arrivals=50,100,200").spots] == [0.0, 0.0, 100.0]
+    assert [spot.met for spot in curve("arrivals=100,200").spots] == [True, False]
+    assert curve("arrivals=100,200").kept == 2
+    assert [spot.nodes for spot in curve("nodes:box=0-2").spots] == [1, 2, 3]
+    assert [spot.setting for spot in curve("policy=fcfs,srtf").spots] == ["fcfs", "srtf"]
+    assert [spot.nodes for spot in curve("patch=more").spots] == [2]
+    for wrong in (
+        "arrivals",
+        "arrivals=0",
+        "nodes=1",
+        "nodes:none=1",
+        "policy=",
+        "policy=fcfs,fcfs",
+        "load=1",
+        "patch=bad",
+    ):
+        with pytest.raises(BadInput):
+            curve(wrong)
+    with pytest.raises(BadInput, match="p95_wait"):
+        curve("arrivals=100", measure="waiting")
+
+
+def test_measures_by_hand() -> None:
+    """Four jobs on one GPU: waits 0, 100, 200, 300; the 95th percentile lies 85 % between the last two."""
+    found = measured(simulate(FOUR, FCFS))
+    assert set(found) == set(measures())
+    assert (found["mean_wait"], found["median_wait"], found["max_wait"]) == (150.0, 150.0, 300.0)
+    assert found["p95_wait"] == pytest.approx(285.0)
+    assert (found["max_completion"], found["max_slowdown"], found["makespan"]) == (400.0, 4.0, 400.0)
+    assert (found["at_once"], found["in_time"], found["slowed"], found["delayed"]) == (25.0, None, 0.0, 0.0)
+
+
+def test_services_do_not_count() -> None:
+    """They have no run time to be slowed by and end with what they serve: mean slowdown was 800,000 with replicas."""
+    service = Arrival(job=Job(id="s", kind="inference", options=(Option(),)), service=True, leaves_ms=50_000)
+    world = FOUR.model_copy(update={"arrivals": (*FOUR.arrivals, service)})
+    assert measured(simulate(world, FCFS)) == measured(simulate(FOUR, FCFS))
+
+
+def test_one_stranded_job_of_forty_has_a_percentile_but_no_mean() -> None:
+    """It waits without end, and so counts above every other."""
+    world = trace(*range(0, 4000, 100))
+    big = world.arrivals[-1].job.options[0].model_copy(update={"demand": Demand(gpus=2)})
+    last = world.arrivals[-1].model_copy(update={"job": world.arrivals[-1].job.model_copy(update={"options": (big,)})})
+    row = play(Setup(world.model_copy(update={"arrivals": (*world.arrivals[:-1], last)}), FCFS, None, Limits()))
+    assert row is not None
+    assert (row.stranded, row.measures["mean_wait"], row.measures["p95_wait"], row.measures["max_wait"]) == (
+        1,
+        None,
+        0.0,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("p95_wait<=30m", 1800.0), (" max_slowdown <= 2.5", 2.5), ("in_time>=95%", 95.0), ("slowed<=3", 3.0)],
+)
+def test_goals(text: str, limit: float) -> None:
+    """Units become seconds."""
+    assert parse_goal(text).limit == limit
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "p95_wait", "p95_wait<30m", "p95_wait<=30", "p96_wait<=3m", "in_time<=5%", "max_wait>=3m", "slowed<=3m"],
+)
+def test_no_goals(text: str) -> None:
+    """Named, with what would be one."""
+    with pytest.raises(BadInput, match="goal"):
+        parse_goal(text)
+
+
+def test_what_no_job_has_is_not_measured() -> None:
+    """Of jobs without a deadline no part ends in time, whatever is added."""
+    with pytest.raises(BadInput, match=r"no job of 'trace' has a deadline.*p95_wait"):
+        add(FOUR, FCFS, "box", parse_goal("in_time>=90%"))
+    varied, found = parse_settings("arrivals=50,100", FOUR, FCFS, policies=named_policy, patches={}.__getitem__)
+    with pytest.raises(BadInput, match="no job of 'trace' has a deadline"):
+        sweep(varied, found, "in_time")
+    with pytest.raises(BadInput, match="no node of that name; machine types: box"):
+        add(FOUR, FCFS, "crate", parse_goal("max_wait<=1m"))
+
+
+def test_drawn_arrivals() -> None:
+    """As many, within the trace's time, of its jobs; by the seed alone; a job's due date moves with it."""
+    world = trace(*range(0, 1000, 10))
+    one, same, other = drawn(world, 1), drawn(world, 1), drawn(world, 2)
+    assert one == same != other
+    assert len(one.arrivals) == 100
+    times = [arrival.job.arrival_ms for arrival in one.arrivals]
+    assert times == sorted(times)
+    assert times[-1] <= 990_000
+    with pytest.raises(BadInput, match="two or more"):
+        drawn(trace(0), 0)
+
+
+def test_patches_on_scenarios() -> None:
+    """Nodes, jobs, arrivals and the policy of rounds; what is about a round alone is refused."""
+    steps = (
+        {"do": "add_nodes", "like": "n0", "count": 2},
+        {"do": "scale_arrivals", "percent": 50},
+        {"do": "remove_jobs", "jobs": ("j0",)},
+        {"do": "set_policy", "fields": {"share_mode": "exclusive"}},
+    )
+    world, scheduling = patched(trace(0, 30), FCFS, Patch.model_validate({"steps": steps}))
+    assert len(world.cluster.nodes) == 3
+    assert [arrival.job.arrival_ms for arrival in world.arrivals] == [60_000]
+    assert scheduling.policy.share_mode == "exclusive"
+    for step, word in (
+        ({"do": "scale_demand", "percent": 50}, "scale_arrivals"),
+        ({"do": "add_jobs", "jobs": ({"id": "new"},)}, "run_time_ms"),
+    ):
+        with pytest.raises(BadInput, match=word):
+            patched(trace(0), FCFS, Patch.model_validate_json(json.dumps({"steps": [step]})))
+
+
+def test_services_stay_as_long_whenever_they_come() -> None:
+    """Half as often is twice as late: one that came at 30 s and left at 50 s had left before it came."""
+    service = Arrival(
+        job=Job(id="s", kind="inference", arrival_ms=30_000, options=(Option(),)), service=True, leaves_ms=50_000
+    )
+    world = trace(0, 100).model_copy(update={"arrivals": (*trace(0, 100).arrivals, service)})
+    slower = Patch.model_validate({"steps": ({"do": "scale_arrivals", "percent": 50},)})
+    assert patched(world, FCFS, slower)[0].arrivals[-1].leaves_ms == 80_000
+    for seed in range(5):
+        stays = [one.leaves_ms - one.job.arrival_ms for one in drawn(world, seed).arrivals if one.leaves_ms is not None]
+        assert set(stays) <= {20_000}
+
+
+def test_a_changed_job_of_a_trace_is_one_of_a_trace() -> None:
+    """It still says how long it runs."""
+    change = {"do": "change_job", "job": "j0", "fields": {"options": [{"demand": {"gpus": 1}}]}}
+    patch = Patch.model_validate_json(json.dumps({"name": "shorter", "steps": [change]}))
+    with pytest.raises(BadInput, match=r"steps\[0\] \(change_job\): job 'j0' as it is then: .*run_time_ms"):
+        patched(FOUR, FCFS, patch)
+    change["fields"] = {"options": [{"demand": {"gpus": 1}, "run_time_ms": 7}]}
+    patch = Patch.model_validate_json(json.dumps({"name": "shorter", "steps": [change]}))
+    assert patched(FOUR, FCFS, patch)[0].arrivals[0].job.options[0].run_time_ms == 7
+
+
+def test_a_curve_is_a_document(tmp_path: Path) -> None:
+    """What --json prints can be read again."""
+    curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=100s"))
+    assert loads(Curve, curve.model_dump_json(), source="x") == curve

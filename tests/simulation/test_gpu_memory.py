@@ -1,0 +1,75 @@
+"""GPU memory as it really is: the last to come fails, asks for more, and is found a place where it has it."""
+
+import pytest
+
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.simulation import simulate, summarise
+from placeopt.simulation.gpu_memory import Memory
+from scenarios import PLAIN, policy, scenario, timed
+
+SHARED = policy("fcfs", policy=PLAIN.model_copy(update={"share_mode": "fraction"}))
+"""GPUs of 16,384 MiB."""
+
+
+def needing(name: str, arrival_ms: int, run_ms: int, says: int, needs: int | None, **fields: object) -> Arrival:
+    """Build a job of half a GPU."""
+    job = timed(name, arrival_ms, run_ms, gpu_milli=500, gpu_memory_mib=says, **fields)
+    return Arrival(job=job, actual_gpu_memory_mib=needs)
+
+
+def world_of(*arrivals: Arrival, **physics: object) -> Scenario:
+    """Build a scenario on a machine of four GPUs."""
+    return scenario([], physics=physics).model_copy(update={"arrivals": arrivals})
+
+
+def test_who_comes_last_fails_after_the_delay_and_asks_for_more() -> None:
+    """
+    8,000 are needed by the first; the second says 2,000 and needs 9,000: 8,384 are left to it.
+
+    It fails after 300 ms, asks for 8,385, more than the 2,400 of 120 %, and starts on the next GPU, its work lost.
+    """
+    world = world_of(needing("a", 0, 5000, 8000, None), needing("b", 100, 1000, 2000, 9000), memory_failure_ms=300)
+    history = simulate(world, SHARED)
+    spans = {
+        job.job: [(s.start_ms, s.end_ms, s.placement.assignments[0].gpus) for s in job.spans] for job in history.jobs
+    }
+    assert spans["a"] == [(0, 5000, {"0": 500})]
+    assert spans["b"] == [(100, 400, {"0": 500}), (400, 1400, {"1": 500})]
+    assert history.jobs[1].failures == summarise(history).failures == 1
+
+
+def test_the_one_that_came_first_is_safe_though_it_understates_too() -> None:
+    """
+    It has what it needs; only newcomers find too little, and again until they ask for what nobody thinks is there.
+
+    4,384 are left: 4,385 are asked for, then 1.2 times as much each time, until 15,384 are too few at the eighth.
+    """
+    world = world_of(needing("a", 0, 5000, 1000, 12_000), needing("b", 1, 1000, 2000, 5000), memory_failure_ms=300)
+    assert [job.failures for job in simulate(world, SHARED).jobs] == [0, 8]
+
+
+def test_nobody_fails_who_has_room_by_then() -> None:
+    """The other ends before the delay is over; all work counts."""
+    world = world_of(needing("a", 0, 200, 8000, None), needing("b", 100, 1000, 2000, 9000), memory_failure_ms=300)
+    history = simulate(world, SHARED)
+    assert [(job.end_ms, job.failures) for job in history.jobs] == [(200, 0), (1100, 0)]
+
+
+def test_a_demand_rises_to_the_largest_gpu_at_most() -> None:
+    """By 120 %, rounded up, or above what was left; then it has a GPU for itself."""
+    arrival = needing("a", 0, 1, 2001, 16_000)
+    memory = Memory(world_of(arrival))
+    assert memory.asks_more(arrival.job, 100).options[0].demand.gpu_memory_mib == 2402
+    assert memory.asks_more(arrival.job, 9000).options[0].demand.gpu_memory_mib == 9001
+    assert memory.asks_more(arrival.job, 16_384).options[0].demand.gpu_memory_mib == 16_384
+
+
+def test_a_job_that_would_fail_for_ever_is_refused() -> None:
+    """It needs more than any GPU has; or a service, which never leaves, hides what it needs."""
+    with pytest.raises(ValueError, match=r"arrivals\[0\].actual_gpu_memory_mib: 20000, but no GPU"):
+        Scenario.model_validate({**dict(scenario([])), "arrivals": (needing("a", 0, 1, 1, 20_000),)})
+    job = timed("a", 0, 1, gpu_memory_mib=10)
+    with pytest.raises(ValueError, match="must not understate"):
+        Scenario.model_validate(
+            {**dict(scenario([])), "arrivals": (Arrival(job=job, service=True, actual_gpu_memory_mib=11),)}
+        )

@@ -1,0 +1,157 @@
+"""CPU cores and memory bandwidth: worked by hand."""
+
+import pytest
+
+from builders import running
+from placeopt import BadInput
+from placeopt.formats.documents import loads
+from placeopt.model.host import CoreCurve
+from placeopt.model.scenario import Scenario
+from placeopt.simulation import simulate, summarise
+from placeopt.simulation.bandwidth import Traffic
+from placeopt.simulation.scheduling.resource_estimator import Belief
+from scenarios import policy, scenario, timed
+
+CURVE = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500, 1000, 1000))
+
+
+def on_machines(world: Scenario, **fields: object) -> Scenario:
+    """Return the scenario with other figures of its machine."""
+    machine = world.cluster.machines[0].model_copy(update=fields)
+    return world.model_copy(update={"cluster": world.cluster.model_copy(update={"machines": (machine,)})})
+
+
+def ends(world: Scenario, scheduling=None) -> dict[str, int | None]:
+    """Return when each job ended."""
+    return {one.job: one.end_ms for one in simulate(world, scheduling or policy("best-fit")).jobs}
+
+
+def cpu_job(name: str, run_ms: int, *, mbps: int, cores: int = 1):
+    """Build a job of kind ``cpu`` that arrives at 0."""
+    return timed(name, 0, run_ms, gpus=0, kind="cpu", cpu_millicores=1000 * cores, memory_bandwidth_mbps=mbps)
+
+
+class TestCores:
+    """Speed by the cores of each GPU."""
+
+    @pytest.mark.parametrize(
+        ("millicores", "speed"), [(0, 1), (500, 125), (1000, 250), (1500, 375), (2500, 750), (3000, 1000), (9000, 1000)]
+    )
+    def test_between_whole_cores_speed_is_interpolated(self, millicores: int, speed: int) -> None:
+        """Below the first it falls in proportion; beyond the last it stays."""
+        assert CURVE.speed(millicores) == speed
+
+    def test_too_few_cores_slow_a_job_and_its_gpu_waits(self) -> None:
+        """Two cores for two GPUs: a quarter of the speed; three quarters of the time the GPUs wait."""
+        jobs = [
+            timed("x", 0, 1000, gpus=2, cpu_millicores=2000, profile="slow", gpu_utilisation_percent=80),
+            timed("y", 0, 1000, gpus=1, cpu_millicores=3000, profile="slow"),
+        ]
+        history = simulate(scenario(jobs, core_curves=(CURVE,)), policy("best-fit"))
+        x, y = history.jobs
+        assert (x.end_ms, x.host_wait_ms) == (4000, 3000)
+        assert (y.end_ms, y.host_wait_ms) == (1000, 0)
+        figures = summarise(history).occupancy
+        assert figures.utilisation == pytest.approx(2 * 1000 * 0.8 / (4 * 4000))
+        assert figures.utilisation_of_active == pytest.approx(2 * 1000 * 0.8 / (2 * 4000 + 1000))
+
+    def test_without_a_curve_cores_do_not_count(self) -> None:
+        """Another profile, or none."""
+        jobs = [timed("x", 0, 1000, profile="other"), timed("y", 0, 1000)]
+        assert ends(scenario(jobs, core_curves=(CURVE,))) == {"x": 1000, "y": 1000}
+
+    def test_the_best_fit_is_given_instead_of_what_was_asked_for(self) -> None:
+        """Three a GPU; what the placements hold, too."""
+        job = timed("x", 0, 1000, gpus=2, cpu_millicores=2000, profile="slow")
+        greedy = timed("y", 0, 1000, cpu_millicores=20_000, profile="slow")
+        history = simulate(scenario([job, greedy], core_curves=(CURVE,)), policy("best-fit", cores="best_fit"))
+        assert [one.end_ms for one in history.jobs] == [1000, 1000]
+        assert [one.placement.assignments[0].cpu_millicores for one in history.jobs] == [6000, 3000]
+
+    def test_the_search_begins_where_the_user_s_last_one_ended(self) -> None:
+        """From 3 it asks for 2 and 4; and no more than a node has."""
+        world = scenario([timed("x", 0, 1, profile="slow", user="u")], core_curves=(CURVE,))
+        belief = Belief(world, policy(cores="best_fit"))
+        for _ in range(2):
+            assert belief.of(world.arrivals[0].job).options[0].demand.cpu_millicores == 3000
+        assert belief.steps == [3, 3]
+        tiny = Belief(on_machines(world, cpu_millicores=2000), policy(cores="best_fit"))
+        assert tiny.of(world.arrivals[0].job).options[0].demand.cpu_millicores == 2000
+
+
+class TestBandwidth:
+    """Usable are 75 % of 100 GB/s: 75,000 MB/s."""
+
+    def world(self, jobs) -> Scenario:
+        """Build a scenario of one node."""
+        return on_machines(scenario(jobs, physics={"memory_bandwidth_percent": 75}), memory_bandwidth_mbps=100_000)
+
+    def test_all_are_slowed_in_proportion_to_what_is_too_much(self) -> None:
+        """
+        90 of 75 GB/s: everybody takes 1.2 times as long.
+
+        The CPU job (1000 ms) ends at 1200; by then the other has done 1000 of its 2000 ms.
+        """
+        jobs = [timed("gpu", 0, 2000, memory_bandwidth_mbps=30_000), cpu_job("cpu", 1000, mbps=60_000)]
+        assert ends(self.world(jobs), policy(bandwidth="ignore")) == {"gpu": 2200, "cpu": 1200}
+
+    def test_reserved_it_is_not_given_twice(self) -> None:
+        """The CPU job waits until the other has ended."""
+        jobs = [timed("gpu", 0, 2000, memory_bandwidth_mbps=30_000), cpu_job("cpu", 1000, mbps=60_000)]
+        assert ends(self.world(jobs), policy()) == {"gpu": 2000, "cpu": 3000}
+
+    def test_held_back_cpu_jobs_disturb_nobody(self) -> None:
+        """45 of the 60 GB/s are left to it: 60 / 45 times as long, rounded up to thousandths."""
+        jobs = [timed("gpu", 0, 2000, memory_bandwidth_mbps=30_000), cpu_job("cpu", 1000, mbps=60_000)]
+        assert ends(self.world(jobs), policy(bandwidth="throttle")) == {"gpu": 2000, "cpu": 1334}
+
+    def test_a_tenth_is_always_left(self) -> None:
+        """GPU jobs use all there is; 6 GB/s stay with the CPU job, and 81 of 75 slow all by 1.08."""
+        traffic = Traffic([75_000], throttle=True)
+        traffic.start("gpu", {0: 75_000}, may_be_held_back=False)
+        traffic.start("cpu", {0: 60_000}, may_be_held_back=True)
+        assert traffic.excess([0], may_be_held_back=False) == 80
+        assert traffic.excess([0], may_be_held_back=True) == 10_800 - 1000
+
+    def test_a_gang_goes_at_the_pace_of_its_worst_node(self) -> None:
+        """Only one of its two nodes has a neighbour; unknown bandwidth limits nobody."""
+        traffic = Traffic([1000, 1000, None], throttle=False)
+        traffic.start("gang", {0: 600, 1: 600}, may_be_held_back=False)
+        traffic.start("other", {1: 900, 2: 9000}, may_be_held_back=False)
+        assert traffic.excess([0, 1], may_be_held_back=False) == 500
+        assert traffic.excess([0], may_be_held_back=False) == traffic.excess([2], may_be_held_back=False) == 0
+        assert list(traffic.disturbed([0, 1, 2])) == ["gang", "other"]
+        traffic.end("other", {1: 900, 2: 9000}, may_be_held_back=False)
+        assert traffic.excess([0, 1], may_be_held_back=False) == 0
+
+    def test_what_runs_from_the_beginning_counts_too(self) -> None:
+        """Beside it, 1.2 times as long."""
+        jobs = [timed("old", 0, 1000, memory_bandwidth_mbps=60_000), timed("new", 0, 600, memory_bandwidth_mbps=30_000)]
+        world = self.world(jobs).model_copy(update={"running": (running(jobs[0], [("n0", (0,))]),)})
+        assert ends(world, policy(bandwidth="ignore")) == {"new": 720, "old": 1120}
+
+    def test_off_unless_stated(self) -> None:
+        """Without the scenario's word nobody is slowed."""
+        jobs = [timed("a", 0, 1000, memory_bandwidth_mbps=60_000), timed("b", 0, 1000, memory_bandwidth_mbps=60_000)]
+        world = on_machines(scenario(jobs), memory_bandwidth_mbps=100_000)
+        assert ends(world, policy(bandwidth="ignore")) == {"a": 1000, "b": 1000}
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ('"core_curves": [{"profile": "a", "speed_thousandths": [999]}]', "the highest is 999"),
+        (
+            '"core_curves": [{"profile": "a", "speed_thousandths": [1000]}], "physics": {"rule": "sc17"}',
+            "knows neither",
+        ),
+        ('"physics": {"rule": "sc17", "memory_bandwidth_percent": 75}', "knows neither"),
+    ],
+)
+def test_what_cannot_be_is_refused(fields: str, told: str) -> None:
+    """With words that lead to it."""
+    cluster = (
+        '{"machines": [{"id": "m", "cpu_millicores": 1, "memory_mib": 1}], "nodes": [{"id": "n", "machine": "m"}]}'
+    )
+    with pytest.raises(BadInput, match=told):
+        loads(Scenario, f'{{"cluster": {cluster}, {fields}}}')

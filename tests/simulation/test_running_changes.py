@@ -1,0 +1,397 @@
+"""Running jobs are stopped, moved and resized: nothing is lost, all is lawful, work is counted to the millisecond."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builders import option
+from changing import audit, lively_scenario
+from placeopt import BadInput
+from placeopt.model import Policy, Slowdown
+from placeopt.model.policy import Changes, Weights
+from placeopt.model.scenario import Arrival, Scenario
+from placeopt.model.scheduling import Arrays, Scheduling, Watch
+from placeopt.simulation import simulate, summarise
+from scenarios import PLAIN, policy, random_scenario, scenario, timed
+
+SHARED = PLAIN.model_copy(update={"share_mode": "fraction"})
+FREE = Policy(
+    weights=Weights(communication=0, interference=0, fragmentation=0),
+    changes=Changes(moves_max=4, preemptions_max=4, shrinks_max=4, move_price=1, shrink_price_per_worker=1),
+)
+POLICIES = [
+    Scheduling(name="whole", method="stranding", policy=FREE),
+    Scheduling(name="exact", policy=FREE),
+    policy("best-fit", name="priority", order="priority", preempts="priority", policy=SHARED),
+    policy("best-fit", name="aging", order="priority", aging_ms=5000, policy=SHARED),
+    policy("best-fit", name="inference", order="inference_first", preempts="inference", policy=SHARED),
+    policy("best-fit", name="las", order="las", preempts="las", levels_gpu_s=(5, 30), quantum_ms=4000, policy=SHARED),
+    policy("best-fit", name="srtf", order="srtf", preempts="srtf", policy=SHARED),
+    policy("best-fit", name="srsf", order="srsf", preempts="srsf", restarts_max_thousandths=40, policy=SHARED),
+    policy(
+        "best-fit",
+        name="capacity",
+        order="capacity",
+        arrays=Arrays(by="user", borrow_percent=100),
+        preempts="capacity",
+        policy=SHARED,
+    ),
+    policy(
+        "best-fit",
+        name="arrays",
+        order="drf",
+        arrays=Arrays(by="size", parts="demand", borrow_percent=1000),
+        preempts="arrays",
+        policy=SHARED,
+    ),
+    policy("best-fit", name="load", order="inference_first", elastic="load", policy=SHARED),
+    policy("best-fit", name="both", order="inference_first", elastic="load", preempts="inference", policy=SHARED),
+    policy("fcfs", name="pods", elastic="pods", policy=SHARED),
+    policy("obp", name="watch", watch=Watch(after_ms=2000, one_by_one=True), policy=SHARED),
+]
+each_policy = pytest.mark.parametrize("scheduling", POLICIES, ids=lambda one: one.name)
+
+
+@each_policy
+@pytest.mark.parametrize(
+    "physics", [{}, {"keeps_work": False}, {"checkpoint_ms": 3000}], ids=["kept", "lost", "checkpoints"]
+)
+def test_every_change_is_lawful_and_no_work_is_won_or_lost(
+    scheduling: Scheduling, physics: dict, tmp_path: Path
+) -> None:
+    """The log alone, read by a stranger: the referee takes every state, jobs end when their work is done."""
+    world = lively_scenario(3, jobs=14, **physics)
+    log = tmp_path / "log"
+    history = simulate(world, scheduling, log=log)
+    assert history.finished
+    assert history.stranded == ()
+    count = audit(world, scheduling, log)
+    told = summarise(history)
+    assert (told.stops, told.moves, told.resizes, told.failures) == tuple(
+        count[kind] for kind in ("stop", "move", "resize", "failure")
+    )
+    held = told.occupancy
+    assert held.granted + held.idle == 1000 * held.total
+    assert held.granted == sum(
+        sum(sum(a.gpus.values()) for a in span.placement.assignments) * (span.end_ms - span.start_ms)
+        for job in history.jobs
+        for span in job.spans
+    )
+
+
+@each_policy
+@pytest.mark.parametrize("keeps_work", [True, False], ids=["kept", "lost"])
+def test_the_same_log_again_and_from_any_cut(scheduling: Scheduling, tmp_path: Path, *, keeps_work: bool) -> None:
+    """Byte for byte, though decisions are repeated in another order of calls than they were found in."""
+    world = lively_scenario(8, jobs=14, keeps_work=keeps_work)
+    one, other = tmp_path / "one", tmp_path / "other"
+    whole = simulate(world, scheduling, log=one)
+    lines = one.read_bytes().splitlines(keepends=True)
+    for cut in range(5, len(lines), 6):
+        other.write_bytes(b"".join(lines[:cut]))
+        again = simulate(world, scheduling, log=other, resume=True)
+        assert other.read_bytes() == one.read_bytes()
+        assert again.jobs == whole.jobs
+
+
+OVERCOMMIT = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})
+
+
+@pytest.mark.parametrize(
+    "scheduling",
+    [
+        policy(
+            "best-fit", name="las", order="las", preempts="las", levels_gpu_s=(5, 30), quantum_ms=2000, policy=SHARED
+        ),
+        policy("best-fit", name="srtf", order="srtf", preempts="srtf", policy=SHARED),
+        policy("obp", name="watch", watch=Watch(after_ms=500, slower_percent=20), policy=OVERCOMMIT),
+    ],
+    ids=lambda one: one.name,
+)
+def test_nobody_ends_early_where_jobs_disturb_each_other(scheduling: Scheduling, tmp_path: Path) -> None:
+    """With slowdowns by neighbours and place: time on GPUs is at least the run time alone; logs repeat."""
+    world = random_scenario(6, jobs=45, nodes=2, restart_ms=200)
+    log, other = tmp_path / "log", tmp_path / "other"
+    history = simulate(world, scheduling, log=log)
+    assert history.stranded == ()
+    for job in history.jobs:
+        held = sum((span.end_ms or 0) - span.start_ms for span in job.spans)
+        assert held >= job.alone_ms + 200 * job.stops
+        assert job.end_ms == job.spans[-1].end_ms
+        assert all((one.end_ms or 0) <= two.start_ms for one, two in pairwise(job.spans))
+    assert sum(job.stops for job in history.jobs) > 0
+    lines = log.read_bytes().splitlines(keepends=True)
+    other.write_bytes(b"".join(lines[: len(lines) // 2]))
+    assert simulate(world, scheduling, log=other, resume=True).jobs == history.jobs
+    assert other.read_bytes() == log.read_bytes()
+
+
+def story(world: Scenario, scheduling: Scheduling) -> dict[str, list[tuple[int, int, int]]]:
+    """Return the spans of every job: from, to, workers."""
+    history = simulate(world, scheduling)
+    return {
+        job.job: [
+            (span.start_ms, span.end_ms, sum(len(a.workers) for a in span.placement.assignments)) for span in job.spans
+        ]
+        for job in history.jobs
+    }
+
+
+def elastic(name: str, arrival_ms: int, run_ms: int, *, asked: int = 2, most: int = 4, **told: Any) -> Arrival:
+    """Build a job of 1 to ``most`` workers of a GPU; ``run_ms`` with all of them."""
+    options = (option(workers=most, workers_min=1, value=5, run_time_ms=run_ms),)
+    return Arrival(job=timed(name, arrival_ms, 1, options=options), workers_asked=asked, **told)
+
+
+def world_of(*arrivals: Arrival, nodes: int = 1, **physics: Any) -> Scenario:
+    """Build a scenario of these arrivals on machines of four GPUs."""
+    return scenario([], nodes=nodes, physics=physics).model_copy(update={"arrivals": arrivals})
+
+
+def plainly(name: str, arrival_ms: int, run_ms: int, **fields: Any) -> Arrival:
+    """Build a job that is as it says."""
+    return Arrival(job=timed(name, arrival_ms, run_ms, **fields))
+
+
+PRIORITY = policy("best-fit", order="priority", preempts="priority")
+
+
+@pytest.mark.parametrize(
+    ("physics", "end"),
+    [
+        ({}, 4000 + 2000),
+        ({"restart_ms": 500}, 4000 + 500 + 2000),
+        ({"checkpoint_ms": 2000}, 4000 + 3000),
+        ({"keeps_work": False}, 4000 + 5000),
+    ],
+)
+def test_what_a_stop_costs(physics: dict, end: int) -> None:
+    """A job of 5 s is stopped after 3 s, by one of 1 s: it has 2 s left, and what the physics say."""
+    world = world_of(plainly("low", 0, 5000, gpus=4), plainly("high", 3000, 1000, gpus=4, priority=1), **physics)
+    assert story(world, PRIORITY) == {"low": [(0, 3000, 1), (4000, end, 1)], "high": [(3000, 4000, 1)]}
+
+
+def test_no_more_are_stopped_than_needed_and_the_last_of_the_lowest_first() -> None:
+    """Two GPUs are wanted: 'late' gives one, 'wide' gives two, and then 'late' gets its own back."""
+    jobs = [
+        plainly("old", 0, 9000, priority=0),
+        plainly("wide", 1, 9000, gpus=2, priority=0),
+        plainly("late", 2, 9000, priority=0),
+        plainly("high", 100, 1000, gpus=2, priority=1),
+    ]
+    told = story(world_of(*jobs), PRIORITY)
+    assert [name for name, spans in told.items() if len(spans) > 1] == ["wide"]
+    equal = [one if one.job.id != "high" else plainly("high", 100, 1000, gpus=2) for one in jobs]
+    assert all(len(spans) == 1 for spans in story(world_of(*equal), PRIORITY).values()), "equal ones stop nobody"
+
+
+def test_a_stopped_job_restarts_elsewhere_in_the_same_round() -> None:
+    """A whole node is wanted that no node is free for; what was there finds room on the other node: migration."""
+    jobs = [
+        plainly("a", 0, 9000, gpus=3, kind="training"),
+        plainly("b", 1, 9000, gpus=1, kind="training", nodes_allowed=("n1",)),
+        plainly("c", 100, 1000, gpus=4, kind="inference", nodes_allowed=("n0",)),
+    ]
+    inference = policy("best-fit", order="inference_first", preempts="inference")
+    told = story(world_of(*jobs, nodes=2, restart_ms=50), inference)
+    assert told["a"] == [(0, 100, 1), (100, 9050, 1)]
+    assert told["c"] == [(100, 1100, 1)]
+
+
+def test_what_may_not_be_changed_stays() -> None:
+    """Neither a job that says so, nor inference."""
+    for held in (
+        Arrival(job=timed("held", 0, 5000, gpus=4), changeable=False),
+        plainly("held", 0, 5000, gpus=4, kind="inference"),
+    ):
+        told = story(world_of(held, plainly("high", 10, 10, gpus=4, priority=5)), PRIORITY)
+        assert told["high"] == [(5000, 5010, 1)]
+
+
+def test_least_attained_service_takes_turns_by_the_quantum() -> None:
+    """
+    Four GPUs, levels parted at 8 GPU-seconds: the first is of level 1 after 2 s, and is stopped at the round of 2 s.
+
+    The second has 4 s of work: at 4 s it is of level 1 too, and of equal level nobody is stopped.
+    """
+    las = policy("best-fit", order="las", preempts="las", levels_gpu_s=(8,), quantum_ms=1000)
+    world = world_of(plainly("first", 0, 6000, gpus=4), plainly("second", 500, 4000, gpus=4))
+    assert story(world, las) == {"first": [(0, 2000, 1), (6000, 10_000, 1)], "second": [(2000, 6000, 1)]}
+
+
+def test_the_shortest_time_left_first() -> None:
+    """5 s are left of the first when one of 4 s comes, and 3 s of that when one of 3.5 s comes: the last waits."""
+    srtf = policy("best-fit", order="srtf", preempts="srtf")
+    world = world_of(
+        plainly("first", 0, 6000, gpus=4), plainly("second", 1000, 4000, gpus=4), plainly("third", 2000, 3500, gpus=4)
+    )
+    assert story(world, srtf) == {
+        "first": [(0, 1000, 1), (8500, 13_500, 1)],
+        "second": [(1000, 5000, 1)],
+        "third": [(5000, 8500, 1)],
+    }
+
+
+@pytest.mark.parametrize(("restart_ms", "stops"), [(0, 1), (999, 1), (1000, 0)])
+def test_least_gpu_time_left_first_where_that_pays_for_a_restart(restart_ms: int, stops: int) -> None:
+    """2 s on 4 GPUs are left of the first when one of 4 s on one comes: 4 GPU-seconds more, 4 x a restart less."""
+    srsf = policy("best-fit", order="srsf", preempts="srsf")
+    world = world_of(plainly("first", 0, 3000, gpus=4), plainly("small", 1000, 4000), restart_ms=restart_ms)
+    assert summarise(simulate(world, srsf)).stops == stops
+
+
+@pytest.mark.parametrize(("most", "stops"), [(None, 3), (120, 3), (119, 2), (80, 2), (79, 1), (0, 0)])
+def test_nobody_is_stopped_whose_restarts_would_take_too_much(most: int | None, stops: int) -> None:
+    """A job of 10 s loses 0.4 s at each restart; three short ones come, and what may not stop it waits for its end."""
+    world = world_of(
+        plainly("long", 0, 10_000, gpus=4),
+        *(plainly(f"short{i}", at, 1000, gpus=4) for i, at in enumerate((1000, 4000, 7000))),
+        restart_ms=400,
+    )
+    srsf = policy("best-fit", order="srsf", preempts="srsf", restarts_max_thousandths=most)
+    told = story(world, srsf)
+    assert len(told["long"]) == 1 + stops
+    assert sum(end - start for start, end, _ in told["long"]) == 10_000 + 400 * stops
+    assert [told[f"short{i}"][0][0] in (1000, 4000, 7000) for i in range(3)] == [i < stops for i in range(3)]
+
+
+def test_priority_with_aging_lets_long_waits_overtake() -> None:
+    """One of priority 1 counts as much as a wait of 1 s."""
+    jobs = [plainly("run", 0, 3000, gpus=4), plainly("old", 100, 10, gpus=4)]
+    jobs += [plainly("new", 1200, 10, gpus=4, priority=1), plainly("newest", 900, 10, gpus=4, priority=1)]
+    aged = policy("best-fit", order="priority", aging_ms=1000)
+    starts = {name: spans[0][0] for name, spans in story(world_of(*jobs), aged).items()}
+    assert starts == {"run": 0, "newest": 3000, "old": 3010, "new": 3020}
+
+
+def test_arrays_borrow_what_is_idle_and_give_it_back() -> None:
+    """Two users with two GPUs each: one borrows all four, the other claims its two back from the last submitted."""
+    arrays = policy(
+        "best-fit", order="capacity", arrays=Arrays(by="user", borrow_percent=100), preempts="capacity", policy=SHARED
+    )
+    jobs = [plainly(f"a{i}", i, 9000, user="a") for i in range(4)]
+    jobs += [plainly("b", 1000, 500, gpus=2, user="b"), plainly("b2", 1000, 500, user="b")]
+    told = story(world_of(*jobs), arrays)
+    assert told["b"] == [(1000, 1500, 1)]
+    assert [len(told[f"a{i}"]) for i in range(4)] == [1, 1, 2, 2]
+    assert told["b2"][0][0] == 1500, "its own part is in use, so it takes from nobody"
+    alone = policy("best-fit", order="capacity", arrays=Arrays(by="user"), policy=SHARED)
+    assert [spans[0][0] for spans in story(world_of(*jobs), alone).values()] == [0, 1, 9000, 9001, 1000, 1500]
+
+
+def test_small_and_cpu_jobs_borrow_and_large_ones_claim_their_part() -> None:
+    """
+    SODA V-C: CPU jobs, small and large ones have thirds of two nodes, 2.67 GPUs and 21 of 64 cores.
+
+    Four small jobs hold 48 cores. A large one asks for more than its own third, and waits; a CPU job within its third
+    stops the last submitted small one, which starts again after it. Inference stops whoever is where it goes.
+    """
+    arrays = policy(
+        "best-fit", order="drf", arrays=Arrays(by="size", borrow_percent=1000), preempts="arrays", policy=SHARED
+    )
+    jobs = [plainly(f"small{i}", i, 9000, cpu_millicores=12_000, kind="training") for i in range(4)]
+    jobs += [
+        plainly("large", 500, 500, gpus=4, kind="training"),
+        plainly("cpu", 1000, 500, gpus=0, cpu_millicores=16_000, kind="cpu"),
+        plainly("service", 2000, 500, gpus=4, kind="inference"),
+    ]
+    told = story(world_of(*jobs, nodes=2), arrays)
+    assert told["cpu"] == [(1000, 1500, 1)]
+    assert told["small3"][:2] == [(3, 1000, 1), (1500, 2000, 1)]
+    assert told["service"] == [(2000, 2500, 1)]
+    assert told["large"] == [(2500, 3000, 1)]
+    assert [len(told[f"small{i}"]) for i in range(4)] == [1, 1, 2, 3]
+
+
+def test_elastic_jobs_use_idle_gpus_and_give_them_to_who_waits() -> None:
+    """
+    A job that asks for 2 of up to 4 workers has all four at once: 6 s; with three it takes 8 s.
+
+    After 1.5 s, a quarter of its work, a second one takes one worker, its fewest, for 4 s, half of that work;
+    then the first grows again. Resizing costs the rest: 0.1 s with three workers, and the pause itself.
+    """
+    load = policy("best-fit", elastic="load")
+    jobs = elastic("first", 0, 6000), elastic("second", 1500, 1000)
+    told = story(world_of(*jobs), load)
+    assert told == {"first": [(0, 1500, 4), (1500, 5500, 3), (5500, 7000, 4)], "second": [(1500, 5500, 1)]}
+    told = story(world_of(*jobs, resize_ms=100), load)
+    assert told["first"] == [(0, 1500, 4), (1500, 5500, 3), (5500, 5500 + 100 + 1500 + 75, 4)]
+    assert story(world_of(*jobs), policy("best-fit"))["first"] == [(0, 12_000, 2)], "as many as it asks for"
+
+
+def test_pods_are_placed_one_by_one_and_wait_for_each_other() -> None:
+    """Three GPUs are held for 1 s: a job of two workers stands on one GPU, idle, until the second is there."""
+    pods = policy("fcfs", elastic="pods")
+    world = world_of(plainly("held", 0, 1000, gpus=3), elastic("pair", 1, 1000, most=2))
+    assert story(world, pods)["pair"] == [(1, 1000, 1), (1000, 2000, 2)]
+    assert story(world, policy("fcfs"))["pair"] == [(1000, 2000, 2)]
+
+
+def test_pods_that_wait_for_ever_are_told() -> None:
+    """Five workers on four GPUs: they hold them, and nobody goes on."""
+    never = simulate(world_of(elastic("five", 0, 1000, asked=5, most=5)), policy("fcfs", elastic="pods"))
+    assert never.stranded == ("five",)
+    assert (never.jobs[0].start_ms, never.jobs[0].end_ms) == (0, None)
+
+
+def test_a_speedup_curve_says_what_workers_are_worth() -> None:
+    """Speeds 10, 15, 18, 20 with 1 to 4 workers: with two, 4 s of four take 4 x 20 / 15, rounded up."""
+    curve = (10, 15, 18, 20)
+    assert elastic("x", 0, 4000, speedup_thousandths=curve).actual_ms("default", 2) == 5334
+    with pytest.raises(ValueError, match="3 speeds, but"):
+        elastic("x", 0, 4000, speedup_thousandths=curve[:3])
+    with pytest.raises(ValueError, match="workers_asked: 5"):
+        elastic("x", 0, 4000, asked=5)
+
+
+def test_a_newcomer_that_halves_a_speed_is_queued_again() -> None:
+    """
+    Excesses of 1.5 and 0.5: one loses more than half of its speed by the newcomer, the other less.
+
+    The newcomer is looked at after a second, stopped, and comes back when the GPUs are free.
+    """
+    shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 2})
+    watch = policy("fcfs", watch=Watch(after_ms=1000), policy=shared)
+    jobs = (plainly("there", 0, 4000, gpus=4, profile="a"), plainly("new", 500, 1000, gpus=4, profile="b"))
+    for excess, expected in ((1500, [(500, 1500, 1), (4600, 5200, 1)]), (500, [(500, 2000, 1)])):
+        world = world_of(*jobs).model_copy(
+            update={
+                "slowdowns": (
+                    Slowdown(profile="a", beside="b", gpu_thousandths=excess),
+                    Slowdown(profile="b", beside="a", gpu_thousandths=500),
+                )
+            }
+        )
+        assert story(world, watch)["new"][0][1] == expected[0][1]
+        assert len(story(world, watch)["new"]) == len(expected)
+
+
+def test_nobody_starts_while_a_newcomer_is_to_be_looked_at() -> None:
+    """Four GPUs are free for the first; the second shares one of them, and the third waits until it was looked at."""
+    shared = PLAIN.model_copy(update={"share_mode": "overcommit", "jobs_per_gpu_max": 3})
+    watch = policy("fcfs", watch=Watch(after_ms=1000, one_by_one=True), policy=shared)
+    world = world_of(*(plainly(name, at, 9000, gpus=4) for at, name in enumerate("abc")))
+    assert [spans[0][0] for spans in story(world, watch).values()] == [0, 1, 1001]
+
+
+def test_changes_are_refused_where_they_mean_nothing() -> None:
+    """Under a rule that prorates nothing; by a method that a log could not repeat; and in contradictions."""
+    world = world_of(plainly("x", 0, 10), rule="sc17")
+    with pytest.raises(BadInput, match="rule 'sc17' cannot tell"):
+        simulate(world, PRIORITY)
+    with pytest.raises(BadInput, match="goes by the mix"):
+        simulate(world_of(plainly("x", 0, 10)), policy("stranding", preempts="priority"))
+    for fields, told in (
+        ({"preempts": "las"}, "levels_gpu_s"),
+        ({"levels_gpu_s": (2, 1), "order": "las"}, "ascend"),
+        ({"preempts": "capacity"}, "arrays"),
+        ({"preempts": "arrays"}, "arrays"),
+        ({"order": "srtf", "arrays": Arrays(by="user")}, "'capacity' and 'drf'"),
+        ({"aging_ms": 5}, "aging_ms"),
+        ({"restarts_max_thousandths": 100}, "goes with preempts"),
+        ({"rounds": "whole", "elastic": "load"}, "policy.changes"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            policy("best-fit", **fields)

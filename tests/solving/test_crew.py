@@ -1,0 +1,58 @@
+"""A round hears from its solvers what concerns all of its stages."""
+
+import time
+from typing import Any
+
+import pytest
+
+from builders import instance, job
+from placeopt.linear import LinearModel, ModelBuilder
+from placeopt.problem import compile_problem
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solving.budget import Limits
+from placeopt.solving.context import Round
+from placeopt.solving.runners import Crew
+
+
+class Interrupted(InProcess):
+    """A runner to which Ctrl-C comes at every solve."""
+
+    def solve(self, *_: Any, **__: Any) -> Solution:
+        """Answer as a worker does then."""
+        return Solution("no_solution", limit="user", message="interrupted")
+
+
+class Late(InProcess):
+    """A runner whose solves are all ended by the clock."""
+
+    def solve(self, *_: Any, **__: Any) -> Solution:
+        """Answer as a worker does then."""
+        return Solution("no_solution", limit="time")
+
+
+def model() -> LinearModel:
+    """One variable."""
+    builder = ModelBuilder()
+    builder.add_variables(0, 1, 1)
+    return builder.build()
+
+
+def test_ctrl_c_in_any_solve_stops_the_round() -> None:
+    """Also in a relaxation, whose stage asks only for bounds and duals."""
+    now, of = time.monotonic(), instance(1, [job("a")])
+    round_ = Round(of, compile_problem(of), Limits(started=now, deadline=now + 60, time_limit_s=60))
+    assert not round_.stopped()
+    Crew(round_, [Interrupted(), Interrupted()]).solve("highs", model(), SolveOptions(1.0, relax=True))
+    assert round_.stopped()
+    assert round_.limit == "user"
+
+
+@pytest.mark.parametrize(("deterministic", "limit"), [(True, "time"), (False, "none")])
+def test_what_the_clock_ends_in_deterministic_mode_is_told(deterministic: bool, limit: str) -> None:
+    """Work ends solves there; a plan in which the clock had a say need not be the same again. Elsewhere stages tell."""
+    now, of = time.monotonic(), instance(1, [job("a")])
+    limits = Limits(started=now, deadline=now + 60, time_limit_s=60, deterministic=deterministic)
+    round_ = Round(of, compile_problem(of), limits)
+    Crew(round_, [Late(), Late()]).solve("highs", model(), SolveOptions(1.0, relax=True))
+    assert round_.limit == limit

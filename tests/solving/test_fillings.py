@@ -1,0 +1,95 @@
+"""Plans from the relaxation over fillings: what greedy misses, and valid whatever the round is like."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import builders
+from placeopt import solve
+from placeopt.formulations.class_loads import fullness, roomy
+from placeopt.formulations.gpu_patterns import build_fillings
+from placeopt.linear import LinearModel
+from placeopt.model import Instance, Policy
+from placeopt.model.policy import Weights
+from placeopt.problem import State, compile_problem
+from placeopt.solvers import highs
+from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solving.budget import Limits
+from placeopt.solving.context import Round
+from placeopt.solving.stages.bound import run_bound
+from placeopt.solving.stages.gpu_patterns import run_fillings, suits
+from rounds import random_round
+
+SHARES = Policy(share_mode="fraction", weights=Weights(communication=0, interference=0, fragmentation=0))
+
+
+def shares(*milli: int, gpus: int = 2, **fields: object) -> Instance:
+    """Build one node, and a job for each share, worth as much."""
+    jobs = [
+        builders.job(f"j{i}", gpu_milli=share, gpu_memory_mib=0, value=share, **fields) for i, share in enumerate(milli)
+    ]
+    return builders.instance(1, jobs, machines=[builders.machine(gpus=gpus)], policy=SHARES)
+
+
+def in_this_process(
+    solver: str, model: LinearModel, options: SolveOptions, on_progress: Callable[[Progress], None] | None = None
+) -> Solution:
+    """Solve with HiGHS."""
+    del solver, on_progress
+    return highs.solve(model, options)
+
+
+def started(of: Instance, seconds: float = 60.0) -> Round:
+    now = time.monotonic()
+    limits = Limits(started=now, deadline=now + seconds, time_limit_s=seconds, deterministic=True)
+    round_ = Round(of, compile_problem(of), limits)
+    round_.offer(round_.base.allocation())
+    return round_
+
+
+def test_gpus_are_filled_where_greedy_leaves_parts() -> None:
+    """500 + 500 and 400 + 300 + 300 fill two GPUs; greedy puts 400 beside a 500."""
+    of = shares(500, 500, 400, 300, 300)
+    assert solve(of, method="stranding").levels[0].objective == 1700
+    plan = solve(of, method="fillings")
+    assert plan.levels[0].objective == 2000
+    assert plan.status == "optimal"
+    assert [stage.name for stage in plan.stages] == ["heuristic", "bound", "fillings"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whatever_the_round_is_like_no_plan_is_refused(seed: int) -> None:
+    """Gangs, GPU memory, mixed machines, queues, running jobs: the referee has nothing to say."""
+    round_ = started(random_round(np.random.default_rng(seed)))
+    run_fillings(round_, in_this_process, run_bound(round_, in_this_process), "stranding", "fcfs")
+    assert [stage.outcome for stage in round_.stages if stage.outcome == "failed"] == []
+    assert round_.best is not None
+    assert round_.best.value <= round_.value_bound
+
+
+def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
+    """Three jobs need 90 % of the cores: the bound is their value. A limit of 70 % is kept."""
+    of = shares(300, 400, 300, gpus=1, cpu_millicores=9_600)
+    problem = compile_problem(of)
+    fillings = build_fillings(State(problem))
+    options = SolveOptions(time_limit_s=10, relax=True)
+    assert highs.solve(fillings.model, options).bound == 1000
+    priced = roomy(fillings.model, fillings.loads, problem, np.ones(1), np.array([1000]))
+    relaxed = highs.solve(priced, options).relaxed_values
+    assert relaxed is not None
+    loads = relaxed[fillings.loads.column]
+    assert loads.sum() == pytest.approx(300, abs=1)  # from 60 to 90 %, in thousandths
+    assert fullness(fillings.loads, relaxed, 1) == pytest.approx([900], abs=1)
+    narrow = roomy(fillings.model, fillings.loads, problem, np.ones(1), np.array([700]))
+    relaxed = highs.solve(narrow, options).relaxed_values
+    assert relaxed is not None
+    assert fullness(fillings.loads, relaxed, 1) == pytest.approx([700], abs=1)
+
+
+def test_only_rounds_of_many_fractions_suit() -> None:
+    """Two shares are not enough, three are."""
+    two, three = (compile_problem(shares(*milli)) for milli in ((500, 300), (500, 300, 200)))
+    assert not suits(two)
+    assert suits(three)

@@ -1,0 +1,91 @@
+"""Rounds without a choice: proven without a solver, and what is proven is the optimum."""
+
+import time
+
+import numpy as np
+import pytest
+
+from brute_force import optimum
+from builders import instance, job, running
+from placeopt import solve
+from placeopt.model import Instance, Policy
+from placeopt.model.policy import Weights
+from placeopt.problem import compile_problem
+from placeopt.solving.budget import Limits
+from placeopt.solving.context import Round
+from placeopt.solving.stages.heuristic import run_heuristic
+from placeopt.solving.stages.trivial_proof import run_forced
+from rounds import random_round
+
+FRAGMENTATION = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))
+
+
+def tried(of: Instance) -> Round:
+    """Return a round after greedy and the stage."""
+    now = time.monotonic()
+    round_ = Round(of, compile_problem(of), Limits(started=now, deadline=now + 60, time_limit_s=60))
+    run_heuristic(round_, "stranding", "fcfs")
+    run_forced(round_)
+    return round_
+
+
+def proves(of: Instance) -> bool:
+    return "forced" in [stage.name for stage in tried(of).stages]
+
+
+def crowded(*waiting: object, free: int = 2) -> Instance:
+    """Return a node of four GPUs of which so many are free, and a second one that is full."""
+    held = job("held", gpus=4 - free), job("full", gpus=4)
+    runs = [running(held[0], [("n0", list(range(4 - free)))]), running(held[1], [("n1", [0, 1, 2, 3])])]
+    return instance(2, [*held, *waiting], running=runs, policy=FRAGMENTATION)
+
+
+def test_what_is_proven() -> None:
+    """A job with one place and one with none: both levels, without any solver."""
+    round_ = tried(crowded(job("fits", gpus=2, value=5), job("large", gpus=3, value=9)))
+    assert round_.proven
+    assert round_.best is not None
+    assert round_.best.value == 5 + sum(option.value for held in ("held", "full") for option in job(held).options)
+    assert [stage.outcome for stage in round_.stages if stage.name == "forced"] == ["proved"]
+
+
+@pytest.mark.parametrize(
+    "waiting",
+    [
+        [job("one", gpus=1)],  # two GPUs to choose from
+        [job("a", gpus=2), job("b", gpus=2)],  # who gets them
+        [job("worthless", gpus=2, value=0)],  # it need not start
+        [job("parts", workers=2, gpus=1)],  # as a gang it may lie in more than one way
+    ],
+)
+def test_a_choice_is_left_to_others(waiting: list) -> None:
+    """Nothing is proven where there is anything to decide."""
+    assert not proves(crowded(*waiting))
+
+
+def test_changes_of_running_jobs_are_choices() -> None:
+    """A job that may be moved could make more of the round."""
+    there = crowded(job("fits", gpus=2))
+    assert proves(there)
+    policy = FRAGMENTATION.model_copy(update={"changes": FRAGMENTATION.changes.model_copy(update={"moves_max": 1})})
+    movable = tuple(one.model_copy(update={"movable": True}) for one in there.running)
+    assert not proves(there.model_copy(update={"policy": policy, "running": movable}))
+
+
+def test_no_solver_is_started_for_it() -> None:
+    """The plan of the whole round is optimal, and no stage of it solved a model."""
+    plan = solve(crowded(job("fits", gpus=2)), deterministic=True, time_limit_s=30)
+    assert plan.status == "optimal"
+    assert not [stage for stage in plan.stages if stage.name.startswith("counts")]
+
+
+def test_what_is_proven_is_the_optimum() -> None:
+    """On random rounds with every rule and cost: wherever the stage proves, brute force agrees."""
+    proven = 0
+    for seed in range(150):
+        round_ = tried(random_round(np.random.default_rng([11, seed])))
+        if round_.proven and "forced" in [stage.name for stage in round_.stages] and round_.best is not None:
+            proven += 1
+            value, cost, _ = optimum(round_.problem)
+            assert (round_.best.value, round_.best.cost) == (value, cost), seed
+    assert proven > 5

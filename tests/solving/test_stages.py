@@ -1,0 +1,268 @@
+"""Stages believe nobody: what is worse, refused, late or false changes nothing but the record of the stage."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from builders import instance, job, running
+from placeopt import generate, solve
+from placeopt.check import Judgement, judge
+from placeopt.errors import BadInput, InternalFault, OutOfTime
+from placeopt.linear import LinearModel, ModelBuilder
+from placeopt.model import Instance, Plan, Policy, Slowdown
+from placeopt.model.policy import Changes, Postpone, Weights
+from placeopt.problem import Placement, compile_problem
+from placeopt.solvers.beside import Beside
+from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solving.budget import Limits
+from placeopt.solving.context import Round
+from placeopt.solving.stages import heuristic
+from placeopt.solving.stages.bound import run_bound
+from placeopt.solving.stages.exact import run_exact
+from placeopt.solving.stages.heuristic import run_heuristic
+
+NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
+
+
+def small() -> Instance:
+    """Four jobs of two GPUs worth 1, 2, 3, 4, and one node of four GPUs."""
+    return instance(1, [job(name, gpus=2, value=i + 1) for i, name in enumerate("abcd")], policy=NO_COST)
+
+
+def started(of: Instance, seconds: float = 60.0) -> Round:
+    now = time.monotonic()
+    return Round(of, compile_problem(of), Limits(started=now, deadline=now + seconds, time_limit_s=seconds))
+
+
+def answering(solution: Solution) -> Callable[..., Solution]:
+    """A solver that always says the same."""
+
+    def solve(
+        solver: str, model: LinearModel, options: SolveOptions, on_progress: Callable[[Progress], None] | None = None
+    ) -> Solution:
+        del solver, model, options, on_progress
+        return solution
+
+    return solve
+
+
+class TestOffer:
+    """The only way in for an allocation."""
+
+    def test_only_what_is_better_is_taken(self) -> None:
+        """c alone, then a alone (worse), then c and d."""
+        round_ = started(small())
+        nothing, d = None, Placement(3, (0,), (2, 3))
+        c, a = Placement(2, (0,), (0, 1)), Placement(0, (0,), (0, 1))
+        assert round_.offer((nothing, nothing, c, nothing)) is None
+        assert round_.offer((a, nothing, nothing, nothing)) is None
+        assert round_.best is not None
+        assert round_.best.value == 3
+        round_.offer((nothing, nothing, c, d))
+        assert round_.best.value == 7
+
+    def test_what_the_referee_refuses_is_not_taken(self) -> None:
+        """Two jobs on the same GPUs are worth more, and not allowed."""
+        round_ = started(small())
+        c, d = Placement(2, (0,), (0, 1)), Placement(3, (0,), (1, 2))
+        refusal = round_.offer((None, None, c, d))
+        assert refusal is not None
+        assert refusal.startswith("gpu_share")
+        assert round_.best is None
+
+    def test_a_value_above_the_proven_bound_is_a_bug(self) -> None:
+        """Then the bound is wrong, and nothing may be called optimal."""
+        round_ = started(small())
+        round_.prove_value(5)
+        with pytest.raises(InternalFault, match="above the proven bound 5"):
+            round_.offer((None, None, Placement(2, (0,), (0, 1)), Placement(3, (0,), (2, 3))))
+
+    def test_gaps_of_who_fell_short_are_filled(self) -> None:
+        """``calm`` is slowed by a third beside ``loud``: it leaves, and greedy puts it on the other node."""
+        jobs = [job("calm", profile="calm", utility_min_thousandths=300), job("loud", profile="loud")]
+        policy = NO_COST.model_copy(update={"postpone": Postpone(rule="utility"), "share_mode": "exclusive"})
+        noise = (Slowdown(profile="calm", beside="loud", node_thousandths=333),)
+        round_ = started(instance(2, jobs, policy=policy, slowdowns=noise))
+        assert round_.offer((Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))) is None
+        assert round_.best is not None
+        assert [held is not None and held.nodes for held in round_.best.allocation] == [(1,), (0,)]
+
+
+class TestBegin:
+    """The running jobs, which every stage falls back on."""
+
+    def test_they_are_read_with_the_plan_that_holds_them_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Once for both where they may not be changed; by themselves where they may, or where nothing else is there."""
+        read: list[int] = []
+
+        def noted(of: Instance, plan: Plan) -> Judgement:
+            read.append(len(plan.placements))
+            return judge(of, plan)
+
+        monkeypatch.setattr("placeopt.solving.context.judge", noted)
+        held, free = job("held"), job("free")
+        for preemptible, jobs, expected in (
+            (False, [held, free], [2]),
+            (True, [held, free], [1, 2]),
+            (False, [held], [1]),
+        ):
+            read.clear()
+            policy = NO_COST.model_copy(update={"changes": Changes(preemptions_max=1)})
+            runs = [running(held, [("n0", [0])], preemptible=preemptible)]
+            solve(instance(1, jobs, running=runs, policy=policy), method="stranding")
+            assert read == expected
+
+    @pytest.mark.parametrize("waiting", [0, 1])
+    def test_where_they_break_a_rule_the_input_is_at_fault(self, waiting: int) -> None:
+        """Also where greedy's plan, which holds them too, is read first."""
+        a, b = job("a"), job("b")
+        runs = [running(a, [("n0", [0])]), running(b, [("n0", [0])])]
+        free = [job(f"free{i}") for i in range(waiting)]
+        with pytest.raises(BadInput, match=r"running placements: gpu_share: node 'n0' gpu 0"):
+            solve(instance(1, [a, b, *free], running=runs, policy=NO_COST), method="stranding")
+
+
+class TestBounds:
+    """Bounds move one way only."""
+
+    def test_a_worse_bound_changes_nothing(self) -> None:
+        """Nor does an unknown one."""
+        round_ = started(small())
+        assert round_.value_bound == 10
+        for bound in (12, None, 8, 9):
+            round_.prove_value(bound, ("something",))
+        assert round_.value_bound == 8
+        for bound in (3, None, 1):
+            round_.prove_cost(bound)
+        assert round_.cost_bound == 3
+
+    def test_the_weightiest_limit_is_named(self) -> None:
+        """The user's word beats the clock, the clock beats size."""
+        round_ = started(small())
+        for limit in ("size", "time", "size"):
+            round_.cut(limit)  # type: ignore[arg-type]
+        assert round_.limit == "time"
+        round_.cut("user")
+        assert round_.stopped()
+
+    def test_keeping_time_back_sets_the_deadline(self) -> None:
+        """What the engine needs at the end is guessed first, then measured: it may be less."""
+        round_ = started(small(), 10.0)
+        first = round_.limits.started
+        for seconds, left in ((2.0, 8.0), (1.0, 9.0), (9.0, 1.0)):
+            round_.keep_back(seconds)
+            assert round_.limits.deadline == pytest.approx(first + left)
+
+
+class TestFalseAnswers:
+    """What a solver says is checked or recorded, never believed."""
+
+    def test_infeasible_does_not_override_the_plan(self) -> None:
+        """A round of optional jobs never is."""
+        round_ = started(small())
+        run_heuristic(round_, "stranding", "value_density")
+        run_exact(round_, answering(Solution("infeasible", bound=0)), "counts", "highs")
+        assert round_.best is not None
+        assert round_.best.value == 7
+        assert round_.value_bound == 10
+        assert (round_.stages[-1].outcome, "infeasible" in round_.stages[-1].detail) == ("failed", True)
+
+    def test_values_that_do_not_add_up_are_thrown_away(self) -> None:
+        """With them goes the bound of the same answer."""
+        round_ = started(small())
+        run_heuristic(round_, "stranding", "fcfs")
+        before = round_.best
+
+        def solve(solver: str, model: LinearModel, options: SolveOptions, on_progress: object = None) -> Solution:
+            return Solution("optimal", values=np.ones(model.num_variables, dtype=np.int64), objective=10, bound=4)
+
+        run_exact(round_, solve, "assignment", "cpsat")
+        assert round_.best is before
+        assert round_.value_bound == 10
+        assert round_.stages[-1].outcome == "failed"
+
+    def test_a_solver_that_died_is_named_by_both_stages(self) -> None:
+        """Neither calls that a proof."""
+        died = Solution("error", bound=10, message="the worker process ended with signal 9 (SIGKILL)")
+        round_ = started(small())
+        run_heuristic(round_, "stranding", "fcfs")
+        run_bound(round_, answering(died))
+        run_exact(round_, answering(died), "counts", "highs")
+        assert [stage.outcome for stage in round_.stages] == ["improved", "failed", "failed"]
+        assert all("signal 9" in stage.detail for stage in round_.stages[1:])
+
+    def test_a_solver_that_died_after_its_hint_is_named_too(self) -> None:
+        """The hint survives as a solution, so this is no error to the caller."""
+        survived = Solution("feasible", values=None, bound=10, message="the worker process ended with signal 9")
+        round_ = started(small())
+        run_heuristic(round_, "stranding", "fcfs")
+        run_exact(round_, answering(survived), "counts", "highs")
+        assert (round_.stages[-1].outcome, "signal 9" in round_.stages[-1].detail) == ("kept", True)
+
+
+class TestTime:
+    """Building a model is not cut from outside, so it asks the clock itself."""
+
+    def test_the_builder_stops_at_its_deadline(self) -> None:
+        """At the next call."""
+        builder = ModelBuilder(time.monotonic() - 1)
+        with pytest.raises(OutOfTime, match="no time left to build the model"):
+            builder.add_variables(0, 1, count=3)
+
+    @pytest.mark.parametrize("stage", ["bound", "exact"])
+    def test_a_stage_without_time_is_skipped_by_name(self, stage: str) -> None:
+        """And the plan's limit is time."""
+        round_ = started(small())
+        run_heuristic(round_, "stranding", "fcfs")
+        round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
+        solve = answering(Solution("error", message="must not be asked"))
+        if stage == "bound":
+            run_bound(round_, solve)
+        else:
+            run_exact(round_, solve, "counts", "highs")
+        assert (round_.stages[-1].outcome, round_.limit) == ("skipped", "time")
+        assert "no time left" in round_.stages[-1].detail
+
+    def test_greedy_without_time_leaves_the_running_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """They are a valid plan by themselves, and the others are not reached."""
+        monkeypatch.setattr(heuristic, "LEAST_S", 0.0)
+        held, free = job("held", value=5), job("free")
+        round_ = started(instance(1, [held, free], running=[running(held, [("n0", [0])])], policy=NO_COST))
+        round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
+        run_heuristic(round_, "stranding", "fcfs")
+        assert round_.best is not None
+        assert round_.best.value == 5
+        assert (round_.not_reached, round_.limit) == (frozenset({1}), "time")
+
+    def test_greedy_begins_even_where_reading_took_all_the_time(self) -> None:
+        """Who comes first is placed: a plan that is late by less than may be is worth more than none in time."""
+        round_ = started(instance(1, [job("free")], policy=NO_COST))
+        round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
+        run_heuristic(round_, "stranding", "fcfs")
+        assert round_.best is not None
+        assert round_.best.allocation[0] is not None
+        assert round_.stopped()
+
+
+def test_the_relaxation_of_a_large_round_is_solved_beside_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It proves what it proves when solved afterwards, and a small round does without the thread."""
+    round_ = generate("varied", jobs=60, nodes=12, gpus=4, seed=3)
+    begun: list[str] = []
+
+    class Noted(Beside):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            begun.append(arguments[1])
+            super().__init__(*arguments, **named)
+
+    monkeypatch.setattr("placeopt.solving.runners.Beside", Noted)
+    bounds = []
+    for least in (10**12, 1):
+        monkeypatch.setattr("placeopt.solving.stages.bound.BESIDE_PRODUCT", least)
+        plan = solve(round_, method="stranding", threads=2, time_limit_s=60)
+        bounds.append((plan.levels[0].bound, plan.facts))
+    assert begun == ["highs"]
+    assert bounds[0] == bounds[1]
