@@ -21,7 +21,7 @@ from placeopt.metrics import paired_interval
 from placeopt.papers.campaign import run
 from placeopt.papers.journal import read_results
 from placeopt.papers.measures import MEASURES
-from placeopt.papers.records import Case, Row
+from placeopt.papers.records import PaperCase, PaperRow
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 
@@ -70,7 +70,7 @@ MATCHES = (
 )
 
 
-def table(match: Match, setting: str, rows: Sequence[Row], seeds: int) -> list[str]:
+def table(match: Match, setting: str, rows: Sequence[PaperRow], seeds: int) -> list[str]:
     """Return the table of one setting: a row a policy, those without a run, or without one of each seed, told of."""
     lines = [
         f"| {setting} | {' | '.join(f'{MEASURES[key].title}, {MEASURES[key].unit}' for key in match.figures)} |",
@@ -126,7 +126,7 @@ def main() -> int:
     for match in MATCHES:
         for setting in (one for one in match.settings if one in only):
             cases = [
-                Case(setting=setting, policy=policy, seed=seed)
+                PaperCase(setting=setting, policy=policy, seed=seed)
                 for policy in (match.system, *match.ours, *match.others)
                 for seed in range(asked.seeds)
             ]

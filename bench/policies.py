@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placeopt.heuristics import Moves, OneByOne, Quota
+from placeopt.heuristics import DemandQuota, Moves, OnlinePlacer
 from placeopt.papers.one_at_a_time.arrivals import Arrivals
 from placeopt.papers.one_at_a_time.horizon import quota_until
 from placeopt.papers.one_at_a_time.playing import POINTS, placed_by
@@ -30,8 +30,8 @@ def one_by_one(*, moves: Moves | None = None, until: int | None = None) -> Run:
     """Place by prices, with moves, or with the quotas of a horizon."""
 
     def run(arrivals: Arrivals, order: np.ndarray, seed: int) -> np.ndarray:
-        quota: Quota | None = None if until is None else quota_until(arrivals, until, isolation="thread")
-        game = OneByOne(arrivals.problem, quota=quota, moves=moves, seed=seed)
+        quota: DemandQuota | None = None if until is None else quota_until(arrivals, until, isolation="thread")
+        game = OnlinePlacer(arrivals.problem, quota=quota, moves=moves, seed=seed)
         return np.array([game.arrive(job) is not None for job in order.tolist()])
 
     return run

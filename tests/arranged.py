@@ -17,9 +17,9 @@ from placeopt.problem import compile_problem
 from placeopt.solvers.reading import OnProgress
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Round
-from placeopt.solving.stages.branch_and_price import run_arrange
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
+from placeopt.solving.stages.branch_and_price import run_branch_and_price
 from plans import plan_of
 from rounds import Dice, random_round
 
@@ -117,12 +117,12 @@ def examine_arranged(instance: Instance) -> tuple[str, list[str]]:
     if violations(instance, plan_of(problem, everything.allocation(rows[0]))):
         return "unfit", []
     now = time.monotonic()
-    round_ = Round(instance, problem, Limits(started=now, deadline=math.inf, time_limit_s=math.inf))
+    round_ = SolveContext(instance, problem, Budget(started=now, deadline=math.inf, time_limit_s=math.inf))
     round_.offer(everything.allocation(rows[int(costs.argmax())]))
     round_.prove_value(best)
     if not round_.weighted or round_.best is None or round_.best.value != best:
         return "unfit", []
-    run_arrange(round_, solve)
+    run_branch_and_price(round_, solve)
     if not round_.stages:
         return "unfit", []
     stage, least, found = round_.stages[-1], int(costs.min()), round_.best.cost

@@ -22,7 +22,7 @@ import numpy as np
 
 from placeopt.model.policy import Postpone, SlowdownCurve
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
-from placeopt.terms.gpu_capacity import GpuMemory, GpuShare, JobsPerGpu
+from placeopt.terms.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
 from placeopt.terms.minimal_utility import falls_short
 from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.objective import weighted_costs
@@ -30,7 +30,7 @@ from placeopt.terms.queue_share import QueueShare
 from placeopt.terms.rules import RULES, fits
 from placeopt.terms.uplink import Uplink
 
-LIMITS = (GpuShare, JobsPerGpu, GpuMemory, NodeCapacity, QueueShare, Uplink)
+LIMITS = (GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity, QueueShare, Uplink)
 """Rules about sums, which running jobs may exceed together."""
 
 HORUS_FITS = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}  # Horus, fig. 4

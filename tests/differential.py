@@ -14,11 +14,11 @@ from brute_force import Enumeration
 from placeopt.check import violations
 from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
-from placeopt.formulations.capacity_relaxation import make_roster
-from placeopt.formulations.cost_relaxation import build_flows, with_whole_jobs
+from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
 from placeopt.formulations.encode import encode
-from placeopt.formulations.gpu_patterns import build_fillings, gpu_milli_objective
-from placeopt.formulations.node_patterns import Pricing, crowds_of, kinds_of, proven_bound, states_of
+from placeopt.formulations.gpu_patterns import build_gpu_patterns, gpu_milli_objective
+from placeopt.formulations.node_patterns import Pricing, bundle_groups_of, job_groups_of, node_states_of, proven_bound
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
@@ -243,7 +243,7 @@ def _examine_solution(
 def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, best: int) -> None:
     """The relaxation's bounds on net value and on GPU share hold for every allocation."""
     problem = everything.problem
-    fillings = build_fillings(relaxed_state(open_state(problem)))
+    fillings = build_gpu_patterns(relaxed_state(open_state(problem)))
     share = np.zeros(len(rows), dtype=np.int64)
     for j, of_job in enumerate(everything.candidates):
         share += np.array([0 if p is None else gpu_milli(problem, p) for p in of_job], dtype=np.int64)[rows[:, j]]
@@ -262,11 +262,11 @@ def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generato
     if problem.changeable:
         return
     try:
-        kinds = kinds_of(problem)
+        kinds = bundle_groups_of(problem)
     except Unsupported:  # shares that do not nest
         return
     state = State(problem)
-    states, crowds, held = states_of(state, kinds), crowds_of(state, kinds), value(problem, state.allocation())
+    states, crowds, held = node_states_of(state, kinds), job_groups_of(state, kinds), value(problem, state.allocation())
     down, up = (Pricing(kinds, states, rounding, lambda: None) for rounding in ("down", "up"))
     dearest = int(crowds.value.max(initial=1)) * crowds.scale
     for most in (1, dearest // 2 + 1, dearest + 1):
@@ -289,7 +289,9 @@ def _examine_roster(report: Report, problem: Problem, best: int) -> None:
     if problem.changeable or not problem.shares_bind:
         return
     state = State(problem)
-    solution = load("highs")(make_roster(relaxed_state(state)).model(), SolveOptions(time_limit_s=TIME_LIMIT_S))
+    solution = load("highs")(
+        build_capacity_relaxation(relaxed_state(state)).model(), SolveOptions(time_limit_s=TIME_LIMIT_S)
+    )
     report.solves += 1
     held = value(problem, state.allocation())
     if solution.bound is None or held + solution.bound < best:
@@ -300,7 +302,7 @@ def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, .
     """Flows, and whole jobs at their prices, bound the cost among plans of the best value."""
     if problem.changeable or not weighted:
         return
-    flows = build_flows(relaxed_state(open_state(problem)), weighted, best)
+    flows = build_cost_relaxation(relaxed_state(open_state(problem)), weighted, best)
     relaxed = flows.model
     for _ in range(2):
         solution = load("highs")(relaxed, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from joblib import parallel_config
 
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 
 
 @pytest.fixture(autouse=True)
@@ -31,16 +31,16 @@ def broken(number: int) -> int:
 @pytest.mark.parametrize("jobs", [1, 2, 4])
 def test_all_results_come(jobs: int) -> None:
     """However many at a time, in threads."""
-    assert sorted(fan_out(square, range(10), jobs, prefer="threads")) == [square(i) for i in range(10)]
-    assert list(fan_out(square, [3], jobs)) == [9]
-    assert list(fan_out(square, [], jobs)) == []
+    assert sorted(run_parallel(square, range(10), jobs, prefer="threads")) == [square(i) for i in range(10)]
+    assert list(run_parallel(square, [3], jobs)) == [9]
+    assert list(run_parallel(square, [], jobs)) == []
 
 
 @pytest.mark.parametrize("backend", ["loky", "multiprocessing", "sequential"])
 def test_the_callers_configuration_counts(backend: str) -> None:
     """With ``jobs`` None; one of these backends cannot give results one by one."""
     with parallel_config(backend=backend, n_jobs=2):
-        assert sorted(fan_out(square, range(6), None)) == [square(i) for i in range(6)]
+        assert sorted(run_parallel(square, range(6), None)) == [square(i) for i in range(6)]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -56,14 +56,14 @@ def test_it_ends_when_cancelled(jobs: int) -> None:
             time.sleep(0.001)
         return number
 
-    results = fan_out(paced, range(100), jobs, prefer="threads", cancelled=enough)
+    results = run_parallel(paced, range(100), jobs, prefer="threads", cancelled=enough)
     while (result := next(results, None)) is not None:
         seen.append(result)
     assert 2 <= len(seen) <= 10
 
 
 def failing(jobs: int, cancelled: Callable[[], bool]) -> list[int]:
-    return list(fan_out(broken, range(4), jobs, prefer="threads", cancelled=cancelled))
+    return list(run_parallel(broken, range(4), jobs, prefer="threads", cancelled=cancelled))
 
 
 def test_what_breaks_after_a_cancellation_is_no_news() -> None:

@@ -11,7 +11,7 @@ from placeopt.benchmark.campaign import plan_cases, run_cases
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.documents import read_scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.parallel import PLACES, fan_out, width_of, workers
+from placeopt.parallel import PLACES, run_parallel, width_of, workers
 from placeopt.simulation.replay import parse_settings
 from placeopt.simulation.replay import sweep as replay
 from placeopt.whatif import Limits, parse_variation, sweep
@@ -87,7 +87,7 @@ def test_here_is_what_it_was() -> None:
     """So many at a time, nothing configured."""
     with workers(jobs=3) as width:
         assert width == width_of(width) == 3
-        assert sorted(fan_out(abs, [-1, -2], width, prefer="threads")) == [1, 2]
+        assert sorted(run_parallel(abs, [-1, -2], width, prefer="threads")) == [1, 2]
     assert width_of(None) == 1
 
 

@@ -18,7 +18,7 @@ from placeopt.formats.documents import dumps, loads, read_instance, write_instan
 from placeopt.model import Instance, Plan
 from placeopt.partition import split
 from placeopt.simulation import named_policy, round_at, summarise
-from placeopt.whatif.from_running import taken_as_plan
+from placeopt.whatif.from_running import running_as_plan
 
 ROUND = generate("uniform", jobs=3, nodes=2, gpus=2, seed=0)
 PLAN = solve(ROUND, time_limit_s=1, isolation="thread", method="random")
@@ -49,7 +49,7 @@ CALLS = [
     named_policy,
     round_at,
     summarise,
-    taken_as_plan,
+    running_as_plan,
     instance_from_columns,
     cluster_from_columns,
 ]

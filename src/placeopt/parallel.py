@@ -22,7 +22,7 @@ CONNECT_S = 30.0
 @contextmanager
 def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
     """
-    Have tasks go where a word says, and give what `fan_out` is to be told as ``jobs``; a context manager.
+    Have tasks go where a word says, and give what `run_parallel` is to be told as ``jobs``; a context manager.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
 
 
-def fan_out(
+def run_parallel(
     task: Callable[[T], R],
     items: Sequence[T],
     jobs: int | None,

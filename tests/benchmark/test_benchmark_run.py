@@ -12,7 +12,7 @@ from placeopt.benchmark.campaign import Outlook, plan_cases, run_cases
 from placeopt.benchmark.journal import NAME, Journal, read_journal
 from placeopt.benchmark.records import Answer, Case, Phase
 from placeopt.benchmark.sets import read_sets
-from placeopt.benchmark.supervise import Outcome, allowances, run_case
+from placeopt.benchmark.supervise import CaseOutcome, allowances, run_case
 from placeopt.benchmark.verdicts import judge
 from placeopt.errors import BadInput
 from placeopt.formats.solu import Known, read_solu
@@ -137,9 +137,9 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Let cases end at once without running anything; return the keys of those that were asked for."""
     asked: list[str] = []
 
-    def answered(case: Case, **_: object) -> Outcome:
+    def answered(case: Case, **_: object) -> CaseOutcome:
         asked.append(case.key)
-        return Outcome(case, Answer(status="feasible", objective=1, bound=2), (), None, "now", 0.0, 0.0)
+        return CaseOutcome(case, Answer(status="feasible", objective=1, bound=2), (), None, "now", 0.0, 0.0)
 
     monkeypatch.setattr(campaign, "run_case", answered)
     return asked

@@ -12,7 +12,7 @@ from conftest import INSTANCES, Cli, said
 
 from placeopt import read_instance, read_scenario, write_scenario
 from placeopt.simulation import named_policy, policy_names, simulate
-from placeopt.simulation.journal import Journal
+from placeopt.simulation.journal import EventLog
 from scenarios import scenario, timed
 
 TABLE_1 = INSTANCES / "papers" / "sc17-workloads-5.json"
@@ -82,7 +82,7 @@ def test_a_log_of_something_else_is_not_written_over(cli: Cli, tmp_path: Path) -
 def test_two_simulations_do_not_write_one_log(cli: Cli, tmp_path: Path) -> None:
     """The second says so, and leaves what the first has written."""
     log = tmp_path / "sc17-workloads-5.fcfs.s0.jsonl"
-    with Journal(log) as journal:
+    with EventLog(log) as journal:
         journal.write(e="first")
         for how in ("--resume", "--no-resume"):
             refused = cli("simulate", TABLE_1, "--policy", "fcfs", "--out", tmp_path, how)

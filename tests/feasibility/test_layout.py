@@ -10,9 +10,9 @@ import pytest
 from builders import instance, job, machine, node
 from placeopt import Instance
 from placeopt.feasibility.fit import fit, largest
-from placeopt.feasibility.free_capacity import room_of
-from placeopt.feasibility.requirement import asks_of
-from placeopt.feasibility.worker_distribution import Layout
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
+from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Domain, Split
 from placeopt.problem import Placement, State, compile_problem
 from placeopt.terms.rules import fits
@@ -86,8 +86,8 @@ def test_against_the_rules(seed: int) -> None:
             nodes = tuple(n for n, count in enumerate(counts) for _ in range(count))
             return fits(state, 0, Placement(option, nodes, ()))
 
-        room = room_of(state, round_.jobs[0])
-        found = fit(room, asks_of(problem, round_.jobs[0]))
+        room = free_capacity_of(state, round_.jobs[0])
+        found = fit(room, requirements_of(problem, round_.jobs[0]))
         assert (found is not None) == any(allowed(c) for c in divisions(workers, problem.num_nodes)), s
         if found is not None:
             assert allowed(tuple(found.nodes.get(n, 0) for n in range(problem.num_nodes))), s
@@ -106,10 +106,10 @@ def test_a_narrow_uplink_by_hand() -> None:
     asked = job("j", workers=6, gpus=0, cpu_millicores=1000, network_bandwidth_mbps=100)
     round_ = instance(nodes, [asked], machines=boxes, domains=domains)
     problem = compile_problem(round_)
-    room, (ask,) = room_of(State(problem), asked), asks_of(problem, asked)
+    room, (ask,) = free_capacity_of(State(problem), asked), requirements_of(problem, asked)
     ways = {}
     for workers in range(1, 7):
-        layout = Layout(room, ask.resized(workers), workers, room.workers(ask))
+        layout = WorkerDistribution(room, ask.resized(workers), workers, room.workers(ask))
         ways[workers] = layout.nodes() if layout.fits else None
     assert ways[6] is None
     assert sorted((ways[5] or {}).values()) == [1, 4]
@@ -123,8 +123,8 @@ def test_hundreds_of_nodes_are_quick() -> None:
     nodes = [node(f"n{i}", domain=f"r{i // 30}") for i in range(12_000)]
     asked = job("j", workers=1000, gpus=4, splits=(Split(level="rack", domains=100, workers=10),))
     problem = compile_problem(instance(nodes, [asked], domains=domains))
-    room = room_of(State(problem), asked)
-    found = fit(room, asks_of(problem, asked))
+    room = free_capacity_of(State(problem), asked)
+    found = fit(room, requirements_of(problem, asked))
     assert found is not None
     assert sum(found.nodes.values()) == 1000
     racks = np.bincount([n // 30 for n, k in found.nodes.items() for _ in range(k)], minlength=400)

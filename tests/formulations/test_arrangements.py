@@ -7,8 +7,15 @@ from arranged import arranged_round, examine_arranged
 from builders import instance, job, machine
 from placeopt import solve
 from placeopt.errors import Unsupported
-from placeopt.formulations.branch_and_price import Column, Master, Pricing, make_kinds, make_patterns, make_rooms
-from placeopt.formulations.branch_and_price.pricing import Prices
+from placeopt.formulations.branch_and_price import (
+    Column,
+    Master,
+    Pricing,
+    make_bundle_groups,
+    make_cross_group_patterns,
+    make_gpu_groups,
+)
+from placeopt.formulations.branch_and_price.pricing import DualPrices
 from placeopt.formulations.branch_and_price.realise import bundles_of, columns_of
 from placeopt.generators import generate
 from placeopt.model import Gpu, Instance, Part, Policy, Slowdown
@@ -21,8 +28,8 @@ def prepared(of: Instance) -> tuple[Master, Pricing]:
     """Rooms and patterns of a round, and what searches them."""
     problem = compile_problem(of)
     state, weighted = open_state(problem), weighted_costs(problem)
-    rooms = make_rooms(state, make_kinds(state, weighted))
-    patterns = make_patterns(rooms)
+    rooms = make_gpu_groups(state, make_bundle_groups(state, weighted))
+    patterns = make_cross_group_patterns(rooms)
     return Master(rooms, patterns, weighted, 0), Pricing(rooms, patterns, lambda: None)
 
 
@@ -53,7 +60,7 @@ def test_every_column_costs_what_the_terms_say(spec: str, jobs: int, nodes: int,
         price = np.where(single, rng.integers(0, 60_000_000, len(rooms.kinds)), 0)
         nothing = np.zeros(len(rooms.places), dtype=np.int64)
         groups = np.zeros(len(rooms.groups) + 1, dtype=np.int64)
-        prices = Prices(price, nothing, groups, nothing, np.zeros((len(groups), len(price)), dtype=np.int64))
+        prices = DualPrices(price, nothing, groups, nothing, np.zeros((len(groups), len(price)), dtype=np.int64))
         priced = pricing.run(prices, 0, each=8)
         for column, reduced in zip(priced.columns, priced.reduced.tolist(), strict=True):
             uses = master.uses([column])[0]

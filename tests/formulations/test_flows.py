@@ -8,7 +8,7 @@ import pytest
 from brute_force import Enumeration
 from builders import instance, job, machine, node, running
 from placeopt.errors import Unsupported
-from placeopt.formulations.cost_relaxation import build_flows, with_whole_jobs
+from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
 from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
 from placeopt.model import Communication, Domain, Instance, Policy, Split
 from placeopt.model.policy import Changes, Weights
@@ -23,7 +23,7 @@ from rounds import random_round
 def bound_of(round_: Instance, least: int) -> int:
     """Return what the relaxation proves of plans worth ``least`` or more."""
     problem = compile_problem(round_)
-    flows = build_flows(State(problem), weighted_costs(problem), least)
+    flows = build_cost_relaxation(State(problem), weighted_costs(problem), least)
     solution = solve(flows.model, SolveOptions(time_limit_s=30, relax=True))
     assert solution.bound is not None
     duals = np.zeros(flows.model.num_rows) if solution.duals is None else solution.duals
@@ -116,7 +116,7 @@ def test_whole_jobs_lie_in_parts() -> None:
     (weighted,) = weighted_costs(problem)
     at = (*range(14), 14, 15)
     least = weighted.weight * weighted.cost.score(problem, (Placement(0, at, at),))
-    flows = build_flows(State(problem), (weighted,), 5)
+    flows = build_cost_relaxation(State(problem), (weighted,), 5)
     solution = solve(flows.model, SolveOptions(time_limit_s=30, relax=True))
     assert solution.bound is not None
     assert solution.bound < bound_of(round_, 5) <= least
@@ -153,4 +153,4 @@ def test_running_jobs_that_may_be_changed_are_refused() -> None:
     runs = [running(here, [("n0", [0])], preemptible=True)]
     problem = compile_problem(instance(1, [here], running=runs, policy=policy))
     with pytest.raises(Unsupported, match="stay as they are"):
-        build_flows(State(problem), weighted_costs(problem), 0)
+        build_cost_relaxation(State(problem), weighted_costs(problem), 0)

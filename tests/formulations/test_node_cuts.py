@@ -8,7 +8,7 @@ import pytest
 import builders
 from placeopt.formulations import cuts
 from placeopt.formulations.cuts import dual_feasible, with_cuts
-from placeopt.formulations.gpu_patterns import build_fillings
+from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.model import Policy
 from placeopt.problem import State, compile_problem
 from placeopt.solvers import highs
@@ -38,7 +38,7 @@ def test_two_nodes_do_not_share_what_each_has_too_little_of() -> None:
     machine = builders.machine(gpus=1, cpu_millicores=16_000)
     problem = compile_problem(builders.instance(2, jobs, machines=[machine], policy=Policy(share_mode="fraction")))
     state, options = State(problem), SolveOptions(time_limit_s=10, relax=True)
-    fillings = build_fillings(state)
+    fillings = build_gpu_patterns(state)
     loose = highs.solve(fillings.model, options)
     assert loose.bound == 31  # 10,000 of the 11,000 that the small ones ask for are left in both nodes together
     assert loose.relaxed_values is not None

@@ -6,15 +6,15 @@ import pytest
 from builders import instance, job, machine, node, running
 from placeopt.errors import Unsupported
 from placeopt.formulations.node_patterns import (
-    Kinds,
+    BundleGroups,
     Master,
+    NodeStates,
     Pricing,
-    States,
-    crowds_of,
-    fillings_of,
-    kinds_of,
+    bundle_groups_of,
+    job_groups_of,
+    node_states_of,
+    patterns_of_plan,
     proven_bound,
-    states_of,
     wishes,
 )
 from placeopt.generators import generate
@@ -42,17 +42,17 @@ def test_kinds_and_states_by_hand() -> None:
     nodes = (node("n0"), node("n1"), node("n2"), node("n3", machine="large"))
     machines = [machine(gpus=2), machine("large", gpus=2, cpu_millicores=64_000)]
     problem = problem_of(instance(nodes, jobs, machines=machines, running=[running(busy, [("n1", [0])])]))
-    kinds = kinds_of(problem)
+    kinds = bundle_groups_of(problem)
     assert kinds.sizes == (1000, 500)
     of = kinds.of_option.tolist()
     assert of[0] == of[1] == of[2]
     assert len({of[0], of[3], of[4]}) == 3
     assert kinds.level[[of[0], of[3], of[4]]].tolist() == [0, 1, -1]
     assert kinds.units[[of[0], of[3], of[4]]].tolist() == [2, 1, 0]
-    states = states_of(State(problem), kinds)
+    states = node_states_of(State(problem), kinds)
     assert sorted(nodes.tolist() for nodes in states.nodes) == [[0, 2, 3], [1]]  # all CPU asked for fits on any node
     assert sorted(states.room.tolist()) == [[1, 2], [2, 4]]
-    crowds = crowds_of(State(problem), kinds)
+    crowds = job_groups_of(State(problem), kinds)
     assert sorted(len(jobs) for jobs in crowds.jobs) == [1, 1, 1, 1, 1]
     assert sorted(crowds.bundles.tolist()) == [1, 1, 1, 1, 3]
 
@@ -61,7 +61,7 @@ def test_shares_that_do_not_nest_are_refused() -> None:
     """Their fillings are for the relaxation by single GPUs."""
     problem = problem_of(instance(1, [job("a", gpu_milli=470), job("b", gpu_milli=320)]))
     with pytest.raises(Unsupported, match="470 and 320"):
-        kinds_of(problem)
+        bundle_groups_of(problem)
 
 
 def test_exclusive_gpus_make_every_share_whole() -> None:
@@ -71,9 +71,9 @@ def test_exclusive_gpus_make_every_share_whole() -> None:
     problem = problem_of(
         instance(1, jobs, machines=[machine(gpus=3)], policy=policy, running=[running(here, [("n0", [1])])])
     )
-    kinds = kinds_of(problem)
+    kinds = bundle_groups_of(problem)
     assert kinds.sizes == (1000,)
-    assert states_of(State(problem), kinds).room.tolist() == [[2]]
+    assert node_states_of(State(problem), kinds).room.tolist() == [[2]]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -94,9 +94,9 @@ def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
     machines = [machine(gpus=2, cpu_millicores=int(rng.integers(4, 12)), memory_mib=int(rng.integers(4, 12)))]
     runs = [running(one, [(f"n{i}", [i])]) for i, one in enumerate(here)]
     problem = problem_of(instance(3, [*jobs, *here], machines=machines, running=runs))
-    kinds = kinds_of(problem)
+    kinds = bundle_groups_of(problem)
     state = State(problem)
-    states = states_of(state, kinds)
+    states = node_states_of(state, kinds)
     pays = rng.integers(1, 100, len(kinds))
     pays[(kinds.level < 0) & (kinds.demand == 0).all(axis=1)] = 0
     for rounding in ("down", "up"):
@@ -106,7 +106,7 @@ def test_pricing_is_the_best_of_all_fillings(seed: int) -> None:
             assert sum(pays[k] * n for k, n in fillings[s].items()) == best[s]
 
 
-def best_filling(kinds: Kinds, states: States, s: int, pays: IntArray) -> int:
+def best_filling(kinds: BundleGroups, states: NodeStates, s: int, pays: IntArray) -> int:
     """Try all numbers of all kinds that pay; shares nest, so counting from the largest size says whether they fit."""
     paying = np.flatnonzero(pays > 0).tolist()
 
@@ -142,8 +142,8 @@ def test_prices_prove_a_bound_by_hand() -> None:
     """
     jobs = [job(f"{value}", value=value) for value in (5, 4, 3)]
     problem = problem_of(instance(1, jobs, machines=[machine(gpus=2)]))
-    kinds, state = kinds_of(problem), State(problem)
-    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    kinds, state = bundle_groups_of(problem), State(problem)
+    states, crowds = node_states_of(state, kinds), job_groups_of(state, kinds)
     pricing = Pricing(kinds, states, "down", lambda: None)
     for price, bound in ((4, 9), (0, 12), (100, 200)):
         prices = np.array([price * crowds.scale])
@@ -155,8 +155,8 @@ def test_the_master_mixes_fillings_and_its_prices_close_the_gap() -> None:
     """By hand: two nodes of two GPUs; filled with pairs of single GPUs or one job of two, four jobs are best."""
     jobs = [*(job(f"s{i}", value=3) for i in range(3)), *(job(f"d{i}", gpus=2, value=5) for i in range(2))]
     problem = problem_of(instance(2, jobs, machines=[machine(gpus=2)]))
-    kinds, state = kinds_of(problem), State(problem)
-    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    kinds, state = bundle_groups_of(problem), State(problem)
+    states, crowds = node_states_of(state, kinds), job_groups_of(state, kinds)
     single, double = int(kinds.of_option[problem.options_of(0)[0]]), int(kinds.of_option[problem.options_of(3)[0]])
     master = Master(kinds, states, crowds, held=0)
     assert master.add([(0, {single: 2}), (0, {double: 1}), (0, {}), (0, {single: 2})]) == 2
@@ -183,8 +183,8 @@ def test_gangs_start_whole_or_not_at_all() -> None:
     """
     jobs = [job(f"g{i}", workers=2, value=4) for i in range(2)]
     problem = problem_of(instance(3, jobs, machines=[machine(gpus=1)]))
-    kinds, state = kinds_of(problem), State(problem)
-    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    kinds, state = bundle_groups_of(problem), State(problem)
+    states, crowds = node_states_of(state, kinds), job_groups_of(state, kinds)
     master = Master(kinds, states, crowds, held=0)
     master.add([(0, {0: 1})])
     none, options = np.zeros(0, dtype=np.int64), SolveOptions(time_limit_s=10, relax=True)
@@ -204,8 +204,8 @@ def test_gangs_lie_in_one_rack_and_the_most_valuable_jobs_go_first() -> None:
     nodes = tuple(node(f"n{i}", domain=f"r{i % 2}") for i in range(4))
     jobs = [job("cheap", value=1), job("dear", value=9), job("gang", workers=2, value=8)]
     problem = problem_of(instance(nodes, jobs, machines=[machine(gpus=1)], domains=domains))
-    kinds, state = kinds_of(problem), State(problem)
-    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    kinds, state = bundle_groups_of(problem), State(problem)
+    states, crowds = node_states_of(state, kinds), job_groups_of(state, kinds)
     found = list(wishes(problem, kinds, states, crowds, [((0, ((0, 1),)), 3)]))
     assert [problem.job_ids[wish.job] for wish in found] == ["gang", "dear"]
     rack = problem.topology.node_domain
@@ -216,8 +216,8 @@ def test_slots_that_a_gang_gave_up_are_nobodys() -> None:
     """A node with three slots: the gang may use one of them and gives up the rest, so nothing is left for the other."""
     jobs = [job("gang", workers=2, value=8, workers_per_node_max=1), job("single", value=1)]
     problem = problem_of(instance(2, jobs, machines=[machine(gpus=3)]))
-    kinds, state = kinds_of(problem), State(problem)
-    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    kinds, state = bundle_groups_of(problem), State(problem)
+    states, crowds = node_states_of(state, kinds), job_groups_of(state, kinds)
     assert len(kinds) == 1
     assert list(wishes(problem, kinds, states, crowds, [((0, ((0, 3),)), 1)])) == []
 
@@ -226,11 +226,11 @@ def test_fillings_of_a_plan() -> None:
     """Waiting jobs by node and kind; the running one is part of the state."""
     here = job("here")
     problem = problem_of(instance(2, [job("a"), job("gang", workers=2), here], running=[running(here, [("n1", [3])])]))
-    kinds, state = kinds_of(problem), State(problem)
-    states = states_of(state, kinds)
+    kinds, state = bundle_groups_of(problem), State(problem)
+    states = node_states_of(state, kinds)
     allocation = (Placement(0, (0,), (0,)), Placement(1, (0, 1), (1, 4)), problem.running[2])
     state_of = {int(node): s for s, nodes in enumerate(states.nodes) for node in nodes}
-    found = sorted(fillings_of(problem, allocation, kinds, states), key=lambda entry: entry[0] == state_of[1])
+    found = sorted(patterns_of_plan(problem, allocation, kinds, states), key=lambda entry: entry[0] == state_of[1])
     assert found == [(state_of[0], {0: 2}), (state_of[1], {0: 1})]
 
 
@@ -238,8 +238,8 @@ def test_a_basis_of_another_model_is_left_aside() -> None:
     """It costs time, never an answer."""
     round_ = generate("varied", jobs=30, nodes=4, gpus=4, seed=5)
     problem = problem_of(round_)
-    kinds, state = kinds_of(problem), State(problem)
-    states, crowds = states_of(state, kinds), crowds_of(state, kinds)
+    kinds, state = bundle_groups_of(problem), State(problem)
+    states, crowds = node_states_of(state, kinds), job_groups_of(state, kinds)
     master = Master(kinds, states, crowds, held=0)
     _, found = Pricing(kinds, states, "up", lambda: None).price(np.full(len(kinds), 10, dtype=np.int64))
     master.add(enumerate(found))

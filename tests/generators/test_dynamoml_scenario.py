@@ -9,7 +9,7 @@ from builders import placement
 from placeopt import BadInput, read_scenario
 from placeopt.generators.dynamoml import MINUTE_MS, SPREAD_THOUSANDTHS, dynamoml_scenario
 from placeopt.simulation import named_policy, simulate, summarise
-from placeopt.simulation.performance_model import Ground
+from placeopt.simulation.performance_model import PerformanceModel
 
 STORED = Path(__file__).parents[2] / "instances" / "papers"
 
@@ -38,7 +38,7 @@ def test_what_the_paper_states_stands_in_it() -> None:
 def test_two_workers_apart_take_as_much_longer_as_is_said() -> None:
     """4.1 and 2.6 times: the path across the nodes is 261 times that which costs the spread slowdown."""
     world = dynamoml_scenario()
-    ground = Ground(world)
+    ground = PerformanceModel(world)
     for arrival in world.arrivals:
         if arrival.job.kind == "training":
             apart = ground.held(placement(arrival.job, [("node-0", (0,)), ("node-1", (0,))]))

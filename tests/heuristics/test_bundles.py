@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import builders
-from placeopt.heuristics.bundles import Quota, realise
+from placeopt.heuristics.bundles import BundleQuota, realise
 from placeopt.heuristics.exchange import exchange
 from placeopt.problem import Problem, State, compile_problem
 
@@ -35,7 +35,7 @@ class TestRealise:
     def test_heavy_jobs_share_gpus_with_light_ones(self) -> None:
         """Two bundles of two halves: 9 goes with 3 and 7 with 5, and each bundle to a node of its own."""
         problem = halves_and_quarters()
-        quota = Quota(0, tuple((o, (o,)) for o in range(4)), ((2, 1000, (500, 500)),))
+        quota = BundleQuota(0, tuple((o, (o,)) for o in range(4)), ((2, 1000, (500, 500)),))
         placed, short = realise(State(problem), [quota])
         gpu = {job: placement.gpus for job, placement in placed}
         assert not short
@@ -46,7 +46,7 @@ class TestRealise:
     def test_jobs_that_fit_no_node_are_counted(self) -> None:
         """One node of 16 cores: of bundles of 9 + 3 and 7 + 5 cores the heavier is placed, the other's two jobs not."""
         problem = halves_and_quarters(nodes=1)
-        quota = Quota(0, tuple((o, (o,)) for o in range(4)), ((2, 1000, (500, 500)),))
+        quota = BundleQuota(0, tuple((o, (o,)) for o in range(4)), ((2, 1000, (500, 500)),))
         placed, short = realise(State(problem), [quota])
         assert len(placed) == 2
         assert short.total() == 2
@@ -57,7 +57,7 @@ class TestRealise:
         jobs = [builders.job("two", gpus=2), builders.job("one")]
         problem = compile_problem(builders.instance(2, jobs, machines=[builders.machine(gpus=2)]))
         two, one = (problem.options_of(job)[0] for job in (0, 1))
-        placed, _ = realise(State(problem), [Quota(0, ((one, (1,)), (two, (0,))), ((3, 1000, (1000,)),))])
+        placed, _ = realise(State(problem), [BundleQuota(0, ((one, (1,)), (two, (0,))), ((3, 1000, (1000,)),))])
         at = dict(placed)
         assert len(at[0].gpus) == 2
         assert at[0].nodes != at[1].nodes

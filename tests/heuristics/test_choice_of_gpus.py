@@ -12,7 +12,7 @@ from placeopt.check.case import Directory
 from placeopt.errors import OutOfTime
 from placeopt.heuristics import candidates as module
 from placeopt.heuristics import greedy, swaf, window
-from placeopt.heuristics.assign_gpus import settle
+from placeopt.heuristics.assign_gpus import assign_gpus
 from placeopt.heuristics.candidates import Candidates, closest
 from placeopt.heuristics.scores.fit import best_fit
 from placeopt.model import Link
@@ -155,8 +155,8 @@ def test_issue16_a3_the_clock_stops_who_settles_nodes_chosen_elsewhere() -> None
     """Issue 16, A3: a mix of 423 jobs got its GPUs for seconds past the limit; the rest of it is passed over."""
     problem = compile_problem(instance(2, [job("a", workers=2), job("b", workers=2)]))
     wanted = [(0, 0, (0, 1)), (1, 0, (0, 1))]
-    assert [held is not None for held in settle(problem, wanted)] == [True, True]
-    assert [held is not None for held in settle(problem, wanted, stopped_after(3))] == [True, False]
+    assert [held is not None for held in assign_gpus(problem, wanted)] == [True, True]
+    assert [held is not None for held in assign_gpus(problem, wanted, stopped_after(3))] == [True, False]
 
 
 def test_issue16_a3_a_passed_deadline_stops_the_choice() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from builders import instance, job, machine, node, option, running
 from placeopt import BadInput, Instance, Policy, Unsupported, violations
-from placeopt.heuristics import Candidates, Moves, OneByOne, Quota, place, score_named
+from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, place, score_named
 from placeopt.model import Gpu
 from placeopt.papers.one_at_a_time.arrivals import arrivals_of
 from placeopt.papers.one_at_a_time.playing import placed_by
@@ -39,20 +39,20 @@ def crowded(seed: int, *, busy: bool = False) -> Instance:
     return instance(nodes, jobs, machines=machines, policy=Policy(share_mode="fraction"), **held)
 
 
-def play(problem: Problem, **arguments: object) -> OneByOne:
+def play(problem: Problem, **arguments: object) -> OnlinePlacer:
     """Let all jobs that wait come in their order."""
-    game = OneByOne(problem, **arguments)  # type: ignore[arg-type]
+    game = OnlinePlacer(problem, **arguments)  # type: ignore[arg-type]
     for one in range(problem.num_jobs):
         if one not in problem.running:
             game.arrive(one)
     return game
 
 
-def half_of(problem: Problem) -> Quota:
+def half_of(problem: Problem) -> DemandQuota:
     """Of every class half of those there are, or none of a single one and of every third class."""
     there = np.bincount(problem.job_class)
     planned = np.where(np.arange(len(there)) % 3, there / 2, 0)
-    return Quota(there, planned)
+    return DemandQuota(there, planned)
 
 
 @pytest.mark.parametrize("quota", [False, True])
@@ -80,7 +80,7 @@ def test_never_more_moves_than_allowed_nor_at_another_time() -> None:
     problem = compile_problem(crowded(0))
     free = play(problem, moves=Moves(most=100, every=4, tried=100, least_saving_micro=1))
     assert max(free.moved) > 2  # so the limit below binds
-    game, rounds = OneByOne(problem, moves=Moves(most=2, every=4, tried=100, least_saving_micro=1)), []
+    game, rounds = OnlinePlacer(problem, moves=Moves(most=2, every=4, tried=100, least_saving_micro=1)), []
     for one in range(problem.num_jobs):
         before = list(game.placements)
         started = game.arrive(one)
@@ -103,7 +103,7 @@ def test_only_so_many_are_looked_at_and_only_what_saves_enough_is_moved() -> Non
 def test_a_move_goes_where_it_costs_less() -> None:
     """By the score that candidates work out anew, of the place and of where it was, both without the job."""
     problem = compile_problem(crowded(1))
-    game = OneByOne(problem, moves=Moves(most=1, every=2, tried=100, least_saving_micro=30_000))
+    game = OnlinePlacer(problem, moves=Moves(most=1, every=2, tried=100, least_saving_micro=30_000))
     seen = 0
     for one in range(problem.num_jobs):
         before = list(game.placements)
@@ -136,7 +136,7 @@ def test_quotas_are_kept_and_only_they_refuse(moves: Moves | None) -> None:
     """At every arrival: no class beyond its part, refused only where one more would be, else only without room."""
     problem = compile_problem(crowded(2))
     quota = half_of(problem)
-    game = OneByOne(problem, quota=quota, moves=moves)
+    game = OnlinePlacer(problem, quota=quota, moves=moves)
     came, taken = np.zeros_like(quota.expected), np.zeros_like(quota.expected)
     kinds = set()
     for one in [*range(problem.num_jobs)] * 2:
@@ -172,7 +172,7 @@ def test_a_quota_gives_prices_their_mix() -> None:
     problem = compile_problem(crowded(1))
     there = np.bincount(problem.job_class)
     odd = np.where(np.arange(len(there)) % 2, 50 * there, 1)
-    game = OneByOne(problem, quota=Quota(odd, odd))
+    game = OnlinePlacer(problem, quota=DemandQuota(odd, odd))
     for one in range(problem.num_jobs):
         expected = place(Candidates(game.state, score_named("prices", problem, counts=odd)), one)
         assert game.arrive(one) == expected
@@ -191,15 +191,15 @@ def test_moves_are_whole_numbers_of_one_or_more(name: str, value: object) -> Non
 def test_what_makes_no_sense_is_refused_in_words() -> None:
     """Quotas of other shapes, or beyond what comes; jobs that are not there, or run; rounds where more binds."""
     with pytest.raises(BadInput, match="one number for each class"):
-        Quota(np.array([1, 2]), np.array([1.0]))
+        DemandQuota(np.array([1, 2]), np.array([1.0]))
     with pytest.raises(BadInput, match=r"planned\[1\]: 3.0, expected 0 to 2"):
-        Quota(np.array([1, 2]), np.array([1.0, 3.0]))
+        DemandQuota(np.array([1, 2]), np.array([1.0, 3.0]))
     problem = compile_problem(crowded(0, busy=True))
     with pytest.raises(BadInput, match="quota: of 1 classes"):
-        OneByOne(problem, quota=Quota(np.array([1]), np.array([1.0])))
+        OnlinePlacer(problem, quota=DemandQuota(np.array([1]), np.array([1.0])))
     with pytest.raises(BadInput, match="seed: -1"):
-        OneByOne(problem, seed=-1)
-    game = OneByOne(problem)
+        OnlinePlacer(problem, seed=-1)
+    game = OnlinePlacer(problem)
     for one in (-1, problem.num_jobs):
         with pytest.raises(BadInput, match=f"job: {one}, expected 0 to {problem.num_jobs - 1}"):
             game.arrive(one)
@@ -207,4 +207,4 @@ def test_what_makes_no_sense_is_refused_in_words() -> None:
         game.arrive(problem.num_jobs - 1)
     gang = instance(2, [job("gang", options=(option(workers=2),))])
     with pytest.raises(Unsupported, match="method prices"):
-        OneByOne(compile_problem(gang))
+        OnlinePlacer(compile_problem(gang))

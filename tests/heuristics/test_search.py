@@ -12,10 +12,10 @@ from placeopt.generators import generate
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.search import Guide, Search
-from placeopt.heuristics.search.destroy import Ruin
-from placeopt.heuristics.search.gang_placer import Near
-from placeopt.heuristics.search.incremental_solution import Board
-from placeopt.heuristics.search.insertion import Spots
+from placeopt.heuristics.search.destroy import Destroy
+from placeopt.heuristics.search.gang_placer import GangPlacer
+from placeopt.heuristics.search.incremental_solution import IncrementalSolution
+from placeopt.heuristics.search.insertion import Insertion
 from placeopt.heuristics.search.job_selection import choose
 from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
@@ -67,14 +67,14 @@ def test_gangs_get_cheaper_and_the_same_seed_makes_the_same_plan() -> None:
 def test_the_way_back() -> None:
     """Everything that a state knows is as it was, and what is scored after it as well."""
     problem = compile_problem(generate("gangs", jobs=40, nodes=16, gpus=4, seed=1))
-    board = Board(problem, State(problem).allocation(), weighted_costs(problem))
-    spots = Spots(board)
+    board = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
+    spots = Insertion(board)
     waiting = [j for j in range(problem.num_jobs) if j not in problem.running]
     for j in waiting[:10]:
         board.put(j, spots.best(j))
     before, figures, places = snapshot(board.state), (board.value, board.cost), [spots.best(j) for j in waiting[10:20]]
     mark = board.mark()
-    ruin = Ruin(board, np.ones(problem.num_jobs), np.random.default_rng(0))
+    ruin = Destroy(board, np.ones(problem.num_jobs), np.random.default_rng(0))
     for _ in range(8):
         ruin.some(np.array([j for j in waiting if board.state.placements[j] is None]))
     for j in waiting[10:]:
@@ -106,8 +106,8 @@ def test_near_by_brute_force(workers: int, split: int | None) -> None:
         running=runs,
     )
     problem = compile_problem(round_)
-    board = Board(problem, State(problem).allocation(), weighted_costs(problem))
-    found = Spots(board).best(0)
+    board = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
+    found = Insertion(board).best(0)
     free = {n: [g for g in range(2 * n, 2 * n + 2) if not board.state.gpu_jobs[g]] for n in range(9)}
     costs = []
     for chosen in combinations_with_replacement(range(9), workers):
@@ -140,9 +140,9 @@ def test_a_knapsack_by_brute_force() -> None:
 def test_rents_keep_small_bundles_off_dear_nodes() -> None:
     """Both nodes would do; the guide has the first one dear."""
     problem = compile_problem(instance(2, [job("gang", workers=2, communication=Communication(weight=1))]))
-    board = Board(problem, State(problem).allocation(), weighted_costs(problem))
+    board = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
     nothing = np.zeros(2, dtype=np.int64)
     for dear in (0, 1):
         rent = np.where(np.arange(2) == dear, 1000, 0)
         guide = Guide(np.zeros(1), rent, nothing, nothing)
-        assert Near(board.candidates, 1, guide).nodes(0) == [1 - dear] * 2
+        assert GangPlacer(board.candidates, 1, guide).nodes(0) == [1 - dear] * 2

@@ -7,7 +7,7 @@ from builders import instance, job, machine, node
 from placeopt.generators import generate
 from placeopt.heuristics import Candidates, Table, place, score_named, table_for
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
-from placeopt.heuristics.scores.prices import Prices
+from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.table import NEVER, serves
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.model import Gpu, Instance, Policy
@@ -80,7 +80,7 @@ def test_columns_are_the_score(seed: int, name: str) -> None:
     state.gpu_free_milli[:] = rng.choice([0, 190, 350, 530, 1000], len(state.gpu_free_milli))
     state.node_free[:, :2] = state.node_free[:, :2] * rng.random((problem.num_nodes, 1)) // 1
     score = score_named(name, problem)
-    assert isinstance(score, Prices | FragmentationGradient)
+    assert isinstance(score, PriceScore | FragmentationGradient)
     candidates, table = Candidates(state, score), Table(state, score)
     shapes = option_shapes(problem)
     for shape in sorted(set(shapes)):

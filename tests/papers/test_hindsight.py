@@ -7,7 +7,7 @@ import pytest
 
 from builders import instance, job, machine, running
 from placeopt import BadInput, PlaceoptError, Policy
-from placeopt.heuristics import OneByOne
+from placeopt.heuristics import OnlinePlacer
 from placeopt.papers.one_at_a_time.arrivals import Arrivals, arrivals_of
 from placeopt.papers.one_at_a_time.hindsight import hindsight, placeable
 from placeopt.papers.one_at_a_time.horizon import quota_until
@@ -79,10 +79,10 @@ def test_the_quota_is_the_plans_part(percent: int) -> None:
 def test_who_knows_the_horizon_refuses_what_packs_badly() -> None:
     """Only whole ones are taken; by prices alone whoever comes first."""
     arrivals = in_turns()
-    game = OneByOne(arrivals.problem, quota=quota_until(arrivals, 181, isolation="thread"))
+    game = OnlinePlacer(arrivals.problem, quota=quota_until(arrivals, 181, isolation="thread"))
     assert [game.arrive(i) is not None for i in range(8)] == [False, True] * 4
     assert game.refused == [0, 2, 4, 6]
-    free = OneByOne(arrivals.problem)
+    free = OnlinePlacer(arrivals.problem)
     assert [free.arrive(i) is not None for i in range(8)] == [True] * 4 + [False] * 4
     assert free.refused == []
 
@@ -92,7 +92,7 @@ def test_a_class_of_which_none_is_expected_is_refused() -> None:
     arrivals = in_turns()
     quota = quota_until(arrivals, 1, isolation="thread")
     assert quota.planned.tolist() == [0, 0]
-    assert OneByOne(arrivals.problem, quota=quota).arrive(1) is None
+    assert OnlinePlacer(arrivals.problem, quota=quota).arrive(1) is None
 
 
 def test_what_cannot_be_asked_is_refused_in_words() -> None:

@@ -12,7 +12,7 @@ from placeopt.papers import campaign
 from placeopt.papers.catalogue import SETTINGS
 from placeopt.papers.journal import NAME, open_results, read_results
 from placeopt.papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
-from placeopt.papers.records import Case, Line
+from placeopt.papers.records import Line, PaperCase
 from placeopt.papers.tables import Runs, own_table
 from placeopt.simulation import simulate, summarise
 from scenarios import policy, scenario, timed
@@ -73,7 +73,7 @@ def test_percentiles() -> None:
 
 def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
     """Also after a line was cut off; but a row of another scenario or policy does not count."""
-    case = Case(setting=PAIR, policy="fcfs", seed=0)
+    case = PaperCase(setting=PAIR, policy="fcfs", seed=0)
     (first,) = campaign.run([case], tmp_path, instances=INSTANCES)
     assert first.figures["first_slowdown"] == pytest.approx(1.318, abs=1e-3)
     before = (tmp_path / NAME).read_bytes()
@@ -92,7 +92,7 @@ def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
 
 def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
     """The simulation makes jobs of them, so its scenario is another (regression: it was run again and again)."""
-    case = Case(setting="dynamoml-12", policy="dynamoml", seed=0)
+    case = PaperCase(setting="dynamoml-12", policy="dynamoml", seed=0)
     (row,) = campaign.run([case], tmp_path, instances=INSTANCES)
     assert campaign.is_current(case, row, INSTANCES)
     older = {name: value for name, value in row.figures.items() if name != "training_min"}
@@ -101,7 +101,7 @@ def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
 
 def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:
     """By the files, the seed and the score."""
-    case = Case(setting="fgd-openb", policy="best_fit:points", seed=42)
+    case = PaperCase(setting="fgd-openb", policy="best_fit:points", seed=42)
     (row,) = campaign.run([case], tmp_path, instances=INSTANCES)
     assert row.figures["allocated_100_percent"] == pytest.approx(92.86, abs=0.5)
     assert campaign.is_current(case, row, INSTANCES)
@@ -110,7 +110,7 @@ def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:
 
 def test_ours_one_at_a_time_beside_fgd_s() -> None:
     """By the same order of arrival: prices leave less of the cluster unused than FGD, and the table says so."""
-    cases = [Case(setting="fgd-openb", policy=score, seed=42) for score in ("prices", "fgd:points")]
+    cases = [PaperCase(setting="fgd-openb", policy=score, seed=42) for score in ("prices", "fgd:points")]
     rows = [row for case in cases if (row := campaign.play(case, instances=INSTANCES)) is not None]
     table = own_table([SETTINGS["fgd-openb"]], Runs(rows))
     ours = table.columns.index("prices - it")
@@ -171,7 +171,7 @@ def test_settings_make_scenarios(name: str) -> None:
 def test_no_mean_over_jobs_that_ended_where_some_never_end() -> None:
     """Issue 16, C5: who leaves the first job out would be best; the row says how many never end, and why."""
     history = simulate(scenario([timed("huge", 0, 1000, gpus=5), timed("a", 0, 1000)]), policy("best-fit"))
-    row = campaign.row_of(Case(setting=PAIR, policy="best-fit", seed=0), "", history, 0.0)
+    row = campaign.row_of(PaperCase(setting=PAIR, policy="best-fit", seed=0), "", history, 0.0)
     assert (row.jobs, row.never_end) == (2, 1)
     assert row.why == "huge: finds no place on the idle cluster: GPU count (5 GPUs)"
     assert row.figures["wait_s"] is row.figures["makespan_min"] is row.figures["slowed"] is None

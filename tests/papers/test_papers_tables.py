@@ -9,18 +9,18 @@ import pytest
 from placeopt.papers import tables
 from placeopt.papers.catalogue import PAPERS, SETTINGS, chosen
 from placeopt.papers.metrics import Change, Gain, Ratio, Value
-from placeopt.papers.records import Case, Figure, Ordering, Row
+from placeopt.papers.records import Figure, Ordering, PaperCase, PaperRow
 from placeopt.papers.report import aligned, make_report
 from placeopt.papers.tables import Runs, compared, figure_table, judged, neighbours, own_table
 
 
-def row(setting: str, policy: str, seed: int, **figures: float | None) -> Row:
+def row(setting: str, policy: str, seed: int, **figures: float | None) -> PaperRow:
     """Make a row with these measures."""
-    case = Case(setting=setting, policy=policy, seed=seed)
-    return Row(case=case, scenario="", scheduling="", version="", figures=dict(figures), cpu_s=1.0)
+    case = PaperCase(setting=setting, policy=policy, seed=seed)
+    return PaperRow(case=case, scenario="", scheduling="", version="", figures=dict(figures), cpu_s=1.0)
 
 
-def rows(setting: str, measure: str, **policies: tuple[float, ...]) -> list[Row]:
+def rows(setting: str, measure: str, **policies: tuple[float, ...]) -> list[PaperRow]:
     """Make rows of one measure, policy -> its values seed by seed; an underscore stands for a dash."""
     return [
         row(setting, policy.replace("_", "-"), seed, **{measure: value})

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import Case
+from placeopt.rank_mapping.case import MappingProblem
 from placeopt.topology.tree import tree_distances
 
 
@@ -49,7 +49,7 @@ def random_distances(rng: np.random.Generator, kind: str, groups: IntArray) -> I
     return tree_distances(np.array(parents), rng.integers(0, 9, len(parents)))[inner:, inner:]
 
 
-def brute_force(case: Case) -> int:
+def brute_force(case: MappingProblem) -> int:
     """Least cost over all orders that keep the GPUs of a rank in one group."""
     costs = []
     for order in permutations(range(case.num_tasks)):

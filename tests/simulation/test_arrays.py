@@ -5,7 +5,7 @@ import pytest
 from builders import placement
 from placeopt.model import Placement
 from placeopt.model.scheduling import Arrays
-from placeopt.simulation.scheduling.job_arrays import ArrayTurns, Division, amounts_of, totals
+from placeopt.simulation.scheduling.job_arrays import Division, JobArrayQueue, amounts_of, totals
 from scenarios import scenario, timed
 
 JOBS = [
@@ -42,7 +42,7 @@ def test_users_in_turns_within_an_array() -> None:
     jobs = [timed("a1", 0, 1, user="ann"), timed("a2", 1, 1, user="ann"), timed("b", 2, 1, user="ben")]
     world = scenario(jobs)
     for fair, second in ((False, "a2"), (True, "b")):
-        turns = ArrayTurns(world.cluster, Division(world, Arrays(by="size")), fair=fair)
+        turns = JobArrayQueue(world.cluster, Division(world, Arrays(by="size")), fair=fair)
         for job in jobs:
             turns.add(job, job.id)
         assert next(turns.in_order(set(), 0))[0] == "a1"
@@ -54,7 +54,7 @@ def test_users_in_turns_within_an_array() -> None:
 def test_the_array_that_holds_least_of_its_part_comes_next() -> None:
     """After a job of two GPUs of one user it is the other's turn."""
     world = scenario(JOBS)
-    turns = ArrayTurns(world.cluster, Division(world, Arrays(by="user")))
+    turns = JobArrayQueue(world.cluster, Division(world, Arrays(by="user")))
     held: Placement = placement(timed("x", 0, 1, gpus=3, user="u"), [("n0", (0, 1, 2))])
     for job in JOBS:
         turns.add(job, job.id)

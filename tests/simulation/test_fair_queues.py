@@ -12,9 +12,9 @@ from builders import job, option, placement
 from placeopt.model import Job
 from placeopt.model.scheduling import JobOrder
 from placeopt.simulation import simulate
-from placeopt.simulation.scheduling.drf_queue import Turns
-from placeopt.simulation.scheduling.waiting_queue import Queue, Waiting
-from placeopt.simulation.scheduling.weighted_fair_queue import Clusters, alike, weight_of
+from placeopt.simulation.scheduling.drf_queue import DrfQueue
+from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue
+from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue, alike, weight_of
 from scenarios import policy, random_scenario, scenario, timed
 
 CLUSTER = scenario([], nodes=2).cluster
@@ -25,7 +25,7 @@ def shape_of(job: Job) -> object:
     return job.options[0].demand
 
 
-def drained(queue: Queue, jobs: list[Job], now_ms: int = 0) -> list[str]:
+def drained(queue: JobQueue, jobs: list[Job], now_ms: int = 0) -> list[str]:
     """Let every job start that is offered; what it holds is GPU 0 upwards of n0."""
     by_name, taken = {job.id: job for job in jobs}, []
     for name, shape in queue.in_order(set(), now_ms):
@@ -45,7 +45,7 @@ def test_the_user_who_holds_least_comes_next() -> None:
         timed("a2", 1, 1, gpus=4, user="ann"),
         *(timed(f"b{i}", 2 + i, 1, user="ben") for i in range(3)),
     ]
-    queue = Turns(CLUSTER)
+    queue = DrfQueue(CLUSTER)
     for one in jobs:
         queue.add(one, shape_of(one))
     assert drained(queue, jobs) == ["a1", "b0", "b1", "b2", "a2"]
@@ -54,7 +54,7 @@ def test_the_user_who_holds_least_comes_next() -> None:
 
 def test_the_dominant_resource_counts() -> None:
     """cpu holds one GPU of eight but half of the memory; gpus holds three of eight GPUs: gpus comes first."""
-    queue = Turns(CLUSTER)
+    queue = DrfQueue(CLUSTER)
     heavy = timed("cpu", 0, 1, user="cpu", memory_mib=262_144)
     light = timed("gpus", 0, 1, gpus=3, user="gpus")
     for one, held in ((heavy, (0,)), (light, (1, 2, 3))):
@@ -70,7 +70,7 @@ def test_the_dominant_resource_counts() -> None:
 
 def test_a_user_whose_jobs_find_no_room_is_passed_over() -> None:
     """And his other kinds of job are tried before."""
-    queue = Turns(CLUSTER)
+    queue = DrfQueue(CLUSTER)
     jobs = [timed("wide", 0, 1, gpus=4, user="u"), timed("small", 1, 1, user="u"), timed("other", 2, 1, user="v")]
     for one in jobs:
         queue.add(one, shape_of(one))
@@ -102,23 +102,23 @@ def test_batches_by_weight() -> None:
     """
     jobs = [timed(f"l{i}", 10_000, 1, gpu_utilisation_percent=10) for i in range(4)]
     jobs += [timed(f"h{i}", 0, 1, gpu_utilisation_percent=90) for i in range(2)]
-    queue = Clusters(2, 4)
+    queue = WeightedFairQueue(2, 4)
     for one in jobs:
         queue.add(one, shape_of(one))
     assert drained(queue, jobs, now_ms=20_000) == ["l0", "h0", "l1", "h1", "l2", "l3"]
 
 
-MAKERS: list[Callable[[], Queue]] = [
-    lambda: Waiting("srtf"),
-    lambda: Turns(CLUSTER),
-    lambda: Clusters(1, 3),
-    lambda: Clusters(3, 5),
+MAKERS: list[Callable[[], JobQueue]] = [
+    lambda: SortedQueue("srtf"),
+    lambda: DrfQueue(CLUSTER),
+    lambda: WeightedFairQueue(1, 3),
+    lambda: WeightedFairQueue(3, 5),
 ]
 
 
 @pytest.mark.parametrize("make", MAKERS)
 @pytest.mark.parametrize("seed", range(5))
-def test_no_queue_loses_a_job_or_offers_one_twice(make: Callable[[], Queue], seed: int) -> None:
+def test_no_queue_loses_a_job_or_offers_one_twice(make: Callable[[], JobQueue], seed: int) -> None:
     """Jobs come and go at random; a shape that was refused is not offered again in the same pass."""
     dice, queue, jobs, names = random.Random(seed), make(), {}, count()
     for step in range(30):
@@ -136,7 +136,7 @@ def test_no_queue_loses_a_job_or_offers_one_twice(make: Callable[[], Queue], see
             assert name not in seen
             assert shape == shape_of(jobs[name])
             seen.add(name)
-            if isinstance(queue, Turns) is False:
+            if isinstance(queue, DrfQueue) is False:
                 assert shape not in refused
             if dice.random() < 0.3:
                 queue.take(name, shape)

@@ -4,7 +4,7 @@ import pytest
 
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.gpu_memory import Memory
+from placeopt.simulation.gpu_memory import GpuMemory
 from scenarios import PLAIN, policy, scenario, timed
 
 SHARED = policy("fcfs", policy=PLAIN.model_copy(update={"share_mode": "fraction"}))
@@ -58,7 +58,7 @@ def test_nobody_fails_who_has_room_by_then() -> None:
 def test_a_demand_rises_to_the_largest_gpu_at_most() -> None:
     """By 120 %, rounded up, or above what was left; then it has a GPU for itself."""
     arrival = needing("a", 0, 1, 2001, 16_000)
-    memory = Memory(world_of(arrival))
+    memory = GpuMemory(world_of(arrival))
     assert memory.asks_more(arrival.job, 100).options[0].demand.gpu_memory_mib == 2402
     assert memory.asks_more(arrival.job, 9000).options[0].demand.gpu_memory_mib == 9001
     assert memory.asks_more(arrival.job, 16_384).options[0].demand.gpu_memory_mib == 16_384

@@ -9,7 +9,7 @@ from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
 from placeopt.simulation.bandwidth import Traffic
-from placeopt.simulation.scheduling.resource_estimator import Belief
+from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from scenarios import policy, scenario, timed
 
 CURVE = CoreCurve(profile="slow", category="vision", speed_thousandths=(250, 500, 1000, 1000))
@@ -71,11 +71,11 @@ class TestCores:
     def test_the_search_begins_where_the_user_s_last_one_ended(self) -> None:
         """From 3 it asks for 2 and 4; and no more than a node has."""
         world = scenario([timed("x", 0, 1, profile="slow", user="u")], core_curves=(CURVE,))
-        belief = Belief(world, policy(cores="best_fit"))
+        belief = ResourceEstimator(world, policy(cores="best_fit"))
         for _ in range(2):
             assert belief.of(world.arrivals[0].job).options[0].demand.cpu_millicores == 3000
         assert belief.steps == [3, 3]
-        tiny = Belief(on_machines(world, cpu_millicores=2000), policy(cores="best_fit"))
+        tiny = ResourceEstimator(on_machines(world, cpu_millicores=2000), policy(cores="best_fit"))
         assert tiny.of(world.arrivals[0].job).options[0].demand.cpu_millicores == 2000
 
 

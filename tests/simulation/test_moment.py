@@ -7,7 +7,7 @@ from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model.host import CoreCurve
 from placeopt.simulation import longest_queue_ms, named_policy, round_at, simulate
-from placeopt.whatif.from_running import taken_as_plan
+from placeopt.whatif.from_running import running_as_plan
 from scenarios import policy, scenario, timed
 
 WORLD = scenario([timed("a", 0, 100_000, gpus=4), timed("b", 10_000, 50_000, gpus=4), timed("c", 20_000, 50_000)])
@@ -21,7 +21,7 @@ def test_a_moment() -> None:
     assert [held.job for held in early.running] == ["a"]
     assert [job.id for job in early.jobs] == ["a", "b", "c"]
     assert (early.now_ms, early.running[0].expected_end_ms) == (30_000, 100_000)
-    assert violations(*taken_as_plan(early)) == []
+    assert violations(*running_as_plan(early)) == []
     later = round_at(history, 120_000)
     assert [held.job for held in later.running] == ["b"]
     assert [job.id for job in later.jobs] == ["b", "c"]
@@ -47,7 +47,7 @@ def test_a_moment_on_shared_gpus() -> None:
     found = round_at(simulate(scenario(jobs, physics={"interference": "curve"}), named_policy("obp")), 1000)
     assert len(found.running) == 6
     assert (found.policy.share_mode, found.policy.interference.model) == ("overcommit", "curve")
-    assert violations(*taken_as_plan(found)) == []
+    assert violations(*running_as_plan(found)) == []
     assert solve(found, method="fcfs").unplaced == ()
 
 
@@ -60,7 +60,7 @@ def test_a_moment_under_a_policy_that_chooses_cores() -> None:
     held, waits = found.jobs
     assert found.running[0].assignments[0].cpu_millicores == held.options[0].demand.cpu_millicores > 1000
     assert waits.options[0].demand.cpu_millicores == 1000
-    assert violations(*taken_as_plan(found)) == []
+    assert violations(*running_as_plan(found)) == []
 
 
 def test_a_moment_under_a_policy_that_overlooks_bandwidth() -> None:
@@ -71,4 +71,4 @@ def test_a_moment_under_a_policy_that_overlooks_bandwidth() -> None:
     world = world.model_copy(update={"cluster": world.cluster.model_copy(update={"machines": (machine,)})})
     found = round_at(simulate(world, policy("best-fit", bandwidth="ignore")), 1000)
     assert len(found.running) == 2
-    assert violations(*taken_as_plan(found)) == []
+    assert violations(*running_as_plan(found)) == []

@@ -8,15 +8,15 @@ from builders import job, node, placement
 from placeopt.model import Cluster, Placement, Policy
 from placeopt.model.policy import Postpone, Queue
 from placeopt.simulation import simulate
-from placeopt.simulation.scheduling.retry_filter import Openings
+from placeopt.simulation.scheduling.retry_filter import RetryFilter
 from scenarios import PLAIN, policy, random_scenario, scenario, timed, two_sockets
 
 CLUSTER = Cluster(machines=(two_sockets(),), nodes=(node("n0"), node("n1")))
 
 
-def closed(kinds: dict[str, object], rules: Policy = PLAIN) -> Openings:
+def closed(kinds: dict[str, object], rules: Policy = PLAIN) -> RetryFilter:
     """Return the openings of a full cluster, on which every kind was asked for in vain."""
-    openings = Openings(CLUSTER, rules)
+    openings = RetryFilter(CLUSTER, rules)
     for name in ("n0", "n1"):
         for gpu in range(4):
             openings.take(placement(job("x", cpu_millicores=8000), [(name, (gpu,))]))
@@ -26,7 +26,7 @@ def closed(kinds: dict[str, object], rules: Policy = PLAIN) -> Openings:
     return openings
 
 
-def ended(openings: Openings, gone: Placement) -> None:
+def ended(openings: RetryFilter, gone: Placement) -> None:
     """Let a placement end."""
     openings.take(gone, -1)
     openings.ended(gone)
@@ -79,7 +79,7 @@ def test_room_is_room_on_one_gpu() -> None:
     kinds = {"whole": job("w"), "half": job("h", gpu_milli=500)}
     for mode, left in (("fraction", {"whole"}), ("exclusive", {"whole", "half"})):
         rules = PLAIN.model_copy(update={"share_mode": mode})
-        openings = Openings(CLUSTER, rules)
+        openings = RetryFilter(CLUSTER, rules)
         for name in ("n0", "n1"):
             for gpu in range(4):
                 openings.take(placement(job("x", gpu_milli=500), [(name, (gpu,))]))
@@ -115,11 +115,11 @@ def test_the_same_is_decided_as_when_all_are_always_asked(
     rules = policy("best-fit", policy=PLAIN.model_copy(update=shared))
     world = random_scenario(seed, jobs=80, nodes=2)
     opened = []
-    real = Openings._open
-    monkeypatch.setattr(Openings, "_open", lambda self, nodes: (real(self, nodes), opened.append(len(self.closed))))
+    real = RetryFilter._open
+    monkeypatch.setattr(RetryFilter, "_open", lambda self, nodes: (real(self, nodes), opened.append(len(self.closed))))
     simulate(world, rules, log=tmp_path / "some")
-    monkeypatch.setattr(Openings, "_open", lambda self, nodes: self.open_all())
-    monkeypatch.setattr(Openings, "has_no_room", lambda self, kind: False)
+    monkeypatch.setattr(RetryFilter, "_open", lambda self, nodes: self.open_all())
+    monkeypatch.setattr(RetryFilter, "has_no_room", lambda self, kind: False)
     simulate(world, rules, log=tmp_path / "all")
     assert (tmp_path / "some").read_bytes() == (tmp_path / "all").read_bytes()
     assert sum(opened) > 0

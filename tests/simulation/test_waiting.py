@@ -3,7 +3,7 @@
 import pytest
 
 from placeopt.model.scheduling import JobOrder
-from placeopt.simulation.scheduling.waiting_queue import Waiting
+from placeopt.simulation.scheduling.waiting_queue import SortedQueue
 from scenarios import timed
 
 JOBS = [
@@ -14,9 +14,9 @@ JOBS = [
 ]
 
 
-def queue_of(order: JobOrder) -> Waiting:
+def queue_of(order: JobOrder) -> SortedQueue:
     """All of them, told apart by their GPUs."""
-    waiting = Waiting(order)
+    waiting = SortedQueue(order)
     for one in JOBS:
         waiting.add(one, one.options[0].demand.gpus)
     return waiting
@@ -58,7 +58,7 @@ def test_any_job_can_be_removed() -> None:
 def test_gpu_time_counts_every_gpu() -> None:
     """2 GPUs x 200 ms against 1 x 300: the shorter job is the larger one."""
     for order, expected in (("srtf", ["wide", "long"]), ("srsf", ["long", "wide"])):
-        waiting = Waiting(order)
+        waiting = SortedQueue(order)
         for one in (timed("wide", 0, 200, gpus=2), timed("long", 0, 300)):
             waiting.add(one, one.id)
         assert [name for name, _ in waiting.in_order(set(), 0)] == expected

@@ -10,9 +10,9 @@ from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.problem import compile_problem
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Round
-from placeopt.solving.runners import Crew
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
+from placeopt.solving.runners import SolverRunners
 
 
 class Interrupted(InProcess):
@@ -41,9 +41,9 @@ def model() -> LinearModel:
 def test_ctrl_c_in_any_solve_stops_the_round() -> None:
     """Also in a relaxation, whose stage asks only for bounds and duals."""
     now, of = time.monotonic(), instance(1, [job("a")])
-    round_ = Round(of, compile_problem(of), Limits(started=now, deadline=now + 60, time_limit_s=60))
+    round_ = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + 60, time_limit_s=60))
     assert not round_.stopped()
-    Crew(round_, [Interrupted(), Interrupted()]).solve("highs", model(), SolveOptions(1.0, relax=True))
+    SolverRunners(round_, [Interrupted(), Interrupted()]).solve("highs", model(), SolveOptions(1.0, relax=True))
     assert round_.stopped()
     assert round_.limit == "user"
 
@@ -52,7 +52,7 @@ def test_ctrl_c_in_any_solve_stops_the_round() -> None:
 def test_what_the_clock_ends_in_deterministic_mode_is_told(deterministic: bool, limit: str) -> None:
     """Work ends solves there; a plan in which the clock had a say need not be the same again. Elsewhere stages tell."""
     now, of = time.monotonic(), instance(1, [job("a")])
-    limits = Limits(started=now, deadline=now + 60, time_limit_s=60, deterministic=deterministic)
-    round_ = Round(of, compile_problem(of), limits)
-    Crew(round_, [Late(), Late()]).solve("highs", model(), SolveOptions(1.0, relax=True))
+    limits = Budget(started=now, deadline=now + 60, time_limit_s=60, deterministic=deterministic)
+    round_ = SolveContext(of, compile_problem(of), limits)
+    SolverRunners(round_, [Late(), Late()]).solve("highs", model(), SolveOptions(1.0, relax=True))
     assert round_.limit == limit

@@ -9,17 +9,17 @@ import pytest
 import builders
 from placeopt import solve
 from placeopt.formulations.class_loads import fullness, roomy
-from placeopt.formulations.gpu_patterns import build_fillings
+from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Weights
 from placeopt.problem import State, compile_problem
 from placeopt.solvers import highs
 from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Round
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.bound import run_bound
-from placeopt.solving.stages.gpu_patterns import run_fillings, suits
+from placeopt.solving.stages.gpu_patterns import run_gpu_patterns, suits
 from rounds import random_round
 
 SHARES = Policy(share_mode="fraction", weights=Weights(communication=0, interference=0, fragmentation=0))
@@ -41,10 +41,10 @@ def in_this_process(
     return highs.solve(model, options)
 
 
-def started(of: Instance, seconds: float = 60.0) -> Round:
+def started(of: Instance, seconds: float = 60.0) -> SolveContext:
     now = time.monotonic()
-    limits = Limits(started=now, deadline=now + seconds, time_limit_s=seconds, deterministic=True)
-    round_ = Round(of, compile_problem(of), limits)
+    limits = Budget(started=now, deadline=now + seconds, time_limit_s=seconds, deterministic=True)
+    round_ = SolveContext(of, compile_problem(of), limits)
     round_.offer(round_.base.allocation())
     return round_
 
@@ -63,7 +63,7 @@ def test_gpus_are_filled_where_greedy_leaves_parts() -> None:
 def test_whatever_the_round_is_like_no_plan_is_refused(seed: int) -> None:
     """Gangs, GPU memory, mixed machines, queues, running jobs: the referee has nothing to say."""
     round_ = started(random_round(np.random.default_rng(seed)))
-    run_fillings(round_, in_this_process, run_bound(round_, in_this_process), "stranding", "fcfs")
+    run_gpu_patterns(round_, in_this_process, run_bound(round_, in_this_process), "stranding", "fcfs")
     assert [stage.outcome for stage in round_.stages if stage.outcome == "failed"] == []
     assert round_.best is not None
     assert round_.best.value <= round_.value_bound
@@ -73,7 +73,7 @@ def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
     """Three jobs need 90 % of the cores: the bound is their value. A limit of 70 % is kept."""
     of = shares(300, 400, 300, gpus=1, cpu_millicores=9_600)
     problem = compile_problem(of)
-    fillings = build_fillings(State(problem))
+    fillings = build_gpu_patterns(State(problem))
     options = SolveOptions(time_limit_s=10, relax=True)
     assert highs.solve(fillings.model, options).bound == 1000
     priced = roomy(fillings.model, fillings.loads, problem, np.ones(1), np.array([1000]))

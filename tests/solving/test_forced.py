@@ -11,21 +11,21 @@ from placeopt import solve
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Weights
 from placeopt.problem import compile_problem
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Round
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.heuristic import run_heuristic
-from placeopt.solving.stages.trivial_proof import run_forced
+from placeopt.solving.stages.trivial_proof import run_trivial_proof
 from rounds import random_round
 
 FRAGMENTATION = Policy(weights=Weights(communication=0, interference=0, fragmentation=1000))
 
 
-def tried(of: Instance) -> Round:
+def tried(of: Instance) -> SolveContext:
     """Return a round after greedy and the stage."""
     now = time.monotonic()
-    round_ = Round(of, compile_problem(of), Limits(started=now, deadline=now + 60, time_limit_s=60))
+    round_ = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + 60, time_limit_s=60))
     run_heuristic(round_, "stranding", "fcfs")
-    run_forced(round_)
+    run_trivial_proof(round_)
     return round_
 
 

@@ -12,8 +12,8 @@ from placeopt.model import Domain, Instance, Policy, Split
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.model.policy import Weights
 from placeopt.problem import Placement, Problem, State, compile_problem
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Round
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.heuristic import run_heuristic
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.rules import fits
@@ -22,20 +22,20 @@ from rounds import random_round
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 
 
-def heuristic_round(of: Instance, seconds: float = 60.0) -> Round:
+def heuristic_round(of: Instance, seconds: float = 60.0) -> SolveContext:
     """A round that greedy alone has worked on."""
     now = time.monotonic()
-    round_ = Round(of, compile_problem(of), Limits(started=now, deadline=now + seconds, time_limit_s=seconds))
+    round_ = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + seconds, time_limit_s=seconds))
     run_heuristic(round_, "stranding", "fcfs")
     return round_
 
 
-def why(round_: Round) -> dict[int, Unplaced]:
+def why(round_: SolveContext) -> dict[int, Unplaced]:
     assert round_.best is not None
     return reasons(round_, State(round_.problem, round_.best.allocation))
 
 
-def said(round_: Round) -> dict[str, UnplacedReason]:
+def said(round_: SolveContext) -> dict[str, UnplacedReason]:
     return {unplaced.job: unplaced.reason for unplaced in why(round_).values()}
 
 

@@ -18,8 +18,8 @@ from placeopt.model.policy import Changes, Postpone, Weights
 from placeopt.problem import Placement, compile_problem
 from placeopt.solvers.beside import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Round
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
 from placeopt.solving.stages import heuristic
 from placeopt.solving.stages.bound import run_bound
 from placeopt.solving.stages.exact import run_exact
@@ -33,9 +33,9 @@ def small() -> Instance:
     return instance(1, [job(name, gpus=2, value=i + 1) for i, name in enumerate("abcd")], policy=NO_COST)
 
 
-def started(of: Instance, seconds: float = 60.0) -> Round:
+def started(of: Instance, seconds: float = 60.0) -> SolveContext:
     now = time.monotonic()
-    return Round(of, compile_problem(of), Limits(started=now, deadline=now + seconds, time_limit_s=seconds))
+    return SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + seconds, time_limit_s=seconds))
 
 
 def answering(solution: Solution) -> Callable[..., Solution]:

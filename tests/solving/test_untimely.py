@@ -12,7 +12,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.live_cluster.engine import DISTANCES_S
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem
-from placeopt.terms.prices import Prices
+from placeopt.terms.prices import CostPrices
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_issue16_a3_pairs_are_counted_before_they_are_written() -> None:
     """Issue 16, A3: half a million pairs of GPUs a machine are refused at the first machine, not after the tenth."""
     builder = ModelBuilder(most_variables=30)
     x = builder.add_variables(0, 1, count=8)
-    prices, one = Prices(builder), x[:4].repeat(4)
+    prices, one = CostPrices(builder), x[:4].repeat(4)
     prices.add_both(one, one, one)
     with pytest.raises(Unsupported, match="at least 40 columns"):
         prices.add_both(one, one, one)
@@ -138,5 +138,5 @@ def test_issue16_a3_one_table_of_paths_for_machines_alike() -> None:
 
     asked: list[int] = []
     with mock.patch.object(node_classes, "LeastPaths", wraps=node_classes.LeastPaths) as made:
-        node_classes.make_grounds(State(problem), lambda: asked.append(1))
+        node_classes.make_node_classes(State(problem), lambda: asked.append(1))
     assert (made.call_count, len(asked)) == (1, 3)

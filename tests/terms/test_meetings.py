@@ -9,7 +9,7 @@ from placeopt.heuristics import greedy
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.problem.holdings import holdings
 from placeopt.terms import colocated_pairs as module
-from placeopt.terms.colocated_pairs import meetings
+from placeopt.terms.colocated_pairs import colocated_pairs
 from rounds import random_round
 
 
@@ -35,7 +35,7 @@ def test_every_pair_once_at_its_closest_level(at_once: int, monkeypatch: pytest.
         held = holdings(problem, placed)
         found = [
             pair
-            for a, b, level in meetings(problem, held.job, held.gpu)
+            for a, b, level in colocated_pairs(problem, held.job, held.gpu)
             for pair in zip(a.tolist(), b.tolist(), level.tolist(), strict=True)
         ]
         expected = [

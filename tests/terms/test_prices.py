@@ -8,7 +8,7 @@ import pytest
 from placeopt.errors import OutOfTime
 from placeopt.linear import ModelBuilder
 from placeopt.terms.presence import Together
-from placeopt.terms.prices import Prices, unary_digits
+from placeopt.terms.prices import CostPrices, unary_digits
 from placeopt.terms.rows import Rows
 
 
@@ -31,7 +31,7 @@ def test_digits_spell_each_sum_in_one_way_only() -> None:
 def test_any_function_of_a_sum_can_be_priced(price_of: list[int]) -> None:
     """Convex or not: the digits leave no choice once the columns are fixed."""
     builder = ModelBuilder()
-    prices = Prices(builder)
+    prices = CostPrices(builder)
     x = builder.add_variables(0, 1, count=3)
     prices.add(x[:1], np.array([100]))
     prices.add_count(x, np.array(price_of))
@@ -46,7 +46,7 @@ def test_any_function_of_a_sum_can_be_priced(price_of: list[int]) -> None:
 def test_a_sum_of_at_most_one_needs_no_digits_and_one_that_costs_nothing_no_columns() -> None:
     """Most cells are single GPUs."""
     builder = ModelBuilder()
-    prices = Prices(builder)
+    prices = CostPrices(builder)
     x = builder.add_variables(0, 1, count=3)
     prices.add_count(x[:1], np.array([0, 7]))
     prices.add_count(x, np.array([0, 0, 0, 0]))
@@ -58,7 +58,7 @@ def test_a_sum_of_at_most_one_needs_no_digits_and_one_that_costs_nothing_no_colu
 def test_a_pair_costs_where_both_columns_are_one() -> None:
     """At least: the helper is free to be 1 elsewhere, but costs, so no minimum has it so."""
     builder = ModelBuilder()
-    prices = Prices(builder)
+    prices = CostPrices(builder)
     x = builder.add_variables(0, 1, count=2)
     prices.add_both(x[:1], x[1:], np.array([6]))
     columns, coefficients = prices.hand_over()
@@ -74,10 +74,10 @@ def test_whoever_collects_asks_the_clock() -> None:
     builder = ModelBuilder(deadline=0.0)
     one, ten = np.array([0]), np.array([10])
     for late in (
-        lambda: Prices(builder).add(one, ten),
-        lambda: Prices(builder).add_count(one, np.array([0, 1, 3])),
-        lambda: Prices(builder).add_both(one, one, ten),
-        lambda: Prices(builder).add_product(0, 2, 1, 2, 5),
+        lambda: CostPrices(builder).add(one, ten),
+        lambda: CostPrices(builder).add_count(one, np.array([0, 1, 3])),
+        lambda: CostPrices(builder).add_both(one, one, ten),
+        lambda: CostPrices(builder).add_product(0, 2, 1, 2, 5),
         lambda: Rows(builder).add([0], [1], 0, 1),
         lambda: Together(builder).ask([[0, 1]], low=True, high=False),
     ):

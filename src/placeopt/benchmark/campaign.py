@@ -12,14 +12,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from placeopt.benchmark.journal import SOLUTIONS, Journal
-from placeopt.benchmark.records import Case, KnownThen, Row, Run
+from placeopt.benchmark.records import Case, KnownThen, Row, RunRecord
 from placeopt.benchmark.sets import Item, Kind, read_sets
-from placeopt.benchmark.supervise import Outcome, run_case
+from placeopt.benchmark.supervise import CaseOutcome, run_case
 from placeopt.benchmark.verdicts import judge
 from placeopt.environment import usable_cores, versions
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.solu import Known, read_solu
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 from placeopt.solvers.registry import SOLVERS, available
 from placeopt.solving.methods import METHODS
 
@@ -160,7 +160,7 @@ def run_cases(
         inside = cancelled if jobs is not None else None  # another machine cannot ask us
         task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
-        for outcome in fan_out(task, to_do, jobs, prefer="threads", cancelled=cancelled):
+        for outcome in run_parallel(task, to_do, jobs, prefer="threads", cancelled=cancelled):
             if outcome is None:
                 continue
             row = _row(outcome, known.get(outcome.case.instance, Known()), len(journal.runs))
@@ -171,7 +171,7 @@ def run_cases(
         return [journal.rows[key] for key in wanted if key in journal.rows]
 
 
-def _row(outcome: Outcome, known: Known, run: int) -> Row:
+def _row(outcome: CaseOutcome, known: Known, run: int) -> Row:
     solution = None if outcome.solution is None else str(Path(SOLUTIONS, outcome.solution.name))
     return Row(
         run=run,
@@ -215,14 +215,14 @@ def _nothing(items: Sequence[Item], names: Sequence[str]) -> str:
     return f"none of {', '.join(names)} takes {items[0].name}; these do: {able}"
 
 
-def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) -> Run:
+def _run_record(number: int, command: str, jobs: int | None, solu: Path | None) -> RunRecord:
     packages = {**versions(), "python": platform.python_version()}
     for name in ("numpy", "pulp", "joblib"):
         try:
             packages[name] = version(name)
         except PackageNotFoundError:
             packages[name] = "unknown"
-    return Run(
+    return RunRecord(
         number=number,
         began=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command or " ".join(sys.argv),

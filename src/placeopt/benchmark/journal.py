@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from placeopt.benchmark.records import Line, Row, Run
+from placeopt.benchmark.records import Line, Row, RunRecord
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
 from placeopt.formats.rows import RowFile, read_rows
@@ -43,16 +43,16 @@ class Journal:
     ) -> None:
         self._file.__exit__(kind, error, trace)
 
-    def append(self, record: Run | Row) -> None:
+    def append(self, record: RunRecord | Row) -> None:
         """Write one line, whole, and have it on the disk before returning."""
-        self._file.append(Line(run=record) if isinstance(record, Run) else Line(row=record))
-        if isinstance(record, Run):
+        self._file.append(Line(run=record) if isinstance(record, RunRecord) else Line(row=record))
+        if isinstance(record, RunRecord):
             self.runs.append(record)
         else:
             self.rows[record.case.key] = record
 
 
-def read_journal(folder: Path) -> tuple[list[Run], dict[str, Row]]:
+def read_journal(folder: Path) -> tuple[list[RunRecord], dict[str, Row]]:
     """
     Read the runs and the rows of a folder; of a case that was run more than once the last row, by its key.
 
@@ -81,6 +81,6 @@ def own_known(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Know
     }
 
 
-def _sorted(lines: Sequence[Line]) -> tuple[list[Run], dict[str, Row]]:
+def _sorted(lines: Sequence[Line]) -> tuple[list[RunRecord], dict[str, Row]]:
     runs = [line.run for line in lines if line.run is not None]
     return runs, {line.row.case.key: line.row for line in lines if line.row is not None}

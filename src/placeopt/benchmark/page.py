@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 
 from placeopt.benchmark.comparison import RANK
-from placeopt.benchmark.records import Row, Run
+from placeopt.benchmark.records import Row, RunRecord
 from placeopt.benchmark.tables import Table, readable
 
 KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
@@ -106,7 +106,7 @@ def _intervals(table: Table) -> Table:
     return Table(table.name, table.title, columns, tuple(rows))
 
 
-def conditions_of(runs: Sequence[Run], rows: Sequence[Row], shared: int) -> tuple[str, ...]:
+def conditions_of(runs: Sequence[RunRecord], rows: Sequence[Row], shared: int) -> tuple[str, ...]:
     """Say how the figures came about, and what about them differs from run to run; first how many there are."""
     limits = sorted({row.case.time_limit_s for row in rows})
     threads = sorted({row.case.threads for row in rows})
@@ -132,7 +132,7 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
-def _told(runs: Sequence[Run]) -> str:
+def _told(runs: Sequence[RunRecord]) -> str:
     """Tell of runs by the same command on the same machine, which went on where the one before was stopped."""
     first, last = runs[0], runs[-1]
     packages = ", ".join(f"{name} {version}" for name, version in first.versions.items())

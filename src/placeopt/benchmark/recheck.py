@@ -19,7 +19,7 @@ from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.bounds import parse_json
 from placeopt.formats.files import read_bytes
 from placeopt.formats.solu import Known
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 
 
 class Checked(NamedTuple):
@@ -67,7 +67,7 @@ def recheck(
         then = {key: known.get(row.case.instance, Known()) for key, row in rows.items()}
     task = partial(_check, folder=folder, then=then)
     found = []
-    for checked in fan_out(task, list(rows.values()), jobs, cancelled=cancelled):
+    for checked in run_parallel(task, list(rows.values()), jobs, cancelled=cancelled):
         found.append(checked)
         if on_news is not None:
             on_news(len(found), len(rows))

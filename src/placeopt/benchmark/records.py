@@ -92,7 +92,7 @@ class Row(Record):
     """Processes that want to run, a minute's mean, by the operating system."""
 
 
-class Run(Record):
+class RunRecord(Record):
     """One start of the benchmark: on what, with what, by which command."""
 
     number: int
@@ -109,5 +109,5 @@ class Run(Record):
 class Line(Record):
     """A line of the journal: one of the two."""
 
-    run: Run | None = None
+    run: RunRecord | None = None
     row: Row | None = None

@@ -39,7 +39,7 @@ class Said:
     answer: Answer | None = None
 
 
-class Outcome(NamedTuple):
+class CaseOutcome(NamedTuple):
     """What came of a case; ``solution`` is the file it wrote, None if none."""
 
     case: Case
@@ -57,7 +57,7 @@ def run_case(
     cancelled: Callable[[], bool] | None = None,
     allowed_s: Mapping[Phase, float] | None = None,
     start: Path | None = None,
-) -> Outcome | None:
+) -> CaseOutcome | None:
     """
     Run a case in a process of its own.
 
@@ -112,7 +112,7 @@ def run_case(
             if stream is not None:
                 stream.close()
     solution = target if said.answer is not None and target.exists() else None
-    return Outcome(case, answer, tuple(said.points), solution, began, load_before, os.getloadavg()[0])
+    return CaseOutcome(case, answer, tuple(said.points), solution, began, load_before, os.getloadavg()[0])
 
 
 def allowances(case: Case) -> dict[Phase, float]:

@@ -39,7 +39,7 @@ running jobs hold together of one GPU never stands beyond the whole of it: such 
 from typing import NamedTuple
 
 from placeopt.check.account import check_account, check_reference
-from placeopt.check.case import Case, Violation
+from placeopt.check.case import CheckCase, Violation
 from placeopt.check.ledger import Ledger
 from placeopt.check.rules import RULES
 from placeopt.model import Instance, Plan
@@ -87,7 +87,7 @@ def violations(instance: Instance, plan: Plan, *, since: Plan | None = None) -> 
     """
     same = since is not None and all(getattr(plan, field) is getattr(since, field) for field in PLACES)
     known = same and not plan.preempted  # what is preempted must stand in `unplaced`
-    case = Case.of(instance, plan, resolve=not known)
+    case = CheckCase.of(instance, plan, resolve=not known)
     for check in (check_reference, check_account) if known else RULES:
         check(case)
     return case.found
@@ -99,7 +99,7 @@ def judge(instance: Instance, plan: Plan) -> Judgement:
 
     Of a plan for some jobs (``asked``) all that runs is looked at.
     """
-    case = Case.of(instance, plan)
+    case = CheckCase.of(instance, plan)
     for check in RULES:
         check(case)
     return Judgement(case.found, case.standing)

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection
 
-from placeopt.check.case import Case
+from placeopt.check.case import CheckCase
 
 
-def check_reference(case: Case) -> None:
+def check_reference(case: CheckCase) -> None:
     """
     The plan names the instance, its content and revision, and the policy whose values it carries.
 
@@ -23,7 +23,7 @@ def check_reference(case: Case) -> None:
             case.add("reference", field, f"the plan says {stated!r}, expected {true!r}")
 
 
-def check_account(case: Case) -> None:
+def check_account(case: CheckCase) -> None:
     """
     Every job stands exactly once, in ``placements`` or in ``unplaced``, and an unplaced one has a reason.
 
@@ -46,7 +46,7 @@ def check_account(case: Case) -> None:
             case.add("account", f"unplaced[{i}]", f"job {unplaced.job!r} has no reason")
 
 
-def _tell_faults(case: Case, placed: list[str], waiting: list[str], wanted: Collection[str]) -> None:
+def _tell_faults(case: CheckCase, placed: list[str], waiting: list[str], wanted: Collection[str]) -> None:
     """Say which jobs are unknown, not asked for, stand twice or are missing."""
     stands: dict[str, str] = {}
     for group, ids in (("placements", placed), ("unplaced", waiting)):

@@ -28,7 +28,7 @@ class Violation:
         return f"{self.message} [{self.rule}]"
 
 
-class Held(NamedTuple):
+class PlacedJob(NamedTuple):
     """A placement whose job and option exist."""
 
     job: Job
@@ -140,7 +140,7 @@ class Elsewhere:
     queues: dict[str, list[int]] = field(default_factory=dict)  # GPU-milli, millicores, MiB held by a queue
 
 
-class Case:
+class CheckCase:
     """
     One plan before the referee.
 
@@ -186,8 +186,8 @@ class Case:
         self.jobs, self.nodes, self.machine_of = directory.jobs, directory.nodes, directory.machine_of
         self.running = running
         self.placements = placements
-        self.held: list[Held] = []
-        self.on_node: dict[str, list[tuple[Held, Assignment]]] = {}
+        self.held: list[PlacedJob] = []
+        self.on_node: dict[str, list[tuple[PlacedJob, Assignment]]] = {}
         self.elsewhere = Elsewhere()
         self.relation: dict[str, Relation] = {}
         self._resolve()
@@ -220,7 +220,7 @@ class Case:
             option = option_of(job, placement.option)
             if option is None:
                 continue  # told by rule `option`
-            entry = Held(job, option, placement)
+            entry = PlacedJob(job, option, placement)
             held.append(entry)
             for assignment in placement.assignments:
                 on_node.setdefault(assignment.node, []).append((entry, assignment))

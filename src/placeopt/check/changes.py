@@ -3,14 +3,14 @@
 from collections import Counter
 from typing import TypeVar
 
-from placeopt.check.case import Case, option_of, workers_by_rank
+from placeopt.check.case import CheckCase, option_of, workers_by_rank
 from placeopt.model import Placement, Running
 from placeopt.model.plan import Moved, Preempted, Shrunk
 
 Entry = TypeVar("Entry", Moved, Shrunk, Preempted)
 
 
-def check_changes(case: Case) -> None:
+def check_changes(case: CheckCase) -> None:
     """
     Running jobs stay as they are unless moved, shrunk or preempted; the plan lists just those that were.
 
@@ -47,7 +47,7 @@ def check_changes(case: Case) -> None:
         _check_order(case, set(shrunk) | set(preempted))
 
 
-def _listed(case: Case, rule: str, entries: tuple[Entry, ...], most: int) -> dict[str, Entry]:
+def _listed(case: CheckCase, rule: str, entries: tuple[Entry, ...], most: int) -> dict[str, Entry]:
     """Return the entries that name a running job, each job's first; the others are faults."""
     listed: dict[str, Entry] = {}
     for i, entry in enumerate(entries):
@@ -62,7 +62,7 @@ def _listed(case: Case, rule: str, entries: tuple[Entry, ...], most: int) -> dic
     return listed
 
 
-def _check_move(case: Case, running: Running, move: Moved, now: Placement | None) -> None:
+def _check_move(case: CheckCase, running: Running, move: Moved, now: Placement | None) -> None:
     where = f"job {move.job!r}"
     if now is None or case.relation[move.job] == "same":
         case.add("moved", where, "is listed as moved, but did not move")
@@ -75,7 +75,7 @@ def _check_move(case: Case, running: Running, move: Moved, now: Placement | None
             case.add("moved", where, f"{field!r} says nodes {sorted(stated)}, true are {true}")
 
 
-def _check_shrink(case: Case, running: Running, shrink: Shrunk, now: Placement | None) -> None:
+def _check_shrink(case: CheckCase, running: Running, shrink: Shrunk, now: Placement | None) -> None:
     where = f"job {shrink.job!r}"
     relation = case.relation.get(shrink.job)
     if now is None or relation == "same":
@@ -96,7 +96,7 @@ def _check_shrink(case: Case, running: Running, shrink: Shrunk, now: Placement |
         case.add("shrunk", where, f"says that {shrink.workers} workers are kept, true are {kept}")
 
 
-def _check_stop(case: Case, running: Running, stop: Preempted, is_placed: bool, is_unplaced: bool) -> None:
+def _check_stop(case: CheckCase, running: Running, stop: Preempted, is_placed: bool, is_unplaced: bool) -> None:
     where = f"job {stop.job!r}"
     if is_placed or not is_unplaced:
         case.add("preempted", where, "is listed as preempted, but does not stand in 'unplaced' alone")
@@ -110,7 +110,7 @@ def _check_stop(case: Case, running: Running, stop: Preempted, is_placed: bool, 
         case.add("preempted", where, f"says that {stop.freed_gpu_milli} gpu milli are freed, true are {freed}")
 
 
-def _check_order(case: Case, taken: set[str]) -> None:
+def _check_order(case: CheckCase, taken: set[str]) -> None:
     """
     Nothing is taken from a job while one of its queue that arrived later could have given and gave nothing.
 
@@ -143,7 +143,7 @@ def _check_order(case: Case, taken: set[str]) -> None:
             )
 
 
-def _check_fixed(case: Case, changed: set[str]) -> None:
+def _check_fixed(case: CheckCase, changed: set[str]) -> None:
     """
     Jobs that run in a way which no plan may start stay as they are.
 

@@ -1,6 +1,6 @@
 """By how much a job is slowed by those beside it, from the records."""
 
-from placeopt.check.case import Case, Held, gpu_number
+from placeopt.check.case import CheckCase, PlacedJob, gpu_number
 from placeopt.model import Machine
 
 CURVES = {"gtx-1080": (1.32198, -0.00728, 6e-5), "rtx-2080": (1.16664, -0.00302, 4e-5)}
@@ -8,7 +8,7 @@ LEVELS = ("gpu", "switch", "socket", "node")
 """Domains inside a node, the closest first."""
 
 
-def excesses(case: Case, held: Held) -> dict[str, int]:
+def excesses(case: CheckCase, held: PlacedJob) -> dict[str, int]:
     """Excess in thousandths that each other job with a GPU on one of the job's nodes causes it by itself."""
     others = {
         other.job.id: other
@@ -20,7 +20,7 @@ def excesses(case: Case, held: Held) -> dict[str, int]:
     return {name: excess_of(case, held, other) for name, other in others.items()}
 
 
-def _by_curve(case: Case, held: Held, other: Held) -> int:
+def _by_curve(case: CheckCase, held: PlacedJob, other: PlacedJob) -> int:
     """Excess by how full the GPUs are that the two share; 0 if they share none."""
     curve = case.policy.interference.curve
     if isinstance(curve, str):
@@ -38,7 +38,7 @@ def _by_curve(case: Case, held: Held, other: Held) -> int:
     return found
 
 
-def _by_profile(case: Case, held: Held, other: Held) -> int:
+def _by_profile(case: CheckCase, held: PlacedJob, other: PlacedJob) -> int:
     """Excess that the instance states for the two profiles at the closest domain that they share."""
     stated = case.directory.slowdowns.get((held.job.profile, other.job.profile))
     if stated is None:
@@ -49,7 +49,7 @@ def _by_profile(case: Case, held: Held, other: Held) -> int:
     return 0
 
 
-def _around(case: Case, held: Held, level: str) -> set[tuple[str, object]]:
+def _around(case: CheckCase, held: PlacedJob, level: str) -> set[tuple[str, object]]:
     """Return the domains of a level that the job has a GPU in, as (node, name in it); of known nodes."""
     return {
         (assignment.node, name)

@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
-from placeopt.check.case import Case, Held, gpu_number, option_of
+from placeopt.check.case import CheckCase, PlacedJob, gpu_number, option_of
 from placeopt.model import Assignment
 
 
-def check_form(case: Case) -> None:
+def check_form(case: CheckCase) -> None:
     """Every placement is one of the job's options, with the workers, GPUs and amounts that the option states."""
     for placement in case.placements if len(case.held) < len(case.placements) else ():
         job = case.jobs.get(placement.job)
@@ -28,7 +28,7 @@ def check_form(case: Case) -> None:
                 _check_assignment(case, held, assignment)
 
 
-def _is_plain(case: Case, held: Held) -> bool:
+def _is_plain(case: CheckCase, held: PlacedJob) -> bool:
     """
     Tell whether a placement of one worker, by far the most there are, is beyond doubt well formed.
 
@@ -68,7 +68,7 @@ def _is_plain(case: Case, held: Held) -> bool:
     )
 
 
-def _check_workers(case: Case, held: Held) -> None:
+def _check_workers(case: CheckCase, held: PlacedJob) -> None:
     assignments, option = held.placement.assignments, held.option
     ranks = [worker.rank for assignment in assignments for worker in assignment.workers]
     count = len(ranks)
@@ -83,7 +83,7 @@ def _check_workers(case: Case, held: Held) -> None:
         case.add("workers", f"job {held.job.id!r}", "a node stands in two assignments")
 
 
-def _check_assignment(case: Case, held: Held, assignment: Assignment) -> None:
+def _check_assignment(case: CheckCase, held: PlacedJob, assignment: Assignment) -> None:
     demand, workers, shares = held.option.demand, assignment.workers, assignment.gpus
 
     def fault(rule: str, what: str, by: list[str] | None = None) -> None:

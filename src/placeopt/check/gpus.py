@@ -1,12 +1,12 @@
 """Does each GPU hold no more than it can?"""
 
-from placeopt.check.case import Case, gpu_number, names
+from placeopt.check.case import CheckCase, gpu_number, names
 
 WHOLE = 1000
 """Thousandths of a GPU."""
 
 
-def check_gpus(case: Case) -> None:
+def check_gpus(case: CheckCase) -> None:
     """
     Requested share, number of jobs and memory of every GPU, by the share mode of the policy.
 

@@ -1,13 +1,13 @@
 """Does each job hold of its GPUs what is granted to it?"""
 
-from placeopt.check.case import Case
+from placeopt.check.case import CheckCase
 from placeopt.model import Demand
 
 Range = tuple[int, int]
 """Request and limit of a job, in thousandths of a GPU."""
 
 
-def check_grants(case: Case) -> None:
+def check_grants(case: CheckCase) -> None:
     """
     Under ``fraction`` the jobs on a GPU are granted above their requests, up to their limits, what no job requests.
 
@@ -39,7 +39,7 @@ def _range(demand: Demand) -> Range:
     return demand.gpu_milli, demand.gpu_milli if demand.gpu_milli_limit is None else demand.gpu_milli_limit
 
 
-def _ranges(case: Case, node: str) -> dict[str, dict[str, Range]]:
+def _ranges(case: CheckCase, node: str) -> dict[str, dict[str, Range]]:
     """Return request and limit of every job on every GPU of a node."""
     out: dict[str, dict[str, Range]] = {}
     for held, assignment in case.on_node[node]:

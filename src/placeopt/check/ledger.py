@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from placeopt.check.case import Case, Directory, Elsewhere, Held, Reference, Violation, option_of
+from placeopt.check.case import CheckCase, Directory, Elsewhere, PlacedJob, Reference, Violation, option_of
 from placeopt.check.links import crossing_loads
 from placeopt.check.queues import add_use
 from placeopt.check.rules import BY_THEMSELVES, RULES
@@ -30,7 +30,7 @@ class Ledger:
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self.directory = Directory(instance)
-        self._on_node: dict[str, dict[str, tuple[Held, Assignment]]] = {}
+        self._on_node: dict[str, dict[str, tuple[PlacedJob, Assignment]]] = {}
         self._totals = Elsewhere(queues={queue.id: [0, 0, 0] for queue in policy.queues})
         for running in instance.running:
             self._count(running, 1)
@@ -78,7 +78,7 @@ class Ledger:
         Time is linear in the size of the plan and in what runs on the nodes that it names.
         """
         nodes = [assignment.node for placement in plan.placements for assignment in placement.assignments]
-        case = Case(plan, instance, self.directory, plan.placements, {})
+        case = CheckCase(plan, instance, self.directory, plan.placements, {})
         self._add_others(case, nodes, frozenset())
         case.elsewhere = self._totals
         for check in RULES:
@@ -94,7 +94,7 @@ class Ledger:
         directory = self.directory
         jobs = dict.fromkeys(job for node in nodes for job in self.on_node(node))
         running = {job: directory.running[job] for job in jobs}
-        case = Case(plan, plan.instance, directory, tuple(running.values()), running)
+        case = CheckCase(plan, plan.instance, directory, tuple(running.values()), running)
         if len(running) == len(directory.running):  # nobody is elsewhere
             self._judge_standing(case)
             return case.found
@@ -107,11 +107,11 @@ class Ledger:
             self._count(placement, 1)
         return case.found
 
-    def _judge_standing(self, case: Case) -> None:
+    def _judge_standing(self, case: CheckCase) -> None:
         for check in BY_THEMSELVES:
             check(case)
 
-    def _add_others(self, case: Case, nodes: Sequence[str], known: Iterable[str]) -> None:
+    def _add_others(self, case: CheckCase, nodes: Sequence[str], known: Iterable[str]) -> None:
         """Tell the case what jobs other than ``known`` hold on ``nodes``."""
         for node in dict.fromkeys(nodes):
             others = [entry for job, entry in self._on_node.get(node, {}).items() if job not in known]
@@ -124,7 +124,7 @@ class Ledger:
         option = option_of(job, running.option)
         if option is None:
             return  # an instance cannot say so
-        held = Held(job, option, running)
+        held = PlacedJob(job, option, running)
         for assignment in running.assignments:
             if sign > 0:
                 self._on_node.setdefault(assignment.node, {})[running.job] = (held, assignment)

@@ -1,9 +1,9 @@
 """Does the network carry the load of the jobs that are spread over nodes?"""
 
-from placeopt.check.case import Case, Directory, Held, Place, names
+from placeopt.check.case import CheckCase, Directory, Place, PlacedJob, names
 
 
-def check_links(case: Case) -> None:
+def check_links(case: CheckCase) -> None:
     """
     Load of every machine's and every domain's uplink, by the hose model.
 
@@ -23,7 +23,7 @@ def check_links(case: Case) -> None:
     _check_group(case, cpu_jobs, case.elsewhere.cpu_links, usable.network_cpu_jobs_percent, "CPU")
 
 
-def crossing_loads(directory: Directory, held: Held) -> list[tuple[Place, int]]:
+def crossing_loads(directory: Directory, held: PlacedJob) -> list[tuple[Place, int]]:
     """Return the uplinks that a job loads, and with how many MB/s each."""
     mbps = held.option.demand.network_bandwidth_mbps
     if not mbps or len(held.placement.assignments) == 1:
@@ -42,7 +42,7 @@ def crossing_loads(directory: Directory, held: Held) -> list[tuple[Place, int]]:
 
 
 def _check_group(
-    case: Case,
+    case: CheckCase,
     loads: dict[Place, list[tuple[str, int]]],
     elsewhere: dict[Place, int],
     percent: int,

@@ -1,10 +1,10 @@
 """Does each node hold no more than it can?"""
 
-from placeopt.check.case import Case, Held, names
+from placeopt.check.case import CheckCase, PlacedJob, names
 from placeopt.model import Assignment
 
 
-def check_nodes(case: Case) -> None:
+def check_nodes(case: CheckCase) -> None:
     """CPU, memory, and the usable part of memory and PCIe bandwidth of every node."""
     usable = case.policy.usable
     for node, entries in case.on_node.items():
@@ -46,7 +46,7 @@ def check_nodes(case: Case) -> None:
                 case.add(rule, f"node {node!r}", what, by=holders, node=node)
 
 
-def _takes(rule: str, held: Held, assignment: Assignment) -> bool:
+def _takes(rule: str, held: PlacedJob, assignment: Assignment) -> bool:
     """Whether a job takes any of what the rule limits."""
     demand = held.option.demand
     if rule == "cpu":

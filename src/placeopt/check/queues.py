@@ -1,13 +1,13 @@
 """Does each queue hold no more than its part of the cluster?"""
 
-from placeopt.check.case import Case, Held
+from placeopt.check.case import CheckCase, PlacedJob
 from placeopt.model import Assignment, Demand
 from placeopt.model.policy import Queue
 
 RESOURCES = ("gpu_milli", "cpu_millicores", "memory_mib")
 
 
-def check_queues(case: Case) -> None:
+def check_queues(case: CheckCase) -> None:
     """Quota plus borrowing, and dominant share plus borrowing, of every queue over all jobs placed."""
     if not case.policy.queues:
         return
@@ -19,7 +19,7 @@ def check_queues(case: Case) -> None:
         _check_queue(case, queue, used[queue.id], case.directory.total)
 
 
-def add_use(used: dict[str, list[int]], held: Held, sign: int) -> None:
+def add_use(used: dict[str, list[int]], held: PlacedJob, sign: int) -> None:
     """Add (``sign`` 1) or take off (-1) what a job holds to what its queue does, if that is one of ``used``."""
     amounts = used.get(held.job.queue) if held.job.queue is not None else None
     if amounts is not None:
@@ -33,7 +33,7 @@ def _amounts(assignment: Assignment, demand: Demand) -> tuple[int, int, int]:
     return len(assignment.gpus) * demand.gpu_milli, assignment.cpu_millicores, assignment.memory_mib
 
 
-def _holders(case: Case, queue: Queue, r: int) -> list[str]:
+def _holders(case: CheckCase, queue: Queue, r: int) -> list[str]:
     """Jobs of the queue that hold some of a resource."""
     return [
         held.job.id
@@ -43,7 +43,7 @@ def _holders(case: Case, queue: Queue, r: int) -> list[str]:
     ]
 
 
-def _check_queue(case: Case, queue: Queue, used: list[int], total: list[int]) -> None:
+def _check_queue(case: CheckCase, queue: Queue, used: list[int], total: list[int]) -> None:
     where = f"queue {queue.id!r}"
     for r, resource in enumerate(RESOURCES):
         quota: int | None = getattr(queue.quota, resource)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from placeopt.check.account import check_account, check_reference
-from placeopt.check.case import Case
+from placeopt.check.case import CheckCase
 from placeopt.check.changes import check_changes
 from placeopt.check.form import check_form
 from placeopt.check.gpus import check_gpus
@@ -16,7 +16,7 @@ from placeopt.check.standing import check_standing
 from placeopt.check.utility import check_utility
 from placeopt.check.where import check_where
 
-RULES: tuple[Callable[[Case], None], ...] = (
+RULES: tuple[Callable[[CheckCase], None], ...] = (
     check_reference,
     check_account,
     check_form,
@@ -32,7 +32,7 @@ RULES: tuple[Callable[[Case], None], ...] = (
     check_standing,
 )
 
-BY_THEMSELVES: tuple[Callable[[Case], None], ...] = (
+BY_THEMSELVES: tuple[Callable[[CheckCase], None], ...] = (
     check_form,
     check_where,
     check_gpus,

@@ -1,10 +1,10 @@
 """Do a job's workers lie together and apart as its option says?"""
 
-from placeopt.check.case import Case, Held
+from placeopt.check.case import CheckCase, PlacedJob
 from placeopt.model import Split
 
 
-def check_shape(case: Case) -> None:
+def check_shape(case: CheckCase) -> None:
     """
     Single node, workers per node, and splits over the domains of a level.
 
@@ -29,12 +29,12 @@ def check_shape(case: Case) -> None:
             _check_split(case, held, split)
 
 
-def _whole(case: Case, held: Held) -> list[str] | None:
+def _whole(case: CheckCase, held: PlacedJob) -> list[str] | None:
     """The job, as the one that breaks its shape, unless it is a new shape: that must be allowed."""
     return [held.job.id] if case.relation.get(held.job.id, "same") == "same" else None
 
 
-def _check_split(case: Case, held: Held, split: Split) -> None:
+def _check_split(case: CheckCase, held: PlacedJob, split: Split) -> None:
     where, by = f"job {held.job.id!r}", _whole(case, held)
     workers_in: dict[str, int] = {}
     for assignment in held.placement.assignments:

@@ -1,9 +1,9 @@
 """Is what the plan says of standing limits true?"""
 
-from placeopt.check.case import Case
+from placeopt.check.case import CheckCase
 
 
-def check_standing(case: Case) -> None:
+def check_standing(case: CheckCase) -> None:
     """
     Every entry of ``standing`` is a limit that running jobs broke and still do; the last rule, for it asks the others.
 

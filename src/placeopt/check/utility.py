@@ -3,12 +3,12 @@
 from fractions import Fraction
 from math import inf
 
-from placeopt.check.case import Case, Held, gpu_number
+from placeopt.check.case import CheckCase, PlacedJob, gpu_number
 from placeopt.check.company import excesses, part_of
 from placeopt.check.distances import Distances, Place
 
 
-def check_utility(case: Case) -> None:
+def check_utility(case: CheckCase) -> None:
     """
     Under ``postpone.rule = "utility"``, jobs that start, or are moved, have their minimal utility in the plan.
 
@@ -31,7 +31,7 @@ def check_utility(case: Case) -> None:
             )
 
 
-def _exists(case: Case, held: Held) -> bool:
+def _exists(case: CheckCase, held: PlacedJob) -> bool:
     """Whether all nodes and GPUs are there; if not, other rules tell."""
     return all(
         one.node in case.nodes and all(0 <= gpu_number(g) < len(case.machine_of[one.node].gpus) for g in one.gpus)
@@ -39,7 +39,7 @@ def _exists(case: Case, held: Held) -> bool:
     )
 
 
-def _reaches(case: Case, distances: Distances, held: Held, least: int) -> bool:
+def _reaches(case: CheckCase, distances: Distances, held: PlacedJob, least: int) -> bool:
     places = [(one.node, gpu_number(gpu)) for one in held.placement.assignments for gpu in one.gpus]
     if not places:
         return least <= 1000
@@ -66,7 +66,7 @@ def _reaches(case: Case, distances: Distances, held: Held, least: int) -> bool:
     return total / (a + b + d) >= Fraction(least, 1000)
 
 
-def _evenness(case: Case, places: list[Place]) -> Fraction:
+def _evenness(case: CheckCase, places: list[Place]) -> Fraction:
     """Best mean free part of the sockets of the job's nodes over the actual one."""
     actual = best = Fraction(0)
     for node in dict.fromkeys(node for node, _ in places):
@@ -85,7 +85,7 @@ def _evenness(case: Case, places: list[Place]) -> Fraction:
     return best / actual if 0 < best < actual else Fraction(1)
 
 
-def _best_path(distances: Distances, held: Held) -> int:
+def _best_path(distances: Distances, held: PlacedJob) -> int:
     """Path of the job's pairs where it would be as close together as GPUs that it may hold can be."""
     demand, option = held.option.demand, held.option
     if not demand.gpus:

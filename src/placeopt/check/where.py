@@ -1,10 +1,10 @@
 """May the job stand on these nodes and GPUs?"""
 
-from placeopt.check.case import Case, Held, gpu_number
+from placeopt.check.case import CheckCase, PlacedJob, gpu_number
 from placeopt.model import Node
 
 
-def check_where(case: Case) -> None:
+def check_where(case: CheckCase) -> None:
     """
     Node selector, allowed nodes, taints, drained nodes and GPU models.
 
@@ -38,7 +38,7 @@ def check_where(case: Case) -> None:
                         )
 
 
-def _check_node(case: Case, held: Held, node: Node) -> None:
+def _check_node(case: CheckCase, held: PlacedJob, node: Node) -> None:
     job = held.job
     where = f"job {job.id!r} on node {node.id!r}"
     if node.drained:

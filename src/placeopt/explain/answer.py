@@ -12,7 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.explain.placed import alternative, spot_of, weights_of
 from placeopt.explain.question import Question
 from placeopt.explain.records import Explanation
-from placeopt.explain.states import Case, case_of
+from placeopt.explain.states import ExplainCase, case_of
 from placeopt.explain.waiting import explain_waiting
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
@@ -76,7 +76,9 @@ def explain(
         return explain_waiting(Question(instance, plan, case, solve, deadline), seconds)
 
 
-def _explain_placed(plan: Plan, case: Case, solve: Solve, deadline: float, seconds: Callable[[], float]) -> Explanation:
+def _explain_placed(
+    plan: Plan, case: ExplainCase, solve: Solve, deadline: float, seconds: Callable[[], float]
+) -> Explanation:
     others, now, weighted = case.beside_plan(), case.placed[case.number], weights_of(plan)
     best = alternative(case, others, now, weighted, solve, deadline, elsewhere=False)
     elsewhere = alternative(case, others, now, weighted, solve, deadline, elsewhere=True)

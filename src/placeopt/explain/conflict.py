@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from placeopt.errors import InternalFault
 from placeopt.feasibility.fit import FOREVER, fit
-from placeopt.feasibility.free_capacity import Room
-from placeopt.feasibility.requirement import DROP_ORDER, Ask
+from placeopt.feasibility.free_capacity import FreeCapacity
+from placeopt.feasibility.requirement import DROP_ORDER, Requirement
 
 
-def conflict(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> tuple[str, ...]:
+def conflict(room: FreeCapacity, asks: Sequence[Requirement], deadline: float = FOREVER) -> tuple[str, ...]:
     """
     Return groups of constraints that cannot hold together, while without any one of them the job fits.
 
@@ -44,7 +44,7 @@ def conflict(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> tupl
     return tuple(reversed(kept))
 
 
-def without(asks: Sequence[Ask], groups: Sequence[str]) -> list[Ask]:
+def without(asks: Sequence[Requirement], groups: Sequence[str]) -> list[Requirement]:
     """Return what is asked without these groups."""
     out = []
     for ask in asks:

@@ -13,7 +13,7 @@ from placeopt.explain.remedies import fewest_domains, first_level, most_workers
 from placeopt.explain.removal import least_given_up
 from placeopt.explain.removal_candidates import busy_gpus
 from placeopt.explain.sentences import sentences
-from placeopt.feasibility.free_capacity import Room
+from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.minimal_utility import Reach
 from placeopt.problem import State
 
@@ -23,7 +23,7 @@ REMEDIES = (*OWN, "gpus_to_free", "preempt")
 UNTRIED = "not worked out where minimal utilities count"
 
 
-def remedies(q: Question, state: State, room: Room) -> Remedies:
+def remedies(q: Question, state: State, room: FreeCapacity) -> Remedies:
     """
     Return every remedy of the job beside ``state``, where it does not fit.
 
@@ -59,7 +59,7 @@ def _offered(q: Question, none: dict[str, str], **found: object) -> Remedies:
     return offered.model_copy(update={"said": sentences(offered, q.asks)})
 
 
-def _workers_max(q: Question, room: Room, none: dict[str, str]) -> WorkersMax | None:
+def _workers_max(q: Question, room: FreeCapacity, none: dict[str, str]) -> WorkersMax | None:
     if all(ask.fewest == 1 for ask in q.asks):
         none["workers_max"] = "it needs only one worker"
         return None
@@ -70,7 +70,7 @@ def _workers_max(q: Question, room: Room, none: dict[str, str]) -> WorkersMax | 
     return WorkersMax(option=found.option, workers=found.workers, asked=found.asked)
 
 
-def _domains_min(q: Question, room: Room, none: dict[str, str]) -> tuple[DomainsMin, ...]:
+def _domains_min(q: Question, room: FreeCapacity, none: dict[str, str]) -> tuple[DomainsMin, ...]:
     levels = list(dict.fromkeys(split.level for ask in q.asks for split in ask.splits))
     found = [q.within("domains_min", partial(fewest_domains, room, q.asks, level, q.deadline)) for level in levels]
     if not any(found):

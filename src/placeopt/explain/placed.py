@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 
 from placeopt.errors import OutOfTime, SolverFault, Unsupported
-from placeopt.explain.records import Alternative, Spot, TermShare
-from placeopt.explain.states import Case
+from placeopt.explain.records import Alternative, JobPosition, TermShare
+from placeopt.explain.states import ExplainCase
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Plan
@@ -35,14 +35,14 @@ def weights_of(plan: Plan) -> tuple[Weighted, ...]:
     )
 
 
-def spot_of(case: Case, others: State, placement: Placement, weighted: tuple[Weighted, ...]) -> Spot:
+def spot_of(case: ExplainCase, others: State, placement: Placement, weighted: tuple[Weighted, ...]) -> JobPosition:
     """Return what the job is worth at ``placement`` beside ``others``, and what it adds to every term there."""
     problem, move = case.problem, Move(case.number, placement)
     terms = []
     for w in weighted:
         raw = w.cost.delta(others, move)
         terms.append(TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw))
-    return Spot(
+    return JobPosition(
         option=problem.options.name[placement.option],
         nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(placement.nodes).items())},
         value=int(problem.options.value[placement.option]),
@@ -52,7 +52,7 @@ def spot_of(case: Case, others: State, placement: Placement, weighted: tuple[Wei
 
 
 def alternative(
-    case: Case,
+    case: ExplainCase,
     others: State,
     now: Placement,
     weighted: tuple[Weighted, ...],
@@ -102,7 +102,7 @@ def alternative(
 
 
 def _best(
-    case: Case,
+    case: ExplainCase,
     builder: ModelBuilder,
     others: State,
     now: Placement,
@@ -163,7 +163,7 @@ def _solved(builder: ModelBuilder, solve: Solve, deadline: float) -> Solution | 
     return None
 
 
-def _placement(case: Case, v: Variables, solution: Solution, others: State) -> Placement:
+def _placement(case: ExplainCase, v: Variables, solution: Solution, others: State) -> Placement:
     placement = decode(v, np.asarray(solution.values))[case.number]
     if placement is None or not fits(others, case.number, placement):
         raise SolverFault("what the solver returned is no place for the job")

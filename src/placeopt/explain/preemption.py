@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.feasibility.free_capacity import Room, queue_use
-from placeopt.feasibility.requirement import Ask
+from placeopt.feasibility.free_capacity import FreeCapacity, queue_use
+from placeopt.feasibility.requirement import Requirement
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import UNLIMITED, IntArray
 
@@ -35,7 +35,9 @@ class Items:
     node: dict[tuple[int, int], list[Gain]] = field(default_factory=dict)  # (node, resource)
     machine: dict[int, list[Gain]] = field(default_factory=dict)  # MB/s of the job's part of the uplink
     domain: dict[int, list[Gain]] = field(default_factory=dict)
-    queue: dict[int, list[Gain]] = field(default_factory=dict)  # column of ``Room.queue_room``, of the job's queue
+    queue: dict[int, list[Gain]] = field(
+        default_factory=dict
+    )  # column of ``FreeCapacity.queue_room``, of the job's queue
     cells: list[Cell] = field(default_factory=list)
     later: list[tuple[int, int]] = field(default_factory=list)
 
@@ -54,7 +56,7 @@ class Cell:
 
 
 def making_room(
-    now: Room, free: Room, ask: Ask, workers: int, items: Items, deadline: float = float("inf")
+    now: FreeCapacity, free: FreeCapacity, ask: Requirement, workers: int, items: Items, deadline: float = float("inf")
 ) -> tuple[LinearModel, IntArray]:
     """
     Build the model.
@@ -144,7 +146,12 @@ class _Rows:
 
 
 def _add_gpus(
-    builder: ModelBuilder, rows: _Rows, now: Room, ask: Ask, cells: Sequence[Cell], column: dict[int, int]
+    builder: ModelBuilder,
+    rows: _Rows,
+    now: FreeCapacity,
+    ask: Requirement,
+    cells: Sequence[Cell],
+    column: dict[int, int],
 ) -> None:
     """GPUs of the workers on a node <= those that are usable now + those that become so."""
     usable = np.bincount(now.problem.gpu_node[now.usable(ask)], minlength=now.problem.num_nodes)
@@ -160,7 +167,9 @@ def _add_gpus(
         rows.at_most([x, *of_node], [ask.gpus, *([-1] * len(of_node))], int(usable[node]))
 
 
-def _add_splits(builder: ModelBuilder, rows: _Rows, now: Room, ask: Ask, workers: int, column: dict[int, int]) -> None:
+def _add_splits(
+    builder: ModelBuilder, rows: _Rows, now: FreeCapacity, ask: Requirement, workers: int, column: dict[int, int]
+) -> None:
     """A binary a domain that is in use."""
     for split in ask.splits:
         below = _below(now.domains(split.level), column)
@@ -173,7 +182,13 @@ def _add_splits(builder: ModelBuilder, rows: _Rows, now: Room, ask: Ask, workers
 
 
 def _add_links(
-    builder: ModelBuilder, rows: _Rows, now: Room, ask: Ask, workers: int, items: Items, column: dict[int, int]
+    builder: ModelBuilder,
+    rows: _Rows,
+    now: FreeCapacity,
+    ask: Requirement,
+    workers: int,
+    items: Items,
+    column: dict[int, int],
 ) -> None:
     """min(k_in, k - k_in) x bandwidth <= room: a binary says which of the two is meant."""
     mbps = ask.network_mbps

@@ -10,8 +10,8 @@ from placeopt.errors import OutOfTime, SolverFault, Unsupported
 from placeopt.explain.records import Rival
 from placeopt.explain.removal import GivenUp, least_given_up
 from placeopt.explain.removal_candidates import Jobs
-from placeopt.explain.states import Case
-from placeopt.feasibility.requirement import Ask, asks_of
+from placeopt.explain.states import ExplainCase
+from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.model import Instance, Plan
 from placeopt.problem import State
 from placeopt.solving.solver_call import Solve
@@ -26,15 +26,15 @@ class Question:
 
     instance: Instance
     plan: Plan
-    case: Case
+    case: ExplainCase
     solve: Solve
     deadline: float
-    asks: tuple[Ask, ...] = field(init=False)
+    asks: tuple[Requirement, ...] = field(init=False)
     open: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take the job's options apart."""
-        self.asks = asks_of(self.case.problem, self.case.job)
+        self.asks = requirements_of(self.case.problem, self.case.job)
 
     def within(self, part: str, work: Callable[[], T]) -> T | None:
         """Return the result of ``work``; None, with the cause noted under ``part``, where it could not be finished."""

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from placeopt.explain.question import Question
-from placeopt.explain.records import FreedGpu, Place
+from placeopt.explain.records import BestPlace, FreedGpu
 from placeopt.feasibility.minimal_utility import Reach, asks_utility, reach, without_minima
 from placeopt.problem import Move, State
 
@@ -37,10 +37,10 @@ def reach_with_freed(q: Question, state: State, gpus: Sequence[int]) -> Reach | 
     return reach(_with_freed(without_minima(state), gpus), q.case.number, q.deadline)
 
 
-def place_of(q: Question, found: Reach) -> Place:
+def place_of(q: Question, found: Reach) -> BestPlace:
     """Put the best place into a record."""
     problem = q.case.problem
-    return Place(
+    return BestPlace(
         utility=found.utility,
         asks=q.case.job.utility_min_thousandths or 0,
         option=problem.options.name[found.placement.option],

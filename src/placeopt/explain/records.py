@@ -64,7 +64,7 @@ class FreedGpu(Record):
     gpu: int
 
 
-class Place(Record):
+class BestPlace(Record):
     """
     The best place that there is room for, by minimal utilities: one of the highest utility that leaves others theirs.
 
@@ -128,7 +128,7 @@ class TermShare(Record):
     cost: int
 
 
-class Spot(Record):
+class JobPosition(Record):
     """Somewhere that the job stands, or could: option, workers by node, value, and what it adds to the cost level."""
 
     option: Id
@@ -146,7 +146,7 @@ class Alternative(Record):
     cost less. ``proven``: that none is better.
     """
 
-    spot: Spot | None
+    spot: JobPosition | None
     gain_value: int = 0
     gain_cost: int = 0
     proven: bool
@@ -170,10 +170,10 @@ class Explanation(Record):
     beside: Literal["running", "plan"] = "plan"
     conflict: tuple[Constraint, ...] = ()
     outvoted_by: Outvoted | None = None
-    best_place: Place | None = None
+    best_place: BestPlace | None = None
     """Of a job that has room, but nowhere at its minimal utility."""
     remedies: Remedies = Remedies()
-    spot: Spot | None = None
+    spot: JobPosition | None = None
     best: Alternative | None = None
     """The best of all places, the present one included."""
     elsewhere: Alternative | None = None

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.feasibility.fit import FOREVER, ceiling, fit, largest, sizes
-from placeopt.feasibility.free_capacity import Room
-from placeopt.feasibility.requirement import Ask
-from placeopt.feasibility.worker_distribution import Layout
+from placeopt.feasibility.free_capacity import FreeCapacity
+from placeopt.feasibility.requirement import Requirement
+from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Split
 
 
@@ -31,7 +31,7 @@ class Wider:
     asked: int
 
 
-def most_workers(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> Smaller | None:
+def most_workers(room: FreeCapacity, asks: Sequence[Requirement], deadline: float = FOREVER) -> Smaller | None:
     """
     Return the largest gang below the fewest workers asked for that fits, of all options; None if no smaller one does.
 
@@ -47,7 +47,9 @@ def most_workers(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> 
     return best
 
 
-def fewest_domains(room: Room, asks: Sequence[Ask], level: str, deadline: float = FOREVER) -> Wider | None:
+def fewest_domains(
+    room: FreeCapacity, asks: Sequence[Requirement], level: str, deadline: float = FOREVER
+) -> Wider | None:
     """Return the fewest domains of ``level`` over which it fits, of all options that split over it."""
     best: Wider | None = None
     for ask in asks:
@@ -59,7 +61,7 @@ def fewest_domains(room: Room, asks: Sequence[Ask], level: str, deadline: float 
     return best
 
 
-def first_level(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> str | None:
+def first_level(room: FreeCapacity, asks: Sequence[Requirement], deadline: float = FOREVER) -> str | None:
     """
     Return the first of node, the levels of the network upwards, and ``cluster``, such that one domain of it holds all.
 
@@ -75,7 +77,7 @@ def first_level(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> s
     return "cluster"
 
 
-def levels_upward(room: Room) -> list[str]:
+def levels_upward(room: FreeCapacity) -> list[str]:
     """``node`` and the levels of the network's domains, the lowest first."""
     topology = room.problem.topology
     height: dict[str, int] = {"node": -1}
@@ -88,7 +90,7 @@ def levels_upward(room: Room) -> list[str]:
     return sorted(height, key=lambda level: (height[level], level))
 
 
-def _fewest(room: Room, ask: Ask, level: str, deadline: float) -> int | None:
+def _fewest(room: FreeCapacity, ask: Requirement, level: str, deadline: float) -> int | None:
     per_node = room.workers(ask)
     there = room.domains(level)
     most = len({int(domain) for domain in there[per_node > 0] if domain >= 0})
@@ -97,7 +99,7 @@ def _fewest(room: Room, ask: Ask, level: str, deadline: float) -> int | None:
         return next((d for d in counts if fit(room, [ask.spread_over(level, d)], deadline) is not None), None)
     best: int | None = None
     for workers in sizes(ask.spread_over(level, 1), ceiling(room, ask, per_node)):
-        layout = Layout(room, ask, workers, per_node, most_domains={level: most}, deadline=deadline)
+        layout = WorkerDistribution(room, ask, workers, per_node, most_domains={level: most}, deadline=deadline)
         found = layout.domains_possible(level)
         if found and (best is None or found[0] < best):
             best = found[0]

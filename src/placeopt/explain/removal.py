@@ -10,9 +10,9 @@ from placeopt.errors import OutOfTime, SolverFault
 from placeopt.explain.preemption import Items, making_room
 from placeopt.explain.removal_candidates import Gpus, Jobs
 from placeopt.feasibility.fit import ceiling, fit, sizes
-from placeopt.feasibility.free_capacity import Room
-from placeopt.feasibility.requirement import Ask
-from placeopt.feasibility.worker_distribution import Layout
+from placeopt.feasibility.free_capacity import FreeCapacity
+from placeopt.feasibility.requirement import Requirement
+from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.solvers.result import SolveOptions
 from placeopt.solving.solver_call import Solve
 
@@ -28,7 +28,7 @@ class GivenUp:
     proven: bool
 
 
-def least_given_up(givers: Jobs | Gpus, asks: Sequence[Ask], solve: Solve, deadline: float) -> GivenUp | None:
+def least_given_up(givers: Jobs | Gpus, asks: Sequence[Requirement], solve: Solve, deadline: float) -> GivenUp | None:
     """
     Return the cheapest that lets one of ``asks`` in; None if all of it together would not.
 
@@ -49,7 +49,7 @@ def least_given_up(givers: Jobs | Gpus, asks: Sequence[Ask], solve: Solve, deadl
         per_node = free.workers(ask)
         items = givers.items(now, ask)
         for workers in sizes(ask, ceiling(free, ask, per_node)):
-            if Layout(free, ask, workers, per_node, deadline=deadline).fits:
+            if WorkerDistribution(free, ask, workers, per_node, deadline=deadline).fits:
                 found = _least(givers, now, free, ask.resized(workers), items, solve, deadline)
                 if best is None or found.price < best.price:
                     best = replace(found, proven=found.proven and (best is None or best.proven))
@@ -59,7 +59,13 @@ def least_given_up(givers: Jobs | Gpus, asks: Sequence[Ask], solve: Solve, deadl
 
 
 def _least(
-    givers: Jobs | Gpus, now: Room, free: Room, ask: Ask, items: Items, solve: Solve, deadline: float
+    givers: Jobs | Gpus,
+    now: FreeCapacity,
+    free: FreeCapacity,
+    ask: Requirement,
+    items: Items,
+    solve: Solve,
+    deadline: float,
 ) -> GivenUp:
     model, columns = making_room(now, free, ask, ask.most, items, deadline)
     left = deadline - time.monotonic()
@@ -78,7 +84,7 @@ def _least(
     return GivenUp(ask.option, ask.most, tuple(kept), price, solution.status == "optimal" and kept == given)
 
 
-def _pruned(givers: Jobs | Gpus, ask: Ask, items: Items, given: list[int], deadline: float) -> list[int]:
+def _pruned(givers: Jobs | Gpus, ask: Requirement, items: Items, given: list[int], deadline: float) -> list[int]:
     """Keep what need not be given up; with a proven optimum there is no such thing."""
     for item in range(len(given)):
         while given[item] and not any(given[i] and j == item for i, j in items.later):

@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 
 from placeopt.explain.preemption import Cell, Gain, Items
-from placeopt.explain.states import Case
-from placeopt.feasibility.free_capacity import Room, room_of
-from placeopt.feasibility.requirement import Ask
+from placeopt.explain.states import ExplainCase
+from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
+from placeopt.feasibility.requirement import Requirement
 from placeopt.problem import RESOURCES, BoolArray, IntArray, Move, State, hose_loads
 
 K = TypeVar("K")
@@ -26,7 +26,7 @@ class Jobs:
     ``last_first`` holds pairs (i, j) of positions in ``jobs``: i may only leave if j does.
     """
 
-    case: Case
+    case: ExplainCase
     state: State
     jobs: Sequence[int]
     prices: Sequence[int]
@@ -42,15 +42,15 @@ class Jobs:
         """How often each can be given up."""
         return (1,) * len(self.jobs)
 
-    def room(self, given: Sequence[int]) -> Room:
+    def room(self, given: Sequence[int]) -> FreeCapacity:
         """Return the room with ``given[i]`` of each item given up; leaves the state as it was."""
         undo = [self.state.apply(Move(job, None)) for job, gone in zip(self.jobs, given, strict=True) if gone]
-        room = room_of(self.state, self.case.job)
+        room = free_capacity_of(self.state, self.case.job)
         for move in reversed(undo):
             self.state.apply(move)
         return room
 
-    def items(self, now: Room, ask: Ask) -> Items:
+    def items(self, now: FreeCapacity, ask: Requirement) -> Items:
         """Return what each job gives back of what ``ask`` needs."""
         problem, options = self.case.problem, self.case.problem.options
         items = Items(list(self.prices), list(self.most), later=list(self.last_first))
@@ -89,7 +89,7 @@ class Gpus:
 
     groups: tuple[tuple[int, ...], ...]
     back: tuple[tuple[int, ...], ...]  # (groups, R) given back by one GPU
-    now: Room
+    now: FreeCapacity
 
     @property
     def count(self) -> int:
@@ -106,7 +106,7 @@ class Gpus:
         """Every GPU counts one."""
         return (1,) * len(self.groups)
 
-    def room(self, given: Sequence[int]) -> Room:
+    def room(self, given: Sequence[int]) -> FreeCapacity:
         """Return the room with the first ``given[i]`` GPUs of each group freed."""
         now = self.now
         free, milli, memory, jobs = (a.copy() for a in (now.node_free, now.gpu_milli, now.gpu_memory, now.gpu_jobs))
@@ -116,7 +116,7 @@ class Gpus:
             free[now.problem.gpu_node[gpus[0]]] += count * np.array(back, dtype=np.int64)
         return replace(now, node_free=free, gpu_milli=milli, gpu_memory=memory, gpu_jobs=jobs)
 
-    def items(self, now: Room, ask: Ask) -> Items:
+    def items(self, now: FreeCapacity, ask: Requirement) -> Items:
         """Return what each group gives back of what ``ask`` needs."""
         items = Items(list(self.prices), list(self.most))
         usable, suits = now.usable(ask), now.gpu_suits(ask)
@@ -129,10 +129,10 @@ class Gpus:
         return items
 
 
-def busy_gpus(case: Case, state: State, asks: Sequence[Ask]) -> Gpus:
+def busy_gpus(case: ExplainCase, state: State, asks: Sequence[Requirement]) -> Gpus:
     """Return the busy GPUs of nodes that some of ``asks`` may use, alike ones together."""
     problem, options = case.problem, case.problem.options
-    now = room_of(state, case.job)
+    now = free_capacity_of(state, case.job)
     back: dict[int, IntArray] = {}
     for placement in state.placements:
         if placement is not None and placement.gpus:
@@ -156,7 +156,9 @@ def _give(gains: dict[K, list[Gain]], key: K, item: int, amount: int) -> None:
         gains.setdefault(key, []).append((item, amount))
 
 
-def _cells(now: Room, usable_then: BoolArray, ask: Ask, holders: dict[int, list[tuple[int, int, int]]]) -> list[Cell]:
+def _cells(
+    now: FreeCapacity, usable_then: BoolArray, ask: Requirement, holders: dict[int, list[tuple[int, int, int]]]
+) -> list[Cell]:
     """GPUs that become usable; alike ones together where every holder must go for the job to come."""
     problem = now.problem
     alone = (problem.shares_bind and ask.milli == 1000) or ask.jobs_per_gpu == 1

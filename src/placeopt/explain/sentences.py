@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 
 from placeopt.explain.records import DomainsMin, GpusToFree, Preempt, Remedies, WorkersMax
 from placeopt.explain.words import count, listed
-from placeopt.feasibility.requirement import Ask
+from placeopt.feasibility.requirement import Requirement
 
 SHOWN = 6
 """Names listed before the rest is counted."""
 
 
-def sentences(offered: Remedies, asks: Sequence[Ask]) -> dict[str, str]:
+def sentences(offered: Remedies, asks: Sequence[Requirement]) -> dict[str, str]:
     """Return remedy -> sentence, for those that exist."""
     said = {}
     if offered.workers_max is not None:
@@ -30,7 +30,7 @@ def sentences(offered: Remedies, asks: Sequence[Ask]) -> dict[str, str]:
     return said
 
 
-def _fewer(found: WorkersMax, asks: Sequence[Ask]) -> str:
+def _fewer(found: WorkersMax, asks: Sequence[Requirement]) -> str:
     ask = next(ask for ask in asks if ask.option == found.option)
     places = ["on one node"] if ask.single_node else []
     places += [f"in {_domains(split.domains, split.level)}" for split in ask.splits]
@@ -40,16 +40,16 @@ def _fewer(found: WorkersMax, asks: Sequence[Ask]) -> str:
     )
 
 
-def _other(found: DomainsMin, asks: Sequence[Ask]) -> str:
+def _other(found: DomainsMin, asks: Sequence[Requirement]) -> str:
     return f"{_domains(found.domains, found.level)} would do, where it asks for {found.asked}" + _in(found.option, asks)
 
 
-def _freed(found: GpusToFree, asks: Sequence[Ask]) -> str:
+def _freed(found: GpusToFree, asks: Sequence[Requirement]) -> str:
     where = _some(f"{number} on {node}" for node, number in Counter(gpu.node for gpu in found.gpus).items())
     return f"{count(len(found.gpus), 'GPU')} freed would do: {where}" + _in(found.option, asks) + _sure(found.proven)
 
 
-def _preempted(found: Preempt, asks: Sequence[Ask]) -> str:
+def _preempted(found: Preempt, asks: Sequence[Requirement]) -> str:
     policy = "" if found.allowed else ", more than policy.changes.preemptions_max allows"
     who = _some(one.job for one in found.jobs)
     return (
@@ -61,7 +61,7 @@ def _domains(number: int, level: str) -> str:
     return f"one {level}" if number == 1 else count(number, level)
 
 
-def _in(option: str, asks: Sequence[Ask]) -> str:
+def _in(option: str, asks: Sequence[Requirement]) -> str:
     return f" (in option {option!r})" if len(asks) > 1 else ""
 
 

@@ -15,7 +15,7 @@ from placeopt.problem.target import target_workload
 
 
 @dataclass(frozen=True)
-class Case:
+class ExplainCase:
     """
     The job in question beside the jobs that hold something: those that run, and those that the plan placed.
 
@@ -41,7 +41,7 @@ class Case:
         return _state(self.problem, self.placed, self.number)
 
 
-def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
+def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     """
     Compile what an explanation of ``job_id`` needs.
 
@@ -79,7 +79,7 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> Case:
     changeable = frozenset(
         jobs_at[held.job] for held in instance.running if _may_change(held, jobs[held.job], problem.policy.changes)
     )
-    return Case(jobs[job_id], jobs_at[job_id], problem, running, placed, changeable)
+    return ExplainCase(jobs[job_id], jobs_at[job_id], problem, running, placed, changeable)
 
 
 def _may_change(held: Running, job: Job, changes: Changes) -> bool:

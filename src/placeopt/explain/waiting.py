@@ -12,9 +12,9 @@ from placeopt.explain.reaching import judged, place_of, reach_beside, reach_with
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import Found, best_fit, fit
-from placeopt.feasibility.free_capacity import Room, room_of
+from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.minimal_utility import Reach
-from placeopt.feasibility.requirement import Ask
+from placeopt.feasibility.requirement import Requirement
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import State
 
@@ -49,7 +49,7 @@ def explain_waiting(q: Question, seconds: Callable[[], float]) -> Explanation:
 def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -> Explanation:
     job, plan_reason = q.case.job, None if said is None else said.reason
     after = q.case.beside_plan()
-    room = room_of(after, job)
+    room = free_capacity_of(after, job)
     found = best_fit(room, q.asks, q.deadline)
     reached = None
     if found is not None and judged(q):
@@ -70,7 +70,7 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
             seconds=seconds(),
         )
     staying = q.case.beside_staying()
-    room_beside_staying = room_of(staying, job)
+    room_beside_staying = free_capacity_of(staying, job)
     could = fit(room_beside_staying, q.asks, q.deadline) is not None
     reason = "policy" if _queue_is_full(room, q.asks) else "outvoted" if could else "conflict"
     state, room = (staying, room_beside_staying) if reason == "conflict" else (after, room)
@@ -137,7 +137,7 @@ def _although_it_fits(q: Question, found: Found, worth: int, said: Unplaced | No
     return "not_reached", f"{where}; the search did not get to it{limit}"
 
 
-def _queue_is_full(room: Room, asks: Sequence[Ask]) -> bool:
+def _queue_is_full(room: FreeCapacity, asks: Sequence[Requirement]) -> bool:
     """Whether utility or queue forbids each option, wherever it would run."""
     return all(not ask.useful or room.queue_takes(ask) < ask.fewest for ask in asks)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from placeopt.explain.records import Constraint
-from placeopt.feasibility.requirement import Ask
+from placeopt.feasibility.requirement import Requirement
 from placeopt.model import Job
 
 NAMES = {
@@ -31,7 +31,7 @@ NAMES = {
 }
 
 
-def constraints(groups: Sequence[str], asks: Sequence[Ask], job: Job) -> tuple[Constraint, ...]:
+def constraints(groups: Sequence[str], asks: Sequence[Requirement], job: Job) -> tuple[Constraint, ...]:
     """Put groups into words; options that ask differently are joined by "or"."""
     out = []
     for group in groups:
@@ -46,7 +46,7 @@ def listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _asks(group: str, ask: Ask, job: Job) -> str:
+def _asks(group: str, ask: Requirement, job: Job) -> str:
     many = ask.most > 1
     each = " a worker" if many else ""
     cpu, memory, memory_bandwidth, pcie = ask.demand
@@ -74,7 +74,7 @@ def _asks(group: str, ask: Ask, job: Job) -> str:
     return texts[group] if group in texts else _split(group.removeprefix("split:"), ask)
 
 
-def _split(level: str, ask: Ask) -> str:
+def _split(level: str, ask: Requirement) -> str:
     said = []
     for split in ask.splits:
         if split.level == level:

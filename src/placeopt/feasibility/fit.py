@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from placeopt.feasibility.free_capacity import Room
-from placeopt.feasibility.requirement import Ask
-from placeopt.feasibility.worker_distribution import Layout
+from placeopt.feasibility.free_capacity import FreeCapacity
+from placeopt.feasibility.requirement import Requirement
+from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.problem import IntArray
 
 FOREVER = float("inf")
@@ -17,7 +17,7 @@ FOREVER = float("inf")
 class Found:
     """A way to run: what is asked, with how many workers, and how many of them on which node."""
 
-    ask: Ask
+    ask: Requirement
     workers: int
     nodes: dict[int, int]
 
@@ -27,18 +27,18 @@ class Found:
         return self.ask.worth(self.workers)
 
 
-def fit(room: Room, asks: Iterable[Ask], deadline: float = FOREVER) -> Found | None:
+def fit(room: FreeCapacity, asks: Iterable[Requirement], deadline: float = FOREVER) -> Found | None:
     """Return a way to run one of ``asks``, the first that has one, or None if there is none; proven either way."""
     for ask in asks:
         per_node = room.workers(ask)
         for workers in sizes(ask, ceiling(room, ask, per_node)):
-            layout = Layout(room, ask, workers, per_node, deadline=deadline)
+            layout = WorkerDistribution(room, ask, workers, per_node, deadline=deadline)
             if layout.fits:
                 return Found(ask, workers, layout.nodes())
     return None
 
 
-def best_fit(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> Found | None:
+def best_fit(room: FreeCapacity, asks: Sequence[Requirement], deadline: float = FOREVER) -> Found | None:
     """Return the way to run that is worth most."""
     best: Found | None = None
     for ask in asks:
@@ -50,12 +50,12 @@ def best_fit(room: Room, asks: Sequence[Ask], deadline: float = FOREVER) -> Foun
     return best
 
 
-def largest(room: Room, ask: Ask, deadline: float = FOREVER) -> int | None:
+def largest(room: FreeCapacity, ask: Requirement, deadline: float = FOREVER) -> int | None:
     """Return the most workers, from ``ask.fewest`` to ``ask.most``, with which it fits; None if with none of them."""
     per_node = room.workers(ask)
 
     def fits(workers: int) -> bool:
-        return Layout(room, ask, workers, per_node, deadline=deadline).fits
+        return WorkerDistribution(room, ask, workers, per_node, deadline=deadline).fits
 
     most = ceiling(room, ask, per_node)
     if not _falls(ask):
@@ -73,7 +73,7 @@ def largest(room: Room, ask: Ask, deadline: float = FOREVER) -> int | None:
     return low
 
 
-def sizes(ask: Ask, most: int) -> Iterable[int]:
+def sizes(ask: Requirement, most: int) -> Iterable[int]:
     """Return numbers of workers to try, ascending, up to ``most``: if it fits with any, then with one of these."""
     fewest = max([ask.fewest, *(split.domains for split in ask.splits)])
     most = min(ask.most, most)
@@ -83,7 +83,7 @@ def sizes(ask: Ask, most: int) -> Iterable[int]:
     return (k for k in range(fewest, most + 1) if all(k % domains == 0 for domains in stated))
 
 
-def _falls(ask: Ask) -> bool:
+def _falls(ask: Requirement) -> bool:
     """
     Whether a worker can always be taken away, as long as there are more than domains to be used.
 
@@ -93,7 +93,7 @@ def _falls(ask: Ask) -> bool:
     return len({split.level for split in ask.splits}) <= 1 and all(split.workers is None for split in ask.splits)
 
 
-def ceiling(room: Room, ask: Ask, per_node: IntArray) -> int:
+def ceiling(room: FreeCapacity, ask: Requirement, per_node: IntArray) -> int:
     """More workers than that cannot run, wherever they lie."""
     if not ask.useful:
         return 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.feasibility.requirement import BARRIERS, Ask
+from placeopt.feasibility.requirement import BARRIERS, Requirement
 from placeopt.model import Job
 from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
@@ -16,7 +16,7 @@ from placeopt.terms.standing import link_room
 
 
 @dataclass(frozen=True, eq=False)
-class Room:
+class FreeCapacity:
     """
     Free capacity, and who may go where. For one job that is nowhere yet, these are all the facts there are.
 
@@ -40,7 +40,7 @@ class Room:
             self._domains[level] = node_domains(self.problem.instance, level)
         return self._domains[level]
 
-    def usable(self, ask: Ask) -> BoolArray:
+    def usable(self, ask: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could take one more job with these demands now."""
         usable = self.gpu_suits(ask) & (self.gpu_memory >= ask.gpu_memory_mib)
         if self.problem.shares_bind:
@@ -49,7 +49,7 @@ class Room:
             usable &= self.gpu_jobs < ask.jobs_per_gpu
         return usable
 
-    def gpu_suits(self, ask: Ask) -> BoolArray:
+    def gpu_suits(self, ask: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could while idle, by model and memory."""
         problem = self.problem
         suits = (problem.type_memory_mib >= ask.gpu_memory_mib) & ~problem.type_lost
@@ -58,7 +58,7 @@ class Room:
         of_gpu: BoolArray = suits[problem.gpu_type]
         return of_gpu
 
-    def workers(self, ask: Ask) -> IntArray:
+    def workers(self, ask: Requirement) -> IntArray:
         """Shape (N,): most workers that each node could take, at most ``ask.most``."""
         room = np.full(self.problem.num_nodes, ask.most, dtype=np.int64)
         for r, need in enumerate(ask.demand):
@@ -71,14 +71,14 @@ class Room:
             room = np.minimum(room, ask.workers_per_node)
         return np.where(self.reachable(ask), np.maximum(room, 0), 0)
 
-    def reachable(self, ask: Ask) -> BoolArray:
+    def reachable(self, ask: Requirement) -> BoolArray:
         """Shape (N,): nodes that no barrier keeps the job off."""
         reachable = np.ones(self.problem.num_nodes, dtype=bool)
         for barrier in ask.barriers:
             reachable &= self.open[barrier]
         return reachable
 
-    def queue_takes(self, ask: Ask) -> int:
+    def queue_takes(self, ask: Requirement) -> int:
         """Most workers that the job's queue may hold on top of what it holds; -1: not even none."""
         most = ask.most
         if ask.queue >= 0:
@@ -87,16 +87,16 @@ class Room:
         return most
 
 
-def queue_use(ask: Ask) -> tuple[int, int, int]:
+def queue_use(ask: Requirement) -> tuple[int, int, int]:
     """GPU-milli, millicores and MiB that one worker holds of a queue."""
     cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
     return ask.gpus * ask.milli, ask.demand[cpu], ask.demand[memory]
 
 
-def room_of(state: State, job: Job) -> Room:
+def free_capacity_of(state: State, job: Job) -> FreeCapacity:
     """Return what ``state`` leaves free to ``job``, which is nowhere in it."""
     problem = state.problem
-    return Room(
+    return FreeCapacity(
         problem=problem,
         node_free=state.node_free.copy(),
         gpu_milli=state.gpu_free_milli.copy(),

@@ -10,8 +10,8 @@ from itertools import combinations
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.feasibility.free_capacity import room_of
-from placeopt.feasibility.requirement import asks_of
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.minimal_utility import applies, falls_short
 from placeopt.terms.rules import fits
@@ -62,7 +62,7 @@ def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None
     """
     best: Reach | None = None
     least = free.problem.instance.jobs[job].utility_min_thousandths or 0
-    for placement in ways(free, job):
+    for placement in possible_placements(free, job):
         if time.monotonic() > deadline:
             raise OutOfTime("the deadline passed while places were tried for their utility")
         undo = free.apply(Move(job, placement))
@@ -78,12 +78,12 @@ def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None
     return best
 
 
-def ways(state: State, job: int) -> Iterator[Placement]:
+def possible_placements(state: State, job: int) -> Iterator[Placement]:
     """Yield every place with room, each set of GPUs once; alike workers in one order only."""
     problem, options = state.problem, state.problem.options
     record = problem.instance.jobs[job]
-    room = room_of(state, record)
-    asks = {ask.option: ask for ask in asks_of(problem, record)}
+    room = free_capacity_of(state, record)
+    asks = {ask.option: ask for ask in requirements_of(problem, record)}
     for option in problem.options_of(job):
         ask, workers = asks[options.name[option]], int(options.workers[option])
         most, usable = room.workers(ask.resized(workers)), np.flatnonzero(room.usable(ask))

@@ -37,7 +37,7 @@ of the last ones: what a job is, rather than what happens to be said about it.
 
 
 @dataclass(frozen=True)
-class Ask:
+class Requirement:
     """
     One option of a job: any number of workers from ``fewest`` to ``most``, each with these demands.
 
@@ -94,7 +94,7 @@ class Ask:
             one for group in DROP_ORDER for one in (levels if group == "split" else (group,) if asks[group] else ())
         )
 
-    def without(self, group: str) -> Ask:
+    def without(self, group: str) -> Requirement:
         """
         Return what is asked once a group is dropped: never more, and possible as a job's record of its own.
 
@@ -130,15 +130,15 @@ class Ask:
             return replace(self, queue=-1)
         return replace(self, useful=True)
 
-    def resized(self, workers: int) -> Ask:
+    def resized(self, workers: int) -> Requirement:
         """Return the same as a gang of that many workers."""
         return replace(self, fewest=workers, most=workers)
 
-    def resized_from(self, workers: int) -> Ask:
+    def resized_from(self, workers: int) -> Requirement:
         """Return the same with exactly that many workers, as valuable as it is with them."""
         return replace(self.resized(workers), value=self.worth(workers), value_per_extra_worker=0)
 
-    def spread_over(self, level: str, domains: int) -> Ask:
+    def spread_over(self, level: str, domains: int) -> Requirement:
         """Return the same with another number of domains of ``level``."""
         splits = tuple(
             Split(level=level, domains=domains, workers=None if split.workers is None else max(1, self.most // domains))
@@ -149,7 +149,7 @@ class Ask:
         return replace(self, splits=splits)
 
 
-def asks_of(problem: Problem, job: Job) -> tuple[Ask, ...]:
+def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
     """Return what the options of ``job`` ask for, the most valuable first."""
     queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
     queue = queues.get(job.queue, -1) if job.queue is not None else -1
@@ -157,9 +157,9 @@ def asks_of(problem: Problem, job: Job) -> tuple[Ask, ...]:
     return tuple(sorted(asks, key=lambda ask: -ask.worth(ask.most)))
 
 
-def _ask(problem: Problem, job: Job, option: Option, queue: int) -> Ask:
+def _ask(problem: Problem, job: Job, option: Option, queue: int) -> Requirement:
     demand, utility, least = option.demand, option.utility_thousandths, job.utility_min_thousandths
-    return Ask(
+    return Requirement(
         option=option.id,
         value=option.value,
         value_per_extra_worker=option.value_per_extra_worker,

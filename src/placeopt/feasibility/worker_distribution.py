@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.feasibility.free_capacity import Room
-from placeopt.feasibility.requirement import Ask
+from placeopt.feasibility.free_capacity import FreeCapacity
+from placeopt.feasibility.requirement import Requirement
 from placeopt.problem import UNLIMITED, IntArray
 
 Used = tuple[int, ...]
@@ -38,7 +38,7 @@ class _Part:
     before: Table = field(default_factory=dict)
 
 
-class Layout:
+class WorkerDistribution:
     """
     All ways to lay ``workers`` workers.
 
@@ -49,7 +49,7 @@ class Layout:
     workers
         k, how many.
     per_node
-        Shape (N,): most workers that each node takes (``Room.workers``).
+        Shape (N,): most workers that each node takes (``FreeCapacity.workers``).
     most_domains
         Level -> most domains in use, where it is not the splits' own number that is of interest.
     deadline
@@ -63,8 +63,8 @@ class Layout:
 
     def __init__(
         self,
-        room: Room,
-        ask: Ask,
+        room: FreeCapacity,
+        ask: Requirement,
         workers: int,
         per_node: IntArray,
         *,

@@ -22,7 +22,7 @@ FINE = 10**6
 
 
 @dataclass(frozen=True)
-class Roster:
+class CapacityRelaxation:
     """
     How many waiting jobs of each class run, and in which option.
 
@@ -136,13 +136,13 @@ class Roster:
         return np.bincount(self.problem.gpu_node[free], minlength=self.problem.num_nodes)
 
 
-def make_roster(state: State) -> Roster:
+def build_capacity_relaxation(state: State) -> CapacityRelaxation:
     """Return a roster of all jobs that are nowhere in ``state``."""
     problem, options = state.problem, state.problem.options
     nowhere = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting = np.bincount(problem.job_class[nowhere], minlength=len(problem.class_communication))
     asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
-    return Roster(problem, asked, waiting[options.job_class[asked]], state)
+    return CapacityRelaxation(problem, asked, waiting[options.job_class[asked]], state)
 
 
 def _parts(splits: list[tuple[Split, ...]], level: str) -> tuple[IntArray, BoolArray]:

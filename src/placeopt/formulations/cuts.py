@@ -20,7 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.formulations.gpu_patterns import Fillings
+from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.linear import NO_LOWER, LinearModel
 from placeopt.problem import RESOURCES, UNLIMITED, IntArray, State
 
@@ -33,7 +33,7 @@ BROKEN = 1e-4
 """By so much of the class's room at least."""
 
 
-def with_cuts(fillings: Fillings, state: State, values: np.ndarray) -> Fillings | None:
+def with_cuts(fillings: GpuPatterns, state: State, values: np.ndarray) -> GpuPatterns | None:
     """Return the relaxation with rows that ``values``, a solution of it, break; None if there are none."""
     problem, options = state.problem, state.problem.options
     amount = values[fillings.bundle]

@@ -38,7 +38,7 @@ KnownFillings = dict[tuple[int, tuple[int, ...]], IntArray | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Fillings:
+class GpuPatterns:
     """The relaxation: the model, its start columns with their options, and the columns of other objectives."""
 
     model: LinearModel
@@ -60,7 +60,7 @@ class Fillings:
     relaxes: tuple[str, ...]
 
 
-def build_fillings(state: State, deadline: float = float("inf")) -> Fillings:
+def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatterns:
     """
     Build the relaxation of net value: its optimum bounds what any plan is worth that keeps what ``state`` holds.
 
@@ -80,7 +80,7 @@ def build_fillings(state: State, deadline: float = float("inf")) -> Fillings:
     builder.set_objective(ways.column, ways.value, "max", value(problem, held))
     if problem.changeable:
         relaxes += (CHANGES_RELAX,)
-    return Fillings(
+    return GpuPatterns(
         model=builder.build(),
         start=ways.column,
         start_milli=ways.milli,
@@ -101,7 +101,7 @@ def build_fillings(state: State, deadline: float = float("inf")) -> Fillings:
     )
 
 
-def gpu_milli_objective(fillings: Fillings) -> LinearModel:
+def gpu_milli_objective(fillings: GpuPatterns) -> LinearModel:
     """Return the same relaxation with GPU share as objective: any duals of the first bound this one too."""
     model = fillings.model
     objective = np.zeros(model.num_variables, dtype=np.int64)

@@ -19,7 +19,7 @@ from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY
 
 
 @dataclass
-class Crowd:
+class JobGroup:
     """Jobs counted together; all of them run now, or none. ``must_run``: none of them may be preempted."""
 
     jobs: list[int] = field(default_factory=list)
@@ -35,7 +35,7 @@ class Starts:
     most; ``most`` a limit on the jobs; ``placed_most`` one on the bundles.
     """
 
-    crowds: list[Crowd]
+    crowds: list[JobGroup]
     crowd: list[int] = field(default_factory=list)
     option: list[int] = field(default_factory=list)
     kind: list[int] = field(default_factory=list)
@@ -72,17 +72,17 @@ def draft_starts(state: State) -> Starts:
     return starts
 
 
-def _crowds(state: State) -> list[Crowd]:
+def _crowds(state: State) -> list[JobGroup]:
     """Fold alike jobs."""
     problem = state.problem
-    out: dict[tuple[object, ...], Crowd] = {}
+    out: dict[tuple[object, ...], JobGroup] = {}
     for job, placement in enumerate(state.placements):
         if placement is None:
             key: tuple[object, ...] = (int(problem.job_class[job]),)
             if job in problem.running:
                 flags = (job in problem.may_move, job in problem.may_shrink, job in problem.may_preempt)
                 key = (*key, problem.running[job].option, *flags)
-            crowd = out.setdefault(key, Crowd(must_run=job in problem.running and job not in problem.may_preempt))
+            crowd = out.setdefault(key, JobGroup(must_run=job in problem.running and job not in problem.may_preempt))
             crowd.jobs.append(job)
     return list(out.values())
 

@@ -1,10 +1,10 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
-from placeopt.heuristics.assign_gpus import settle
+from placeopt.heuristics.assign_gpus import assign_gpus
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.choosers import CHOOSERS
 from placeopt.heuristics.greedy import Chooser, GreedyResult, greedy, place, places, table_for
-from placeopt.heuristics.online_placer import Moves, OneByOne, Quota
+from placeopt.heuristics.online_placer import DemandQuota, Moves, OnlinePlacer
 from placeopt.heuristics.preemption import make_room
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.registry import SCORES, score_named
@@ -17,18 +17,18 @@ __all__ = [
     "SCORES",
     "Candidates",
     "Chooser",
+    "DemandQuota",
     "GreedyResult",
     "Moves",
-    "OneByOne",
-    "Quota",
+    "OnlinePlacer",
     "Stranding",
     "Table",
+    "assign_gpus",
     "greedy",
     "make_room",
     "place",
     "places",
     "score_named",
-    "settle",
     "swaf",
     "table_for",
     "window",

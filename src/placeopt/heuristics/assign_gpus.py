@@ -11,7 +11,7 @@ from placeopt.problem import Allocation, Move, Placement, Problem, State
 from placeopt.terms.rules import fits
 
 
-def settle(
+def assign_gpus(
     problem: Problem, wanted: Iterable[tuple[int, int, tuple[int, ...]]], over: Callable[[], bool] = never
 ) -> Allocation:
     """

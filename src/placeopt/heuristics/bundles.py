@@ -21,7 +21,7 @@ from placeopt.problem import IntArray, Placement, Problem, State
 
 
 @dataclass(frozen=True)
-class Quota:
+class BundleQuota:
     """What the nodes of a class shall take: jobs by option, and GPUs to be filled alike."""
 
     node_class: int
@@ -43,7 +43,7 @@ class Item:
     allowed: IntArray  # classes of nodes on which it may be
 
 
-def realise(state: State, quotas: list[Quota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
+def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
     """
     Place the jobs of ``quotas`` on the nodes of their classes, as many as fit.
 
@@ -79,7 +79,7 @@ def _exchange_between(groups: list[_Nodes], homeless: list[Item]) -> list[Item]:
     return exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, homeless, unit)
 
 
-def _items(problem: Problem, quota: Quota, nodes: _Nodes) -> list[Item]:
+def _items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[Item]:
     """Jobs of several GPUs, jobs without, then bundles; the heaviest first."""
     options = problem.options
     shared: list[tuple[float, int, int, int]] = []
@@ -101,7 +101,9 @@ def _items(problem: Problem, quota: Quota, nodes: _Nodes) -> list[Item]:
     return others + bundles
 
 
-def _bundles(problem: Problem, quota: Quota, shared: list[tuple[float, int, int, int]], nodes: _Nodes) -> list[Item]:
+def _bundles(
+    problem: Problem, quota: BundleQuota, shared: list[tuple[float, int, int, int]], nodes: _Nodes
+) -> list[Item]:
     """One bundle a GPU; ``shared`` are (-weight, job, option, share), the heaviest first."""
     demand, value = problem.options.demand.tolist(), problem.options.value.tolist()
     anywhere = np.arange(problem.options.node_class_ok.shape[1])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.heuristics.score_cache import Memory, NodeViews
+from placeopt.heuristics.score_cache import NodeViews, ScoreCache
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.growth import grown_sets, starts
@@ -70,8 +70,8 @@ class Candidates:
         self._redraw: Callable[[FloatArray], FloatArray] | None = getattr(score, "redraw", None)
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
         """Whether GPUs of a node are chosen by what is left of each of them, and by nothing else."""
-        self._scores_seen: Memory[tuple[float, int]] | None = Memory() if self._may_remember(score) else None
-        self._gpus_seen: Memory[tuple[int, ...]] = Memory()
+        self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
+        self._gpus_seen: ScoreCache[tuple[int, ...]] = ScoreCache()
         start = self.problem.node_gpu_start
         width = int(np.diff(start).max(initial=0))
         slots = start[:-1, None] + np.arange(width)[None, :]

@@ -13,7 +13,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
-from placeopt.heuristics.scores.prices import Prices
+from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.scores.table import Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
@@ -55,7 +55,7 @@ def table_for(state: State, score: str, counts: IntArray | None = None) -> Table
     if score not in ("prices", "share_prices", "fgd") or not serves(state.problem):
         return None
     made = score_named(score, state.problem, counts=counts)
-    return Table(state, made) if isinstance(made, Prices | FragmentationGradient) else None
+    return Table(state, made) if isinstance(made, PriceScore | FragmentationGradient) else None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Wait:
 
 
 @dataclass(frozen=True)
-class Ahead:
+class LookaheadDecision:
     """
     What look-ahead decided.
 
@@ -55,7 +55,7 @@ def look_ahead(
     reorder: bool = True,
     deadline: float = float("inf"),
     cancelled: Callable[[], bool] | None = None,
-) -> Ahead:
+) -> LookaheadDecision:
     """
     Decide which jobs had better wait, what is kept for them, and where others start.
 
@@ -157,7 +157,7 @@ def _weight(problem: Problem, job: int) -> int:
     return max((SCALE * int(options.value[o]) // max(1000, int(options.total_milli[o])) for o in rows), default=0) or 1
 
 
-def _decided(line: Timeline, scheduled: frozenset[int], score: str) -> Ahead:
+def _decided(line: Timeline, scheduled: frozenset[int], score: str) -> LookaheadDecision:
     problem = line.problem
     needed: dict[int, int] = {}
     for start in line.booked.values():
@@ -171,4 +171,4 @@ def _decided(line: Timeline, scheduled: frozenset[int], score: str) -> Ahead:
             for job, start in line.booked.items()
             if place(idle, job) is not None
         }
-    return Ahead(waits, needed, {job: start.placement for job, start in line.started.items()}, scheduled)
+    return LookaheadDecision(waits, needed, {job: start.placement for job, start in line.started.items()}, scheduled)

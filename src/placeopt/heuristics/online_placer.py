@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.arguments import expect
 from placeopt.errors import BadInput, Unsupported
-from placeopt.heuristics.scores.prices import Prices
+from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.table import Table, serves
 from placeopt.problem import IntArray, Placement, Problem, State
 
@@ -31,7 +31,7 @@ class Moves:
     tried
         Jobs that are drawn in a round, at most.
     least_saving_micro
-        What a move must save at least, in millionths of a GPU that others lose (``Prices``).
+        What a move must save at least, in millionths of a GPU that others lose (``PriceScore``).
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Moves:
 
 
 @dataclass(frozen=True, eq=False)
-class Quota:
+class DemandQuota:
     """
     Of each class of jobs the part that is taken: that of a plan for all that is expected to arrive. Ours.
 
@@ -102,9 +102,10 @@ class Quota:
         return mix
 
 
-class OneByOne:
+class OnlinePlacer:
     """
-    A cluster on which jobs arrive one at a time: each is placed at once where it costs least by ``Prices``, or never.
+    A cluster on which jobs arrive one at a time: each is placed at once where it costs least by ``PriceScore``, or
+    never.
 
     None leaves. The same problem, arrivals, arguments and seed give the same placements.
 
@@ -143,7 +144,7 @@ class OneByOne:
     """
 
     def __init__(
-        self, problem: Problem, *, quota: Quota | None = None, moves: Moves | None = None, seed: int = 0
+        self, problem: Problem, *, quota: DemandQuota | None = None, moves: Moves | None = None, seed: int = 0
     ) -> None:
         classes = len(problem.class_communication)
         if not serves(problem):
@@ -161,7 +162,7 @@ class OneByOne:
         self.placements: list[Placement | None] = []
         self.refused: list[int] = []
         self.moved: list[int] = []
-        self._table = Table(self.state, Prices(problem, None if quota is None else quota.mix))
+        self._table = Table(self.state, PriceScore(problem, None if quota is None else quota.mix))
         self._parts = None if quota is None else quota.parts.tolist()
         self._class: list[int] = problem.job_class.tolist()
         self._came, self._taken = [0] * classes, [0] * classes

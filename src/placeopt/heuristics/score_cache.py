@@ -11,7 +11,7 @@ T = TypeVar("T")
 View = tuple[Any, ...]
 
 
-class Memory(Generic[T]):
+class ScoreCache(Generic[T]):
     """Answers by question. It stops helping where questions do not repeat, so that it costs next to nothing there."""
 
     TRIAL = 2000

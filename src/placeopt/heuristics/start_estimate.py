@@ -9,7 +9,7 @@ from placeopt.problem import Placement, State
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class StartEstimate:
     """
     A place for a job, and what a start there would come to at any time, as long as everybody stays who is there now.
 

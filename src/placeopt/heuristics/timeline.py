@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import TRIES, places, places_on_node
 from placeopt.heuristics.scores.registry import SCORES
-from placeopt.heuristics.start_estimate import Occupants, Outlook
+from placeopt.heuristics.start_estimate import Occupants, StartEstimate
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.interference import meets
 from placeopt.terms.rules import fits_beyond_room
@@ -59,7 +59,7 @@ class Timeline:
         self._candidates = Candidates(self.state, SCORES[score](problem))
         self._company: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
         self._occupants = Occupants(self.state, self._end_of, self._company_of)
-        self._outlooks: dict[Seen, tuple[Outlook, ...]] = {}
+        self._outlooks: dict[Seen, tuple[StartEstimate, ...]] = {}
         self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
         self._taken: tuple[int, ...] = ()  # numbers of all starts given, whoever of a class has which, sorted
         self._numbers: dict[tuple[int, bool, Start], int] = {}
@@ -176,7 +176,7 @@ class Timeline:
 
     def _asked(
         self, job: int, option: int, settled: set[Seen] | None
-    ) -> Iterator[tuple[Seen | None, tuple[Outlook, ...]]]:
+    ) -> Iterator[tuple[Seen | None, tuple[StartEstimate, ...]]]:
         """Yield what starts in an option would come to, node by node, and what that is remembered by."""
         candidates = self._candidates
         if self.problem.options.bundles[option] > 1:
@@ -194,9 +194,9 @@ class Timeline:
                     self._outlooks[seen] = known
             yield seen, known
 
-    def _outlook(self, job: int, placement: Placement) -> Outlook:
+    def _outlook(self, job: int, placement: Placement) -> StartEstimate:
         length, harm = self._effects(job, placement)
-        return Outlook(placement, self._alike(placement), length, harm, self._clear(placement))
+        return StartEstimate(placement, self._alike(placement), length, harm, self._clear(placement))
 
     def _alike(self, placement: Placement) -> tuple[int, ...] | None:
         """Return what is equal for placements on idle nodes of a class that differ in the node alone; None: not so."""
@@ -206,7 +206,7 @@ class Timeline:
         first = problem.first_gpu[node]
         return (placement.option, int(problem.node_class[node]), *(gpu - first for gpu in placement.gpus))
 
-    def _start(self, one: Outlook, at: int) -> Start:
+    def _start(self, one: StartEstimate, at: int) -> Start:
         if one.length_ms is None:
             return Start(one.placement, at, None, 0)
         end = at + one.length_ms

@@ -1,5 +1,5 @@
 """A cluster that stays: its records, its compiled parts, decisions for single jobs, and what a plan changes in it."""
 
-from placeopt.live_cluster.live_cluster import Residence
+from placeopt.live_cluster.live_cluster import LiveCluster
 
-__all__ = ["Residence"]
+__all__ = ["LiveCluster"]

@@ -35,7 +35,7 @@ class Change:
     nodes: tuple[str, ...] = ()
 
 
-class Book:
+class ClusterRecord:
     """
     The records of a cluster, changed one revision at a time. Refuses what an instance would refuse.
 

@@ -13,21 +13,21 @@ from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, OutOfTime, only_documented
 from placeopt.formats.collection import collection_paused
-from placeopt.heuristics.lookahead import Ahead
-from placeopt.live_cluster import Residence
+from placeopt.heuristics.lookahead import LookaheadDecision
+from placeopt.live_cluster import LiveCluster
 from placeopt.live_cluster.exclusive import exclusive
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import Problem, compile_problem
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.registry import check_extra
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Progress, Round
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import Progress, SolveContext
 from placeopt.solving.finish import finish
 from placeopt.solving.methods import method_of
 from placeopt.solving.out_of_time import untimely_plan
 from placeopt.solving.pipeline import exact_solvers, first_reserve_s, run_stages
-from placeopt.solving.runners import Crew
+from placeopt.solving.runners import SolverRunners
 
 DISTANCES_S = 0.2
 """
@@ -36,7 +36,7 @@ have taken all the time there was.
 """
 
 
-class Engine(Residence):
+class Engine(LiveCluster):
     """
     Solves rounds with a warm solver process, and keeps a cluster between them if one is loaded; a context manager.
 
@@ -185,7 +185,7 @@ class Engine(Residence):
         read_s: float | None = None,
         prove: bool = True,
         say_why: bool = True,
-        ahead: Ahead | None = None,
+        ahead: LookaheadDecision | None = None,
     ) -> Plan:
         """Solve the round that ``compiled`` gives, whose running jobs stand lawfully; a plan is returned as it is."""
         chosen = method_of(method)
@@ -204,7 +204,7 @@ class Engine(Residence):
         reserve = first_reserve_s(problem.num_jobs, compile_s)
         reserve = min(reserve, max(ends - time.monotonic(), 0.0) / 2)  # a plan comes first, however little is left
         cores = usable_cores()
-        limits = Limits(
+        limits = Budget(
             started=started,
             deadline=ends - reserve,
             time_limit_s=time_limit_s,
@@ -218,10 +218,10 @@ class Engine(Residence):
         solving = time.monotonic()
         cancelled = None if cancel is None else cancel.is_set
         with collection_paused():
-            round_ = Round(problem.given, problem, limits, on_progress, cancelled)
+            round_ = SolveContext(problem.given, problem, limits, on_progress, cancelled)
             round_.begin()
         try:
-            run_stages(round_, chosen, Crew(round_, self._runners), previous, ahead)
+            run_stages(round_, chosen, SolverRunners(round_, self._runners), previous, ahead)
         except KeyboardInterrupt:
             round_.cut("user")
         solve_s = time.monotonic() - solving - round_.check_s

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from placeopt.live_cluster.cluster_record import Book
+from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Stage
@@ -12,8 +12,8 @@ from placeopt.problem import Placement, Problem
 from placeopt.solving.draft import Recorder
 
 
-def settled_plan(
-    book: Book,
+def fast_path_plan(
+    book: ClusterRecord,
     policy: Policy,
     problem: Problem,
     placed: Mapping[int, Placement],

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics import CHOOSERS, Candidates, Chooser, Table, place, score_named, table_for
-from placeopt.live_cluster.index_remap import Carry
+from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.solving.draft import Recorder
 
 
-class Desk:
+class IncrementalPlacer:
     """
     Free capacity under the vocabulary, whose job k stands for every job of class k, and candidates for each score.
 
@@ -37,7 +37,7 @@ class Desk:
         self.state.placements = [None] * problem.num_jobs
         self._forget(counts)
 
-    def move(self, problem: Problem, counts: IntArray, carry: Carry, placed: list[Placement]) -> None:
+    def move(self, problem: Problem, counts: IntArray, carry: IndexRemap, placed: list[Placement]) -> None:
         """Go on with changed hardware; ``placed`` is all that is held, in old numbers."""
         self.state = carry.state(self.state, placed)
         self.problem = problem
@@ -112,7 +112,7 @@ class Desk:
         return known
 
 
-class FullDesk(Desk):
+class FullPlacer(IncrementalPlacer):
     """
     A desk for one call, over a whole problem: its numbers are those of jobs.
 

@@ -11,7 +11,7 @@ from placeopt.problem import IntArray, Placement, Problem, State, hose_loads
 from placeopt.topology.cluster_topology import ClusterTopology
 
 
-class Carry:
+class IndexRemap:
     """
     Old numbers of nodes and GPUs in new ones: a node keeps its id, a GPU its index in the node.
 

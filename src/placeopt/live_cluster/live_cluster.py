@@ -11,10 +11,10 @@ from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.environment import versions
 from placeopt.errors import BadInput, Unsupported, only_documented
 from placeopt.formats.collection import collection_paused
-from placeopt.heuristics.lookahead import Ahead
+from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import NodeChange
 from placeopt.live_cluster.exclusive import exclusive
-from placeopt.live_cluster.state import Ids, Resident
+from placeopt.live_cluster.state import ClusterState, Ids
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.problem import Problem
 from placeopt.solving.context import Progress
@@ -25,7 +25,7 @@ WHOLE_ROUNDS = frozenset({"auto", "gpu_clustering", "random"})
 """Scores that some jobs cannot be placed by: one asks who is where, the other draws anew at every call."""
 
 
-class Residence(ABC):
+class LiveCluster(ABC):
     """
     Keeps one cluster between rounds, so that only what changed is compiled again.
 
@@ -36,7 +36,7 @@ class Residence(ABC):
     def __init__(self, policy: Policy | None) -> None:
         self._policy = policy
         self._calls: dict[str, list[str]] = {}
-        self._resident: Resident | None = None
+        self._resident: ClusterState | None = None
 
     @abstractmethod
     def _round(
@@ -55,7 +55,7 @@ class Residence(ABC):
         on_progress: Callable[[Progress], None] | None,
         prove: bool = True,
         say_why: bool = True,
-        ahead: Ahead | None = None,
+        ahead: LookaheadDecision | None = None,
     ) -> Plan:
         """Solve a round."""
 
@@ -93,7 +93,7 @@ class Residence(ABC):
         """
         expect("instance", instance, Instance, INSTANCE)
         with collection_paused():
-            resident = Resident(instance, self._policy or instance.policy)
+            resident = ClusterState(instance, self._policy or instance.policy)
         self._resident = resident
 
     @exclusive
@@ -282,7 +282,7 @@ class Residence(ABC):
         """
         return self._loaded().release(job)
 
-    def _loaded(self) -> Resident:
+    def _loaded(self) -> ClusterState:
         if self._resident is None:
             raise BadInput("engine: no cluster is loaded; call load(instance) first")
         return self._resident

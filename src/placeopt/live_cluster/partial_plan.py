@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from placeopt.errors import InternalFault
-from placeopt.live_cluster.cluster_record import Book
-from placeopt.live_cluster.incremental_placer import Desk
+from placeopt.live_cluster.cluster_record import ClusterRecord
+from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.model import Job, Plan, Policy
 from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
@@ -27,7 +27,7 @@ NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
 
 
-def decide_all(desk: Desk, jobs: dict[str, int], method: Method) -> dict[str, Placement | None]:
+def decide_all(desk: IncrementalPlacer, jobs: dict[str, int], method: Method) -> dict[str, Placement | None]:
     """
     Decide on jobs (id -> class), each beside what runs and those decided on before; the desk is left as it was.
 
@@ -50,8 +50,8 @@ def decide_all(desk: Desk, jobs: dict[str, int], method: Method) -> dict[str, Pl
 
 
 def plan_for(
-    book: Book,
-    desk: Desk,
+    book: ClusterRecord,
+    desk: IncrementalPlacer,
     policy: Policy,
     jobs: dict[str, int],
     method: Method,
@@ -133,7 +133,7 @@ def plan_for(
     return trusted(Plan, {**fields, "stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)})
 
 
-def _reason(desk: Desk, method: Method, number: int, record: Job) -> tuple[UnplacedReason, str]:
+def _reason(desk: IncrementalPlacer, method: Method, number: int, record: Job) -> tuple[UnplacedReason, str]:
     """Say why a job of class ``number``, which was not placed, waits."""
     problem, candidates = desk.problem, desk.candidates(method.score)
     too_low = utility_is_low(candidates, number)

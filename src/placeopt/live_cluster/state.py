@@ -13,11 +13,11 @@ from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.heuristics.lookahead import Ahead, look_ahead
-from placeopt.live_cluster.cluster_record import Book, NodeChange
-from placeopt.live_cluster.fast_path import settled_plan
-from placeopt.live_cluster.incremental_placer import Desk, FullDesk
-from placeopt.live_cluster.index_remap import Carry
+from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
+from placeopt.live_cluster.cluster_record import ClusterRecord, NodeChange
+from placeopt.live_cluster.fast_path import fast_path_plan
+from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlacer
+from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.partial_plan import plan_for
 from placeopt.live_cluster.parts import Parts
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
@@ -30,13 +30,13 @@ from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
 from placeopt.solving.methods import Method
 from placeopt.solving.pipeline import score_and_order
-from placeopt.solving.stages.lookahead import decides_all, told
+from placeopt.solving.stages.lookahead import decides_all, lookahead_summary
 
 Ids = bool | Collection[str]
 """All jobs that a plan starts (true), none of them, or some by id."""
 
 
-class Resident:
+class ClusterState:
     """
     A cluster between rounds. Every method either does all it says or raises and changes nothing.
 
@@ -46,7 +46,7 @@ class Resident:
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
         self.policy = policy
-        self.book = Book(instance, policy)
+        self.book = ClusterRecord(instance, policy)
         self._issued: Plan | None = None
         self.last: Plan | None = None
         """The last plan of a whole round."""
@@ -68,7 +68,7 @@ class Resident:
             placement = running_placement(running, problem, number, self._node_number)
             self._parts.start(running.job, placement)
         whole = self._parts.whole(instance, problem)
-        self._desk = Desk(problem, table.count, State(whole))
+        self._desk = IncrementalPlacer(problem, table.count, State(whole))
 
     @property
     def snapshot(self) -> Instance:
@@ -139,14 +139,14 @@ class Resident:
             self._take_over(problem, same_hardware=self._parts.hardware is hardware)
         self.book.now_ms = self.book.now_ms if now_ms is None else now_ms
         self.book.expect(expected_end_ms)
-        told = [
+        lookahead_summary = [
             *([f"{names([job.id for job in add])} came"] if add else []),
             *([f"{names(list(remove))} went"] if remove else []),
             *([_told_of_nodes(list(records))] if records else []),
             *([f"{names(list(expected_end_ms))} expected to end at another time"] if expected_end_ms else []),
         ]
         changed = [*(job.id for job in add), *remove, *expected_end_ms]
-        self.book.note(" and ".join(told) or "time went on", changed, records)
+        self.book.note(" and ".join(lookahead_summary) or "time went on", changed, records)
         if self._parts.table.mostly_empty:
             self._compile(self.snapshot)
 
@@ -171,13 +171,13 @@ class Resident:
         desk = self._desk
         by_neighbours = method.chooser is not None and self.policy.interference.model == "curve"
         if by_neighbours or self.policy.postpone.rule == "utility":
-            desk = FullDesk(self.problem())
+            desk = FullPlacer(self.problem())
             asked = dict(zip(asked, self._parts.table.positions(asked), strict=True))
         return plan_for(self.book, desk, self.policy, asked, method, versions, say_why=say_why)
 
     def look_ahead(
         self, method: Method, until: float, cancel: threading.Event | None, versions: dict[str, str]
-    ) -> tuple[Ahead, Plan | None]:
+    ) -> tuple[LookaheadDecision, Plan | None]:
         """Return what look-ahead decides now, and the plan where that is all there is to decide."""
         with collection_paused():
             problem = self.problem()
@@ -192,8 +192,8 @@ class Resident:
             )
             if not decides_all(problem, ahead):
                 return ahead, None
-            stage = "lookahead", bool(ahead.starts or ahead.waits), told(ahead)
-            return ahead, settled_plan(self.book, self.policy, problem, ahead.starts, stage, versions)
+            stage = "lookahead", bool(ahead.starts or ahead.waits), lookahead_summary(ahead)
+            return ahead, fast_path_plan(self.book, self.policy, problem, ahead.starts, stage, versions)
 
     def greedily(
         self, method: Method, seed: int, until: float, cancel: threading.Event | None, versions: dict[str, str]
@@ -225,7 +225,7 @@ class Resident:
             if starts and not any(problem.options.value[placement.option] for placement in starts.values()):
                 return None  # a round places what is worth nothing only where that costs less
             stage = "heuristic", True, f"{method.chooser or score} in order {order}"
-            return settled_plan(self.book, self.policy, problem, starts, stage, versions)
+            return fast_path_plan(self.book, self.policy, problem, starts, stage, versions)
 
     def issued(self, plan: Plan) -> None:
         """Note that ``plan`` is a checked one of the whole snapshot."""
@@ -270,12 +270,12 @@ class Resident:
             self._start(_runs(placement, book.now_ms, tuple(allowed)))
         if starting or keep or stopped:
             begun = [placement.job for placement in starting]
-            told = [
+            lookahead_summary = [
                 f"{names(jobs)} {did}"
                 for jobs, did in ((begun, "started"), (changed, "changed place"), (stopped, "stopped"))
                 if jobs
             ]
-            book.note(" and ".join(told), [*begun, *changed, *stopped])
+            book.note(" and ".join(lookahead_summary), [*begun, *changed, *stopped])
 
     def release(self, job_id: str) -> Job:
         """
@@ -377,7 +377,7 @@ class Resident:
         if same_hardware:
             self._desk.learn(problem, count)
             return
-        carry = Carry(self._desk.problem, problem)
+        carry = IndexRemap(self._desk.problem, problem)
         placed = self._parts.placed
         self._desk.move(problem, count, carry, list(placed.values()))
         if carry.shifts:

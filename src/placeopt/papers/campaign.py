@@ -17,8 +17,8 @@ from placeopt.papers.catalogue import SETTINGS, built
 from placeopt.papers.journal import open_results, rows_of
 from placeopt.papers.measures import allocated, held_over_time, measured, percentiles, slowdowns, waits_s
 from placeopt.papers.one_at_a_time.protocol import OneAtATime
-from placeopt.papers.records import WHOLE_ROUNDS, Case, Line, Row, Setting, Start
-from placeopt.parallel import fan_out
+from placeopt.papers.records import WHOLE_ROUNDS, Line, PaperCase, PaperRow, Setting, Start
+from placeopt.parallel import run_parallel
 from placeopt.simulation import History, named_policy, simulate, summarise
 
 
@@ -30,10 +30,10 @@ class News:
     kept: int
     """Of an earlier command."""
     total: int
-    row: Row | None = None
+    row: PaperRow | None = None
 
 
-def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, instances: Path) -> list[Case]:
+def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, instances: Path) -> list[PaperCase]:
     """
     Return the runs that are wanted.
 
@@ -44,7 +44,7 @@ def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, inst
         (
             policy in WHOLE_ROUNDS,
             number,
-            Case(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced)),
+            PaperCase(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced)),
         )
         for setting in settings
         if not setting.needs or (instances / setting.needs).exists()
@@ -55,7 +55,7 @@ def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, inst
 
 
 def run(
-    cases: Sequence[Case],
+    cases: Sequence[PaperCase],
     out: Path,
     *,
     instances: Path,
@@ -63,7 +63,7 @@ def run(
     command: str = "",
     cancel: threading.Event | None = None,
     on_news: Callable[[News], None] | None = None,
-) -> list[Row]:
+) -> list[PaperRow]:
     """
     Run what is missing or was run on another scenario or policy, and return all rows that there are of ``cases``.
 
@@ -93,7 +93,7 @@ def run(
             file.append(Line(start=start_record(command)))
         task = partial(play, instances=instances, cancel=cancel if jobs == 1 else None)
         stopped = None if cancel is None else cancel.is_set
-        for done, row in enumerate(fan_out(task, to_do, jobs, prefer="processes", cancelled=stopped), 1):
+        for done, row in enumerate(run_parallel(task, to_do, jobs, prefer="processes", cancelled=stopped), 1):
             if row is None:
                 break
             file.append(Line(row=row))
@@ -103,7 +103,7 @@ def run(
         return [rows[case] for case in cases if case in rows]
 
 
-def play(case: Case, *, instances: Path, cancel: threading.Event | None = None) -> Row | None:
+def play(case: PaperCase, *, instances: Path, cancel: threading.Event | None = None) -> PaperRow | None:
     """Run one simulation; None if it was stopped."""
     made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
     started = time.process_time()
@@ -116,14 +116,14 @@ def play(case: Case, *, instances: Path, cancel: threading.Event | None = None) 
     return row_of(case, made.digest, history, cpu_s) if history.finished else None
 
 
-def write_log(case: Case, path: Path, *, instances: Path) -> None:
+def write_log(case: PaperCase, path: Path, *, instances: Path) -> None:
     """Simulate a case once more and write its log: what bars by GPU are drawn from."""
     made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
     if not isinstance(made, OneAtATime):
         simulate(made, named_policy(case.policy), log=path)
 
 
-def row_of(case: Case, digest: str, history: History, cpu_s: float) -> Row:
+def row_of(case: PaperCase, digest: str, history: History, cpu_s: float) -> PaperRow:
     """Measure a simulation that is over; ``digest``: of the scenario as it was made, before endpoints became jobs."""
     summary = summarise(history)
     row = _row(case, digest, history.scheduling.digest, measured(summary, history), cpu_s)
@@ -139,8 +139,8 @@ def row_of(case: Case, digest: str, history: History, cpu_s: float) -> Row:
     )
 
 
-def _row(case: Case, digest: str, scheduling: str, figures: dict[str, float | None], cpu_s: float) -> Row:
-    return Row(
+def _row(case: PaperCase, digest: str, scheduling: str, figures: dict[str, float | None], cpu_s: float) -> PaperRow:
+    return PaperRow(
         case=case,
         scenario=digest,
         scheduling=scheduling,
@@ -160,7 +160,7 @@ def start_record(command: str) -> Start:
     )
 
 
-def is_current(case: Case, row: Row | None, instances: Path) -> bool:
+def is_current(case: PaperCase, row: PaperRow | None, instances: Path) -> bool:
     """Whether there is a row, of the scenario and the policy as they are now, with all that is compared."""
     if row is None:
         return False
@@ -172,7 +172,7 @@ def is_current(case: Case, row: Row | None, instances: Path) -> bool:
     )
 
 
-def _scheduling(case: Case) -> str:
+def _scheduling(case: PaperCase) -> str:
     """Return the digest of a case's policy; scores of greedy are called by their names."""
     return case.policy if SETTINGS[case.setting].one_at_a_time else named_policy(case.policy).digest
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from placeopt.formats.files import make_folder
 from placeopt.formats.rows import RowFile, read_rows
-from placeopt.papers.records import Case, Line, Row, Start
+from placeopt.papers.records import Line, PaperCase, PaperRow, Start
 
 NAME = "results.jsonl"
 EXPECTED = "a start or a row of 'bench papers'"
@@ -25,7 +25,7 @@ def open_results(folder: Path) -> RowFile[Line]:
     return RowFile(make_folder(folder) / NAME, Line, EXPECTED)
 
 
-def read_results(folder: Path) -> tuple[list[Start], dict[Case, Row]]:
+def read_results(folder: Path) -> tuple[list[Start], dict[PaperCase, PaperRow]]:
     """
     Read the starts and the rows of a folder; of a case that was run more than once the last row.
 
@@ -38,6 +38,6 @@ def read_results(folder: Path) -> tuple[list[Start], dict[Case, Row]]:
     return [line.start for line in lines if line.start is not None], rows_of(lines)
 
 
-def rows_of(lines: Iterable[Line]) -> dict[Case, Row]:
+def rows_of(lines: Iterable[Line]) -> dict[PaperCase, PaperRow]:
     """Return the last row of every case."""
     return {line.row.case: line.row for line in lines if line.row is not None}

@@ -147,7 +147,7 @@ class Ordering:
     """Why it does not hold, where it does not."""
 
 
-class Case(Record):
+class PaperCase(Record):
     """One simulation."""
 
     setting: Name
@@ -157,10 +157,10 @@ class Case(Record):
     """In the paper's full size, where the setting is reduced otherwise."""
 
 
-class Row(Record):
+class PaperRow(Record):
     """What came of it."""
 
-    case: Case
+    case: PaperCase
     scenario: str
     """Digest of the scenario."""
     scheduling: str
@@ -196,7 +196,7 @@ class Line(Record):
     """A line of the results: one of the two."""
 
     start: Start | None = None
-    row: Row | None = None
+    row: PaperRow | None = None
 
 
 Verdict = Literal["holds", "tie", "reversed", "missing"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from placeopt.benchmark.tables import Cell, Table, readable
 from placeopt.formats.files import write_bytes
 from placeopt.papers.catalogue import PAPERS, built
-from placeopt.papers.records import Row, Setting, Start
+from placeopt.papers.records import PaperRow, Setting, Start
 from placeopt.papers.tables import Runs, figure_table, ordering_table, own_table
 from placeopt.readable import duration
 
@@ -28,7 +28,7 @@ class Report:
 
 
 def make_report(
-    papers: Sequence[str], settings: Sequence[Setting], rows: Sequence[Row], starts: Sequence[Start]
+    papers: Sequence[str], settings: Sequence[Setting], rows: Sequence[PaperRow], starts: Sequence[Start]
 ) -> Report:
     """
     Put the tables together.
@@ -157,7 +157,7 @@ def _own(table: Table) -> list[str]:
     return lines
 
 
-def _made_by(rows: Sequence[Row], starts: Sequence[Start]) -> list[str]:
+def _made_by(rows: Sequence[PaperRow], starts: Sequence[Start]) -> list[str]:
     if not starts:
         return ["No runs."]
     last = starts[-1]

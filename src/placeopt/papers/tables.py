@@ -9,7 +9,7 @@ from placeopt.benchmark.tables import Cell, Table
 from placeopt.metrics import Interval, paired_interval, t_interval
 from placeopt.papers.catalogue import PAPERS, SETTINGS, built
 from placeopt.papers.measures import MEASURES
-from placeopt.papers.records import OWN, Figure, Ordering, Row, Setting, Verdict
+from placeopt.papers.records import OWN, Figure, Ordering, PaperRow, Setting, Verdict
 from placeopt.readable import amount
 
 NOTHING = 1e-9
@@ -20,12 +20,12 @@ NEAR = 0.02
 class Runs:
     """Rows by setting and policy, one a seed; in full size where there are such rows."""
 
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self._rows: dict[tuple[str, str], dict[int, Row]] = {}
+    def __init__(self, rows: Iterable[PaperRow]) -> None:
+        self._rows: dict[tuple[str, str], dict[int, PaperRow]] = {}
         for row in rows:
             self._rows.setdefault((row.case.setting, row.case.policy), {})[row.case.seed] = row
 
-    def rows(self, setting: str, policy: str) -> list[Row]:
+    def rows(self, setting: str, policy: str) -> list[PaperRow]:
         """Return the rows in the order of seeds."""
         found = self._rows.get((setting, policy), {})
         return [found[seed] for seed in sorted(found)]
@@ -36,7 +36,7 @@ class Runs:
         values = [mine[seed].figures.get(measure) for seed in self.seeds(setting, (policy, *beside))]
         return None if not values or None in values else [value for value in values if value is not None]
 
-    def endless(self, needed: Iterable[tuple[str, str]]) -> list[Row]:
+    def endless(self, needed: Iterable[tuple[str, str]]) -> list[PaperRow]:
         """Return the rows of (setting, policy) in which jobs never end."""
         return [row for setting, policy in needed for row in self.rows(setting, policy) if row.never_end]
 
@@ -90,9 +90,9 @@ def _lacking(needed: Iterable[tuple[str, str]]) -> str:
     return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
 
 
-def _endless(rows: Sequence[Row]) -> str:
+def _endless(rows: Sequence[PaperRow]) -> str:
     """Say under which policies jobs never end, and why."""
-    of_policy: dict[str, Row] = {}
+    of_policy: dict[str, PaperRow] = {}
     for row in rows:
         of_policy.setdefault(row.case.policy, row)
     told = (

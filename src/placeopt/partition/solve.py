@@ -11,7 +11,7 @@ from placeopt.environment import usable_cores
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine, solve
 from placeopt.model import Instance, Plan, Policy
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 from placeopt.partition.split import Way, split
 
 MEND_SHARE = 0.4
@@ -89,7 +89,7 @@ def solve_in_parts(
     each = max(left * (1 - MEND_SHARE), 0.01) * side_by_side / len(pieces)
     ends_at = time.time() + left * (1 - MEND_SHARE)
     tasks = [_Task(piece, method, each, ends_at, seed, deterministic) for piece in pieces]
-    plans = list(fan_out(_solve_part, tasks, side_by_side))
+    plans = list(run_parallel(_solve_part, tasks, side_by_side))
     joined = plans[0].model_copy(update={"placements": tuple(p for plan in plans for p in plan.placements)})
     spent = time.monotonic() - started
     with Engine() as engine:

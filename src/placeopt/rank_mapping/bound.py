@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.problem import IntArray
 from placeopt.rank_mapping.assignment import least_assignment
-from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.cuts import CutBounds
 from placeopt.rank_mapping.hierarchy import Block, components
 
@@ -17,7 +17,7 @@ MAX_ASSIGNMENT = 128
 """Tasks up to which Gilmore and Lawler's bound is computed: about 0.3 s there."""
 
 
-def lower_bound(case: Case, root: Block, order: IntArray, deadline: float = np.inf) -> int:
+def lower_bound(case: MappingProblem, root: Block, order: IntArray, deadline: float = np.inf) -> int:
     """Return the larger of both bounds, rounded up; after the deadline what is still to do is left out."""
     bounds = [cut_bound(case, root, order, deadline)]
     if case.num_tasks <= MAX_ASSIGNMENT and time.monotonic() < deadline:
@@ -25,7 +25,7 @@ def lower_bound(case: Case, root: Block, order: IntArray, deadline: float = np.i
     return max(0, *(int(np.ceil(bound - 1e-6)) for bound in bounds))
 
 
-def cut_bound(case: Case, root: Block, order: IntArray, deadline: float = np.inf) -> float:
+def cut_bound(case: MappingProblem, root: Block, order: IntArray, deadline: float = np.inf) -> float:
     """
     Sum over the hierarchy's edges of weight x least traffic that leaves so many tasks.
 
@@ -57,7 +57,7 @@ def cut_bound(case: Case, root: Block, order: IntArray, deadline: float = np.inf
     return total
 
 
-def gilmore_lawler(case: Case, deadline: float = np.inf) -> float:
+def gilmore_lawler(case: MappingProblem, deadline: float = np.inf) -> float:
     """Least assignment of tasks to GPUs at half the product of the task's weights, falling, and distances, rising."""
     falling, rising = -np.sort(-case.traffic, axis=1), np.sort(case.distances, axis=1)
     # the zero diagonal comes last among weights and first among distances

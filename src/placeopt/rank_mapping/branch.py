@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.symmetry import orbits
 
 BATCH = 256
@@ -26,7 +26,7 @@ class _Open:
     bounds: FloatArray  # (B,)
 
 
-def branch(case: Case, order: IntArray, *, deadline: float, lower: float = 0.0) -> tuple[IntArray, int]:
+def branch(case: MappingProblem, order: IntArray, *, deadline: float, lower: float = 0.0) -> tuple[IntArray, int]:
     """
     Search all orders; return the best one and a proven lower bound, which is its cost unless the deadline came first.
 
@@ -65,7 +65,7 @@ def branch(case: Case, order: IntArray, *, deadline: float, lower: float = 0.0) 
 
 
 class _Search:
-    def __init__(self, case: Case, order: IntArray) -> None:
+    def __init__(self, case: MappingProblem, order: IntArray) -> None:
         self.case, self.best, self.cost = case, order, case.cost(order)
         self.sequence = _sequence(case)
         n = case.num_tasks
@@ -126,7 +126,7 @@ class _Search:
         return np.asarray(fixed + np.maximum(by_task, by_gpu))
 
 
-def _sequence(case: Case) -> IntArray:
+def _sequence(case: MappingProblem) -> IntArray:
     """Ranks in the order in which they are placed, as tasks: the busiest first, then the most tied to those before."""
     weights = case.weights
     left = list(range(len(weights)))

@@ -19,7 +19,7 @@ SCALE_BITS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class MappingProblem:
     """
     ``k`` ranks of ``g`` GPUs each on ``n = k g`` GPUs. A *task* is one GPU's worth of a rank: task ``t`` is of rank
     ``t // g``. An *order* gives every task its GPU: shape ``(n,)``, a permutation.
@@ -63,7 +63,7 @@ class Case:
 
 def make_case(
     weights: IntArray, distances: IntArray, groups: IntArray | None = None, *, gpus_per_rank: int = 1, inside: int = 0
-) -> Case:
+) -> MappingProblem:
     """
     Check and convert; see ``map_ranks`` for the arguments.
 
@@ -92,7 +92,7 @@ def make_case(
         raise BadInput(f"mapping: every group must hold a multiple of {gpus_per_rank} of the {n} GPUs")
     between = weights.astype(np.float64)
     np.fill_diagonal(between, 0)
-    case = Case(between, float(inside), distances.astype(np.float64), groups.astype(np.int64), gpus_per_rank)
+    case = MappingProblem(between, float(inside), distances.astype(np.float64), groups.astype(np.int64), gpus_per_rank)
     if case.traffic.sum() * case.distances.max(initial=0) > MAX_EXACT >> SCALE_BITS:
         raise Unsupported("mapping: traffic x distance may pass 2^47; divide the weights by a common factor")
     return case

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.hierarchy import Block, tables_of
 from placeopt.rank_mapping.search import tabu
 
@@ -17,7 +17,7 @@ FINE = 64.0
 GREEDS = (1.0, 0.5, 0.1, 0.0)
 
 
-def in_sequence(case: Case, root: Block) -> IntArray:
+def in_sequence(case: MappingProblem, root: Block) -> IntArray:
     """Ranks in their own order along the hierarchy's leaves: for rings and grids numbered row by row hard to beat."""
     by_node: dict[int, list[int]] = {}
     for gpu in _leaves(root):
@@ -25,7 +25,7 @@ def in_sequence(case: Case, root: Block) -> IntArray:
     return np.array([gpu for members in by_node.values() for gpu in members], dtype=np.int64)
 
 
-def grown(case: Case, root: Block, rng: np.random.Generator, greed: float, deadline: float) -> IntArray:
+def grown(case: MappingProblem, root: Block, rng: np.random.Generator, greed: float, deadline: float) -> IntArray:
     """
     Recursive partition: the tasks of a star are dealt to its children by greedy growth, and swapped between them.
 

@@ -12,7 +12,7 @@ from placeopt.problem import IntArray
 from placeopt.rank_mapping.bound import lower_bound
 from placeopt.rank_mapping.branch import MAX_TASKS as MAX_BRANCHED
 from placeopt.rank_mapping.branch import branch
-from placeopt.rank_mapping.case import Case, make_case
+from placeopt.rank_mapping.case import MappingProblem, make_case
 from placeopt.rank_mapping.construct import GREEDS, grown, in_sequence
 from placeopt.rank_mapping.hierarchy import hierarchy
 from placeopt.rank_mapping.search import improve
@@ -114,7 +114,7 @@ def map_ranks(
     return _solve(case, start, deadline, seed)
 
 
-def _solve(case: Case, start: IntArray | None, deadline: float, seed: int) -> Mapping:
+def _solve(case: MappingProblem, start: IntArray | None, deadline: float, seed: int) -> Mapping:
     order = _together(case) if start is None else start.astype(np.int64)
     if case.constant:
         cost = case.cost(order)
@@ -149,16 +149,16 @@ def _solve(case: Case, start: IntArray | None, deadline: float, seed: int) -> Ma
     return Mapping(best, case.cost(best), bound)
 
 
-def _together(case: Case) -> IntArray:
+def _together(case: MappingProblem) -> IntArray:
     """Return the GPUs in their order, node by node."""
     return np.argsort(case.groups, kind="stable")
 
 
-def _best(case: Case, orders: list[IntArray]) -> IntArray:
+def _best(case: MappingProblem, orders: list[IntArray]) -> IntArray:
     return min(orders, key=case.cost)
 
 
-def _check(case: Case, start: IntArray) -> None:
+def _check(case: MappingProblem, start: IntArray) -> None:
     n, g = case.num_tasks, case.size
     if start.shape != (n,) or (np.sort(start) != np.arange(n)).any():
         raise BadInput(f"mapping: start must hold each of the {n} GPUs once")

@@ -7,11 +7,11 @@ import time
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.case import FloatArray, MappingProblem
 
 
 def improve(
-    case: Case, order: IntArray, rng: np.random.Generator, *, steps: int, deadline: float, target: float
+    case: MappingProblem, order: IntArray, rng: np.random.Generator, *, steps: int, deadline: float, target: float
 ) -> tuple[int, IntArray]:
     """
     Improve an order by swaps of ranks and, for ranks of several GPUs, by swaps of GPUs inside their nodes.
@@ -40,7 +40,7 @@ def improve(
 
 
 def _swap_ranks(
-    case: Case, order: IntArray, rng: np.random.Generator, steps: int, deadline: float, target: float
+    case: MappingProblem, order: IntArray, rng: np.random.Generator, steps: int, deadline: float, target: float
 ) -> tuple[int, IntArray]:
     """Swap whole ranks: all their GPUs change hands."""
     k, g = len(case.weights), case.size
@@ -53,7 +53,7 @@ def _swap_ranks(
 
 
 def _swap_gpus(
-    case: Case, order: IntArray, rng: np.random.Generator, steps: int, deadline: float, target: float
+    case: MappingProblem, order: IntArray, rng: np.random.Generator, steps: int, deadline: float, target: float
 ) -> tuple[int, IntArray]:
     """Swap single GPUs of different ranks on one node."""
     node, rank = case.groups[order], np.arange(case.num_tasks) // case.size

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.hierarchy import Block, tables_of
 from placeopt.rank_mapping.tables import MAX_TABLE, arrange, cheapest
 
@@ -17,7 +17,7 @@ MAX_TASKS = 16
 """Tasks up to which all 2^n sets are held: 0.5 MB an array."""
 
 
-def fits_subsets(case: Case, root: Block) -> bool:
+def fits_subsets(case: MappingProblem, root: Block) -> bool:
     """Tell whether ``map_by_subsets`` takes the case: at most 16 tasks, tables of at most 8 GPUs of one node."""
     return case.num_tasks <= MAX_TASKS and all(
         len(table.members) <= MAX_TABLE and (case.size == 1 or len(np.unique(case.groups[list(table.members)])) == 1)
@@ -25,7 +25,9 @@ def fits_subsets(case: Case, root: Block) -> bool:
     )
 
 
-def map_by_subsets(case: Case, root: Block, *, upper: float = np.inf, deadline: float = np.inf) -> IntArray | None:
+def map_by_subsets(
+    case: MappingProblem, root: Block, *, upper: float = np.inf, deadline: float = np.inf
+) -> IntArray | None:
     """
     Return an order of least cost, or None if the deadline comes first.
 
@@ -69,7 +71,7 @@ class _Tree:
 
 
 class _Subsets:
-    def __init__(self, case: Case, upper: float, deadline: float) -> None:
+    def __init__(self, case: MappingProblem, upper: float, deadline: float) -> None:
         self.case, self.upper, self.deadline = case, upper, deadline
         n = case.num_tasks
         self.inner = _inner(case.traffic)  # (2^n,) traffic inside each set

@@ -9,7 +9,7 @@ from itertools import permutations
 import numpy as np
 
 from placeopt.problem import IntArray
-from placeopt.rank_mapping.case import Case, FloatArray
+from placeopt.rank_mapping.case import FloatArray, MappingProblem
 from placeopt.rank_mapping.hierarchy import Block
 
 MAX_TABLE = 8
@@ -19,7 +19,7 @@ CHUNK = 4_000_000
 """Arrangements x sets priced at once: 32 MB."""
 
 
-def cheapest(case: Case, block: Block, sets: IntArray, deadline: float = np.inf) -> FloatArray:
+def cheapest(case: MappingProblem, block: Block, sets: IntArray, deadline: float = np.inf) -> FloatArray:
     """
     Shape (sets,): least cost of each set of tasks on the table, its members' own ways out included.
 
@@ -40,7 +40,7 @@ def cheapest(case: Case, block: Block, sets: IntArray, deadline: float = np.inf)
     return out
 
 
-def arrange(case: Case, block: Block, tasks: int) -> IntArray:
+def arrange(case: MappingProblem, block: Block, tasks: int) -> IntArray:
     """Shape (m,): GPUs of the set's tasks, ascending by task, in a cheapest arrangement."""
     distances, positions = _of_block(case, block)
     best = int((distances @ _prices(case, block, np.array([tasks])))[:, 0].argmin())
@@ -48,7 +48,7 @@ def arrange(case: Case, block: Block, tasks: int) -> IntArray:
     return gpus
 
 
-def _of_block(case: Case, block: Block) -> tuple[FloatArray, IntArray]:
+def _of_block(case: MappingProblem, block: Block) -> tuple[FloatArray, IntArray]:
     inside = case.distances[np.ix_(block.members, block.members)]
     return _arrangements(inside.tobytes(), block.outside)
 
@@ -70,7 +70,7 @@ def _arrangements(inside: bytes, outside: tuple[float, ...]) -> tuple[FloatArray
     return rows[first], positions[first]
 
 
-def _prices(case: Case, block: Block, sets: IntArray) -> FloatArray:
+def _prices(case: MappingProblem, block: Block, sets: IntArray) -> FloatArray:
     """Shape (pairs + m, sets): traffic between a set's tasks, and from each to all tasks outside the set."""
     n, size = case.num_tasks, len(block.members)
     bits = (sets[:, None] >> np.arange(n)) & 1

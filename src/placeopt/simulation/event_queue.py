@@ -13,7 +13,7 @@ IN_STEPS = {"arrival": 0, "round": 1, "end": 2, "failure": 3, "leave": 4}
 """In a step the round comes before the ends, as in SC'17's artifact."""
 
 
-class Agenda:
+class EventQueue:
     """
     A queue of events.
 

@@ -9,7 +9,7 @@ Gpu = tuple[str, str]
 """Node and index."""
 
 
-class Memory:
+class GpuMemory:
     """
     What jobs really hold of every GPU's memory, in the order in which they came there.
 

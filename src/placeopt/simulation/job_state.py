@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from placeopt.model import Job, Placement
 from placeopt.model.scenario import Arrival, Physics
 from placeopt.simulation.history import JobHistory, Span
-from placeopt.simulation.performance_model import Held
-from placeopt.simulation.progress import NANO, Run
+from placeopt.simulation.performance_model import HeldResources
+from placeopt.simulation.progress import NANO, RunningJob
 from placeopt.simulation.scheduling.free_capacity import workers_of
 from placeopt.simulation.scheduling.scheduler import least_milli, milli_of
 
@@ -17,13 +17,13 @@ NEVER_MS = 10**16
 
 
 @dataclass
-class Story:
+class JobState:
     """A job of the scenario, as the simulation goes on."""
 
     arrival: Arrival
     job: Job
     """As it is submitted; after a failure it asks for more."""
-    run: Run | None = None
+    run: RunningJob | None = None
     """None: it does not run."""
     placement: Placement | None = None
     """The last one."""
@@ -46,11 +46,13 @@ class Story:
     resizes: int = 0
     failures: int = 0
 
-    def begin(self, held: Held, placement: Placement, now_ms: int, pause_ms: int, *, stands: bool) -> Run:
+    def begin(
+        self, held: HeldResources, placement: Placement, now_ms: int, pause_ms: int, *, stands: bool
+    ) -> RunningJob:
         """Put the job somewhere; it goes on after a pause, or not yet (``stands``)."""
         workers = workers_of(placement)
         actual = NEVER_MS if self.arrival.service else self.arrival.actual_ms(placement.option, workers)
-        self.run = run = Run(
+        self.run = run = RunningJob(
             held=held,
             start_ms=now_ms,
             actual_ms=actual,
@@ -79,7 +81,7 @@ class Story:
         """Let the job lose what is not kept when it is stopped or moved."""
         self.done_ns, self.restarts = kept(self.done_ns, physics), True
 
-    def standing(self) -> tuple[Run, Placement]:
+    def standing(self) -> tuple[RunningJob, Placement]:
         """Return run and placement of a job that runs."""
         if self.run is None or self.placement is None:
             raise ValueError(f"job {self.job.id!r} does not run")

@@ -20,7 +20,7 @@ from placeopt.simulation.scheduling.decision import Line
 ANEW = "start anew without resuming (--no-resume), or name another folder"
 
 
-class Journal:
+class EventLog:
     """
     Writes lines; while an older log lasts, compares them with its lines instead.
 

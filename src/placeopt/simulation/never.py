@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from placeopt.explain.conflict import conflict
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import fit
-from placeopt.feasibility.free_capacity import room_of
+from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.minimal_utility import asks_utility, reach, without_minima
-from placeopt.feasibility.requirement import asks_of
+from placeopt.feasibility.requirement import requirements_of
 from placeopt.model import Instance, Job
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
 from placeopt.simulation.history import History, JobHistory
 from placeopt.simulation.scheduling.job_arrays import Division
-from placeopt.simulation.scheduling.resource_estimator import Belief
+from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from placeopt.solving.methods import method_of
 
 NAMED = 10
@@ -58,7 +58,7 @@ class _Judge:
     def __init__(self, history: History) -> None:
         scenario, self._scheduling = history.scenario, history.scheduling
         self._cluster = scenario.cluster
-        self._belief = Belief(scenario, self._scheduling)
+        self._belief = ResourceEstimator(scenario, self._scheduling)
         self._records = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         arrays = self._scheduling.arrays
         self._division = None if arrays is None else Division(scenario, arrays)
@@ -98,7 +98,7 @@ class _Judge:
         """Judge a job on the idle cluster."""
         problem = compile_problem(Instance(cluster=self._cluster, jobs=(job,), policy=self._policy))
         state = State(problem)
-        room, asks = room_of(state, job), asks_of(problem, job)
+        room, asks = free_capacity_of(state, job), requirements_of(problem, job)
         if fit(room, asks) is None:
             held = constraints(conflict(room, asks), asks, job)
             names = listed([f"{one.name} ({one.asks})" for one in held]) if held else "nothing that can be named"

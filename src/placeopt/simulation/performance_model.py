@@ -22,7 +22,7 @@ Domains = tuple[frozenset[int], ...]
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldResources:
     """What a running job holds, in numbers of the cluster's hardware."""
 
     job: str
@@ -43,7 +43,7 @@ class Held:
     """Request and limit of each of its GPUs."""
 
 
-class Ground:
+class PerformanceModel:
     """
     The hardware, what holds which part of it, and by how much each job is slowed there.
 
@@ -79,7 +79,7 @@ class Ground:
         self._traffic: Traffic | None = None
         if self._physics.memory_bandwidth_percent is not None:
             self._traffic = Traffic(_usable_mbps(scenario), throttle=throttle)
-        self._on_node: list[dict[str, Held]] = [{} for _ in range(problem.num_nodes)]
+        self._on_node: list[dict[str, HeldResources]] = [{} for _ in range(problem.num_nodes)]
         self._percent = [0] * problem.num_gpus
         self._number = [0] * problem.num_gpus
         self._shares = shares if shares is not None and shares.granting else None
@@ -90,14 +90,14 @@ class Ground:
         """GPUs of the cluster."""
         return self._problem.num_gpus
 
-    def held(self, placement: Placement) -> Held:
+    def held(self, placement: Placement) -> HeldResources:
         """Translate a placement of one of the scenario's jobs; raises ``BadInput`` where it does not fit the job."""
         job = self._jobs[placement.job]
         where = running_placement(placement, self._problem, self._shape_of[job.id], self._node_number)
         spread = job.communication.spread_slowdown_thousandths
         spread = self._physics.spread_slowdown_thousandths if spread is None else spread
         option = next(one for one in job.options if one.id == placement.option)
-        return Held(
+        return HeldResources(
             job=job.id,
             profile=job.profile,
             placement=where,
@@ -123,7 +123,7 @@ class Ground:
             return {}
         return {self._node_number[one.node]: each * len(one.workers) for one in placement.assignments}
 
-    def start(self, held: Held) -> None:
+    def start(self, held: HeldResources) -> None:
         """Let a job hold what it was given."""
         for node in held.domains[3]:
             self._on_node[node][held.job] = held
@@ -135,7 +135,7 @@ class Ground:
         if self._traffic is not None:
             self._traffic.start(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
 
-    def end(self, held: Held) -> None:
+    def end(self, held: HeldResources) -> None:
         """Take it away again."""
         for node in held.domains[3]:
             del self._on_node[node][held.job]
@@ -147,7 +147,7 @@ class Ground:
         if self._traffic is not None:
             self._traffic.end(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
 
-    def beside(self, held: Held) -> dict[str, None]:
+    def beside(self, held: HeldResources) -> dict[str, None]:
         """Return the jobs whose pace may have changed with a job that has just started or ended."""
         jobs: dict[str, None] = {}
         if self._neighbours_count:
@@ -158,7 +158,7 @@ class Ground:
             jobs |= {job: None for gpu in held.placement.gpus for job in self._on_gpu[gpu]}
         return jobs
 
-    def share_excess(self, held: Held) -> int:
+    def share_excess(self, held: HeldResources) -> int:
         """
         Excess run time in thousandths, rounded up, by what others on its GPUs keep from a job.
 
@@ -171,13 +171,13 @@ class Ground:
         least = min(grants(self._on_gpu[gpu])[held.job] for gpu in held.placement.gpus)
         return -(-1000 * limit // least) - 1000
 
-    def host_excess(self, held: Held) -> int:
+    def host_excess(self, held: HeldResources) -> int:
         """Excess run time in thousandths by what the host lacks, as things are: CPU cores and memory bandwidth."""
         if self._traffic is None or not held.mbps:
             return held.cores_thousandths
         return held.cores_thousandths + self._traffic.excess(held.mbps, may_be_held_back=held.may_be_held_back)
 
-    def excess(self, held: Held, model: str) -> int:
+    def excess(self, held: HeldResources, model: str) -> int:
         """Excess run time in thousandths by those beside a job, as things are, by a model of interference."""
         if model == "curve":
             shared = [self._percent[gpu] for gpu in held.placement.gpus if self._number[gpu] > 1]
@@ -189,7 +189,7 @@ class Ground:
         found = [self._between(held, other) for name, other in others.items() if name != held.job]
         return sum(found) if model == "pairwise" else max(found, default=0)
 
-    def _between(self, held: Held, other: Held) -> int:
+    def _between(self, held: HeldResources, other: HeldResources) -> int:
         """Excess that one job causes another, at the closest domain that they share."""
         if held.profile is None or other.profile is None:
             return 0

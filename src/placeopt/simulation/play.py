@@ -14,15 +14,15 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Placement, Running
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.event_queue import Agenda, Kind
+from placeopt.simulation.event_queue import EventQueue, Kind
 from placeopt.simulation.history import History, Rounds
-from placeopt.simulation.job_state import Story
-from placeopt.simulation.journal import Journal
+from placeopt.simulation.job_state import JobState
+from placeopt.simulation.journal import EventLog
 from placeopt.simulation.replicas import with_replicas
-from placeopt.simulation.running_jobs import Places
+from placeopt.simulation.running_jobs import RunningJobs
 from placeopt.simulation.scheduling.decision import Decision, Scene, told_decision
 from placeopt.simulation.scheduling.job_by_job import JobByJob
-from placeopt.simulation.scheduling.scheduler import Limits, Scheduler, Stopped
+from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
 
 
@@ -80,9 +80,9 @@ def simulate(
     expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
     check_round(time_limit_s=time_limit_s, seed=seed, cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
-    journal = Journal(log, resume=resume)
+    journal = EventLog(log, resume=resume)
     with Engine() as engine:
-        game = _Game(scenario, scheduling, engine, journal, Limits(seed, time_limit_s, deterministic), cancel)
+        game = _Game(scenario, scheduling, engine, journal, RoundLimits(seed, time_limit_s, deterministic), cancel)
         with journal:  # only now: what the policy refuses leaves no log, and an older one as it is
             finished = game.play(on_progress)
         return game.history(finished=finished)
@@ -96,16 +96,16 @@ class _Game:
         scenario: Scenario,
         scheduling: Scheduling,
         engine: Engine,
-        journal: Journal,
-        limits: Limits,
+        journal: EventLog,
+        limits: RoundLimits,
         cancel: threading.Event | None,
     ) -> None:
         self.scenario, self.scheduling = scenario, scheduling
         self.now = 0
         self._journal, self._limits, self._cancel = journal, limits, cancel
-        self._stories = {arrival.job.id: Story(arrival, arrival.job) for arrival in scenario.arrivals}
-        self._agenda = Agenda(scenario.physics.step_ms, scheduling.interval_ms)
-        self._places = Places(scenario, scheduling, self._stories, self._agenda)
+        self._stories = {arrival.job.id: JobState(arrival, arrival.job) for arrival in scenario.arrivals}
+        self._agenda = EventQueue(scenario.physics.step_ms, scheduling.interval_ms)
+        self._places = RunningJobs(scenario, scheduling, self._stories, self._agenda)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
         self._scheduler: Scheduler = decider(engine, scenario, scheduling)
         self._services = {name: None for name, story in self._stories.items() if story.arrival.service}
@@ -182,14 +182,14 @@ class _Game:
         else:
             self._dismissed(self._stories[job])
 
-    def _arrive(self, story: Story) -> None:
+    def _arrive(self, story: JobState) -> None:
         self._journal.write(t=self.now, e="arrival", job=story.job.id)
         story.came = True
         self._arrived += 1
         self._scheduler.arrive(story.job)
         self._agenda.round_after("arrival", self.now)
 
-    def _end(self, story: Story, word: str = "end") -> None:
+    def _end(self, story: JobState, word: str = "end") -> None:
         self._journal.write(t=self.now, e=word, job=story.job.id)
         story.end_ms = self.now
         self._ended += 1
@@ -200,7 +200,7 @@ class _Game:
             if not self._left:
                 self._dismiss()
 
-    def _fail(self, story: Story) -> None:
+    def _fail(self, story: JobState) -> None:
         failed = self._places.fail(story, self.now)
         if failed is not None:
             placement, left = failed
@@ -216,7 +216,7 @@ class _Game:
             if story.came and story.arrival.leaves_ms is None:
                 self._dismissed(story)
 
-    def _dismissed(self, story: Story) -> None:
+    def _dismissed(self, story: JobState) -> None:
         """Let a service leave."""
         del self._services[story.job.id]
         if story.run is not None:

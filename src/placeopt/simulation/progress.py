@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from placeopt.simulation.performance_model import Ground, Held
+from placeopt.simulation.performance_model import HeldResources, PerformanceModel
 
 NANO = 10**6
 """Work is counted in nanoseconds of undisturbed run time, rounded down at changes of pace: no job ends early."""
 
 
 @dataclass
-class Run:
+class RunningJob:
     """A job that runs."""
 
-    held: Held
+    held: HeldResources
     start_ms: int
     actual_ms: int
     """Alone and well placed."""
@@ -45,10 +45,10 @@ class Run:
         return self.since_ms - (-left_ns * self.slowdown // (NANO * 1000))
 
 
-class Rule(Protocol):
+class ProgressRule(Protocol):
     """When jobs end."""
 
-    def refresh(self, run: Run, now_ms: int) -> None:
+    def refresh(self, run: RunningJob, now_ms: int) -> None:
         """Look at place and neighbours anew and set ``end_ms``."""
 
 
@@ -59,11 +59,11 @@ class ByRate:
     Their excesses add up. Of a job's time its GPUs wait the part that the host's excess is of all.
     """
 
-    def __init__(self, ground: Ground, interference: str) -> None:
+    def __init__(self, ground: PerformanceModel, interference: str) -> None:
         self._ground, self._interference = ground, interference
 
-    def refresh(self, run: Run, now_ms: int) -> None:
-        """See ``Rule``."""
+    def refresh(self, run: RunningJob, now_ms: int) -> None:
+        """See ``ProgressRule``."""
         host = self._ground.host_excess(run.held)
         excess = self._ground.excess(run.held, self._interference) + self._ground.share_excess(run.held)
         slowdown = 1000 + run.held.apart_thousandths + excess + host
@@ -82,11 +82,11 @@ class LongestSeen:
     whole of it.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: PerformanceModel) -> None:
         self._ground = ground
 
-    def refresh(self, run: Run, now_ms: int) -> None:
-        """See ``Rule``."""
+    def refresh(self, run: RunningJob, now_ms: int) -> None:
+        """See ``ProgressRule``."""
         del now_ms
         ground, held = self._ground, run.held
         excess = max(held.apart_thousandths, ground.excess(held, "worst"), ground.share_excess(held))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from placeopt.model import Job, Placement
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.event_queue import Agenda
-from placeopt.simulation.gpu_memory import Memory
-from placeopt.simulation.job_state import NEVER_MS, Story
-from placeopt.simulation.performance_model import Ground
-from placeopt.simulation.progress import ByRate, LongestSeen, Rule
+from placeopt.simulation.event_queue import EventQueue
+from placeopt.simulation.gpu_memory import GpuMemory
+from placeopt.simulation.job_state import NEVER_MS, JobState
+from placeopt.simulation.performance_model import PerformanceModel
+from placeopt.simulation.progress import ByRate, LongestSeen, ProgressRule
 from placeopt.simulation.scheduling.decision import Decision
 from placeopt.simulation.scheduling.free_capacity import workers_of
 from placeopt.simulation.shares import Shares
@@ -18,26 +18,28 @@ Jobs = dict[str, None]
 """Jobs in a fixed order."""
 
 
-class Places:
+class RunningJobs:
     """
     The running jobs of a simulation in their places.
 
     Every change of places asks those whose neighbours are others now when they end, and puts that into the agenda.
     """
 
-    def __init__(self, scenario: Scenario, scheduling: Scheduling, stories: dict[str, Story], agenda: Agenda) -> None:
+    def __init__(
+        self, scenario: Scenario, scheduling: Scheduling, stories: dict[str, JobState], agenda: EventQueue
+    ) -> None:
         self._physics, self._pods = scenario.physics, scheduling.elastic == "pods"
         self._stories, self._agenda = stories, agenda
         self._shares = Shares(scenario, scheduling.policy.share_mode)
-        self._ground = Ground(scenario, throttle=scheduling.bandwidth == "throttle", shares=self._shares)
-        self._rule: Rule = (
+        self._ground = PerformanceModel(scenario, throttle=scheduling.bandwidth == "throttle", shares=self._shares)
+        self._rule: ProgressRule = (
             LongestSeen(self._ground)
             if self._physics.rule == "sc17"
             else ByRate(self._ground, self._physics.interference)
         )
         states_memory = any(arrival.actual_gpu_memory_mib is not None for arrival in scenario.arrivals)
-        self._memory = Memory(scenario) if states_memory else None
-        self.running: dict[str, Story] = {}
+        self._memory = GpuMemory(scenario) if states_memory else None
+        self.running: dict[str, JobState] = {}
 
     def apply(self, decision: Decision, now_ms: int) -> None:
         """Do what was decided: first all that leave their places, then all that come to one."""
@@ -75,13 +77,13 @@ class Places:
         """Return a decision with the request as share of each GPU."""
         return decision.with_placements(self._shares.requested)
 
-    def end(self, story: Story, now_ms: int) -> Placement:
+    def end(self, story: JobState, now_ms: int) -> Placement:
         """Take a job away for good; return where it was."""
         _, placement = story.standing()
         self._refresh(self._vacate(story, now_ms), now_ms)
         return placement
 
-    def fail(self, story: Story, now_ms: int) -> tuple[Placement, int] | None:
+    def fail(self, story: JobState, now_ms: int) -> tuple[Placement, int] | None:
         """
         Let a job fail that finds less GPU memory than it needs; it asks for more then.
 
@@ -121,7 +123,7 @@ class Places:
         """Return a running job as it would wait if it were stopped now."""
         return self._stories[job].again(now_ms, self._physics)
 
-    def _vacate(self, story: Story, now_ms: int) -> Jobs:
+    def _vacate(self, story: JobState, now_ms: int) -> Jobs:
         """Take a job from its place; return who was beside it."""
         run, _ = story.standing()
         self._ground.end(run.held)

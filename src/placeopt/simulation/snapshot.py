@@ -8,7 +8,7 @@ from placeopt.model import Instance, Job, Placement, Policy, Running
 from placeopt.model.policy import Interference
 from placeopt.problem.grants import granted
 from placeopt.simulation.history import History, Span
-from placeopt.simulation.scheduling.resource_estimator import Belief
+from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 
 
 @checked
@@ -30,7 +30,7 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
         If nothing runs and nothing waits then.
     """
     scenario = history.scenario
-    belief = Belief(scenario, history.scheduling)
+    belief = ResourceEstimator(scenario, history.scheduling)
     records = {arrival.job.id: belief.of_running(arrival.job) for arrival in scenario.arrivals}
     jobs, running = [], []
     for one in history.jobs:

@@ -1,7 +1,7 @@
 """
 The process in which PuLP calls a solver; `placeopt.solvers.pulp_gateway` starts it.
 
-Reads a pickled `Task` from the descriptor in its first argument, writes a pickled `Outcome` to standard output.
+Reads a pickled `Task` from the descriptor in its first argument, writes a pickled `ChildOutcome` to standard output.
 Nothing is believed here and nothing rounded: that is for the gateway, on the other side. The offset of the objective
 stays there too, for PuLP hands it to some solvers and not to others.
 """
@@ -39,7 +39,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ChildOutcome:
     """
     What PuLP and the solver said.
 
@@ -148,7 +148,7 @@ def main() -> None:
         pickle.dump(_outcome(task), stream, protocol=5)
 
 
-def _outcome(task: Task) -> Outcome:
+def _outcome(task: Task) -> ChildOutcome:
     warnings.simplefilter("ignore")  # PuLP announces its next version
     import pulp
 
@@ -157,14 +157,14 @@ def _outcome(task: Task) -> Outcome:
     try:
         solver = _solver(interface, task.options)
         if not solver.available():
-            return Outcome("missing", f"{interface.name} is not available; is there a licence?")
+            return ChildOutcome("missing", f"{interface.name} is not available; is there a licence?")
         problem, variables = _problem(pulp, task)
         problem.solve(solver)
     except Exception as error:  # noqa: BLE001 - the other side has to hear of it, whatever it is
         what = f"{type(error).__name__}: {error}"
         if task.options.extra:
-            return Outcome("refused", f"{', '.join(map('='.join, task.options.extra))}: {what}")
-        return Outcome("error", what)
+            return ChildOutcome("refused", f"{', '.join(map('='.join, task.options.extra))}: {what}")
+        return ChildOutcome("error", what)
     seconds = time.monotonic() - began
     found = [variable.varValue for variable in variables]
     values = None if None in found else np.array(found, dtype=np.float64)
@@ -174,9 +174,9 @@ def _outcome(task: Task) -> Outcome:
             bound = _sign(task.model) * interface.bound(problem.solverModel)
     words = f"{pulp.LpStatus.get(problem.status)!r}, {pulp.LpSolution.get(problem.sol_status)!r}"
     if problem.status == pulp.LpStatusInfeasible:
-        return Outcome("infeasible", words, values, bound, seconds)
+        return ChildOutcome("infeasible", words, values, bound, seconds)
     optimal = problem.status == pulp.LpStatusOptimal and problem.sol_status == pulp.LpSolutionOptimal
-    return Outcome("optimal" if optimal else "other", words, values, bound, seconds)
+    return ChildOutcome("optimal" if optimal else "other", words, values, bound, seconds)
 
 
 def _solver(interface: Interface, options: SolveOptions) -> Any:

@@ -25,7 +25,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import LinearModel
 from placeopt.solvers import cbc
 from placeopt.solvers.launch import run
-from placeopt.solvers.pulp_child import Outcome, Task
+from placeopt.solvers.pulp_child import ChildOutcome, Task
 from placeopt.solvers.reading import LOOSE, OnProgress, Reading
 from placeopt.solvers.registry import Solve, available
 from placeopt.solvers.result import Limit, Solution, SolveOptions, Status
@@ -109,7 +109,7 @@ def _solve_by_package(
         errors.seek(0)
         complaints = errors.read().decode(errors="replace").strip()
     try:
-        outcome: Outcome = pickle.loads(bytes(said))  # noqa: S301 - from our own child
+        outcome: ChildOutcome = pickle.loads(bytes(said))  # noqa: S301 - from our own child
     except Exception:  # noqa: BLE001 - whatever is wrong with a message that is not all there
         if ended.limit != "none":
             return reading.conclude("feasible" if reading.values is not None else "no_solution", ended.limit)
@@ -119,7 +119,7 @@ def _solve_by_package(
     return _conclusion(reading, name, outcome, ended.limit, limits)
 
 
-def _conclusion(reading: Reading, name: str, outcome: Outcome, limit: Limit, options: SolveOptions) -> Solution:
+def _conclusion(reading: Reading, name: str, outcome: ChildOutcome, limit: Limit, options: SolveOptions) -> Solution:
     """Claims count only from a solver that was not cut short; values whatever it claims, if they keep the model."""
     if outcome.claim == "missing":
         raise Unsupported(f"PuLP does not find {name} ({outcome.message}); installed are {', '.join(available())}")
@@ -146,7 +146,7 @@ def _conclusion(reading: Reading, name: str, outcome: Outcome, limit: Limit, opt
     return reading.conclude(claim, message=f"pulp-{name} ended with {outcome.message}")
 
 
-def _proven(reading: Reading, outcome: Outcome, options: SolveOptions) -> int | None:
+def _proven(reading: Reading, outcome: ChildOutcome, options: SolveOptions) -> int | None:
     """
     The bound behind a claim of optimality: the objective, if the solver's own bound leaves nothing a unit better.
 

@@ -9,7 +9,7 @@ from placeopt.solvers.result import SolveOptions
 
 
 @dataclass(frozen=True)
-class Limits:
+class Budget:
     """What a round may use. Times are of ``time.monotonic()``."""
 
     started: float

@@ -12,12 +12,12 @@ from placeopt.errors import BadInput, CallerRaised, InternalFault
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.heuristics.lookahead import Ahead, Wait
+from placeopt.heuristics.lookahead import LookaheadDecision, Wait
 from placeopt.model import Instance, Plan
 from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
-from placeopt.solving.budget import Limits
-from placeopt.solving.draft import draft_plan, told_standing
+from placeopt.solving.budget import Budget
+from placeopt.solving.draft import draft_plan, standing_records
 from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
 from placeopt.terms.standing import relaxed_state
@@ -49,11 +49,11 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Best:
+class Incumbent:
     """
     The best allocation, the draft of a plan that the referee has read, and the objective.
 
-    Without draft, and so not read yet, are at most the running jobs alone: see ``Round.begin``.
+    Without draft, and so not read yet, are at most the running jobs alone: see ``SolveContext.begin``.
     """
 
     allocation: Allocation
@@ -64,7 +64,7 @@ class Best:
 
 
 @dataclass
-class Round:
+class SolveContext:
     """
     State shared by the stages. ``begin`` takes the running jobs as they are; after that ``offer`` is the only way in
     for an allocation, ``prove`` for a bound.
@@ -75,7 +75,7 @@ class Round:
 
     instance: Instance
     problem: Problem
-    limits: Limits
+    limits: Budget
     on_progress: Callable[[Progress], None] | None = None
     cancelled: Callable[[], bool] | None = None
     base: State = field(init=False)
@@ -85,7 +85,7 @@ class Round:
     relaxed: State = field(init=False)
     """``open`` with room for all that stands: what bounds are made of."""
     weighted: tuple[Weighted, ...] = field(init=False)
-    best: Best | None = None
+    best: Incumbent | None = None
     value_bound: int = field(init=False)
     """On the value of plans of ``problem``: what stages look for."""
     whole_bound: int = field(init=False)
@@ -98,7 +98,7 @@ class Round:
     """What the proof of ``whole_bound`` leaves out."""
     whole: Problem = field(init=False)
     """The round as it was given; ``problem`` may be narrower."""
-    ahead: Ahead | None = None
+    ahead: LookaheadDecision | None = None
     """What look-ahead decided, where it narrowed the round."""
     not_reached: frozenset[int] = frozenset()
     blocks: str = ""
@@ -134,7 +134,7 @@ class Round:
         """Jobs that had better wait, and for what."""
         return {} if self.ahead is None else self.ahead.waits
 
-    def narrow(self, problem: Problem, ahead: Ahead) -> None:
+    def narrow(self, problem: Problem, ahead: LookaheadDecision) -> None:
         """
         Go on with a part of the round, from the running jobs alone; costs stay weighted as in the whole.
 
@@ -190,11 +190,11 @@ class Round:
         """
         allocation = self.base.allocation()
         raw, price = self._priced(allocation)
-        self.best = Best(allocation, read, value(self.problem, allocation), price, raw)
+        self.best = Incumbent(allocation, read, value(self.problem, allocation), price, raw)
         if self.problem.changeable:
             self.read()
 
-    def read(self) -> tuple[Best, Plan]:
+    def read(self) -> tuple[Incumbent, Plan]:
         """
         Return the best allocation and its draft, which the referee has read.
 
@@ -257,7 +257,7 @@ class Round:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self.value_bound}")
         if self.best is not None and gain > self.best.value:
             self.cost_bound = None  # it held at the former value
-        self.best = Best(allocation, draft, gain, price, raw)
+        self.best = Incumbent(allocation, draft, gain, price, raw)
         return None
 
     def _priced(self, allocation: Allocation) -> tuple[tuple[int, ...], int]:
@@ -272,7 +272,7 @@ class Round:
             draft = draft_plan(self.instance, self.problem, allocation)
             found, standing = judge(self.instance, draft)
             if standing:
-                draft = draft.model_copy(update={"standing": told_standing(standing)})
+                draft = draft.model_copy(update={"standing": standing_records(standing)})
         self.offer_s = time.monotonic() - before
         self.check_s += self.offer_s
         return draft, f"{found[0].rule}: {found[0].message}" if found else None

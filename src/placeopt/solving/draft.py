@@ -48,7 +48,7 @@ def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> 
     )
 
 
-def told_standing(found: Sequence[Violation]) -> tuple[Standing, ...]:
+def standing_records(found: Sequence[Violation]) -> tuple[Standing, ...]:
     """Return what the referee says of limits that running jobs broke before, in the plan's form."""
     return tuple(Standing(job=one.job, rule=one.rule, node=one.node, detail=one.message) for one in found)
 

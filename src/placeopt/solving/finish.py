@@ -13,7 +13,7 @@ from placeopt.model.plan import Cost, Level, Seconds
 from placeopt.problem import State, change_of
 from placeopt.problem.changes import change_limits
 from placeopt.solving.audit import audit
-from placeopt.solving.context import Round, relative_gap
+from placeopt.solving.context import SolveContext, relative_gap
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.free_gpus import slots_left
 from placeopt.terms.objective import most_milli
@@ -21,7 +21,13 @@ from placeopt.terms.rules import relaxed
 
 
 def finish(
-    round_: Round, read_s: float | None, compile_s: float, solve_s: float, started: float, *, say_why: bool = True
+    round_: SolveContext,
+    read_s: float | None,
+    compile_s: float,
+    solve_s: float,
+    started: float,
+    *,
+    say_why: bool = True,
 ) -> Plan:
     """
     Return the plan of a round whose stages are over.
@@ -82,7 +88,7 @@ def finish(
     return plan.model_copy(update={"seconds": seconds})
 
 
-def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
+def _relaxes(round_: SolveContext, open_levels: list[Level]) -> tuple[str, ...]:
     """Say what the bound of the first level that is not proven leaves out."""
     if not open_levels:
         return ()
@@ -100,7 +106,7 @@ def _relaxes(round_: Round, open_levels: list[Level]) -> tuple[str, ...]:
     return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
 
 
-def _facts(round_: Round, final: State) -> dict[str, int]:
+def _facts(round_: SolveContext, final: State) -> dict[str, int]:
     """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
     problem, options = round_.problem, round_.problem.options
     placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
@@ -118,7 +124,7 @@ def _facts(round_: Round, final: State) -> dict[str, int]:
     }
 
 
-def _changed(round_: Round) -> dict[str, int]:
+def _changed(round_: SolveContext) -> dict[str, int]:
     """Count the running jobs that the plan changes, by kind; nothing where none may be changed."""
     problem = round_.problem
     if round_.best is None or not problem.changeable:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from placeopt.errors import BadInput, InternalFault, Unsupported
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 
 MOST_DETAIL = 200
 """Characters of an exception's message that stand in a stage's detail."""
@@ -17,7 +17,7 @@ MOST_DETAIL = 200
 T = TypeVar("T")
 
 
-def guarded(round_: Round, name: str, stage: Callable[[], T], otherwise: T) -> T:
+def guarded(round_: SolveContext, name: str, stage: Callable[[], T], otherwise: T) -> T:
     """
     Return what ``stage`` returns; ``otherwise`` if it raises an exception that is not meant to leave a stage.
 
@@ -37,7 +37,7 @@ def guarded(round_: Round, name: str, stage: Callable[[], T], otherwise: T) -> T
         return otherwise
 
 
-def note_fault(round_: Round, name: str, error: Exception, started: float) -> None:
+def note_fault(round_: SolveContext, name: str, error: Exception, started: float) -> None:
     """Record the stage as failed, with the exception and where it was raised."""
     if isinstance(error, MemoryError):
         round_.cut("memory")

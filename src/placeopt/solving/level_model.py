@@ -10,8 +10,8 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Policy
 from placeopt.problem import State, compile_problem
-from placeopt.solving.budget import Limits
-from placeopt.solving.context import Round
+from placeopt.solving.budget import Budget
+from placeopt.solving.context import SolveContext
 from placeopt.solving.draft import draft_plan
 from placeopt.solving.sizes import product, waiting
 from placeopt.solving.stages.exact import build_level
@@ -53,7 +53,7 @@ def level_model(
     found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
     if found:
         raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they contradict each other")
-    round_ = Round(instance, problem, Limits(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf))
+    round_ = SolveContext(instance, problem, Budget(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf))
     if product(round_) > MAX_PRODUCT[formulation]:
         able = [name for name, most in MAX_PRODUCT.items() if product(round_) <= most]
         raise Unsupported(

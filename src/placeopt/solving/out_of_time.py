@@ -9,7 +9,7 @@ from placeopt.environment import versions
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced
-from placeopt.solving.draft import told_standing
+from placeopt.solving.draft import standing_records
 
 
 def untimely_plan(
@@ -74,7 +74,7 @@ def untimely_plan(
     found, standing = judge(instance, plan)
     if found:
         raise BadInput(f"running placements: {found[0].rule}: {found[0].message}")
-    return plan.model_copy(update={"standing": told_standing(standing)}) if standing else plan
+    return plan.model_copy(update={"standing": standing_records(standing)}) if standing else plan
 
 
 def _most_value(job: Job) -> int:

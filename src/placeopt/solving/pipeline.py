@@ -7,25 +7,25 @@ from functools import partial
 from typing import Any
 
 from placeopt.formats.collection import collection_paused
-from placeopt.heuristics.lookahead import Ahead
+from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Plan
 from placeopt.problem import Problem
 from placeopt.solvers.race import RACE, RACERS
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.guard import guarded
 from placeopt.solving.methods import Method
-from placeopt.solving.runners import Crew
+from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stages.bound import Asked, ask_bound, run_bound
-from placeopt.solving.stages.branch_and_price import run_arrange
+from placeopt.solving.stages.branch_and_price import run_branch_and_price
 from placeopt.solving.stages.exact import AGAIN_S, is_built, run_exact
-from placeopt.solving.stages.gpu_patterns import run_fillings, suits
+from placeopt.solving.stages.gpu_patterns import run_gpu_patterns, suits
 from placeopt.solving.stages.heuristic import run_heuristic
 from placeopt.solving.stages.lookahead import run_lookahead
 from placeopt.solving.stages.neighbourhood_search import is_far, is_wide, run_search
-from placeopt.solving.stages.node_patterns import is_large, run_patterns
+from placeopt.solving.stages.node_patterns import is_large, run_node_patterns
 from placeopt.solving.stages.previous_plan import run_previous
-from placeopt.solving.stages.rank_mapping import run_ranks
-from placeopt.solving.stages.trivial_proof import run_forced
+from placeopt.solving.stages.rank_mapping import run_rank_mapping
+from placeopt.solving.stages.trivial_proof import run_trivial_proof
 
 RESERVE_S = 0.02
 RESERVE_PER_JOB_S = 30e-6
@@ -50,7 +50,13 @@ def score_and_order(method: Method, problem: Problem) -> tuple[str, str]:
     return score, method.order or problem.policy.order
 
 
-def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None, ahead: Ahead | None = None) -> None:
+def run_stages(
+    round_: SolveContext,
+    method: Method,
+    crew: SolverRunners,
+    previous: Plan | None,
+    ahead: LookaheadDecision | None = None,
+) -> None:
     """
     Run the stages of ``method`` until the round is proven, close enough, or out of time.
 
@@ -75,9 +81,9 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None,
     if previous is not None and not method.strict and not round_.stopped():
         run("previous", run_previous, previous, score, order)
     if not round_.stopped():
-        run("ranks", run_ranks)
+        run("ranks", run_rank_mapping)
     if not round_.stopped() and not method.is_greedy:
-        run("forced", run_forced)
+        run("forced", run_trivial_proof)
 
     limits = round_.limits
     alone = limits.threads == 1 or bool(limits.solver_options)
@@ -89,11 +95,11 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None,
         relaxed = guarded(round_, "bound", partial(run_bound, round_, crew.solve, asked), None)
         if not method.fillings or not suits(round_.problem):
             relaxed = None
-        run("fillings", run_fillings, crew.solve, relaxed, score, order, followed=bool(exact))
+        run("fillings", run_gpu_patterns, crew.solve, relaxed, score, order, followed=bool(exact))
     if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
-        run("patterns", run_patterns, crew.solve, score, order)
+        run("patterns", run_node_patterns, crew.solve, score, order)
     if method.arrange and not round_.stopped():
-        run("arrangements", run_arrange, crew.solve, ARRANGE_SHARE if exact else 1.0)
+        run("arrangements", run_branch_and_price, crew.solve, ARRANGE_SHARE if exact else 1.0)
     small = any(is_built(round_, form) for form, _ in exact)
     if method.search and not round_.stopped() and (not small or is_wide(round_)):
         run("search", run_search, crew.solve, SEARCH_SHARE if small else 1.0)
@@ -103,17 +109,17 @@ def run_stages(round_: Round, method: Method, crew: Crew, previous: Plan | None,
         before = round_.best
         run(formulation, run_exact, crew.solve, formulation, solver)
         if round_.best is not before and not round_.stopped():
-            run("ranks", run_ranks)
+            run("ranks", run_rank_mapping)
     if exact and not round_.stopped() and not (method.search and is_far(round_)):  # too large for exact stages
-        run("fillings", run_fillings, crew.solve, relaxed, score, order)
+        run("fillings", run_gpu_patterns, crew.solve, relaxed, score, order)
     if exact and method.search and not round_.stopped():
         if round_.limits.left_s > AGAIN_S:
             run("search", run_search, crew.solve)
         elif round_.limits.deterministic:
-            round_.cut("time")  # as in `Crew.solve`
+            round_.cut("time")  # as in `SolverRunners.solve`
 
 
-def _offers_at_the_end(round_: Round) -> float:
+def _offers_at_the_end(round_: SolveContext) -> float:
     """How many times as long as an offer the end may take."""
     placed = 0 if round_.best is None else sum(placement is not None for placement in round_.best.allocation)
     return 1 + min(1.0, RESERVE_PER_WAITING * (round_.problem.num_jobs - placed) / max(placed, 1))

@@ -10,10 +10,10 @@ from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.race import RACE, race, share_out
 from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 
 
-class Crew:
+class SolverRunners:
     """
     What stages solve with.
 
@@ -25,7 +25,7 @@ class Crew:
         Two, the second of which is for races only.
     """
 
-    def __init__(self, round_: Round, runners: Sequence[Worker | InProcess]) -> None:
+    def __init__(self, round_: SolveContext, runners: Sequence[Worker | InProcess]) -> None:
         self._round, self._runners = round_, runners
 
     @property

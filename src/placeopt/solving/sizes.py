@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 
 FILE = "sizes.json"
 
@@ -39,12 +39,12 @@ def read_sizes() -> Sizes:
     return Sizes(**json.loads(files("placeopt.solving").joinpath(FILE).read_text(encoding="utf-8")))
 
 
-def product(round_: Round) -> int:
+def product(round_: SolveContext) -> int:
     """Waiting and movable jobs x GPUs: what the size of an exact model grows with."""
     return waiting(round_) * round_.problem.num_gpus
 
 
-def waiting(round_: Round) -> int:
+def waiting(round_: SolveContext) -> int:
     """Jobs whose place is to be chosen."""
     return sum(placement is None for placement in round_.base.placements) + len(round_.problem.may_move)
 

@@ -10,15 +10,15 @@ import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.feasibility.fit import best_fit
-from placeopt.feasibility.free_capacity import room_of
-from placeopt.feasibility.requirement import asks_of
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
 from placeopt.heuristics import SCORES, Candidates, place, places
 from placeopt.heuristics.lookahead import Wait
 from placeopt.model import Job
 from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.lookahead import renumbered
 from placeopt.terms.minimal_utility import applies
 from placeopt.terms.queue_ceilings import queue_ceilings
@@ -33,7 +33,7 @@ SHARE_OF_TIME = 0.5
 UNASKED: tuple[UnplacedReason, str] = ("not_reached", "nobody asked why")
 
 
-def reasons(round_: Round, final: State, *, asked: bool = True) -> dict[int, Unplaced]:
+def reasons(round_: SolveContext, final: State, *, asked: bool = True) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
@@ -71,7 +71,7 @@ def reasons(round_: Round, final: State, *, asked: bool = True) -> dict[int, Unp
 class _Looked:
     """Why jobs wait, by a look at what is free: beside the plan, beside what runs, and beside what must stay of it."""
 
-    def __init__(self, round_: Round, final: State) -> None:
+    def __init__(self, round_: SolveContext, final: State) -> None:
         problem, whole = round_.problem, round_.whole
         # look-ahead may have closed GPUs: without the plan, they are there
         states = (final, State(whole), open_state(whole)) if round_.narrowed else (final, round_.base, round_.open)
@@ -154,7 +154,7 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
     if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
         return None
     record = problem.instance.jobs[job]
-    found = best_fit(room_of(candidates.state, record), asks_of(problem, record), deadline)
+    found = best_fit(free_capacity_of(candidates.state, record), requirements_of(problem, record), deadline)
     return None if found is None else _Way(tuple(found.nodes), found.worth, counted=True)
 
 
@@ -190,7 +190,7 @@ def _better_later(problem: Problem, wait: Wait) -> str:
     return f"starts in about {start} on {where}; now it would end in {at_once}, then in {then}"
 
 
-def _is_kept(round_: Round, beside: Candidates, job: int) -> str | None:
+def _is_kept(round_: SolveContext, beside: Candidates, job: int) -> str | None:
     """Return a sentence if only GPUs that are kept for others would take the job."""
     if place(beside, job) is not None:
         return None

@@ -14,7 +14,7 @@ Pairs = tuple[IntArray, IntArray, IntArray]
 PAIRS_AT_ONCE = 1 << 21
 
 
-def meetings(problem: Problem, job: IntArray, gpu: IntArray) -> Iterator[Pairs]:
+def colocated_pairs(problem: Problem, job: IntArray, gpu: IntArray) -> Iterator[Pairs]:
     """
     Yield every pair of jobs that have GPUs on one node, each pair once, in portions.
 

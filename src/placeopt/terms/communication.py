@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.terms.prices import Prices
+from placeopt.terms.prices import CostPrices
 from placeopt.terms.protocols import Expression, Form, Scope
 from placeopt.terms.rank_assignment import price_remaining, price_seats
 from placeopt.terms.variables import SHRINK, STAY, Variables
@@ -85,7 +85,7 @@ class Communication:
         Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
         each pair of GPUs has a column that is 1 where both are held. What a running job costs where it stays is known.
         """
-        prices, seated = Prices(builder), _seated(variables.problem)
+        prices, seated = CostPrices(builder), _seated(variables.problem)
         for s, option in enumerate(variables.start_option):
             communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
             if variables.start_kind[s] == STAY:
@@ -238,7 +238,7 @@ def shape_of(distance: IntArray) -> _Shape:
     return _Shape(True, heights[-1] if heights else 0, tuple(groups), np.asarray(alike))
 
 
-def price_start(prices: Prices, v: Variables, s: int, weight: int) -> None:
+def price_start(prices: CostPrices, v: Variables, s: int, weight: int) -> None:
     """State the path between all pairs of GPUs x ``weight`` of one start, whose unit is one job."""
     problem, topology = v.problem, v.problem.topology
     option = int(v.start_option[s])
@@ -282,7 +282,7 @@ def price_start(prices: Prices, v: Variables, s: int, weight: int) -> None:
         price(np.concatenate(parts), int(topology.domain_uplink[domain]) * crossing)
 
 
-def _price_roots(prices: Prices, v: Variables, members: IntArray, node: int, total: int, weight: int) -> None:
+def _price_roots(prices: CostPrices, v: Variables, members: IntArray, node: int, total: int, weight: int) -> None:
     """State what GPUs cost that lie further from the network than the closest: x GPUs of the job on other nodes."""
     topology = v.problem.topology
     root = topology.root[int(topology.node_machine[node])]

@@ -52,7 +52,7 @@ class JobsPerGpu:
             _cell_rows(builder, variables, ones, most - variables.state.gpu_jobs, variables.excess.gpu_jobs)
 
 
-class GpuMemory:
+class GpuMemoryCapacity:
     """The jobs on a GPU need no more memory than it has."""
 
     name = "gpu_memory"

@@ -11,7 +11,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.holdings import holdings
 from placeopt.terms import interference_rows as rows
-from placeopt.terms.colocated_pairs import meetings
+from placeopt.terms.colocated_pairs import colocated_pairs
 from placeopt.terms.curves import excess_table
 from placeopt.terms.horus import few_levels, most_percent
 from placeopt.terms.presence import count_meetings, steps
@@ -163,7 +163,7 @@ def excesses(problem: Problem, allocation: Allocation) -> IntArray:
     profile = problem.class_profile[problem.job_class]
     felt = profile[held.job] >= 0
     gather = np.maximum if problem.policy.interference.model == "worst" else np.add
-    for a, b, level in meetings(problem, held.job[felt], held.gpu[felt]):
+    for a, b, level in colocated_pairs(problem, held.job[felt], held.gpu[felt]):
         gather.at(out, a, problem.slowdown[level, profile[a], profile[b]])
         gather.at(out, b, problem.slowdown[level, profile[b], profile[a]])
     return out

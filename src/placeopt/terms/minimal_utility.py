@@ -8,7 +8,7 @@ from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, change_of
 from placeopt.terms.communication import alike_by_distance, price_start
 from placeopt.terms.interference import Interference
-from placeopt.terms.prices import Prices
+from placeopt.terms.prices import CostPrices
 from placeopt.terms.protocols import Form, Scope
 from placeopt.terms.utility import longest_path_for, most_path, talks, utility
 from placeopt.terms.variables import MOVE, NEW, Variables
@@ -74,7 +74,7 @@ class MinimalUtility:
                 continue
             longest = _limit(problem, option)
             if longest is not None:
-                prices = Prices(builder)
+                prices = CostPrices(builder)
                 price_start(prices, v, s, 1)
                 builder.add_row(*prices.hand_over(), NO_LOWER, longest)
             elif _hopeless(problem, option):

@@ -10,7 +10,7 @@ from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import BoolArray, IntArray
 
 
-class Prices:
+class CostPrices:
     """
     A linear expression whose helper columns and rows are added in blocks.
 

@@ -10,9 +10,9 @@ import numpy as np
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication
 from placeopt.problem import IntArray, Problem
-from placeopt.terms.prices import Prices
+from placeopt.terms.prices import CostPrices
 from placeopt.terms.rows import Rows
-from placeopt.terms.variables import Seats, Variables
+from placeopt.terms.variables import RankVariables, Variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class _Node:
     root: IntArray  # (cells,) from GPU to the machine's vertex
 
 
-def price_seats(builder: ModelBuilder, prices: Prices, v: Variables, s: int, communication: Communication) -> None:
+def price_seats(builder: ModelBuilder, prices: CostPrices, v: Variables, s: int, communication: Communication) -> None:
     """
     State what the traffic of a start costs, whose unit is one job, with a column for every rank and grant.
 
@@ -99,7 +99,7 @@ def _add_seats(
     grants = np.concatenate([at.grants for at in nodes])
     rank, position = np.repeat(np.arange(workers), len(grants)), np.tile(grants, workers)
     columns = builder.add_variables(0, np.minimum(v.grant_most[position], gpus))
-    v.seats[s] = Seats(columns, rank, position)
+    v.seats[s] = RankVariables(columns, rank, position)
     seat = {(r, q): c for r, q, c in zip(rank.tolist(), position.tolist(), columns.tolist(), strict=True)}
     rows = Rows(builder)
     for q in grants.tolist():
@@ -116,7 +116,7 @@ def _add_seats(
 
 def _price_ways(
     builder: ModelBuilder,
-    prices: Prices,
+    prices: CostPrices,
     v: Variables,
     nodes: list[_Node],
     seat: dict[tuple[int, int], int],
@@ -163,7 +163,9 @@ def _price_ways(
                     prices.add_product(seat[one, q], most, int(here[other, n]), 1, -price)
 
 
-def price_remaining(builder: ModelBuilder, prices: Prices, v: Variables, s: int, communication: Communication) -> None:
+def price_remaining(
+    builder: ModelBuilder, prices: CostPrices, v: Variables, s: int, communication: Communication
+) -> None:
     """
     State the traffic of a running job that shrinks: its workers close ranks, in their order, on their GPUs.
 

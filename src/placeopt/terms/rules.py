@@ -6,7 +6,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import Placement, Problem, State
 from placeopt.terms.changes import RunningChanges
 from placeopt.terms.gang import Gang
-from placeopt.terms.gpu_capacity import GpuMemory, GpuShare, JobsPerGpu
+from placeopt.terms.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
 from placeopt.terms.minimal_utility import MinimalUtility
 from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.protocols import Rule
@@ -21,7 +21,7 @@ RULES: tuple[Rule, ...] = (
     Where(),
     GpuShare(),
     JobsPerGpu(),
-    GpuMemory(),
+    GpuMemoryCapacity(),
     NodeCapacity(),
     Spread(),
     QueueShare(),
@@ -36,7 +36,7 @@ def fits(state: State, job: int, placement: Placement) -> bool:
     return all(rule.fits(state, job, placement) for rule in RULES)
 
 
-ROOM = (Gang, Where, GpuShare, JobsPerGpu, GpuMemory, NodeCapacity)
+ROOM = (Gang, Where, GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity)
 """Rules that hold wherever masks and free capacity of nodes and GPUs were asked before a placement was written down."""
 _BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
 

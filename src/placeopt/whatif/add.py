@@ -10,8 +10,8 @@ from dataclasses import replace
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.feasibility.fit import fit as fit_alone
-from placeopt.feasibility.free_capacity import room_of
-from placeopt.feasibility.requirement import asks_of
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
 from placeopt.problem import State, compile_problem
@@ -135,7 +135,7 @@ class _Search:
         for job in waiting:
             kind = int(problem.job_class[number[job.id]])
             if kind not in fits:
-                fits[kind] = fit_alone(room_of(state, job), asks_of(problem, job)) is not None
+                fits[kind] = fit_alone(free_capacity_of(state, job), requirements_of(problem, job)) is not None
             if not fits[kind]:
                 out.append(job.id)
         return tuple(out)

@@ -7,7 +7,7 @@ from placeopt.check import violations
 from placeopt.errors import BadInput
 from placeopt.model import Instance, Plan, Running
 from placeopt.terms.queue_ceilings import in_amounts
-from placeopt.whatif.instance_edit import remade
+from placeopt.whatif.instance_edit import edit_instance
 
 
 @checked
@@ -33,7 +33,7 @@ def after_plan(instance: Instance, plan: Plan) -> Instance:
         kept = {} if held is None else dict(held)
         place = {"job": placement.job, "option": placement.option, "assignments": placement.assignments}
         running.append(Running(**{"started_ms": instance.now_ms, **kept, **place}))
-    return remade(instance, running=tuple(running), policy=plan.policy.values)
+    return edit_instance(instance, running=tuple(running), policy=plan.policy.values)
 
 
 def only_running(instance: Instance) -> Instance:
@@ -44,4 +44,4 @@ def only_running(instance: Instance) -> Instance:
     """
     runs = {held.job for held in instance.running}
     policy = instance.policy.model_copy(update={"queues": in_amounts(instance.policy.queues, instance.cluster)})
-    return remade(instance, jobs=tuple(job for job in instance.jobs if job.id in runs), policy=policy)
+    return edit_instance(instance, jobs=tuple(job for job in instance.jobs if job.id in runs), policy=policy)

@@ -14,20 +14,20 @@ from placeopt.formats.rows import RowFile
 from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.whatif.capacity import Limits
-from placeopt.whatif.records import Failure, Outcome, Point, Price
+from placeopt.whatif.records import Failure, Point, Price, RoundOutcome
 
 A = TypeVar("A", Failure, Point, Price)
 
 
-class Row(Record):
+class CachedAnswer(Record):
     """The answer to a part of a question; equal ``question`` and ``part`` are asked once."""
 
     question: str
     part: str
-    answer: Failure | Point | Price | Outcome
+    answer: Failure | Point | Price | RoundOutcome
 
 
-class Kept(Generic[A]):
+class AnswerCache(Generic[A]):
     """
     What is known of a question's parts; a context manager that keeps other runs out of the file.
 
@@ -63,10 +63,10 @@ class Kept(Generic[A]):
         self._stack = ExitStack()
         self._file = None
         if path is not None:
-            self._file = self._stack.enter_context(RowFile(path, Row, "an answer of whatif"))
+            self._file = self._stack.enter_context(RowFile(path, CachedAnswer, "an answer of whatif"))
         rows = [] if self._file is None else [row for row in self._file.found if row.question == self._question]
         self.found: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
-        self._outcomes = {row.part: row.answer for row in rows if isinstance(row.answer, Outcome)}
+        self._outcomes = {row.part: row.answer for row in rows if isinstance(row.answer, RoundOutcome)}
 
     def __enter__(self) -> Self:
         return self
@@ -81,13 +81,13 @@ class Kept(Generic[A]):
         self.found[part] = answer
         self._append(part, answer)
 
-    def outcome(self, part: str, work_out: Callable[[], Outcome]) -> Outcome:
+    def outcome(self, part: str, work_out: Callable[[], RoundOutcome]) -> RoundOutcome:
         """Return the figures of a round that the question goes by, worked out unless they are known."""
         if part not in self._outcomes:
             self._outcomes[part] = work_out()
             self._append(part, self._outcomes[part])
         return self._outcomes[part]
 
-    def _append(self, part: str, answer: A | Outcome) -> None:
+    def _append(self, part: str, answer: A | RoundOutcome) -> None:
         if self._file is not None and not self._cancelled():
-            self._file.append(Row(question=self._question, part=part, answer=answer))
+            self._file.append(CachedAnswer(question=self._question, part=part, answer=answer))

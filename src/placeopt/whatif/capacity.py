@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
-from placeopt.whatif.instance_edit import asked_milli, remade
+from placeopt.whatif.instance_edit import asked_milli, edit_instance
 
 FREE = Weights(communication=0, interference=0, fragmentation=0)
 
@@ -73,7 +73,7 @@ def weigh(instance: Instance, weight: Callable[[Job], int] | None = None, *, cha
         kept = policy.changes.model_copy(update=free)
     postpone = Postpone() if policy.postpone.rule == "lookahead" else policy.postpone  # who could start, starts
     new = {"weights": FREE, "changes": kept, "postpone": postpone}
-    return remade(instance, jobs=jobs, policy=policy.model_copy(update=new))
+    return edit_instance(instance, jobs=jobs, policy=policy.model_copy(update=new))
 
 
 def attempt(engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None) -> Trial:

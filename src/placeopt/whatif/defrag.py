@@ -14,8 +14,8 @@ import numpy as np
 from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.errors import BadArgument, InternalFault
-from placeopt.feasibility.free_capacity import room_of
-from placeopt.feasibility.requirement import asks_of
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement
 from placeopt.problem import Move, Problem, State, compile_problem
@@ -25,7 +25,7 @@ from placeopt.terms.rules import fits
 from placeopt.whatif.after_plan import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
 from placeopt.whatif.domain_levels import nodes_under
-from placeopt.whatif.instance_edit import Patched, asked_milli, remade, without_nodes
+from placeopt.whatif.instance_edit import Patched, asked_milli, edit_instance, without_nodes
 from placeopt.whatif.records import Defrag, Freed, Relocation
 from placeopt.whatif.review import plan_of
 
@@ -180,8 +180,8 @@ class _Ground:
         stays = np.array([name not in gone for name in self.problem.node_ids])
         records = {job.id: job for job in self.base.jobs if job.id in jobs}
         for job in records.values():
-            room = room_of(self.state, job)
-            if all(int(room.workers(ask)[stays].sum()) < ask.fewest for ask in asks_of(self.problem, job)):
+            room = free_capacity_of(self.state, job)
+            if all(int(room.workers(ask)[stays].sum()) < ask.fewest for ask in requirements_of(self.problem, job)):
                 return True
         return False
 
@@ -234,7 +234,7 @@ def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone
 
 def _standing(base: Instance) -> tuple[Problem, State]:
     """Return the round as if nothing ran, and the state in which all that runs is in its place."""
-    problem = compile_problem(remade(base, running=()), lost=find_lost(base))
+    problem = compile_problem(edit_instance(base, running=()), lost=find_lost(base))
     number = {name: j for j, name in enumerate(problem.job_ids)}
     nodes = {name: n for n, name in enumerate(problem.node_ids)}
     at = {held.job: running_placement(held, problem, number[held.job], nodes) for held in base.running}
@@ -304,7 +304,7 @@ def _in_order(ground: _Ground, moved: dict[str, Placement]) -> tuple[tuple[Reloc
         else held
         for held in base.running
     )
-    after = remade(base, running=running)
+    after = edit_instance(base, running=running)
     broken = violations(after, plan_of(after, ()))
     if broken:
         raise InternalFault(f"after the moves the referee refuses what runs: {broken[0].message}")

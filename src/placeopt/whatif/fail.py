@@ -15,9 +15,9 @@ from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 from placeopt.whatif.after_plan import only_running
-from placeopt.whatif.answer_cache import Kept
+from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.capacity import Limits, attempt, weigh
 from placeopt.whatif.domain_levels import nodes_under
 from placeopt.whatif.instance_edit import Patched, asked_milli, without_nodes
@@ -102,11 +102,11 @@ def fail(
     cancelled = (lambda: False) if cancel is None else cancel.is_set
     stop = None if jobs != 1 else cancel  # no event reaches another process
     task = partial(_batch, base=base, under=under, changes=changes, limits=limits, cancel=stop)
-    with Kept(rows, Failure, base, limits, ("fail", level, changes), cancelled) as kept:
+    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), cancelled) as kept:
         to_do = [scenario for scenario in scenarios if " ".join(scenario) not in kept.found]
         together = TOGETHER if rows is None else 1  # what is kept, is kept at once
         batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
-        for done in fan_out(task, batches, jobs, cancelled=cancelled):
+        for done in run_parallel(task, batches, jobs, cancelled=cancelled):
             for one in done:
                 kept.add(" ".join(one.domains), one)
             if on_news is not None:

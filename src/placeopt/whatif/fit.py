@@ -11,8 +11,8 @@ import numpy as np
 from placeopt.arguments import checked
 from placeopt.explain import explain
 from placeopt.feasibility.fit import largest
-from placeopt.feasibility.free_capacity import Room, room_of
-from placeopt.feasibility.requirement import Ask, asks_of
+from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
+from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.model.job import MAX_WORKERS, Split
@@ -20,7 +20,7 @@ from placeopt.problem import State, compile_problem
 from placeopt.whatif.after_plan import only_running
 from placeopt.whatif.capacity import Limits, attempt, weigh
 from placeopt.whatif.domain_levels import levels_of
-from placeopt.whatif.instance_edit import remade
+from placeopt.whatif.instance_edit import edit_instance
 from placeopt.whatif.records import Binding, Fit, Gang
 
 MOST_COPIES = 20_000
@@ -62,14 +62,14 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     base = only_running(instance)
     taken = {one.id for one in base.jobs}
     asked = job.model_copy(update={"id": _free_name("asked", taken)})
-    room = room_of(State(compile_problem(remade(base, jobs=(*base.jobs, asked)))), asked)
-    asks = asks_of(room.problem, asked)
+    room = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, asked)))), asked)
+    asks = requirements_of(room.problem, asked)
     gangs = _gangs(room, asks, instance)
     at_most = _most_copies(room, asks)
     count = min(at_most, MOST_COPIES)
     copies = tuple(asked.model_copy(update={"id": _free_name(f"asked-{number}", taken)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
-    round_ = weigh(remade(base, jobs=(*base.jobs, *copies)), lambda _: 1)
+    round_ = weigh(edit_instance(base, jobs=(*base.jobs, *copies)), lambda _: 1)
     with Engine() as engine:
         trial = attempt(engine, round_, limits, cancel)
     found = sum(placement.job in names for placement in trial.plan.placements)
@@ -93,7 +93,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     )
 
 
-def _gangs(room: Room, asks: tuple[Ask, ...], instance: Instance) -> tuple[Gang, ...]:
+def _gangs(room: FreeCapacity, asks: tuple[Requirement, ...], instance: Instance) -> tuple[Gang, ...]:
     """Return the largest gang of such workers in one domain of each level, and anywhere."""
     out = []
     for level in (*levels_of(instance), "cluster"):
@@ -109,12 +109,12 @@ def _gangs(room: Room, asks: tuple[Ask, ...], instance: Instance) -> tuple[Gang,
     return tuple(out)
 
 
-def _most_copies(room: Room, asks: tuple[Ask, ...]) -> int:
+def _most_copies(room: FreeCapacity, asks: tuple[Requirement, ...]) -> int:
     """Return more copies than can run, whatever else binds: by GPU shares, and by CPU and memory."""
     return max((_most_of(room, ask) for ask in asks), default=0)
 
 
-def _most_of(room: Room, ask: Ask) -> int:
+def _most_of(room: FreeCapacity, ask: Requirement) -> int:
     if not ask.useful:
         return 0
     reachable = room.reachable(ask)

@@ -9,7 +9,7 @@ from placeopt.whatif.review import plan_of
 
 
 @checked
-def taken_as_plan(instance: Instance) -> tuple[Instance, Plan]:
+def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     """
     Return a round in which nothing runs yet, and the plan that puts every job where it runs.
 

@@ -35,7 +35,7 @@ class Patched:
     added: tuple[str, ...] = ()
 
 
-def remade(instance: Instance, **changed: object) -> Instance:
+def edit_instance(instance: Instance, **changed: object) -> Instance:
     """Return the instance with some fields changed, its references checked anew; `BadInput` where one leads nowhere."""
     try:
         return Instance(**{**{name: getattr(instance, name) for name in type(instance).model_fields}, **changed})
@@ -46,12 +46,12 @@ def remade(instance: Instance, **changed: object) -> Instance:
 def with_nodes(instance: Instance, nodes: Iterable[Node], **changed: object) -> Instance:
     """Return the instance with other nodes."""
     before = instance.cluster
-    return remade(instance, cluster=cluster_of(before.machines, before.domains, tuple(nodes)), **changed)
+    return edit_instance(instance, cluster=cluster_of(before.machines, before.domains, tuple(nodes)), **changed)
 
 
 def with_machines(instance: Instance, machines: Iterable[Machine], nodes: Iterable[Node]) -> Instance:
     """Return the instance with other machine types and nodes."""
-    return remade(instance, cluster=cluster_of(tuple(machines), instance.cluster.domains, tuple(nodes)))
+    return edit_instance(instance, cluster=cluster_of(tuple(machines), instance.cluster.domains, tuple(nodes)))
 
 
 def cluster_of(machines: tuple[Machine, ...], domains: tuple[Domain, ...], nodes: tuple[Node, ...]) -> Cluster:

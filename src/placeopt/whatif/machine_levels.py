@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from placeopt.model import Assignment, Instance, Machine, Running, WorkerGpus
-from placeopt.whatif.instance_edit import Patched, remade, with_machines, without_running
+from placeopt.whatif.instance_edit import Patched, edit_instance, with_machines, without_running
 
 INSIDE = ("gpu", "switch", "numa", "socket")
 GPU = "gpu"
@@ -73,8 +73,8 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
     }
     displaced = [held.job for held in instance.running if _touches(held, lost)]
     running = tuple(_renumbered(held, kept) for held in without_running(instance, displaced))
-    bare = remade(instance, running=())
-    changed = remade(with_machines(bare, machines.values(), nodes), running=running)
+    bare = edit_instance(instance, running=())
+    changed = edit_instance(with_machines(bare, machines.values(), nodes), running=running)
     return replace(before, instance=changed, displaced=(*before.displaced, *displaced))
 
 

@@ -7,18 +7,18 @@ import threading
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.capacity import FREE, Limits
-from placeopt.whatif.instance_edit import remade
-from placeopt.whatif.records import Outcome
+from placeopt.whatif.instance_edit import edit_instance
+from placeopt.whatif.records import RoundOutcome
 
 
 def valued(instance: Instance) -> Instance:
     """Return the round without its cost level: what is placed, and what that is worth, is all that counts."""
-    return remade(instance, policy=instance.policy.model_copy(update={"weights": FREE}))
+    return edit_instance(instance, policy=instance.policy.model_copy(update={"weights": FREE}))
 
 
 def outcome_of(
     engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None, waits: int = 0
-) -> Outcome:
+) -> RoundOutcome:
     """
     Solve a round made by `valued`, and return its figures.
 
@@ -36,7 +36,7 @@ def outcome_of(
         cancel=cancel,
     )
     value = plan.levels[0]
-    return Outcome(
+    return RoundOutcome(
         value=value.objective,
         value_bound=value.bound,
         jobs_placed=len(plan.placements),

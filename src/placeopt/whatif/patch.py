@@ -18,8 +18,8 @@ from placeopt.whatif.instance_edit import (
     Patched,
     asked_milli,
     cluster_of,
+    edit_instance,
     moved,
-    remade,
     with_nodes,
     without_nodes,
     without_running,
@@ -87,7 +87,7 @@ def apply_step(patched: Patched, step: Step) -> Patched:
 def _add_machines(before: Patched, step: AddMachines) -> Patched:
     cluster = before.instance.cluster
     more = cluster_of((*cluster.machines, *step.machines), cluster.domains, cluster.nodes)
-    return replace(before, instance=remade(before.instance, cluster=more))
+    return replace(before, instance=edit_instance(before.instance, cluster=more))
 
 
 def _add_nodes(before: Patched, step: AddNodes) -> Patched:
@@ -171,7 +171,7 @@ def _refuse_unknown_machine(instance: Instance, machine: str) -> None:
 
 def _set_policy(before: Patched, step: SetPolicy) -> Patched:
     return replace(
-        before, instance=remade(before.instance, policy=merged(before.instance.policy, step.fields, "fields"))
+        before, instance=edit_instance(before.instance, policy=merged(before.instance.policy, step.fields, "fields"))
     )
 
 
@@ -181,7 +181,7 @@ def _set_quota(before: Patched, step: SetQuota) -> Patched:
         raise BadInput(f"queue: no queue {step.queue!r}; there are: {_some(queue.id for queue in policy.queues)}")
     new = {name: getattr(step, name) for name in ("quota", "borrow") if getattr(step, name) is not None}
     queues = tuple(queue.model_copy(update=new) if queue.id == step.queue else queue for queue in policy.queues)
-    return replace(before, instance=remade(before.instance, policy=policy.model_copy(update={"queues": queues})))
+    return replace(before, instance=edit_instance(before.instance, policy=policy.model_copy(update={"queues": queues})))
 
 
 def _change_job(before: Patched, step: ChangeJob) -> Patched:
@@ -196,12 +196,12 @@ def _change_job(before: Patched, step: ChangeJob) -> Patched:
     displaced = [held.job for held in instance.running if held.job == step.job]
     running = without_running(instance, displaced)
     return replace(
-        before, instance=remade(instance, jobs=jobs, running=running), displaced=(*before.displaced, *displaced)
+        before, instance=edit_instance(instance, jobs=jobs, running=running), displaced=(*before.displaced, *displaced)
     )
 
 
 def _add_jobs(before: Patched, step: AddJobs) -> Patched:
-    return replace(before, instance=remade(before.instance, jobs=(*before.instance.jobs, *step.jobs)))
+    return replace(before, instance=edit_instance(before.instance, jobs=(*before.instance.jobs, *step.jobs)))
 
 
 def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
@@ -211,7 +211,7 @@ def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
     if missing is not None:
         raise BadInput(f"jobs: no job {missing!r}")
     jobs = tuple(job for job in instance.jobs if job.id not in gone)
-    return replace(before, instance=remade(instance, jobs=jobs, running=without_running(instance, gone)))
+    return replace(before, instance=edit_instance(instance, jobs=jobs, running=without_running(instance, gone)))
 
 
 def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
@@ -246,7 +246,7 @@ def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
             number += 1
         jobs.append(job.model_copy(update={"id": f"{job.id}+{number}"}))
         number += 1
-    return replace(before, instance=remade(instance, jobs=tuple(jobs)))
+    return replace(before, instance=edit_instance(instance, jobs=tuple(jobs)))
 
 
 def merged(record: R, fields: dict[str, Any], where: str) -> R:
@@ -267,4 +267,4 @@ def _some(names: Iterable[str], most: int = 8) -> str:
 
 def _scale_arrivals(before: Patched, step: ScaleArrivals) -> Patched:
     jobs = tuple(moved(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
-    return replace(before, instance=remade(before.instance, jobs=jobs))
+    return replace(before, instance=edit_instance(before.instance, jobs=jobs))

@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 
 from placeopt.arguments import checked
 from placeopt.errors import BadArgument, BadInput
-from placeopt.formulations.gpu_patterns import build_fillings
+from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Cluster, Instance
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 from placeopt.problem import compile_problem, open_state
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
-from placeopt.whatif.answer_cache import Kept
+from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.domain_levels import levels_of, nodes_under
-from placeopt.whatif.instance_edit import remade, with_nodes
+from placeopt.whatif.instance_edit import edit_instance, with_nodes
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.records import Outcome, Price, Prices
+from placeopt.whatif.records import Price, Prices, RoundOutcome
 from placeopt.whatif.swap import gain
 
 Kind = Literal["node", "domain", "quota"]
@@ -101,12 +101,12 @@ def price(
     base = valued(instance)
     more = [one for what in dict.fromkeys(of) for one in _more(base, what)]
     cancelled = (lambda: False) if cancel is None else cancel.is_set
-    with Kept(rows, Price, base, limits, ("price",), cancelled) as kept:
+    with AnswerCache(rows, Price, base, limits, ("price",), cancelled) as kept:
         before = kept.outcome("as it is", partial(_as_it_is, base, limits, cancel))
         to_do = [one for one in more if _part(one) not in kept.found]
         duals = _duals(base, limits) if to_do else None
         task = partial(_price, before=before, duals=duals, limits=limits, cancel=None if jobs != 1 else cancel)
-        for price in fan_out(task, to_do, jobs, cancelled=cancelled):
+        for price in run_parallel(task, to_do, jobs, cancelled=cancelled):
             kept.add(_part(price), price)
             if on_news is not None:
                 on_news(len(kept.found), len(more))
@@ -125,7 +125,7 @@ def _part(one: More | Price) -> str:
     return f"{one.of} {one.name}"
 
 
-def _as_it_is(base: Instance, limits: Limits, cancel: threading.Event | None) -> Outcome:
+def _as_it_is(base: Instance, limits: Limits, cancel: threading.Event | None) -> RoundOutcome:
     with Engine() as engine:
         return outcome_of(engine, base, limits, cancel)
 
@@ -141,7 +141,9 @@ def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
     return dual_bound(model, duals.duals * model.row_divisor) - duals.bound
 
 
-def _price(one: More, *, before: Outcome, duals: Duals | None, limits: Limits, cancel: threading.Event | None) -> Price:
+def _price(
+    one: More, *, before: RoundOutcome, duals: Duals | None, limits: Limits, cancel: threading.Event | None
+) -> Price:
     with Engine() as engine:
         after = outcome_of(engine, one.instance, limits, cancel)
     low, high = gain(before, after)
@@ -166,7 +168,7 @@ def _duals(base: Instance, limits: Limits) -> Duals | None:
 
 
 def _relaxation(instance: Instance) -> LinearModel:
-    return build_fillings(open_state(compile_problem(instance))).model
+    return build_gpu_patterns(open_state(compile_problem(instance))).model
 
 
 def _more(base: Instance, what: str) -> Iterator[More]:
@@ -211,7 +213,9 @@ def _domains(base: Instance, level: str) -> Iterator[More]:
             domains=(*base.cluster.domains, copy),
             nodes=(*base.cluster.nodes, *copied),
         )
-        yield More("domain", name, remade(base, cluster=cluster), sum(node.price_milli_per_hour for node in copied))
+        yield More(
+            "domain", name, edit_instance(base, cluster=cluster), sum(node.price_milli_per_hour for node in copied)
+        )
 
 
 def _quotas(base: Instance) -> Iterator[More]:
@@ -223,6 +227,8 @@ def _quotas(base: Instance) -> Iterator[More]:
             queues = tuple(
                 one.model_copy(update={"quota": quota}) if one.id == queue.id else one for one in policy.queues
             )
-            yield More("quota", queue.id, remade(base, policy=policy.model_copy(update={"queues": queues})), None)
+            yield More(
+                "quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})), None
+            )
     if not found:
         raise BadInput("quota: no queue of the policy has a quota of GPUs")

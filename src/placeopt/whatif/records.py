@@ -161,7 +161,7 @@ class Added(Record):
         return self.found is not None and self.found == self.at_least
 
 
-class Outcome(Record):
+class RoundOutcome(Record):
     """What a round comes to; ``value_bound`` is what no plan of it exceeds, None where nothing is proven."""
 
     value: int
@@ -180,8 +180,8 @@ class Outcome(Record):
 class Swap(Record):
     """A round before and after nodes are exchanged; the gain lies from ``gain_low`` to ``gain_high``, proven."""
 
-    before: Outcome
-    after: Outcome
+    before: RoundOutcome
+    after: RoundOutcome
     exchanged: int
     """Nodes."""
     gain_low: int | None
@@ -195,7 +195,7 @@ class Point(Record):
     """One setting of a sweep, and what the round comes to."""
 
     setting: int
-    outcome: Outcome
+    outcome: RoundOutcome
 
 
 class Sweep(Record):

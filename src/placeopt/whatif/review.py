@@ -11,8 +11,8 @@ from placeopt.arguments import checked
 from placeopt.check import violations
 from placeopt.explain import explain
 from placeopt.feasibility.fit import best_fit
-from placeopt.feasibility.free_capacity import room_of
-from placeopt.feasibility.requirement import asks_of
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Placement, Plan
 from placeopt.model.base import FormatVersion, Record
@@ -196,7 +196,7 @@ def _moves(
             break
         tried += 1
         job = records[waiting.job]
-        place = best_fit(room_of(state, job), asks_of(problem, job), deadline)
+        place = best_fit(free_capacity_of(state, job), requirements_of(problem, job), deadline)
         if place is not None and place.worth > 0:
             nodes = {problem.node_ids[node]: workers for node, workers in sorted(place.nodes.items())}
             found.append(Helps(job=job.id, kind="place", nodes=nodes, gain_value=place.worth, gain_cost=None))

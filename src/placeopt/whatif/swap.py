@@ -17,7 +17,7 @@ from placeopt.whatif.capacity import Limits
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.patch import apply_step
-from placeopt.whatif.records import Outcome, Swap
+from placeopt.whatif.records import RoundOutcome, Swap
 from placeopt.whatif.steps import ReplaceNodes
 
 
@@ -83,7 +83,7 @@ def swap(
     )
 
 
-def gain(before: Outcome, after: Outcome) -> tuple[int | None, int | None]:
+def gain(before: RoundOutcome, after: RoundOutcome) -> tuple[int | None, int | None]:
     """Return the least and the most that the best plan after can be worth more than the best one before."""
     low = None if before.value_bound is None else after.value - before.value_bound
     high = None if after.value_bound is None else after.value_bound - before.value

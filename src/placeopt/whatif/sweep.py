@@ -15,8 +15,8 @@ from placeopt.errors import BadArgument, BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.model.policy import Quota
-from placeopt.parallel import fan_out
-from placeopt.whatif.answer_cache import Kept
+from placeopt.parallel import run_parallel
+from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.capacity import Limits
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import Patched
@@ -115,9 +115,9 @@ def sweep(
     stop = None if jobs != 1 else cancel
     task = partial(_point, base=base, variation=variation, limits=limits, cancel=stop)
     words = ("sweep", variation.what, variation.name)
-    with Kept(rows, Point, base, limits, words, cancelled) as kept:
+    with AnswerCache(rows, Point, base, limits, words, cancelled) as kept:
         to_do = [setting for setting in variation.settings if str(setting) not in kept.found]
-        for point in fan_out(task, to_do, jobs, cancelled=cancelled):
+        for point in run_parallel(task, to_do, jobs, cancelled=cancelled):
             kept.add(str(point.setting), point)
             if on_news is not None:
                 on_news(len(kept.found), len(variation.settings))

@@ -8,8 +8,8 @@ import pytest
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.slurm.text import (
-    Held,
     Request,
+    SlurmHolding,
     is_mig,
     parse_constraint,
     parse_held,
@@ -202,7 +202,7 @@ def test_words() -> None:
     assert parse_request("gres:gpu:a100:2") == Request(2, ("a100",))
     assert parse_request("gres/gpu=4,gres/shard=2") == Request(4, (), ("gres/shard",))
     assert parse_request("gres/gpu:a:1,gres/gpu:b:1") == Request(2, ("a", "b"))
-    assert parse_held("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == Held(2, (0, 3))
+    assert parse_held("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == SlurmHolding(2, (0, 3))
     assert parse_tasks("1-9:4,12%2") == [1, 5, 9, 12]
     assert parse_tasks("3,5-6,...") == [3, 5, 6]
     meets = parse_constraint("(a|b)&c")

@@ -15,7 +15,7 @@ from placeopt.heuristics.drb.exhaustive import Exhaustive
 from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree, machine_tree
 from placeopt.heuristics.drb.place import Bipartition
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.heuristics.lookahead import Ahead
+from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
@@ -223,7 +223,7 @@ def test_nodes_on_which_look_ahead_closes_other_gpus_are_not_taken_for_each_othe
     """
     late = [job(f"late-{i}", gpus=2, run_time_ms=1000) for i in range(2)]
     problem = compile_problem(instance(2, late, policy=Policy(share_mode="exclusive")))
-    narrowed = hold_back(problem, Ahead({}, dict.fromkeys((0, 1, 6, 7), 500), {}, frozenset()))
+    narrowed = hold_back(problem, LookaheadDecision({}, dict.fromkeys((0, 1, 6, 7), 500), {}, frozenset()))
     state = State(narrowed)
     for gpus in ((2, 3), (4, 5)):
         one = chooser(state)

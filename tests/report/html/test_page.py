@@ -24,7 +24,7 @@ from placeopt.report.html import (
     render,
     simulation_figures,
 )
-from placeopt.simulation.replay.records import Curve, Spot
+from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
 from placeopt.whatif.records import (
     Added,
     Binding,
@@ -35,11 +35,10 @@ from placeopt.whatif.records import (
     Fit,
     Freed,
     Gang,
-    Outcome,
-    Point,
     Price,
     Prices,
     Review,
+    RoundOutcome,
     SlotCount,
     Slots,
     Swap,
@@ -246,9 +245,9 @@ class TestSimulations:
             read_log(tmp_path / "y.jsonl")
 
 
-def outcome(placed: int, bound: int) -> Outcome:
+def outcome(placed: int, bound: int) -> RoundOutcome:
     """A round's result."""
-    return Outcome(
+    return RoundOutcome(
         value=1, value_bound=1, jobs_placed=1, jobs_waiting=0, gpu_milli_placed=placed, gpu_milli_bound=bound,
         gpu_milli_capacity=4000, nodes=1, price_milli_per_hour=0,
     )  # fmt: skip
@@ -259,7 +258,10 @@ class TestAnswers:
 
     def test_sweep(self) -> None:
         """Ordered by setting."""
-        points = (Point(setting=2, outcome=outcome(2000, 2500)), Point(setting=1, outcome=outcome(1000, 1000)))
+        points = (
+            ReplayPoint(setting=2, outcome=outcome(2000, 2500)),
+            ReplayPoint(setting=1, outcome=outcome(1000, 1000)),
+        )
         (figure,) = answer_figures(Sweep(varied="nodes", points=points, left=0, seconds=0.0), 0)
         assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
         assert render(figure, "svg")
@@ -267,13 +269,15 @@ class TestAnswers:
     def test_replay(self) -> None:
         """A band where arrivals were drawn; a setting without end has a row and no mark."""
         spots = (
-            Spot(
+            ReplayPoint(
                 setting="0", nodes=1, values=(None, 9.0), mean=None, low=None, high=None, stranded=1, met=False, cut=0
             ),
-            Spot(setting="2", nodes=3, values=(4.0, 6.0), mean=5.0, low=1.0, high=9.0, stranded=0, met=True, cut=0),
+            ReplayPoint(
+                setting="2", nodes=3, values=(4.0, 6.0), mean=5.0, low=1.0, high=9.0, stranded=0, met=True, cut=0
+            ),
         )
         words = {"question": "add", "replayed": "nodes:box", "scenario": "s", "policy": "fcfs", "measure": "p95_wait"}
-        answer = Curve.model_validate({**words, "unit": "s", "draws": (0, 1), "spots": spots, "seconds": 0.0})
+        answer = ReplaySeries.model_validate({**words, "unit": "s", "draws": (0, 1), "spots": spots, "seconds": 0.0})
         (figure,) = answer_figures(answer, 0)
         assert [row[2:5] for row in figure.rows] == [(None, None, None), (5.0, 1.0, 9.0)]
         drawn = render(figure, "svg").decode()

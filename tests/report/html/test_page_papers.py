@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from placeopt.papers.catalogue import PAPERS, SETTINGS
-from placeopt.papers.records import Case, Row
+from placeopt.papers.records import PaperCase, PaperRow
 from placeopt.papers.tables import Runs
 from placeopt.report.html.papers import files_of, paper_figures, setting_figures
 
 
-def row(policy: str, waits: tuple[float, ...]) -> Row:
+def row(policy: str, waits: tuple[float, ...]) -> PaperRow:
     """Make a row of W-Large."""
-    return Row(
-        case=Case(setting="horus-w-large", policy=policy, seed=4),
+    return PaperRow(
+        case=PaperCase(setting="horus-w-large", policy=policy, seed=4),
         scenario="",
         scheduling="",
         version="",

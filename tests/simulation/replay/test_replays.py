@@ -13,11 +13,11 @@ from placeopt.model import Cluster, Demand, Gpu, Job, Machine, Node, Option
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.report.text.replay import curve_page
 from placeopt.simulation import named_policy, simulate
-from placeopt.simulation.replay import Curve, add, parse_goal, parse_settings, sweep
+from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
 from placeopt.simulation.replay.arrivals import drawn
 from placeopt.simulation.replay.goals import measures
 from placeopt.simulation.replay.patching import patched
-from placeopt.simulation.replay.playing import Limits, Setup, measured, play
+from placeopt.simulation.replay.playing import ReplayLimits, Setup, measured, play
 from placeopt.simulation.replay.records import Played
 from placeopt.whatif.steps import Patch
 
@@ -134,7 +134,7 @@ def test_sweeps(tmp_path: Path) -> None:
     bad = Patch.model_validate({"steps": ({"do": "remove_jobs", "jobs": ("nobody",)},)})
     patches = {"more": more, "bad": bad}
 
-    def curve(text: str, measure: str = "max_wait") -> Curve:
+    def curve(text: str, measure: str = "max_wait") -> ReplaySeries:
         varied, found = parse_settings(text, world, FCFS, policies=named_policy, patches=patches.__getitem__)
         return sweep(varied, found, measure, rows=rows, goal=parse_goal("max_wait<=10s"))
 
@@ -182,7 +182,7 @@ def test_one_stranded_job_of_forty_has_a_percentile_but_no_mean() -> None:
     world = trace(*range(0, 4000, 100))
     big = world.arrivals[-1].job.options[0].model_copy(update={"demand": Demand(gpus=2)})
     last = world.arrivals[-1].model_copy(update={"job": world.arrivals[-1].job.model_copy(update={"options": (big,)})})
-    row = play(Setup(world.model_copy(update={"arrivals": (*world.arrivals[:-1], last)}), FCFS, None, Limits()))
+    row = play(Setup(world.model_copy(update={"arrivals": (*world.arrivals[:-1], last)}), FCFS, None, ReplayLimits()))
     assert row is not None
     assert (row.stranded, row.measures["mean_wait"], row.measures["p95_wait"], row.measures["max_wait"]) == (
         1,
@@ -282,4 +282,4 @@ def test_a_changed_job_of_a_trace_is_one_of_a_trace() -> None:
 def test_a_curve_is_a_document(tmp_path: Path) -> None:
     """What --json prints can be read again."""
     curve = add(FOUR, FCFS, "box", parse_goal("max_wait<=100s"))
-    assert loads(Curve, curve.model_dump_json(), source="x") == curve
+    assert loads(ReplaySeries, curve.model_dump_json(), source="x") == curve

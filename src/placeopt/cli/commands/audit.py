@@ -47,13 +47,13 @@ def audit(
     started = time.monotonic()
     from placeopt.formats.documents import read_instance
     from placeopt.report.text.review import review_page
-    from placeopt.whatif.from_running import taken_as_plan
+    from placeopt.whatif.from_running import running_as_plan
     from placeopt.whatif.review import review
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         round_ = read_instance(instance)
         if plan is None:
-            round_, placed = taken_as_plan(round_)
+            round_, placed = running_as_plan(round_)
         else:
             placed = _read(plan, round_)
         ticker.doing("solving the round for comparison")

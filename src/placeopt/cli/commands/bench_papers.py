@@ -21,7 +21,7 @@ from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
 
 if TYPE_CHECKING:
-    from placeopt.papers.records import Row, Setting
+    from placeopt.papers.records import PaperRow, Setting
 
 
 def papers(
@@ -99,7 +99,7 @@ def papers(
 def _draw(
     names: Sequence[str],
     settings: Sequence[Setting],
-    rows: Sequence[Row],
+    rows: Sequence[PaperRow],
     folder: Path,
     instances: Path,
     *,

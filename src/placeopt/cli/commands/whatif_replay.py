@@ -139,7 +139,7 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     started = time.monotonic()
     from placeopt.formats.documents import read_scenario
     from placeopt.simulation.replay.patching import patched
-    from placeopt.simulation.replay.playing import Limits
+    from placeopt.simulation.replay.playing import ReplayLimits
 
     done = 0
     with (
@@ -160,7 +160,7 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
 
         shared = {
             "draws": draws,
-            "limits": Limits(seed=limits.seed, time_limit_s=limits.time_limit_s),
+            "limits": ReplayLimits(seed=limits.seed, time_limit_s=limits.time_limit_s),
             "rows": rows_path(asked.rows),
             "jobs": width,
             "cancel": interruption.event,

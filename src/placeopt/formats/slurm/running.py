@@ -10,7 +10,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.slurm.nodes import SlurmNode
 from placeopt.formats.slurm.placement import Where, expand
 from placeopt.formats.slurm.shapes import LeftOut, is_exclusive, milliseconds, number, request, tres, unreadable
-from placeopt.formats.slurm.text import SHARES_OF_GPUS, Held, parse_held
+from placeopt.formats.slurm.text import SHARES_OF_GPUS, SlurmHolding, parse_held
 from placeopt.formats.snapshots.entries import Entry
 from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
 from placeopt.model import Demand, Job, Option
@@ -141,7 +141,7 @@ class Running:
             where=entry.where,
         )
 
-    def _gpus(self, entry: Entry, nodes: Sequence[str]) -> list[Held]:
+    def _gpus(self, entry: Entry, nodes: Sequence[str]) -> list[SlurmHolding]:
         """Return the GPUs held on each node; `LeftOut` where their number, or which of several types, is not told."""
         told = tres(entry, "tres_alloc_str")
         asked = {key: request(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
@@ -164,11 +164,11 @@ class Running:
                 raise LeftOut("which GPUs it holds is not told, on a node that has several types")
         return held
 
-    def _not_told(self, entry: Entry, nodes: Sequence[str], held: int, asked: Mapping[str, int]) -> list[Held]:
+    def _not_told(self, entry: Entry, nodes: Sequence[str], held: int, asked: Mapping[str, int]) -> list[SlurmHolding]:
         count = len(nodes)
         tasks = number(entry, "tasks") or 1
         if not held and not any(asked.values()):
-            return [Held(0, ())] * count
+            return [SlurmHolding(0, ())] * count
         if count == 1:
             each = held or asked["node"] or asked["task"] * tasks or asked["job"]
         else:
@@ -176,7 +176,7 @@ class Running:
         if not each or (_is_exclusive(entry) and not held):
             raise LeftOut("how many GPUs it holds on which node is not told")
         self._notes.assume("Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken.")
-        return [Held(each)] * count
+        return [SlurmHolding(each)] * count
 
     def _cpus(self, entry: Entry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
         """Return CPUs and MiB held on each node; divided evenly, rounded up, where Slurm does not tell."""

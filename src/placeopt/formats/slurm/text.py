@@ -123,7 +123,7 @@ def is_mig(model: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Held:
+class SlurmHolding:
     """What a job holds on one node."""
 
     gpus: int = 0
@@ -133,7 +133,7 @@ class Held:
     """A resource that is a part of GPUs, such as ``shard``, if it holds any."""
 
 
-def parse_held(text: str) -> Held:
+def parse_held(text: str) -> SlurmHolding:
     """
     Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``, ``shard:2``.
 
@@ -158,7 +158,7 @@ def parse_held(text: str) -> Held:
         if len(mine) != gres.count:
             raise ValueError(f"{text[:60]!r}: {gres.count} GPUs, but {len(mine)} indices")
         indices += mine
-    return Held(count, tuple(sorted(indices)) if told else None, shared)
+    return SlurmHolding(count, tuple(sorted(indices)) if told else None, shared)
 
 
 def parse_indices(text: str) -> list[int]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
-from placeopt.formats.topo.host import Host, HostGpu, Place
+from placeopt.formats.topo.host import Host, HostGpu, HostPart
 from placeopt.formats.topo.pci import smaller
 from placeopt.model import Gpu, Machine, Part
 from placeopt.model.machine import PartLevel
@@ -96,7 +96,7 @@ def _machine(
     )
 
 
-def _frame(places: tuple[Place, ...]) -> tuple[list[Part], dict[str, str]]:
+def _frame(places: tuple[HostPart, ...]) -> tuple[list[Part], dict[str, str]]:
     """Parts of the sockets and NUMA domains, and place key -> part id."""
     sockets = {place.key for place in places if place.level == "socket"}
     alone = {

@@ -19,7 +19,7 @@ MAX_CPU = 65_535
 
 
 @dataclass(frozen=True)
-class Place:
+class HostPart:
     """A socket or NUMA domain. ``key`` is unique in the host and names it; ``numa`` is the system's number of it."""
 
     key: str
@@ -54,7 +54,7 @@ class Host:
     format: str
     file: str
     """As the user named it."""
-    places: tuple[Place, ...] = ()
+    places: tuple[HostPart, ...] = ()
     """Parents first."""
     knows_sockets: bool = False
     """Whether ``places`` tells sockets apart from NUMA domains."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
-from placeopt.formats.topo.host import Host, HostGpu, Place, cpu_list
+from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
 from placeopt.formats.topo.pci import GPU_VENDORS, MODELS, bus_address
 from placeopt.formats.topo.source import Source
 
@@ -79,7 +79,7 @@ def _number(source: Source, fields: dict[str, str], name: str) -> int:
     return int(value)
 
 
-def _places(source: Source, fields: dict[str, str], num_cpus: int) -> tuple[Place, ...]:
+def _places(source: Source, fields: dict[str, str], num_cpus: int) -> tuple[HostPart, ...]:
     """Sockets over NUMA domains, domains dealt to sockets in order."""
     numas: list[tuple[int, int]] = []
     for name, value in fields.items():
@@ -96,15 +96,15 @@ def _places(source: Source, fields: dict[str, str], num_cpus: int) -> tuple[Plac
         per_socket = threads * cores
         sockets = num_cpus // per_socket if per_socket and num_cpus % per_socket == 0 else 0
     if not sockets or sockets > 1024 or (numas and len(numas) % sockets and sockets % len(numas)):
-        return tuple(Place(f"numa{numa}", "numa", None, numa, mask) for numa, mask in numas)
+        return tuple(HostPart(f"numa{numa}", "numa", None, numa, mask) for numa, mask in numas)
     if not numas or len(numas) < sockets:
-        return tuple(Place(f"socket{s}", "socket") for s in range(sockets))
+        return tuple(HostPart(f"socket{s}", "socket") for s in range(sockets))
     each = len(numas) // sockets
     places = []
     for s in range(sockets):
         mine = numas[s * each : (s + 1) * each]
-        places.append(Place(f"socket{s}", "socket", cpus=reduce(or_, (mask for _, mask in mine))))
-        places += [Place(f"numa{numa}", "numa", f"socket{s}", numa, mask) for numa, mask in mine]
+        places.append(HostPart(f"socket{s}", "socket", cpus=reduce(or_, (mask for _, mask in mine))))
+        places += [HostPart(f"numa{numa}", "numa", f"socket{s}", numa, mask) for numa, mask in mine]
     return tuple(places)
 
 

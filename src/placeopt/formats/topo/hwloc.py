@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from placeopt.formats.topo.host import Host, HostGpu, Place, cpu_words
+from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
     GPU_VENDORS,
@@ -177,7 +177,7 @@ def _order(gpus: list[_Gpu]) -> None:
             return
 
 
-def _places(seen: _Seen) -> Iterator[Place]:
+def _places(seen: _Seen) -> Iterator[HostPart]:
     """Packages and NUMA domains, parents first; either may hold the other; one that is everything is left out."""
     everything = 0
     for cpus, _ in seen.packages:
@@ -190,16 +190,16 @@ def _places(seen: _Seen) -> Iterator[Place]:
         inside = [p for p, (mask, _) in enumerate(seen.packages) if mask & ~cpus == 0]
         if len(inside) > 1 and cpus != everything and f"numa{numa}" not in keys:
             keys.add(f"numa{numa}")
-            yield Place(f"numa{numa}", "numa", None, numa, cpus)
+            yield HostPart(f"numa{numa}", "numa", None, numa, cpus)
             outer.update(dict.fromkeys(inside, numa))
     for p, (cpus, _) in enumerate(seen.packages):
-        yield Place(f"socket{p}", "socket", f"numa{outer[p]}" if p in outer else None, None, cpus)
+        yield HostPart(f"socket{p}", "socket", f"numa{outer[p]}" if p in outer else None, None, cpus)
     for cpus, numa, _ in seen.numas:
         if f"numa{numa}" in keys or (cpus == everything and len(seen.packages) != 1):
             continue
         keys.add(f"numa{numa}")
         holder = next((p for p, (mask, _) in enumerate(seen.packages) if cpus & ~mask == 0), None)
-        yield Place(f"numa{numa}", "numa", None if holder is None else f"socket{holder}", numa, cpus)
+        yield HostPart(f"numa{numa}", "numa", None if holder is None else f"socket{holder}", numa, cpus)
 
 
 def _model(gpu: _Gpu) -> tuple[str | None, int]:

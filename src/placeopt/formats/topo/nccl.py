@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placeopt.formats.topo.host import Host, HostGpu, Place, cpu_words
+from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
     GPU_VENDORS,
@@ -66,7 +66,7 @@ def read_nccl(source: Source) -> Host:
                 1,
                 f"cpu numaid={numa[:20]!r} affinity={cpu.get('affinity', '')[:40]!r}; expected a number and hex words",
             )
-        places.append(Place(f"numa{int(numa)}", "numa", None, int(numa), mask))
+        places.append(HostPart(f"numa{int(numa)}", "numa", None, int(numa), mask))
         found += list(_gpus(source, cpu, int(numa)))
         network += _network_mbps(cpu)
     if not places:

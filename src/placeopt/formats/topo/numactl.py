@@ -2,7 +2,7 @@
 
 import re
 
-from placeopt.formats.topo.host import MAX_CPU, Host, Place
+from placeopt.formats.topo.host import MAX_CPU, Host, HostPart
 from placeopt.formats.topo.source import Source
 
 MAX_NUMA = 256
@@ -61,15 +61,15 @@ def read_numactl(source: Source) -> Host:
     if not numas:
         raise source.bad(1, "no node has CPUs; expected the output of numactl --hardware")
     sockets = _sockets(numas, columns, distances)
-    places: list[Place] = []
+    places: list[HostPart] = []
     for s, members in enumerate(sockets or []):
         mask = 0
         for numa in members:
             mask |= cpus[numa]
-        places.append(Place(f"socket{s}", "socket", cpus=mask))
-        places += [Place(f"numa{numa}", "numa", f"socket{s}", numa, cpus[numa]) for numa in members]
+        places.append(HostPart(f"socket{s}", "socket", cpus=mask))
+        places += [HostPart(f"numa{numa}", "numa", f"socket{s}", numa, cpus[numa]) for numa in members]
     if sockets is None:
-        places = [Place(f"numa{numa}", "numa", None, numa, cpus[numa]) for numa in numas]
+        places = [HostPart(f"numa{numa}", "numa", None, numa, cpus[numa]) for numa in numas]
     return Host(
         format="numactl --hardware",
         file=source.name,

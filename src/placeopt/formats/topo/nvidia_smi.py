@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from placeopt.formats.topo.host import Host, HostGpu, Place, cpu_list
+from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
 from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
@@ -192,7 +192,7 @@ def _affinity_holds(matrix: _Matrix, gpus: Iterable[int]) -> bool:
     )
 
 
-def _places(gpus: list[HostGpu]) -> tuple[Place, ...]:
+def _places(gpus: list[HostGpu]) -> tuple[HostPart, ...]:
     """One place per NUMA domain or, where none is told, per set of CPUs or island."""
     cpus: dict[tuple[str, int], int] = {}
     for gpu in gpus:
@@ -206,6 +206,6 @@ def _places(gpus: list[HostGpu]) -> tuple[Place, ...]:
             continue
         cpus[key] = cpus.get(key, 0) | gpu.cpus
     return tuple(
-        Place(f"{kind}{number if kind != 'cpus' else c}", "numa", None, number if kind == "numa" else None, mask)
+        HostPart(f"{kind}{number if kind != 'cpus' else c}", "numa", None, number if kind == "numa" else None, mask)
         for c, ((kind, number), mask) in enumerate(cpus.items())
     )

@@ -2,7 +2,7 @@
 
 import re
 
-from placeopt.formats.topo.host import Host, HostGpu, Place
+from placeopt.formats.topo.host import Host, HostGpu, HostPart
 from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
@@ -64,7 +64,7 @@ def read_rocm_smi(source: Source) -> Host:
     return Host(
         format="rocm-smi --showtopo",
         file=source.name,
-        places=tuple(Place(f"numa{numa}", "numa", None, numa) for numa in known),
+        places=tuple(HostPart(f"numa{numa}", "numa", None, numa) for numa in known),
         gpus=gpus,
         links=tuple(links),
     )

@@ -16,7 +16,7 @@ SUPPORTED = ("communication", "interference", "fragmentation", "resource")
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds:
+class BundleGroups:
     """K kinds, P profiles of interference (one more than the instance's: the last stands for none)."""
 
     problem: Problem
@@ -39,7 +39,7 @@ class Kinds:
         return len(self.gpus)
 
 
-def make_kinds(state: State, weighted: tuple[Weighted, ...]) -> Kinds:
+def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGroups:
     """
     Fold the options of all waiting jobs into kinds.
 
@@ -87,7 +87,7 @@ def make_kinds(state: State, weighted: tuple[Weighted, ...]) -> Kinds:
     profiles = problem.class_profile[options.job_class[first]]
     weights = np.array([c.weight for c in problem.class_communication], dtype=np.int64)
     alone = problem.jobs_per_gpu == 1
-    return Kinds(
+    return BundleGroups(
         problem=problem,
         option_kind=option_kind,
         supply=np.array([supply[number] for number in range(len(members))], dtype=np.int64),

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.formulations.branch_and_price.gpu_groups import Places, Rooms
+from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, OpenGroups
 from placeopt.problem import IntArray
 
 NEVER = -(1 << 55)
@@ -39,7 +39,7 @@ class Family:
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundColumns:
     """Contents: S rows."""
 
     place: IntArray  # (S,)
@@ -48,25 +48,25 @@ class Found:
     gain: IntArray  # (S,) prices of what is placed less the cost
     complete: bool  # whether all were found whose gain reaches the threshold
 
-    def after(self, earlier: Found) -> Found:
+    def after(self, earlier: FoundColumns) -> FoundColumns:
         """Both, as far as complete as this one."""
         place, counts, cost, gain = (
             np.concatenate([getattr(earlier, name), getattr(self, name)])
             for name in ("place", "counts", "cost", "gain")
         )
-        return Found(place, counts, cost, gain, self.complete)
+        return FoundColumns(place, counts, cost, gain, self.complete)
 
 
-class Search:
+class ColumnSearch:
     """Depth by families: at each one, every partial content meets every hand, and what cannot reach is dropped."""
 
-    def __init__(self, rooms: Rooms, check: Callable[[], None]) -> None:
+    def __init__(self, rooms: GpuGroups, check: Callable[[], None]) -> None:
         self._kinds, self._rooms, self._check = rooms.kinds, rooms, check
         self.families = _families(rooms)
         profiles = [family.profile for family in self.families]
         self._pair = rooms.kinds.pair[np.ix_(profiles, profiles)]
 
-    def fixed(self, places: Places) -> list[IntArray]:
+    def fixed(self, places: OpenGroups) -> list[IntArray]:
         """Per family, shape (A, H): cost of each hand by itself in each room, or ``-NEVER`` where it does not fit."""
         out = []
         for family in self.families:
@@ -78,8 +78,8 @@ class Search:
         return out
 
     def run(
-        self, places: Places, fixed: list[IntArray], price: IntArray, least: IntArray, most: int | None = None
-    ) -> Found:
+        self, places: OpenGroups, fixed: list[IntArray], price: IntArray, least: IntArray, most: int | None = None
+    ) -> FoundColumns:
         """
         Find the contents, not empty, whose gain reaches ``least``.
 
@@ -135,7 +135,7 @@ class Search:
         counts = np.zeros((len(keep), len(self._kinds)), dtype=np.int64)
         for f, family in enumerate(self.families):
             counts[:, family.kinds] = family.hands[hands[keep, f]]
-        return Found(place[keep], counts, counts @ price - gain[keep], gain[keep], complete)
+        return FoundColumns(place[keep], counts, counts @ price - gain[keep], gain[keep], complete)
 
     @staticmethod
     def _pairs(
@@ -188,7 +188,7 @@ class _Bound:
     instead of ``busy`` up to the idle ones. Both are chosen by room such that the bound at the root is low.
     """
 
-    def __init__(self, families: list[Family], places: Places, values: list[IntArray], price: IntArray) -> None:
+    def __init__(self, families: list[Family], places: OpenGroups, values: list[IntArray], price: IntArray) -> None:
         self._families, self._places = families, places
         scale = int((np.abs(price) // 250).max(initial=1)) + 1
         root = np.full(len(places), -2 * NEVER, dtype=np.int64)
@@ -238,7 +238,7 @@ class _Bound:
         return reach
 
 
-def _families(rooms: Rooms) -> list[Family]:
+def _families(rooms: GpuGroups) -> list[Family]:
     """Families, those first whose jobs disturb the least: then what is still to come is sure to be disturbed."""
     kinds, places = rooms.kinds, rooms.places
     most = places.slots.max(axis=0, initial=0)
@@ -267,7 +267,7 @@ def _families(rooms: Rooms) -> list[Family]:
     return out
 
 
-def _family(rooms: Rooms, profile: int, chunk: list[int], room: IntArray, most: IntArray) -> Family:
+def _family(rooms: GpuGroups, profile: int, chunk: list[int], room: IntArray, most: IntArray) -> Family:
     kinds = rooms.kinds
     mine = np.array(chunk, dtype=np.int64)
     hands = np.array(list(product(*(range(int(room[k]) + 1) for k in chunk))), dtype=np.int64)

@@ -9,7 +9,7 @@ from itertools import combinations, product
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.formulations.branch_and_price.gpu_groups import NodeGroup, Places, Rooms
+from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, NodeGroup, OpenGroups
 from placeopt.problem import IntArray
 
 MAX_PATTERNS = 30_000
@@ -20,7 +20,7 @@ Span = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, eq=False)
-class Patterns:
+class CrossGroupPatterns:
     """Q sets of jobs across rooms of one node, not empty. R is the most rooms of a node."""
 
     spans: list[tuple[Span, ...]]
@@ -31,7 +31,7 @@ class Patterns:
     )
     opens: IntArray  # (Q, A) rooms of each place, idle so far, that have parts of its jobs
     scene: IntArray  # (Q, R) row of ``scenes`` for each room of the node, -1 where nothing more fits
-    scenes: Places  # (Z,) rooms with parts of such jobs in them
+    scenes: OpenGroups  # (Z,) rooms with parts of such jobs in them
     scene_place: IntArray  # (Z,) row of ``rooms.places``
 
     def __len__(self) -> int:
@@ -39,7 +39,7 @@ class Patterns:
         return len(self.spans)
 
 
-def make_patterns(rooms: Rooms) -> Patterns:
+def make_cross_group_patterns(rooms: GpuGroups) -> CrossGroupPatterns:
     """List every set of jobs across rooms that fits a node, with its price but for what the rooms hold besides."""
     spans: list[tuple[Span, ...]] = []
     group: list[int] = []
@@ -67,7 +67,7 @@ def make_patterns(rooms: Rooms) -> Patterns:
             scene.append(mine)
             opens.append(_opened(rooms, nodes, pattern))
     scene_place = np.array([key[0] for key in scenes], dtype=np.int64)
-    return Patterns(
+    return CrossGroupPatterns(
         spans=spans,
         group=np.array(group, dtype=np.int64),
         uses=np.array(uses, dtype=np.int64).reshape(len(spans), len(rooms.kinds)),
@@ -79,13 +79,13 @@ def make_patterns(rooms: Rooms) -> Patterns:
     )
 
 
-def _opened(rooms: Rooms, nodes: NodeGroup, pattern: tuple[Span, ...]) -> IntArray:
+def _opened(rooms: GpuGroups, nodes: NodeGroup, pattern: tuple[Span, ...]) -> IntArray:
     """Shape (A,): rooms of each place that are opened."""
     places = [place for r, place in enumerate(nodes.room) if any(split[r] for _, split in pattern)]
     return np.bincount(places, minlength=len(rooms.places)) * (rooms.places.opening > 0)
 
 
-def _scenes(rooms: Rooms, keys: list[tuple[int, int, tuple[int, ...]]], place: IntArray) -> Places:
+def _scenes(rooms: GpuGroups, keys: list[tuple[int, int, tuple[int, ...]]], place: IntArray) -> OpenGroups:
     """Rooms with parts of jobs in them: fewer GPUs, more neighbours, and opened where there is a part."""
     kinds, plain = rooms.kinds, rooms.places.take(place)
     held = np.array([key[1] for key in keys], dtype=np.int64)
@@ -93,7 +93,7 @@ def _scenes(rooms: Rooms, keys: list[tuple[int, int, tuple[int, ...]]], place: I
     for row, (_, _, profiles) in enumerate(keys):
         for profile in profiles:
             beside[row] += kinds.pair[profile]
-    return Places(
+    return OpenGroups(
         slots=plain.slots - held[:, None] * (1000 // rooms.shares),
         units=plain.units - 1000 * held,
         idle=plain.idle - held,
@@ -105,7 +105,7 @@ def _scenes(rooms: Rooms, keys: list[tuple[int, int, tuple[int, ...]]], place: I
     )
 
 
-def _sets(rooms: Rooms, nodes: NodeGroup) -> Iterator[tuple[Span, ...]]:
+def _sets(rooms: GpuGroups, nodes: NodeGroup) -> Iterator[tuple[Span, ...]]:
     """Yield every multiset of jobs across rooms that the idle GPUs of a node of the group can hold."""
     kinds, places = rooms.kinds, rooms.places
     idle = [len(free) for free in nodes.free]
@@ -130,7 +130,7 @@ def _sets(rooms: Rooms, nodes: NodeGroup) -> Iterator[tuple[Span, ...]]:
     return extend(0, idle, ())
 
 
-def _cost(rooms: Rooms, nodes: NodeGroup, pattern: tuple[Span, ...]) -> int:
+def _cost(rooms: GpuGroups, nodes: NodeGroup, pattern: tuple[Span, ...]) -> int:
     """What a set costs but for the paths inside the node: neighbours once each, busy GPUs, the way out."""
     kinds, places = rooms.kinds, rooms.places
     total = 0
@@ -153,7 +153,7 @@ def _cost(rooms: Rooms, nodes: NodeGroup, pattern: tuple[Span, ...]) -> int:
 class _Distances:
     """Paths between the GPUs of jobs across the rooms of a node."""
 
-    def __init__(self, rooms: Rooms, nodes: NodeGroup) -> None:
+    def __init__(self, rooms: GpuGroups, nodes: NodeGroup) -> None:
         topology = rooms.problem.topology
         self._distance = topology.distance[int(topology.node_machine[nodes.nodes[0]])]
         self._free, self._kinds = nodes.free, rooms.kinds
@@ -176,7 +176,7 @@ class _Distances:
         return int(self._kinds.traffic[kind]) * self.choices(split)[0][0]
 
 
-def lay(rooms: Rooms, nodes: NodeGroup, pattern: tuple[Span, ...]) -> tuple[int, list[frozenset[int]]]:
+def lay(rooms: GpuGroups, nodes: NodeGroup, pattern: tuple[Span, ...]) -> tuple[int, list[frozenset[int]]]:
     """Return how much longer the paths of a set must be than its ``cost`` says, as cost, and its positions then."""
     distances = _Distances(rooms, nodes)
     traffic = [int(rooms.kinds.traffic[kind]) for kind, _ in pattern]

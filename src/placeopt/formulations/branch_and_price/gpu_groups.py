@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.formulations.branch_and_price.bundle_groups import Kinds
+from placeopt.formulations.branch_and_price.bundle_groups import BundleGroups
 from placeopt.problem import BoolArray, IntArray, Problem, State
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class OpenGroups:
     """A rooms as they stand, with what may be added to each and at what price; M shares that kinds ask for."""
 
     slots: IntArray  # (A, M) how many grants of each share, ascending, or of more fit into what is free
@@ -28,9 +28,9 @@ class Places:
         """A."""
         return len(self.idle)
 
-    def take(self, index: IntArray) -> Places:
+    def take(self, index: IntArray) -> OpenGroups:
         """Return some of the rooms."""
-        return Places(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
+        return OpenGroups(*(getattr(self, name)[index] for name in self.__dataclass_fields__))
 
 
 @dataclass(eq=False)
@@ -49,13 +49,13 @@ class NodeGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class Rooms:
+class GpuGroups:
     """All nodes with room for anything, by group."""
 
-    kinds: Kinds
+    kinds: BundleGroups
     state: State
     groups: list[NodeGroup]
-    places: Places
+    places: OpenGroups
     place_group: IntArray  # (A,) node group of each room; their number where groups share it, which nothing then ties
     place_count: IntArray  # (A,) rooms counted together
     shares: IntArray  # (M,)
@@ -68,7 +68,7 @@ class Rooms:
         return self.kinds.problem
 
 
-def make_rooms(state: State, kinds: Kinds) -> Rooms:
+def make_gpu_groups(state: State, kinds: BundleGroups) -> GpuGroups:
     """
     Partition every node into rooms (its sockets, or the whole) and group nodes in the same state.
 
@@ -85,7 +85,7 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
     charges = _Charges(state, kinds)
     found: dict[tuple[object, ...], NodeGroup] = {}
     rows: dict[tuple[object, ...], int] = {}
-    columns: dict[str, list[object]] = {name: [] for name in Places.__dataclass_fields__}
+    columns: dict[str, list[object]] = {name: [] for name in OpenGroups.__dataclass_fields__}
     place_group: list[int] = []
     place_count: list[int] = []
     smallest = int(shares.min(initial=1001))
@@ -125,7 +125,7 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
     for group in groups:
         for row in group.room:
             place_count[row] += len(group.nodes)
-    places = Places(
+    places = OpenGroups(
         **{
             name: np.array(values, dtype=bool if name == "ok" else np.int64).reshape(len(place_group), *shape)
             for (name, values), shape in zip(
@@ -137,10 +137,10 @@ def make_rooms(state: State, kinds: Kinds) -> Rooms:
     )
     counts = np.array(place_count, dtype=np.int64)
     owner = np.array([len(groups) if tied < 0 else tied for tied in place_group], dtype=np.int64)
-    return Rooms(kinds, state, groups, places, owner, counts, shares, use, charges.wider_cost)
+    return GpuGroups(kinds, state, groups, places, owner, counts, shares, use, charges.wider_cost)
 
 
-def _shares(kinds: Kinds) -> IntArray:
+def _shares(kinds: BundleGroups) -> IntArray:
     """Shares that kinds ask for, ascending. Where each divides the next, slots of each size tell what fits."""
     if (kinds.gpus[kinds.milli < 1000] > 1).any():
         raise Unsupported("arrangements know shares on single GPUs only")
@@ -151,7 +151,7 @@ def _shares(kinds: Kinds) -> IntArray:
     return shares
 
 
-def _refuse_memory(state: State, kinds: Kinds, free_milli: IntArray) -> None:
+def _refuse_memory(state: State, kinds: BundleGroups, free_milli: IntArray) -> None:
     """Memory and the number of jobs must not run out on a GPU before its share does."""
     problem = kinds.problem
     most = problem.jobs_per_gpu
@@ -166,7 +166,7 @@ def _refuse_memory(state: State, kinds: Kinds, free_milli: IntArray) -> None:
 class _Charges:
     """What the costs charge on a node, and whether rooms are all they look at."""
 
-    def __init__(self, state: State, kinds: Kinds) -> None:
+    def __init__(self, state: State, kinds: BundleGroups) -> None:
         self.state, self.kinds, self.problem = state, kinds, kinds.problem
         self.meets = kinds.pair.any()
         self.fragments = kinds.weight.get("fragmentation", 0)
@@ -224,7 +224,7 @@ class _Charges:
         return tuple(out)
 
     def place(self, n: int, group: NodeGroup, r: int, free: IntArray, shares: IntArray) -> dict[str, object]:
-        """Return the fields of one row of ``Places``."""
+        """Return the fields of one row of ``OpenGroups``."""
         problem, kinds = self.problem, self.kinds
         a, part = int(problem.node_gpu_start[n]), np.array(group.parts[r], dtype=np.int64)
         types = np.unique(problem.gpu_type[a + part])

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formulations.branch_and_price.cross_group_jobs import Patterns
-from placeopt.formulations.branch_and_price.gpu_groups import Rooms
-from placeopt.formulations.branch_and_price.pricing import Column, Prices
+from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPatterns
+from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups
+from placeopt.formulations.branch_and_price.pricing import Column, DualPrices
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray
 from placeopt.terms.objective import Weighted, cost, value
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.queue_share import option_use
 
-Limits = dict[int, tuple[int, int]]
+BranchLimits = dict[int, tuple[int, int]]
 """Number of a count (`Master.counts`) -> least and most."""
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class MasterModel:
     """Where columns and rows of a model are."""
 
     model: LinearModel
@@ -46,7 +46,9 @@ class Master:
     group that is idle (``("node", group)``), then the idle rooms of each place that are opened (``("room", place)``).
     """
 
-    def __init__(self, rooms: Rooms, patterns: Patterns, weighted: tuple[Weighted, ...], value_level: int) -> None:
+    def __init__(
+        self, rooms: GpuGroups, patterns: CrossGroupPatterns, weighted: tuple[Weighted, ...], value_level: int
+    ) -> None:
         self.rooms, self.patterns = rooms, patterns
         kinds, problem, state = rooms.kinds, rooms.problem, rooms.state
         self.options = np.flatnonzero(kinds.option_kind >= 0)
@@ -86,7 +88,9 @@ class Master:
                 out[i] += self.patterns.uses[column.pattern]
         return out
 
-    def build(self, columns: Sequence[Column], limits: Limits, *, penalty: IntArray | None, deadline: float) -> Layout:
+    def build(
+        self, columns: Sequence[Column], limits: BranchLimits, *, penalty: IntArray | None, deadline: float
+    ) -> MasterModel:
         """
         Write the model of these columns.
 
@@ -183,7 +187,7 @@ class Master:
             "min",
             self.base,
         )
-        return Layout(
+        return MasterModel(
             model=builder.build(),
             column=x,
             option=y,
@@ -197,7 +201,7 @@ class Master:
             scarce_row=np.array(scarce_row, dtype=np.int64),
         )
 
-    def multipliers(self, layout: Layout, duals: NDArray[np.float64]) -> tuple[Prices, NDArray[np.float64]]:
+    def multipliers(self, layout: MasterModel, duals: NDArray[np.float64]) -> tuple[DualPrices, NDArray[np.float64]]:
         """
         Round the duals of the relaxation to integers.
 
@@ -223,11 +227,11 @@ class Master:
         scarce = np.zeros((len(self.size), len(rooms.kinds)), dtype=np.int64)
         for (g, r), row in zip(self.scarce, layout.scarce_row.tolist(), strict=True):
             scarce[g] -= per_unit[row] * rooms.kinds.demand[:, r]
-        return Prices(per_unit[layout.kind_row], rent, node_rent, room_rent, scarce), (
+        return DualPrices(per_unit[layout.kind_row], rent, node_rent, room_rent, scarce), (
             per_unit * model.row_divisor
         ).astype(np.float64)
 
-    def count_values(self, layout: Layout, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def count_values(self, layout: MasterModel, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Value of every count in a solution of the relaxation."""
         model = layout.model
         out = np.zeros(len(self.counts))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placeopt.formulations.branch_and_price.column_enumeration import NEVER, Found, Search, best_of
-from placeopt.formulations.branch_and_price.cross_group_jobs import Patterns, lay
-from placeopt.formulations.branch_and_price.gpu_groups import Places, Rooms
+from placeopt.formulations.branch_and_price.column_enumeration import NEVER, ColumnSearch, FoundColumns, best_of
+from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPatterns, lay
+from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, OpenGroups
 from placeopt.problem import IntArray
 
 QUICK = 60
@@ -30,7 +30,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Prices:
+class DualPrices:
     """Multipliers of the master's rows, as integers."""
 
     kind: IntArray  # (K,) for placing a bundle
@@ -54,15 +54,15 @@ class Priced:
 class Pricing:
     """The search for columns of a round."""
 
-    def __init__(self, rooms: Rooms, patterns: Patterns, check: Callable[[], None]) -> None:
+    def __init__(self, rooms: GpuGroups, patterns: CrossGroupPatterns, check: Callable[[], None]) -> None:
         self.rooms, self.patterns = rooms, patterns
-        self._search = Search(rooms, check)
+        self._search = ColumnSearch(rooms, check)
         self._fixed = self._search.fixed(rooms.places)
         self._scene_fixed = self._search.fixed(patterns.scenes)
         self._laid: dict[int, int] = {}
         self._nothing = np.zeros(len(rooms.kinds), dtype=np.int64).tobytes()
 
-    def run(self, prices: Prices, slack: int, *, most: int | None = None, each: int | None = None) -> Priced:
+    def run(self, prices: DualPrices, slack: int, *, most: int | None = None, each: int | None = None) -> Priced:
         """
         Find columns of reduced cost up to ``slack``.
 
@@ -90,7 +90,7 @@ class Pricing:
 
     def _nodes(
         self,
-        prices: Prices,
+        prices: DualPrices,
         slack: int,
         most: int | None,
         each: int | None,
@@ -156,7 +156,7 @@ class Pricing:
                 reduced.append(-excess[i])
         return found.complete
 
-    def _scenes(self, prices: Prices, wanted: IntArray, least: IntArray, most: int | None) -> Found:
+    def _scenes(self, prices: DualPrices, wanted: IntArray, least: IntArray, most: int | None) -> FoundColumns:
         """Search some scenes; the answer counts places by scene."""
         fixed, place = [cost[wanted] for cost in self._scene_fixed], self.patterns.scene_place[wanted]
         found = self._contents(self.patterns.scenes.take(wanted), fixed, place, prices, least, most)
@@ -164,13 +164,13 @@ class Pricing:
 
     def _contents(
         self,
-        places: Places,
+        places: OpenGroups,
         fixed: list[IntArray],
         place: IntArray,
-        prices: Prices,
+        prices: DualPrices,
         least: IntArray,
         most: int | None,
-    ) -> Found:
+    ) -> FoundColumns:
         """Search rooms, each of which is the room ``place`` or that with parts of jobs in it."""
         scarce = prices.scarce[self.rooms.place_group[place]]
         if not scarce.any():
@@ -183,7 +183,7 @@ class Pricing:
         return replace(found, cost=found.cost - (found.counts * scarce[found.place]).sum(axis=1))
 
     def _combine(
-        self, q: int, goal: int, reach: IntArray, found: Found, rows: dict[int, IntArray]
+        self, q: int, goal: int, reach: IntArray, found: FoundColumns, rows: dict[int, IntArray]
     ) -> tuple[IntArray, IntArray]:
         """Return gains of contents for all rooms of a pattern that reach ``goal``, and their rows, -1 for nothing."""
         scenes = self.patterns.scene[q, : len(self.rooms.groups[int(self.patterns.group[q])].parts)].tolist()
@@ -205,14 +205,14 @@ class Pricing:
         return self._laid[q]
 
 
-def _rows_of(found: Found, chosen: IntArray) -> dict[int, IntArray]:
+def _rows_of(found: FoundColumns, chosen: IntArray) -> dict[int, IntArray]:
     """Rows of what was found and chosen, by scene."""
     order = chosen[np.argsort(found.place[chosen], kind="stable")]
     places, first = np.unique(found.place[order], return_index=True)
     return dict(zip(places.tolist(), np.split(order, first[1:]), strict=True)) if len(places) else {}
 
 
-def _top(found: Found, size: int) -> IntArray:
+def _top(found: FoundColumns, size: int) -> IntArray:
     """Shape (size,): the best gain by place, 0 for nothing."""
     top = np.zeros(size, dtype=np.int64)
     np.maximum.at(top, found.place, found.gain)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.formulations.branch_and_price.cross_group_jobs import Patterns, Span, lay
-from placeopt.formulations.branch_and_price.gpu_groups import NodeGroup, Places, Rooms
-from placeopt.formulations.branch_and_price.master import Layout, Master
+from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPatterns, Span, lay
+from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, NodeGroup, OpenGroups
+from placeopt.formulations.branch_and_price.master import Master, MasterModel
 from placeopt.formulations.branch_and_price.pricing import Column
 from placeopt.problem import Allocation, IntArray, Placement
 
@@ -16,7 +16,7 @@ Bundles = list[tuple[int, int, tuple[int, ...]]]
 """(kind, node, GPUs)."""
 
 
-def realise(master: Master, columns: Sequence[Column], layout: Layout, values: IntArray) -> Allocation:
+def realise(master: Master, columns: Sequence[Column], layout: MasterModel, values: IntArray) -> Allocation:
     """
     Give every job its GPUs.
 
@@ -82,7 +82,7 @@ def bundles_of(master: Master, columns: Sequence[Column], values: IntArray) -> B
     return out
 
 
-def _fill(rooms: Rooms, nodes: NodeGroup, node: int, r: int, counts: IntArray, taken: frozenset[int]) -> Bundles:
+def _fill(rooms: GpuGroups, nodes: NodeGroup, node: int, r: int, counts: IntArray, taken: frozenset[int]) -> Bundles:
     """
     Hand out the GPUs of a room, largest shares first, idle ones before others: as many become busy as can.
 
@@ -109,7 +109,7 @@ def _fill(rooms: Rooms, nodes: NodeGroup, node: int, r: int, counts: IntArray, t
     return out
 
 
-def columns_of(rooms: Rooms, patterns: Patterns, allocation: Allocation) -> list[Column]:
+def columns_of(rooms: GpuGroups, patterns: CrossGroupPatterns, allocation: Allocation) -> list[Column]:
     """Return the columns of an allocation of the round, those left out in which a job is in no kind."""
     kinds, problem, state = rooms.kinds, rooms.problem, rooms.state
     numbers = {(int(patterns.group[q]), patterns.spans[q]): q for q in range(len(patterns))}
@@ -157,7 +157,7 @@ def _number(numbers: dict[tuple[int, tuple[Span, ...]], int], group: int, spans:
     return numbers.get((group, tuple(sorted(spans))))
 
 
-def _content_cost(rooms: Rooms, places: Places, row: int, counts: IntArray) -> int:
+def _content_cost(rooms: GpuGroups, places: OpenGroups, row: int, counts: IntArray) -> int:
     """Cost of a content: neighbours, the bundles themselves, GPUs that become busy."""
     kinds = rooms.kinds
     by_profile = np.bincount(kinds.profile, weights=counts, minlength=len(kinds.pair)).astype(np.int64)

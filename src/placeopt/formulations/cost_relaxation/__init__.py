@@ -6,7 +6,7 @@ A bound on the cost level of rounds of any size: bundles flow to classes of node
 whole jobs instead of their bundles.
 """
 
-from placeopt.formulations.cost_relaxation.model import Flows, build_flows
-from placeopt.formulations.cost_relaxation.whole_jobs import Whole, with_whole_jobs
+from placeopt.formulations.cost_relaxation.model import CostRelaxation, build_cost_relaxation
+from placeopt.formulations.cost_relaxation.whole_jobs import WholeJobs, with_whole_jobs
 
-__all__ = ["Flows", "Whole", "build_flows", "with_whole_jobs"]
+__all__ = ["CostRelaxation", "WholeJobs", "build_cost_relaxation", "with_whole_jobs"]

@@ -11,7 +11,7 @@ from placeopt.problem import IntArray, State
 
 
 @dataclass(frozen=True)
-class Kind:
+class BundleGroup:
     """Bundles of ``gpus`` GPUs, ``milli`` of each; a job has ``bundles`` of them, at most ``per_node`` on a node."""
 
     option: int
@@ -31,23 +31,23 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Kinds:
+class BundleGroups:
     """Kinds and, for every option that a waiting job has, its number of jobs and kind."""
 
-    kinds: list[Kind]
+    kinds: list[BundleGroup]
     option: IntArray  # (Y,) options of waiting jobs
     kind: IntArray  # (Y,) -1 where they need no GPU
     jobs: IntArray  # (Y,) waiting jobs of the option's class
 
 
-def make_kinds(state: State) -> Kinds:
+def make_bundle_groups(state: State) -> BundleGroups:
     """Fold the options of all jobs that are nowhere in ``state``."""
     problem, options = state.problem, state.problem.options
     nowhere = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting = np.bincount(problem.job_class[nowhere], minlength=len(problem.class_communication))
     single = problem.jobs_per_gpu == 1
     known: dict[tuple[object, ...], int] = {}
-    kinds: list[Kind] = []
+    kinds: list[BundleGroup] = []
     asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
     numbers = np.full(len(asked), -1, dtype=np.int64)
     for i, o in enumerate(asked.tolist()):
@@ -56,7 +56,7 @@ def make_kinds(state: State) -> Kinds:
             continue
         communication = problem.class_communication[options.job_class[o]]
         talks = not communication.edges and int(options.workers[o] * options.gpus[o]) > 1
-        kind = Kind(
+        kind = BundleGroup(
             option=o,
             bundles=int(options.bundles[o]),
             gpus=gpus,
@@ -71,4 +71,4 @@ def make_kinds(state: State) -> Kinds:
             known[key] = len(kinds)
             kinds.append(kind)
         numbers[i] = known[key]
-    return Kinds(kinds, asked, numbers, waiting[options.job_class[asked]])
+    return BundleGroups(kinds, asked, numbers, waiting[options.job_class[asked]])

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.cost_relaxation.bundle_groups import Kind
-from placeopt.formulations.cost_relaxation.node_classes import Grounds
+from placeopt.formulations.cost_relaxation.bundle_groups import BundleGroup
+from placeopt.formulations.cost_relaxation.node_classes import NodeClasses
 from placeopt.model import Split
 from placeopt.problem import UNLIMITED, BoolArray, IntArray
 
@@ -16,7 +16,7 @@ FAR = 1 << 58
 
 
 @dataclass(frozen=True)
-class Fare:
+class CostLowerBound:
     """Of one kind, by class of nodes: whether bundles may go there, and the least that one of them costs."""
 
     open: BoolArray  # (P,)
@@ -29,33 +29,33 @@ class OnNodes:
 
     room: IntArray  # (N,)
     path: IntArray  # (N, most room + 1) inside the node and on its way out; ``FAR`` beyond ``room``
-    lowest: IntArray  # (N,) least of a bundle on the way out of the node's own domain, ``Grounds.own``
+    lowest: IntArray  # (N,) least of a bundle on the way out of the node's own domain, ``NodeClasses.own``
     higher: IntArray  # (N,) the same of all other domains above it
 
 
-class Fares:
+class CostLowerBounds:
     """
     Least costs of bundles. With k of a job's K GPUs below an edge of the tree, the edge costs its weight x k (K - k),
     so each of the k costs weight x (K - k), and at least weight x (K - m) where no more than m find room there. The
     pairs on one node are as close as any of its usable GPUs. A class of nodes costs what its best node costs.
     """
 
-    def __init__(self, grounds: Grounds) -> None:
+    def __init__(self, grounds: NodeClasses) -> None:
         self._grounds = grounds
         self._seen: dict[tuple[bytes, bytes, int], tuple[IntArray, IntArray]] = {}
         topology = grounds.problem.topology
         root = np.array([int(root.min(initial=UNLIMITED)) for root in topology.root], dtype=np.int64)
         self._leave = root[topology.node_machine] + topology.node_uplink  # (N,)
 
-    def of(self, kind: Kind) -> Fare:
+    def of(self, kind: BundleGroup) -> CostLowerBound:
         """Return what bundles of the kind cost, by class of nodes."""
         on, grounds = self.on_nodes(kind), self._grounds
         bundles = np.maximum(np.arange(on.path.shape[1]), 1)
         each = np.where(on.path < FAR, on.path // bundles, FAR)[:, 1:].min(axis=1, initial=FAR)
         best = grounds.least(np.minimum(each + on.lowest + on.higher, FAR), FAR)
-        return Fare(best < FAR, np.where(best < FAR, best * kind.weight, 0))
+        return CostLowerBound(best < FAR, np.where(best < FAR, best * kind.weight, 0))
 
-    def on_nodes(self, kind: Kind) -> OnNodes:
+    def on_nodes(self, kind: BundleGroup) -> OnNodes:
         """Return what bundles of the kind cost, by node."""
         grounds, total = self._grounds, kind.total
         usable, inner = self._usable(kind)
@@ -75,7 +75,7 @@ class Fares:
         path = self._leave[:, None] * (k * (total - k)) + inner[:, np.minimum(k, inner.shape[1] - 1)]
         return OnNodes(room, np.where(j <= room[:, None], path, FAR), *beyond)
 
-    def _usable(self, kind: Kind) -> tuple[IntArray, IntArray]:
+    def _usable(self, kind: BundleGroup) -> tuple[IntArray, IntArray]:
         """Usable GPUs, shape (N,), and least paths between k of them, shape (N, most GPUs of a node + 1)."""
         problem = self._grounds.problem
         options = problem.options
@@ -98,7 +98,7 @@ class Fares:
             out[n, : len(here) + 1] = paths[machine[n]].of(here)
         return out
 
-    def _most(self, kind: Kind, domain: IntArray, room: IntArray) -> IntArray:
+    def _most(self, kind: BundleGroup, domain: IntArray, room: IntArray) -> IntArray:
         """
         Shape (D,): the most GPUs of a job that each domain can have, in whatever depth below it.
 
@@ -123,7 +123,7 @@ class Fares:
         return rooms * kind.gpus
 
 
-def per_domain(kind: Kind, split: Split, bundle_workers: int) -> tuple[int, int]:
+def per_domain(kind: BundleGroup, split: Split, bundle_workers: int) -> tuple[int, int]:
     """Fewest and most bundles of a job in a domain of the split that it uses."""
     if split.workers is not None:
         exact = -(-split.workers // bundle_workers)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.formulations.cost_relaxation.bundle_groups import Kind, Kinds, make_kinds
-from placeopt.formulations.cost_relaxation.cost_lower_bounds import Fares
-from placeopt.formulations.cost_relaxation.node_classes import Grounds, make_grounds, used_idle
+from placeopt.formulations.cost_relaxation.bundle_groups import BundleGroup, BundleGroups, make_bundle_groups
+from placeopt.formulations.cost_relaxation.cost_lower_bounds import CostLowerBounds
+from placeopt.formulations.cost_relaxation.node_classes import NodeClasses, make_node_classes, used_idle
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.terms.objective import Weighted, value
@@ -22,7 +22,7 @@ MOST_COLUMNS = 60_000
 class Stream:
     """Bundles of one kind: its jobs' columns, theirs, the class of nodes of each, and the row that ties them."""
 
-    kind: Kind
+    kind: BundleGroup
     jobs: IntArray
     columns: IntArray
     place: IntArray
@@ -30,19 +30,21 @@ class Stream:
 
 
 @dataclass(frozen=True, eq=False)
-class Flows:
+class CostRelaxation:
     """The relaxation, and what its columns mean."""
 
     model: LinearModel
     option: IntArray  # (Y,) option of each of the first Y columns, which count jobs
-    grounds: Grounds
+    grounds: NodeClasses
     streams: list[Stream]
     path_price: int  # cost of a unit of weighted path
     rooms: tuple[IntArray, IntArray, IntArray]  # rows by class of nodes: GPU share, whole GPUs, large bundles
     relaxes: tuple[str, ...]
 
 
-def build_flows(state: State, weighted: tuple[Weighted, ...], least: int, deadline: float = float("inf")) -> Flows:
+def build_cost_relaxation(
+    state: State, weighted: tuple[Weighted, ...], least: int, deadline: float = float("inf")
+) -> CostRelaxation:
     """
     Write the relaxation of the cost level among plans worth ``least`` or more.
 
@@ -68,7 +70,7 @@ def build_flows(state: State, weighted: tuple[Weighted, ...], least: int, deadli
     if problem.changeable:
         raise Unsupported("flows take rounds in which running jobs stay as they are")
     builder = ModelBuilder(deadline)
-    kinds, grounds = make_kinds(state), make_grounds(state, builder.check_time)
+    kinds, grounds = make_bundle_groups(state), make_node_classes(state, builder.check_time)
     weight = {w.cost.name: w.weight for w in weighted}
     chosen = builder.add_variables(np.zeros(len(kinds.option), dtype=np.int64), kinds.jobs)
     _add_choices(builder, problem, kinds, chosen)
@@ -84,7 +86,9 @@ def build_flows(state: State, weighted: tuple[Weighted, ...], least: int, deadli
     columns = np.concatenate([chosen, bundles.column, busy.column])
     costs = np.concatenate([resource, bundles.cost, busy.cost])
     builder.set_objective(columns, costs, "min", busy.constant + _fixed(state, weighted))
-    return Flows(builder.build(), kinds.option, grounds, streams, path_price, rooms, _relaxes(problem, weighted))
+    return CostRelaxation(
+        builder.build(), kinds.option, grounds, streams, path_price, rooms, _relaxes(problem, weighted)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +111,7 @@ class _Busy:
     constant: int
 
 
-def _add_choices(builder: ModelBuilder, problem: Problem, kinds: Kinds, chosen: IntArray) -> None:
+def _add_choices(builder: ModelBuilder, problem: Problem, kinds: BundleGroups, chosen: IntArray) -> None:
     """A job runs in one option at most."""
     _, row, counts = np.unique(problem.options.job_class[kinds.option], return_inverse=True, return_counts=True)
     several = np.flatnonzero(counts[row] > 1)
@@ -117,10 +121,10 @@ def _add_choices(builder: ModelBuilder, problem: Problem, kinds: Kinds, chosen: 
 
 
 def _add_bundles(
-    builder: ModelBuilder, kinds: Kinds, grounds: Grounds, chosen: IntArray, path_price: int
+    builder: ModelBuilder, kinds: BundleGroups, grounds: NodeClasses, chosen: IntArray, path_price: int
 ) -> tuple[_Bundles, list[Stream]]:
     """Every bundle of a chosen job goes to some class of nodes with room for it."""
-    fares, size = Fares(grounds), 0
+    fares, size = CostLowerBounds(grounds), 0
     parts: list[tuple[IntArray, ...]] = []
     streams: list[Stream] = []
     for q, kind in enumerate(kinds.kinds):
@@ -146,7 +150,7 @@ def _add_bundles(
     return _Bundles(*(np.concatenate(part).astype(np.int64) for part in zip(empty, *parts, strict=True))), streams
 
 
-def _add_room(builder: ModelBuilder, grounds: Grounds, b: _Bundles) -> tuple[IntArray, IntArray, IntArray]:
+def _add_room(builder: ModelBuilder, grounds: NodeClasses, b: _Bundles) -> tuple[IntArray, IntArray, IntArray]:
     """
     GPUs are held once: share, whole GPUs, and of bundles larger than half of a node's idle GPUs one a node.
 
@@ -163,7 +167,7 @@ def _add_room(builder: ModelBuilder, grounds: Grounds, b: _Bundles) -> tuple[Int
     return share, gpus, builder.add_rows(b.place[large], b.column[large], 1, NO_LOWER, nodes)
 
 
-def _add_busy(builder: ModelBuilder, grounds: Grounds, b: _Bundles, weight: int) -> _Busy:
+def _add_busy(builder: ModelBuilder, grounds: NodeClasses, b: _Bundles, weight: int) -> _Busy:
     """Free GPUs of used domains are those of now less those that become busy: at most one a GPU of each bundle."""
     state, problem, constant = grounds.state, grounds.problem, 0
     columns, costs = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]

@@ -16,7 +16,7 @@ MOST_CLASSES = 400
 
 
 @dataclass(frozen=True)
-class Grounds:
+class NodeClasses:
     """N nodes of P classes, with what is free on them in ``state``."""
 
     state: State
@@ -74,7 +74,7 @@ class Grounds:
         return ok
 
 
-def make_grounds(state: State, check_time: Callable[[], None]) -> Grounds:
+def make_node_classes(state: State, check_time: Callable[[], None]) -> NodeClasses:
     """Fold the nodes of ``state``; ``check_time`` is called before the paths of every node, and raises to end it."""
     problem, topology = state.problem, state.problem.topology
     tables = {id(distance): distance for distance in topology.distance}  # machine types share them
@@ -98,7 +98,7 @@ def make_grounds(state: State, check_time: Callable[[], None]) -> Grounds:
             break
     _, dense = np.unique(place, return_inverse=True)
     place = dense.reshape(-1) - int((place < 0).any())
-    return Grounds(state, paths, np.where(able, place, -1), idle, free_milli, domains)
+    return NodeClasses(state, paths, np.where(able, place, -1), idle, free_milli, domains)
 
 
 def _domains(problem: Problem) -> list[IntArray]:

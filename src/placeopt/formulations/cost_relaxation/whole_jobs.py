@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formulations.cost_relaxation.bundle_groups import Kind
-from placeopt.formulations.cost_relaxation.cost_lower_bounds import FAR, Fares, OnNodes, per_domain
-from placeopt.formulations.cost_relaxation.model import Flows
+from placeopt.formulations.cost_relaxation.bundle_groups import BundleGroup
+from placeopt.formulations.cost_relaxation.cost_lower_bounds import FAR, CostLowerBounds, OnNodes, per_domain
+from placeopt.formulations.cost_relaxation.model import CostRelaxation
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem
 
@@ -20,7 +20,7 @@ MOST_PRICE = 2.0**50
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class WholeJobs:
     """
     What whole jobs cost at given prices.
 
@@ -37,7 +37,7 @@ class Whole:
     dearer: LinearModel
 
 
-def with_whole_jobs(flows: Flows, duals: NDArray[np.float64], deadline: float = float("inf")) -> Whole:
+def with_whole_jobs(flows: CostRelaxation, duals: NDArray[np.float64], deadline: float = float("inf")) -> WholeJobs:
     """
     Price whole jobs instead of their flows.
 
@@ -71,7 +71,7 @@ def with_whole_jobs(flows: Flows, duals: NDArray[np.float64], deadline: float = 
     paid = np.zeros(model.num_variables, dtype=np.int64)
     np.add.at(paid, model.columns, -model.coefficients * prices[model.row_of_nonzero])
     upper, dearer = model.upper.copy(), model.objective.copy()
-    fares, place = Fares(flows.grounds), flows.grounds.place
+    fares, place = CostLowerBounds(flows.grounds), flows.grounds.place
     for stream in flows.streams:
         kind = stream.kind
         if not len(stream.columns):
@@ -88,10 +88,10 @@ def with_whole_jobs(flows: Flows, duals: NDArray[np.float64], deadline: float = 
             dearer[stream.jobs] += max(least - flowing * kind.bundles, 0)
             upper[stream.columns] = 0
             prices[stream.row] = least // kind.bundles
-    return Whole(replace(model, upper=upper), prices.astype(np.float64), replace(model, objective=dearer))
+    return WholeJobs(replace(model, upper=upper), prices.astype(np.float64), replace(model, objective=dearer))
 
 
-def _cheapest(flows: Flows, kind: Kind, on: OnNodes, rent: IntArray) -> int:
+def _cheapest(flows: CostRelaxation, kind: BundleGroup, on: OnNodes, rent: IntArray) -> int:
     """What a job of the kind costs at least, rents (N,) of its bundles included; ``FAR`` where it finds no room."""
     problem = flows.grounds.problem
     scale = kind.weight * flows.path_price
@@ -112,7 +112,7 @@ def _cheapest(flows: Flows, kind: Kind, on: OnNodes, rent: IntArray) -> int:
     return _dealt(parts)
 
 
-def _parts(problem: Problem, nodes: IntArray, cost: IntArray, kind: Kind, scale: int, own: IntArray) -> IntArray:
+def _parts(problem: Problem, nodes: IntArray, cost: IntArray, kind: BundleGroup, scale: int, own: IntArray) -> IntArray:
     """Shape (bundles + 1,): what so many bundles cost in the ``own`` domain that is cheapest; ``FAR``: in none."""
     topology, bundles = problem.topology, kind.bundles
     apart = len(topology.domain_parent) + np.arange(problem.num_nodes)  # a node without a domain is one by itself

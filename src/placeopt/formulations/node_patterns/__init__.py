@@ -7,28 +7,28 @@ valuable filling of every state, by dynamic programming over GPU shares and the 
 prices themselves prove a bound, and fillings that an LP mixes become a plan.
 """
 
-from placeopt.formulations.node_patterns.bundle_groups import Kinds, kinds_of, shares_nest
-from placeopt.formulations.node_patterns.job_groups import Crowds, crowds_of
-from placeopt.formulations.node_patterns.layout import Wish, fillings_of, wishes
+from placeopt.formulations.node_patterns.bundle_groups import BundleGroups, bundle_groups_of, shares_nest
+from placeopt.formulations.node_patterns.job_groups import JobGroups, job_groups_of
+from placeopt.formulations.node_patterns.layout import Wish, patterns_of_plan, wishes
 from placeopt.formulations.node_patterns.master import Master
-from placeopt.formulations.node_patterns.node_states import States, states_of
-from placeopt.formulations.node_patterns.pricing import Filling, Pricing
+from placeopt.formulations.node_patterns.node_states import NodeStates, node_states_of
+from placeopt.formulations.node_patterns.pricing import NodePattern, Pricing
 from placeopt.formulations.node_patterns.proof import RELAXES, proven_bound
 
 __all__ = [
     "RELAXES",
-    "Crowds",
-    "Filling",
-    "Kinds",
+    "BundleGroups",
+    "JobGroups",
     "Master",
+    "NodePattern",
+    "NodeStates",
     "Pricing",
-    "States",
     "Wish",
-    "crowds_of",
-    "fillings_of",
-    "kinds_of",
+    "bundle_groups_of",
+    "job_groups_of",
+    "node_states_of",
+    "patterns_of_plan",
     "proven_bound",
     "shares_nest",
-    "states_of",
     "wishes",
 ]

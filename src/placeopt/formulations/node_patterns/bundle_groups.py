@@ -15,7 +15,7 @@ CPU_ONLY = -1
 
 
 @dataclass(frozen=True, eq=False)
-class Kinds:
+class BundleGroups:
     """D kinds. Shares nest: each size divides the next larger one, so GPUs never waste room between sizes."""
 
     sizes: tuple[int, ...]  # thousandths of a GPU, descending; one a level
@@ -39,7 +39,7 @@ def shares_nest(problem: Problem) -> bool:
     return all(larger % smaller == 0 for smaller, larger in pairwise(sizes))
 
 
-def kinds_of(problem: Problem) -> Kinds:
+def bundle_groups_of(problem: Problem) -> BundleGroups:
     """
     Return the kinds of all options.
 
@@ -67,7 +67,7 @@ def kinds_of(problem: Problem) -> Kinds:
     distinct, of_option = np.unique(rows, axis=0, return_inverse=True)
     resources = demand.shape[1]
     level = np.searchsorted(-np.array(sizes, dtype=np.int64), -distinct[:, 0])
-    return Kinds(
+    return BundleGroups(
         sizes=sizes,
         level=np.where(distinct[:, 1] > 0, level, CPU_ONLY),
         units=distinct[:, 1],

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import Kinds
+from placeopt.formulations.node_patterns.bundle_groups import BundleGroups
 from placeopt.problem import IntArray, State
 
 FINEST = 20
@@ -15,7 +15,7 @@ FINEST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Crowds:
+class JobGroups:
     """
     W ways to start, of crowds of waiting jobs: a job of the crowd runs as so many bundles of a kind.
 
@@ -43,7 +43,7 @@ class Crowds:
         return np.array([len(jobs) for jobs in self.jobs], dtype=np.int64)
 
 
-def crowds_of(state: State, kinds: Kinds) -> Crowds:
+def job_groups_of(state: State, kinds: BundleGroups) -> JobGroups:
     """Return the crowds of the jobs that are nowhere in ``state``; ways that are worth nothing are left out."""
     problem, options = state.problem, state.problem.options
     waiting = np.array([placement is None for placement in state.placements], dtype=bool)
@@ -61,4 +61,4 @@ def crowds_of(state: State, kinds: Kinds) -> Crowds:
     members = np.split(jobs[order], np.cumsum(np.bincount(crowd, minlength=len(numbers)))[:-1]) if numbers else []
     ways = [(c, i, *way) for key, c in numbers.items() for i, way in enumerate(key) if way[2] > 0]
     table = np.array(ways, dtype=np.int64).reshape(len(ways), 5)
-    return Crowds(tuple(members), table[:, 0], table[:, 1], table[:, 2], table[:, 3], table[:, 4])
+    return JobGroups(tuple(members), table[:, 0], table[:, 1], table[:, 2], table[:, 3], table[:, 4])

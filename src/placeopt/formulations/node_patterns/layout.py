@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import Kinds
-from placeopt.formulations.node_patterns.job_groups import Crowds
+from placeopt.formulations.node_patterns.bundle_groups import BundleGroups
+from placeopt.formulations.node_patterns.job_groups import JobGroups
 from placeopt.formulations.node_patterns.master import Key
-from placeopt.formulations.node_patterns.node_states import States
-from placeopt.formulations.node_patterns.pricing import Filling
+from placeopt.formulations.node_patterns.node_states import NodeStates
+from placeopt.formulations.node_patterns.pricing import NodePattern
 from placeopt.problem import Allocation, IntArray, Problem
 
 
@@ -24,14 +24,14 @@ class Wish:
     nodes: tuple[int, ...]
 
 
-def fillings_of(
-    problem: Problem, allocation: Allocation, kinds: Kinds, states: States
-) -> Iterator[tuple[int, Filling]]:
+def patterns_of_plan(
+    problem: Problem, allocation: Allocation, kinds: BundleGroups, states: NodeStates
+) -> Iterator[tuple[int, NodePattern]]:
     """Yield (state, filling) of every node as ``allocation`` fills it; running jobs are part of the state."""
     state_of = np.full(problem.num_nodes, -1, dtype=np.int64)
     for s, nodes in enumerate(states.nodes):
         state_of[nodes] = s
-    per_node: dict[int, Filling] = {}
+    per_node: dict[int, NodePattern] = {}
     workers = problem.options.bundle_workers.tolist()
     for job, placement in enumerate(allocation):
         if placement is None or job in problem.running:
@@ -45,7 +45,7 @@ def fillings_of(
 
 
 def wishes(
-    problem: Problem, kinds: Kinds, states: States, crowds: Crowds, used: Iterable[tuple[Key, int]]
+    problem: Problem, kinds: BundleGroups, states: NodeStates, crowds: JobGroups, used: Iterable[tuple[Key, int]]
 ) -> Iterator[Wish]:
     """
     Yield jobs for fillings that are used so many times, in the order in which they are best settled: large parts first.
@@ -77,7 +77,7 @@ def wishes(
                 yield Wish(job, option, nodes)
 
 
-def _slots(problem: Problem, states: States, used: Iterable[tuple[Key, int]]) -> dict[int, list[int]]:
+def _slots(problem: Problem, states: NodeStates, used: Iterable[tuple[Key, int]]) -> dict[int, list[int]]:
     """Nodes by kind, one entry a bundle."""
     rack = problem.topology.node_domain
     nodes = [iter(of_state[np.argsort(rack[of_state], kind="stable")].tolist()) for of_state in states.nodes]

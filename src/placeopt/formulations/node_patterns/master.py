@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import Kinds
-from placeopt.formulations.node_patterns.job_groups import Crowds
-from placeopt.formulations.node_patterns.node_states import States
-from placeopt.formulations.node_patterns.pricing import Filling
+from placeopt.formulations.node_patterns.bundle_groups import BundleGroups
+from placeopt.formulations.node_patterns.job_groups import JobGroups
+from placeopt.formulations.node_patterns.node_states import NodeStates
+from placeopt.formulations.node_patterns.pricing import NodePattern
 from placeopt.linear import NO_LOWER, IntArray, LinearModel, ModelBuilder
 
 EXACT = 1e-6
@@ -27,7 +27,7 @@ class Master:
     when fillings are added. Rows: bundles by kind, nodes by state, then jobs by crowd where a job has several ways.
     """
 
-    def __init__(self, kinds: Kinds, states: States, crowds: Crowds, held: int) -> None:
+    def __init__(self, kinds: BundleGroups, states: NodeStates, crowds: JobGroups, held: int) -> None:
         self._kinds, self._states, self._crowds, self._held = kinds, states, crowds, held
         self.fillings: list[Key] = []
         """State, and (kind, number) pairs of every filling."""
@@ -36,7 +36,7 @@ class Master:
         self.most: IntArray = crowds.size[crowds.crowd]
         """Shapes (W,): limits on the jobs that start each way."""
 
-    def add(self, fillings: Iterable[tuple[int, Filling]]) -> int:
+    def add(self, fillings: Iterable[tuple[int, NodePattern]]) -> int:
         """Add fillings of states, those that are known or empty left out. Returns how many were new."""
         before = len(self.fillings)
         for state, filling in fillings:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import CPU_ONLY, Kinds
+from placeopt.formulations.node_patterns.bundle_groups import CPU_ONLY, BundleGroups
 from placeopt.problem import BoolArray, IntArray, Problem, State
 
 
 @dataclass(frozen=True, eq=False)
-class States:
+class NodeStates:
     """S states of the nodes on which anything can run."""
 
     nodes: tuple[IntArray, ...]  # of each state, ascending
@@ -27,7 +27,7 @@ class States:
         return len(self.nodes)
 
 
-def states_of(state: State, kinds: Kinds) -> States:
+def node_states_of(state: State, kinds: BundleGroups) -> NodeStates:
     """Return the states of the nodes beside what ``state`` holds."""
     problem = state.problem
     masks, of_class = np.unique(kinds.allowed.T, axis=0, return_inverse=True)
@@ -44,7 +44,7 @@ def states_of(state: State, kinds: Kinds) -> States:
     count = np.bincount(of_node.reshape(-1), minlength=len(distinct))
     nodes = np.split(np.flatnonzero(fits)[order], np.cumsum(count)[:-1]) if len(distinct) else []
     levels = len(kinds.sizes)
-    return States(
+    return NodeStates(
         nodes=tuple(nodes),
         count=count,
         room=distinct[:, 1 : 1 + levels],
@@ -55,7 +55,7 @@ def states_of(state: State, kinds: Kinds) -> States:
     )
 
 
-def _room(state: State, kinds: Kinds) -> IntArray:
+def _room(state: State, kinds: BundleGroups) -> IntArray:
     """Shape (N, levels): shares of each size that the GPUs of a node could hold."""
     problem, most = state.problem, state.problem.jobs_per_gpu
     if problem.shares_bind and most != 1:
@@ -80,7 +80,7 @@ def _asked(problem: Problem) -> IntArray:
     return asked
 
 
-def _most_used(kinds: Kinds, masks: BoolArray, mask: IntArray, room: IntArray, free: IntArray) -> IntArray:
+def _most_used(kinds: BundleGroups, masks: BoolArray, mask: IntArray, room: IntArray, free: IntArray) -> IntArray:
     """
     Shape (N, R): as much of each resource as bundles on the GPUs of a node could ask for together.
 

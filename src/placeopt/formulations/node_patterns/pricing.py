@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import CPU_ONLY, Kinds
-from placeopt.formulations.node_patterns.node_states import States
+from placeopt.formulations.node_patterns.bundle_groups import CPU_ONLY, BundleGroups
+from placeopt.formulations.node_patterns.node_states import NodeStates
 from placeopt.problem import IntArray
 
 CELLS = 10_000
@@ -20,7 +20,7 @@ MOST_UNITS = 4000
 """Units tried for the grid."""
 
 Rounding = Literal["down", "up"]
-Filling = dict[int, int]
+NodePattern = dict[int, int]
 """Kind -> number of bundles."""
 
 
@@ -36,7 +36,9 @@ class Pricing:
     sizes that fit into it.
     """
 
-    def __init__(self, kinds: Kinds, states: States, rounding: Rounding, check_time: Callable[[], None]) -> None:
+    def __init__(
+        self, kinds: BundleGroups, states: NodeStates, rounding: Rounding, check_time: Callable[[], None]
+    ) -> None:
         self._kinds, self._states, self._check_time = kinds, states, check_time
         resources = np.sort(np.argsort(-states.binding, kind="stable")[:RESOURCES_PRICED])
         binds = states.binding[resources] > 0
@@ -50,14 +52,14 @@ class Pricing:
         self.free_of_charge: IntArray = np.flatnonzero((kinds.level == CPU_ONLY) & (self._need == 0).all(axis=1))
         """Kinds that take nothing that is counted: any number of them fits. Their price must be 0."""
 
-    def price(self, pays: IntArray, *, fillings: bool = True) -> tuple[IntArray, list[Filling]]:
+    def price(self, pays: IntArray, *, fillings: bool = True) -> tuple[IntArray, list[NodePattern]]:
         """
         Return what the best filling of each state pays, shape (S,), and those fillings (none unless asked for).
 
         ``pays``, shape (D,), is what a bundle of each kind pays; kinds that pay nothing are left out.
         """
         states = self._states
-        best, found = np.zeros(len(states), dtype=np.int64), [Filling() for _ in range(len(states))]
+        best, found = np.zeros(len(states), dtype=np.int64), [NodePattern() for _ in range(len(states))]
         for m, allowed in enumerate(states.allowed):
             here = np.flatnonzero(states.mask == m)
             if len(here):
@@ -89,7 +91,7 @@ class _Tables:
     """Tables for one vector of payments; made as they are asked for, and shared by states with the same prefix."""
 
     def __init__(
-        self, kinds: Kinds, need: IntArray, cells: Cell, pays: IntArray, check_time: Callable[[], None]
+        self, kinds: BundleGroups, need: IntArray, cells: Cell, pays: IntArray, check_time: Callable[[], None]
     ) -> None:
         self._shape, self._check_time = cells, check_time
         self._items = [_undominated(kinds, need, pays, level) for level in range(len(kinds.sizes))]
@@ -135,9 +137,9 @@ class _Tables:
         t = min(shares // self._ratio[len(before)], before[-1])
         return self._level(before[:-1], t)[t]
 
-    def filling(self, room: Cell, cell: Cell) -> Filling:
+    def filling(self, room: Cell, cell: Cell) -> NodePattern:
         """Return the filling behind ``value``: the tables are walked back, one bundle a step."""
-        out: Filling = {}
+        out: NodePattern = {}
         a, b = cell
         table = self._finish(room)
         if self._alone:
@@ -198,7 +200,7 @@ def _fill_up(table: Table, item: _Item) -> None:
             np.maximum(target, table[:, j - item.b : j - item.b + target.shape[1]] + item.pays, out=target)
 
 
-def _undominated(kinds: Kinds, need: IntArray, pays: IntArray, level: int) -> list[_Item]:
+def _undominated(kinds: BundleGroups, need: IntArray, pays: IntArray, level: int) -> list[_Item]:
     """Return the kinds of a level that pay, without those that another one beats in everything."""
     candidates = np.flatnonzero((kinds.level == level) & (pays > 0))
     order = np.lexsort((need[candidates, 1], need[candidates, 0], kinds.units[candidates], -pays[candidates]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.job_groups import Crowds
+from placeopt.formulations.node_patterns.job_groups import JobGroups
 from placeopt.problem import IntArray
 
 RELAXES = (
@@ -14,7 +14,7 @@ RELAXES = (
 )
 
 
-def proven_bound(crowds: Crowds, price: IntArray, best: IntArray, count: IntArray, held: int) -> int:
+def proven_bound(crowds: JobGroups, price: IntArray, best: IntArray, count: IntArray, held: int) -> int:
     """
     Bound on the net value of every plan that keeps what is held.
 

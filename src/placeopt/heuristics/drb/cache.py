@@ -14,7 +14,7 @@ from placeopt.topology.cluster_topology import ClusterTopology
 
 
 @dataclass(frozen=True)
-class Site:
+class NodeCandidate:
     """GPUs of a node by index (in the order of the tasks), and what of the utility co-runners and free GPUs make up."""
 
     gpus: tuple[int, ...]
@@ -22,7 +22,7 @@ class Site:
     worth: float
 
 
-class Answers:
+class CandidateCache:
     """
     What is found out about questions (what a bundle asks for) on looks (of nodes), by the numbers of both.
 
@@ -43,7 +43,7 @@ class Answers:
     def __init__(self) -> None:
         self._next = count()
         self._numbers: dict[Hashable, int] = {}
-        self.sites: dict[tuple[int, int], Site | None] = {}
+        self.sites: dict[tuple[int, int], NodeCandidate | None] = {}
         self.figures: dict[int, np.ndarray] = {}
         self.best_sets: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
         self.company: dict[int, tuple[IntArray, IntArray]] = {}
@@ -58,14 +58,14 @@ class Answers:
         return self._numbers.setdefault(thing, next(self._next)) if found is None else found
 
 
-_KEPT: WeakKeyDictionary[ClusterTopology, dict[Hashable, Answers]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[ClusterTopology, dict[Hashable, CandidateCache]] = WeakKeyDictionary()
 """Of clusters that stay: their topology is the same object in every round."""
 
 
-def kept_answers(problem: Problem, most: int) -> Answers:
+def candidate_cache(problem: Problem, most: int) -> CandidateCache:
     """Return what is known of the problem's hardware under its policy and slowdowns; nothing if that got too large."""
     kept = _KEPT.setdefault(problem.topology, {})
     key = (problem.policy.digest, problem.slowdown.tobytes())
     if key not in kept or len(kept[key]) > most:
-        kept[key] = Answers()
+        kept[key] = CandidateCache()
     return kept[key]

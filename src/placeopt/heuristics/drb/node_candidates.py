@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.drb.cache import Site
+from placeopt.heuristics.drb.cache import NodeCandidate
 from placeopt.heuristics.drb.gpu_bipartition import Inside, eq5
 from placeopt.heuristics.drb.hardware_tree import machine_tree
-from placeopt.heuristics.drb.node_signatures import Looks
+from placeopt.heuristics.drb.node_signatures import NodeSignatures
 from placeopt.problem import IntArray, Move, Placement, State
 from placeopt.terms.interference import Interference
 from placeopt.terms.utility import talks
@@ -34,13 +34,13 @@ def preference(state: State) -> Preference:
     return Preference(a / (a + b + c), b / (a + b + c), c / (a + b + c))
 
 
-class Sites:
+class NodeCandidates:
     """Bundles on single nodes, remembered by what is asked for and what the node looks like."""
 
     def __init__(self, state: State, candidates: Candidates) -> None:
         self.state, self.candidates = state, candidates
         self.preference = preference(state)
-        self.looks = Looks(state)
+        self.looks = NodeSignatures(state)
         self.sockets = _socket_in_node(state)
         self._interference = Interference()
         self._asked: dict[int, Hashable] = {}
@@ -85,7 +85,7 @@ class Sites:
             known[number] = (np.inf, -np.inf) if site is None else (site.path, site.worth)
         return known[numbers, 0], known[numbers, 1]
 
-    def site(self, job: int, option: int, node: int) -> Site | None:
+    def site(self, job: int, option: int, node: int) -> NodeCandidate | None:
         """Return what a bundle of one of the option's jobs, first ranks first, gets on a node; None without room."""
         key, known = (self.question(option), int(self.looks.number[node])), self.looks.answers.sites
         if key not in known:
@@ -107,11 +107,11 @@ class Sites:
         problem = self.state.problem
         return bool(problem.class_communication[problem.options.job_class[option]].edges)
 
-    def _find(self, job: int, option: int, node: int, ranks: list[int]) -> Site | None:
+    def _find(self, job: int, option: int, node: int, ranks: list[int]) -> NodeCandidate | None:
         problem, state = self.state.problem, self.state
         need = int(problem.options.gpus[option]) * len(ranks)
         if not need:
-            return Site((), 0, self.preference.interference + self.preference.fragmentation)
+            return NodeCandidate((), 0, self.preference.interference + self.preference.fragmentation)
         start = problem.first_gpu[node]
         usable = np.flatnonzero(self.candidates.usable(option, np.array([node]))[0])
         if len(usable) < need:
@@ -130,7 +130,7 @@ class Sites:
         gpus = tuple(found[task] for task in range(need))
         path = int(distances[np.ix_(gpus, gpus)].sum()) // 2
         more = self._slowdown(job, option, node, [gpus])[0]
-        return Site(gpus, path, self.worth(more, eq5(sockets, free, gpus)))
+        return NodeCandidate(gpus, path, self.worth(more, eq5(sockets, free, gpus)))
 
     def worth(self, excess: float, free: float) -> float:
         """Return the terms of eq. 2 for slowdowns suffered and caused (thousandths) and for what stays free (eq. 5)."""

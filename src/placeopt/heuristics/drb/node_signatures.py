@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics.drb.cache import Answers, kept_answers
+from placeopt.heuristics.drb.cache import CandidateCache, candidate_cache
 from placeopt.problem import IntArray, State
 from placeopt.problem.state import Tenant
 from placeopt.terms.interference import Interference
@@ -13,7 +13,7 @@ SPARE = 1000
 """Looks and questions that are remembered, beside four times the nodes; then all begins anew."""
 
 
-class Looks:
+class NodeSignatures:
     """
     The looks of all nodes, kept up to date, and the answers that go with their numbers.
 
@@ -41,7 +41,7 @@ class Looks:
 
     def _look_at_all(self) -> None:
         problem = self.state.problem
-        self.answers = Answers() if self._curve_counts else kept_answers(problem, self._most)
+        self.answers = CandidateCache() if self._curve_counts else candidate_cache(problem, self._most)
         whole = [array.tobytes() for array in self._arrays()]
         each = 8  # bytes of an integer
         number = self.answers.number

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.drb.hardware_tree import HalvingTree, cluster_tree
-from placeopt.heuristics.drb.node_candidates import Sites, rank_traffic
+from placeopt.heuristics.drb.node_candidates import NodeCandidates, rank_traffic
 from placeopt.heuristics.drb.split import Half, split
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.fit import best_fit
@@ -36,7 +36,7 @@ class Bipartition:
     def __init__(self, state: State) -> None:
         self.state, self.problem = state, state.problem
         self.candidates = Candidates(state, best_fit)
-        self.sites = Sites(state, self.candidates)
+        self.sites = NodeCandidates(state, self.candidates)
         self.tree = cluster_tree(state.problem.topology)
         self.height = _heights(state, self.tree)
 

@@ -1,4 +1,4 @@
-"""Columns of a table of costs: those of ``Prices``, all shapes of jobs at once."""
+"""Columns of a table of costs: those of ``PriceScore``, all shapes of jobs at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from placeopt.heuristics.scores.table import CPU, MEMORY, NEVER
 from placeopt.problem import IntArray, State
 
 if TYPE_CHECKING:
-    from placeopt.heuristics.scores.prices import Prices
+    from placeopt.heuristics.scores.prices import PriceScore
 
 MOST_KNOWN = 200_000
 """States of a node's GPUs that are remembered; when there are more, all are forgotten."""
@@ -21,14 +21,14 @@ MOST_CELLS = 4_000_000
 
 class PriceColumns:
     """
-    The sum that ``Prices`` is, by its parts, all in millionths of a GPU: so both give the same integers.
+    The sum that ``PriceScore`` is, by its parts, all in millionths of a GPU: so both give the same integers.
 
     What depends on the GPUs alone is remembered by what is left of them; the rest is looked up in the table of stranded
     GPUs by what CPU and memory could serve. Whole columns are remembered too: nodes alike are filled alike, and of
     those that the openb trace asks for three in five were asked for before.
     """
 
-    def __init__(self, prices: Prices, state: State, representatives: list[int]) -> None:
+    def __init__(self, prices: PriceScore, state: State, representatives: list[int]) -> None:
         self._state = state
         problem, options = state.problem, state.problem.options
         of = np.array(representatives, dtype=np.int64)
@@ -102,7 +102,7 @@ class PriceColumns:
         return of_shapes
 
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:
-        """See ``Columns``; as ``Prices.pick``, in indices of the node."""
+        """See ``Columns``; as ``PriceScore.pick``, in indices of the node."""
         need = self._count[shape]
         if not need:
             return ()

@@ -23,7 +23,7 @@ LOWEST = -5000
 """Thousandths below which ``stranded`` is 0."""
 
 
-class Prices:
+class PriceScore:
     """
     The node where a job costs least, in GPUs that others lose. Ours; no horizon is known and no job is refused.
 

@@ -9,7 +9,7 @@ from placeopt.heuristics.sc17 import LastMachine, LastMachineFullestSocket
 from placeopt.heuristics.scores.fit import Stranding, best_fit, first_fit
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
 from placeopt.heuristics.scores.packing import Random, dot_product, gpu_clustering, gpu_packing
-from placeopt.heuristics.scores.prices import Prices
+from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.sharing import HorusByCost, MostFreeMemory
 from placeopt.heuristics.scores.slowdown import LeastSlowdown
 from placeopt.problem import IntArray, Problem
@@ -26,8 +26,8 @@ SCORES: dict[str, Callable[[Problem], Score]] = {
     "fgd": FragmentationGradient,
     "stranding": Stranding,
     "least_slowdown": LeastSlowdown,
-    "prices": Prices,
-    "share_prices": lambda problem: Prices(problem, nodes=False),
+    "prices": PriceScore,
+    "share_prices": lambda problem: PriceScore(problem, nodes=False),
     "sc17_fcfs": lambda problem: LastMachine(),  # noqa: ARG005
     "sc17_bf": lambda problem: LastMachineFullestSocket(),  # noqa: ARG005
 }
@@ -47,5 +47,5 @@ def score_named(name: str, problem: Problem, seed: int = 0, counts: IntArray | N
     if name == "fgd":
         return FragmentationGradient(problem, counts)
     if name in ("prices", "share_prices"):
-        return Prices(problem, counts, nodes=name == "prices")
+        return PriceScore(problem, counts, nodes=name == "prices")
     return SCORES[name](problem)

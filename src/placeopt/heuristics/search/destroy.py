@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from placeopt.heuristics.search.incremental_solution import Board
+from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.problem import IntArray
 
 BLOCK = 8
@@ -25,14 +25,14 @@ SHARES = (0.4, 0.25, 0.25, 0.1)
 """Of the neighbourhoods: around a costly job, several jobs, districts, for a job that waits. By what they brought."""
 
 
-class Ruin:
+class Destroy:
     """
     Neighbourhoods of a plan. A district is a lowest domain of the network, or a block of nodes where there is none.
 
     ``density`` (J,) is what jobs are worth per share.
     """
 
-    def __init__(self, board: Board, density: np.ndarray, rng: np.random.Generator) -> None:
+    def __init__(self, board: IncrementalSolution, density: np.ndarray, rng: np.random.Generator) -> None:
         self._board, self._density, self._rng, problem = board, density, rng, board.problem
         domain = problem.topology.node_domain
         blocks = len(problem.topology.domain_parent) + np.arange(problem.num_nodes) // BLOCK

@@ -20,7 +20,7 @@ DOMAINS = 4
 """Domains of a higher level tried, the tightest first."""
 
 
-class Near:
+class GangPlacer:
     """
     Chooses nodes by what they cost a job whose GPUs all talk alike, and by the rent that a guide asks for them.
 

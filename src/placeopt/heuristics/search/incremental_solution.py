@@ -12,7 +12,7 @@ Mark = tuple[int, int, int]
 """Moves made so far, value and cost at that point."""
 
 
-class Board:
+class IncrementalSolution:
     """
     Jobs on a cluster. Whoever moves a waiting job does it here: value and cost follow by exact increments.
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from placeopt.heuristics.greedy import place_on_nodes, places
-from placeopt.heuristics.search.gang_placer import Near
+from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.incremental_solution import Board
+from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.problem import Placement
 from placeopt.terms.rules import fits_beyond_room
 
@@ -16,12 +16,12 @@ TRIES = 4
 """Places on one node that are priced."""
 
 
-class Spots:
+class Insertion:
     """Finds places on a board."""
 
-    def __init__(self, board: Board, guide: Guide | None = None) -> None:
+    def __init__(self, board: IncrementalSolution, guide: Guide | None = None) -> None:
         weight = next((w.weight for w in board.weighted if w.cost.name == "communication"), 0)
-        self._board, self._near = board, Near(board.candidates, weight, guide)
+        self._board, self._near = board, GangPlacer(board.candidates, weight, guide)
 
     def best(self, job: int) -> Placement | None:
         """Return the cheapest place found for a job, in its most valuable option that finds any; None without one."""

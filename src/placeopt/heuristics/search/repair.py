@@ -7,13 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.incremental_solution import Board
-from placeopt.heuristics.search.insertion import Spots
+from placeopt.heuristics.search.incremental_solution import IncrementalSolution
+from placeopt.heuristics.search.insertion import Insertion
 from placeopt.heuristics.search.job_selection import choose
 from placeopt.problem import BoolArray, IntArray
 
 
-class Recreate:
+class Repair:
     """
     Fills what is free on a board.
 
@@ -30,8 +30,8 @@ class Recreate:
         Shape (J,): value per thousandth of a GPU, in the most valuable option.
     """
 
-    def __init__(self, board: Board, guide: Guide | None, stop: Callable[[], bool]) -> None:
-        self._board, self._spots, self._stop = board, Spots(board, guide), stop
+    def __init__(self, board: IncrementalSolution, guide: Guide | None, stop: Callable[[], bool]) -> None:
+        self._board, self._spots, self._stop = board, Insertion(board, guide), stop
         problem, options = board.problem, board.problem.options
         first = np.unique(problem.job_class, return_index=True)[1].tolist()
         best = np.array(

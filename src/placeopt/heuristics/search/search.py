@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from placeopt.heuristics.search.destroy import Ruin
+from placeopt.heuristics.search.destroy import Destroy
 from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.incremental_solution import Board, Mark
-from placeopt.heuristics.search.repair import Recreate
+from placeopt.heuristics.search.incremental_solution import IncrementalSolution, Mark
+from placeopt.heuristics.search.repair import Repair
 from placeopt.problem import Allocation, IntArray, Problem
 from placeopt.terms.objective import Weighted
 
@@ -21,7 +21,7 @@ class Search:
     """
     A plan that only gets better: first its value, then, at equal value, its cost (Shaw 1998; Schrimpf et al. 2000).
 
-    A step takes jobs away (``Ruin``), puts waiting ones back (``Recreate``), and is undone if what comes out is worse.
+    A step takes jobs away (``Destroy``), puts waiting ones back (``Repair``), and is undone if what comes out is worse.
     Running jobs stay where the given allocation has them.
 
     Parameters
@@ -47,9 +47,9 @@ class Search:
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._rng = np.random.default_rng(seed)
-        self._board = Board(problem, allocation, weighted)
-        self._recreate = Recreate(self._board, guide, stop)
-        self._ruin = Ruin(self._board, self._recreate.density, self._rng)
+        self._board = IncrementalSolution(problem, allocation, weighted)
+        self._recreate = Repair(self._board, guide, stop)
+        self._ruin = Destroy(self._board, self._recreate.density, self._rng)
 
     @property
     def value(self) -> int:

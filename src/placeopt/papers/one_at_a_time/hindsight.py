@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.formulations.gpu_patterns import Fillings, build_fillings, gpu_milli_objective
+from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.linear import LinearModel
 from placeopt.papers.one_at_a_time.arrivals import Arrivals
 from placeopt.problem import IntArray, State, compile_problem
@@ -91,7 +91,7 @@ def placeable(
     return solved(gpu_milli_objective(fillings), time_limit_s, isolation)[1] - fillings.fixed_milli
 
 
-def relaxation(arrivals: Arrivals, jobs: IntArray) -> Fillings:
+def relaxation(arrivals: Arrivals, jobs: IntArray) -> GpuPatterns:
     """Return the relaxation of placing ``jobs`` beside what runs and stays; its job i is ``jobs[i]``."""
     instance = arrivals.instance
     run = {held.job for held in instance.running}
@@ -99,7 +99,7 @@ def relaxation(arrivals: Arrivals, jobs: IntArray) -> Fillings:
     copies = [instance.jobs[job].model_copy(update={"id": f"arrival {i}"}) for i, job in enumerate(jobs.tolist())]
     kept = [job for job in instance.jobs if job.id in run]
     made = instance.model_copy(update={"jobs": tuple(copies + kept)})
-    return build_fillings(State(compile_problem(made)))
+    return build_gpu_patterns(State(compile_problem(made)))
 
 
 def solved(model: LinearModel, time_limit_s: float, isolation: Isolation) -> tuple[np.ndarray, int]:

@@ -8,14 +8,14 @@ import numpy as np
 
 from placeopt.arguments import expect
 from placeopt.errors import BadInput
-from placeopt.heuristics import Quota
+from placeopt.heuristics import DemandQuota
 from placeopt.papers.one_at_a_time.arrivals import Arrivals
 from placeopt.papers.one_at_a_time.hindsight import TIME_LIMIT_S, Isolation, relaxation, solved
 
 
 def quota_until(
     arrivals: Arrivals, percent: int, *, time_limit_s: float = TIME_LIMIT_S, isolation: Isolation = "process"
-) -> Quota:
+) -> DemandQuota:
     """
     Return which part of each class of jobs the best plan has room for, of all that arrive until a horizon. Ours.
 
@@ -61,4 +61,4 @@ def quota_until(
     class_of, planned = np.repeat(np.arange(len(there)), expected), np.zeros(len(there))
     for column, jobs in zip(fillings.start.tolist(), fillings.start_jobs, strict=True):
         planned[class_of[jobs[0]]] += values[column]
-    return Quota(expected, planned)
+    return DemandQuota(expected, planned)

@@ -17,7 +17,7 @@ from placeopt.report.html.amounts import (
 from placeopt.report.html.failures import failures_figure
 from placeopt.report.html.figure import Figure
 from placeopt.report.html.lines import curve_figure, front_figure, sweep_figure
-from placeopt.simulation.replay.records import Curve
+from placeopt.simulation.replay.records import ReplaySeries
 from placeopt.whatif.records import (
     Added,
     Cheapest,
@@ -31,7 +31,7 @@ from placeopt.whatif.records import (
     Sweep,
 )
 
-Answer = Fit | Slots | Failures | Added | Cheapest | Sweep | Swap | Prices | Defrag | Review | Curve
+Answer = Fit | Slots | Failures | Added | Cheapest | Sweep | Swap | Prices | Defrag | Review | ReplaySeries
 DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     Fit: ("fit", fit_figure),
     Slots: ("slots", slots_figure),
@@ -43,11 +43,11 @@ DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     Prices: ("prices", prices_figure),
     Defrag: ("front", front_figure),
     Review: ("audit", review_figure),
-    Curve: ("replay", curve_figure),
+    ReplaySeries: ("replay", curve_figure),
 }
 """Of every kind of answer what its figures are called, and what draws them."""
 MARKS: tuple[tuple[frozenset[str], type[Answer]], ...] = (
-    (frozenset({"replayed", "spots"}), Curve),
+    (frozenset({"replayed", "spots"}), ReplaySeries),
     (frozenset({"varied", "points"}), Sweep),
     (frozenset({"front", "level"}), Defrag),
     (frozenset({"scenarios", "k"}), Failures),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from placeopt.readable import amount
 from placeopt.report.html.figure import COLOURS, Figure, Tips
 from placeopt.simulation.replay.goals import parse_goal
-from placeopt.simulation.replay.records import Curve
+from placeopt.simulation.replay.records import ReplaySeries
 from placeopt.whatif.records import Defrag, Sweep
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def sweep_figure(answer: Sweep, name: str) -> Figure:
     )
 
 
-def curve_figure(answer: Curve, name: str) -> Figure:
+def curve_figure(answer: ReplaySeries, name: str) -> Figure:
     """What was measured at every setting of a trace; where arrivals were drawn, with its confidence band."""
     rows = [(s.setting, s.nodes, s.mean, s.low, s.high, s.stranded, s.met) for s in answer.spots]
     known = [(i, s) for i, s in enumerate(answer.spots) if s.mean is not None]

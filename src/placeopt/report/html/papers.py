@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from placeopt.papers.records import Figure as Reported
-from placeopt.papers.records import Row, Setting
+from placeopt.papers.records import PaperRow, Setting
 from placeopt.papers.tables import Runs
 from placeopt.readable import amount
 from placeopt.report.html.figure import COLOURS, Figure, Tips, render
@@ -66,7 +66,7 @@ def setting_figures(setting: Setting, runs: Runs) -> list[Figure]:
     ]
 
 
-def _each(rows: dict[str, Row], points: Callable[[Row], Points]) -> dict[str, Points]:
+def _each(rows: dict[str, PaperRow], points: Callable[[PaperRow], Points]) -> dict[str, Points]:
     return {
         policy + (f" ({row.never_end:,} of {row.jobs:,} never end)" if row.never_end else ""): found
         for policy, row in rows.items()

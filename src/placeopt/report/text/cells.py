@@ -9,7 +9,7 @@ from placeopt.report.text.palette import BUSY, FREE, JOB_COLORS, SHARED, Glyphs,
 
 if TYPE_CHECKING:
     from placeopt.model import Placement
-    from placeopt.report.text.occupancy import Held, NodeUse
+    from placeopt.report.text.occupancy import GpuHolder, NodeUse
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Letters of jobs; for more jobs than that, sizes are drawn."""
@@ -30,7 +30,7 @@ class Cell(NamedTuple):
 class Painter(Protocol):
     """Draws a GPU by who holds it, and says what the drawing means."""
 
-    def cell(self, holders: Sequence[Held]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
         """Draw one GPU."""
         ...
 
@@ -45,7 +45,7 @@ class UsePainter:
     def __init__(self, glyphs: Glyphs) -> None:
         self._glyphs = glyphs
 
-    def cell(self, holders: Sequence[Held]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
         """Draw the share that is held."""
         milli = sum(held.milli for held in holders)
         style = FREE if not holders else BUSY if milli >= 1000 else SHARED
@@ -68,7 +68,7 @@ class JobPainter:
         self.letters = dict(zip(jobs, ALPHABET, strict=False))
         self._colors = {job: JOB_COLORS[i % len(JOB_COLORS)] for i, job in enumerate(self.letters)}
 
-    def cell(self, holders: Sequence[Held]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
         """Draw the holder."""
         if not holders:
             return Cell(self._glyphs.free, FREE)
@@ -100,7 +100,7 @@ class SizePainter:
         self._size = {p.job: sum(len(assignment.gpus) for assignment in p.assignments) for p in placements}
         self._marks = [*(mark for _, mark in SIZES), LARGER]
 
-    def cell(self, holders: Sequence[Held]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
         """Draw the size of the holder, or the share that is held where it is less than the GPU."""
         milli = sum(held.milli for held in holders)
         if len(holders) != 1 or milli < 1000:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from placeopt.explain import Explanation
-    from placeopt.explain.records import Alternative, Spot
+    from placeopt.explain.records import Alternative, JobPosition
 
 SHOWN = 6
 """Names listed before the rest is counted."""
@@ -72,7 +72,7 @@ def _waiting(found: Explanation) -> list[RenderableType]:
 
 def _placed(found: Explanation) -> list[RenderableType]:
     parts: list[RenderableType] = []
-    spots: list[tuple[str, Spot | None, Alternative | None]] = [("now", found.spot, None)]
+    spots: list[tuple[str, JobPosition | None, Alternative | None]] = [("now", found.spot, None)]
     spots += [(name, one.spot, one) for name, one in (("best", found.best), ("elsewhere", found.elsewhere)) if one]
     rows = [
         [name, number(spot.value), number(spot.cost), _where(spot), _change(change)]
@@ -91,7 +91,7 @@ def _placed(found: Explanation) -> list[RenderableType]:
     return parts
 
 
-def _where(spot: Spot) -> str:
+def _where(spot: JobPosition) -> str:
     return _listed(node if workers == 1 else f"{node} x {workers}" for node, workers in spot.nodes.items())
 
 

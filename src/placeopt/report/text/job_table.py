@@ -33,7 +33,7 @@ class Pair(TypedDict):
     distance: int
 
 
-class Place(TypedDict):
+class JobAssignment(TypedDict):
     """What a job holds on one node."""
 
     node: str
@@ -48,7 +48,7 @@ class JobPlace(TypedDict):
     job: str
     option: str
     ran_before: bool
-    places: list[Place]
+    places: list[JobAssignment]
 
 
 def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
@@ -71,7 +71,7 @@ def job_facts(instance: Instance, plan: Plan) -> list[JobPlace]:
             option=placement.option,
             ran_before=placement.job in running,
             places=[
-                Place(
+                JobAssignment(
                     node=assignment.node,
                     gpus=dict(assignment.gpus),
                     workers=len(assignment.workers),
@@ -118,13 +118,13 @@ def job_key(plan: Plan, marks: Mapping[str, Text]) -> list[RenderableType]:
     return [heading("Jobs with GPUs"), Rows(["", "job", ">GPUs", ">nodes"], rows, wrap="job")]
 
 
-def _gpus(place: Place) -> str:
+def _gpus(place: JobAssignment) -> str:
     if not place["gpus"]:
         return "none"
     return " ".join(index if milli >= 1000 else f"{index} ({gpus(milli)})" for index, milli in place["gpus"].items())
 
 
-def _links(place: Place) -> str:
+def _links(place: JobAssignment) -> str:
     if not place["links"]:
         return ""
     kinds = Counter(pair["link"] for pair in place["links"])

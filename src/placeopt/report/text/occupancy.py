@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from placeopt.model import Instance, Machine, Node, Placement
 
 
-class Held(NamedTuple):
+class GpuHolder(NamedTuple):
     """A job's share of one GPU, in thousandths."""
 
     job: str
@@ -26,7 +26,7 @@ class NodeUse:
 
     node: Node
     machine: Machine
-    gpus: list[list[Held]]
+    gpus: list[list[GpuHolder]]
     cpu_millicores: int = 0
     memory_mib: int = 0
     jobs: list[str] = field(default_factory=list)
@@ -79,5 +79,5 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
                 at = moved_to.get(int(index), int(index))
                 if at >= len(use.gpus):
                     raise BadInput(f"{where}.gpus: no GPU {index} on node {assignment.node!r}, it has {len(use.gpus)}")
-                use.gpus[at].append(Held(placement.job, milli))
+                use.gpus[at].append(GpuHolder(placement.job, milli))
     return list(uses.values())

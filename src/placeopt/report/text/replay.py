@@ -15,12 +15,12 @@ from placeopt.report.text.text import number, plain, plural
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.simulation.replay.records import Curve, Spot
+    from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
 
 MET = {True: "yes", False: "no", None: "not told"}
 
 
-def curve_page(found: Curve) -> list[RenderableType]:
+def curve_page(found: ReplaySeries) -> list[RenderableType]:
     """Return the answer, and a row for every setting that was played."""
     parts: list[RenderableType] = []
     if found.question == "add":
@@ -46,7 +46,7 @@ def curve_page(found: Curve) -> list[RenderableType]:
     return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
 
 
-def curve_csv(found: Curve) -> str:
+def curve_csv(found: ReplaySeries) -> str:
     """Return the settings as CSV, a column for every draw."""
     draws = [f"draw_{draw}" for draw in found.draws] or ["value"]
     rows = (
@@ -56,7 +56,7 @@ def curve_csv(found: Curve) -> str:
     return csv_text(["setting", "nodes", "mean", "low", "high", "stranded", "met", *draws], rows)
 
 
-def _answer(found: Curve) -> Text:
+def _answer(found: ReplaySeries) -> Text:
     kind = plain(found.replayed.partition(":")[2])
     goal = plain(found.goal or "")
     if not found.spots:
@@ -73,7 +73,7 @@ def _answer(found: Curve) -> Text:
     return title
 
 
-def _row(found: Curve, spot: Spot) -> list[str]:
+def _row(found: ReplaySeries, spot: ReplayPoint) -> list[str]:
     cells = [spot.setting, number(spot.nodes), number(spot.stranded), _value(spot.mean, found.unit)]
     if found.draws:
         cells += [_value(spot.low, found.unit), _value(spot.high, found.unit)]
@@ -82,7 +82,7 @@ def _row(found: Curve, spot: Spot) -> list[str]:
     return cells
 
 
-def _what(found: Curve) -> str:
+def _what(found: ReplaySeries) -> str:
     kind = found.replayed.partition(":")[0]
     return {"nodes": "more", "arrivals": "% arrivals"}.get(kind, kind)
 

@@ -11,7 +11,7 @@ from placeopt.readable import amount, duration
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import gpus, number, percent, plain, plural
-from placeopt.whatif.records import Outcome
+from placeopt.whatif.records import RoundOutcome
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,7 +35,7 @@ def sweep_page(found: Sweep) -> list[RenderableType]:
 
 def sweep_csv(found: Sweep) -> str:
     """Return the points as CSV."""
-    fields = list(Outcome.model_fields)
+    fields = list(RoundOutcome.model_fields)
     rows = ([point.setting, *(getattr(point.outcome, name) for name in fields)] for point in found.points)
     return csv_text(["setting", *fields], rows)
 
@@ -76,7 +76,7 @@ def prices_page(found: Prices) -> list[RenderableType]:
     return [*parts, _took(found.seconds)]
 
 
-def _cells(outcome: Outcome) -> list[str]:
+def _cells(outcome: RoundOutcome) -> list[str]:
     bound = outcome.value_bound
     gap = None if bound is None else abs(bound - outcome.value) / max(1, abs(outcome.value))
     return [

@@ -7,7 +7,7 @@ other. What a simulation says is measured, not proven.
 
 from placeopt.simulation.replay.add import add
 from placeopt.simulation.replay.goals import Goal, parse_goal
-from placeopt.simulation.replay.records import Curve, Played, Spot
+from placeopt.simulation.replay.records import Played, ReplayPoint, ReplaySeries
 from placeopt.simulation.replay.sweep import parse_settings, sweep
 
-__all__ = ["Curve", "Goal", "Played", "Spot", "add", "parse_goal", "parse_settings", "sweep"]
+__all__ = ["Goal", "Played", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]

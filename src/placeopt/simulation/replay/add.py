@@ -13,8 +13,8 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import width_of
 from placeopt.simulation.replay.goals import Goal, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.playing import Limits, Setup
-from placeopt.simulation.replay.records import Curve, Spot
+from placeopt.simulation.replay.playing import ReplayLimits, Setup
+from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
 from placeopt.simulation.replay.runs import News, Runs, spot_of
 from placeopt.simulation.replay.settings import with_more
 
@@ -31,12 +31,12 @@ def add(
     *,
     draws: Sequence[int] = (),
     most: int | None = None,
-    limits: Limits | None = None,
+    limits: ReplayLimits | None = None,
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
     on_news: News | None = None,
-) -> Curve:
+) -> ReplaySeries:
     """
     Find the fewest nodes of a type, added to the cluster, with which a goal is met.
 
@@ -86,12 +86,12 @@ def add(
     most = min(MOST_NODES, workers) if most is None else most
     price = with_more(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
     with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
-        search = _Search(scenario, scheduling, node_type, goal, tuple(draws), limits or Limits(), runs)
+        search = _Search(scenario, scheduling, node_type, goal, tuple(draws), limits or ReplayLimits(), runs)
         search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
         spots = tuple(search.spots[nodes] for nodes in sorted(search.spots))
         found = search.found
         below = [nodes for nodes, spot in search.spots.items() if not spot.met and (found is None or nodes < found)]
-        return Curve(
+        return ReplaySeries(
             question="add",
             replayed=f"nodes:{node_type}",
             scenario=scenario.name,
@@ -121,12 +121,12 @@ class _Search:
         node_type: str,
         goal: Goal,
         draws: tuple[int, ...],
-        limits: Limits,
+        limits: ReplayLimits,
         runs: Runs,
     ) -> None:
         self._scenario, self._scheduling, self._type = scenario, scheduling, node_type
         self._goal, self._draws, self._limits, self._runs = goal, draws, limits, runs
-        self.spots: dict[int, Spot] = {}
+        self.spots: dict[int, ReplayPoint] = {}
         self._longest: dict[int, float] = {}
         """The longest that anybody waits, by number of nodes."""
 
@@ -182,7 +182,7 @@ class _Search:
                 self._longest[nodes] = max((float("inf") if one is None else one for one in waits), default=0.0)
 
 
-def _monotone(spots: Sequence[Spot], goal: Goal) -> bool:
+def _monotone(spots: Sequence[ReplayPoint], goal: Goal) -> bool:
     """Tell whether the measure never got worse from one number to the next larger one."""
     sign = 1 if goal.sign == "<=" else -1
     values = [float("inf") if spot.mean is None else sign * spot.mean for spot in spots]

@@ -10,7 +10,7 @@ from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.replay.arrivals import with_job
-from placeopt.whatif.instance_edit import Patched, remade
+from placeopt.whatif.instance_edit import Patched, edit_instance
 from placeopt.whatif.patch import apply_step
 from placeopt.whatif.steps import Patch, ScaleDemand, Step
 
@@ -40,7 +40,7 @@ def stepped(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Sce
     """Carry out one step; raises `BadInput` where it cannot be."""
     if isinstance(step, ScaleDemand):
         raise BadInput("draws waiting jobs of a round; use scale_arrivals for jobs that arrive")
-    round_ = remade(scenario.instance(), policy=scheduling.policy)
+    round_ = edit_instance(scenario.instance(), policy=scheduling.policy)
     after = apply_step(Patched(round_), step).instance
     if after.jobs == round_.jobs:
         arrivals = scenario.arrivals

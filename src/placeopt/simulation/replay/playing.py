@@ -20,7 +20,7 @@ PERCENT = {"median": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
 
 
 @dataclass(frozen=True)
-class Limits:
+class ReplayLimits:
     """Of every round of every run."""
 
     seed: int = 0
@@ -34,7 +34,7 @@ class Setup:
     scenario: Scenario
     scheduling: Scheduling
     draw: int | None
-    limits: Limits
+    limits: ReplayLimits
 
     @property
     def key(self) -> str:

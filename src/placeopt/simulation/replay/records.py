@@ -27,7 +27,7 @@ class Played(Record):
     seconds: float
 
 
-class Spot(Record):
+class ReplayPoint(Record):
     """One setting, over all draws."""
 
     setting: Name
@@ -47,7 +47,7 @@ class Spot(Record):
     cut: int
 
 
-class Curve(Record):
+class ReplaySeries(Record):
     """
     A measure at one setting after the other, by replay.
 
@@ -73,7 +73,7 @@ class Curve(Record):
     unit: str
     goal: Name | None = None
     draws: tuple[int, ...] = ()
-    spots: tuple[Spot, ...]
+    spots: tuple[ReplayPoint, ...]
     found: int | None = None
     missed: int | None = None
     monotone: bool | None = None

@@ -12,10 +12,10 @@ from typing import Self
 
 from placeopt.formats.rows import RowFile
 from placeopt.metrics import t_interval
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 from placeopt.simulation.replay.goals import Goal, measures
 from placeopt.simulation.replay.playing import Setup, play
-from placeopt.simulation.replay.records import Played, Spot
+from placeopt.simulation.replay.records import Played, ReplayPoint
 
 News = Callable[[Played], None]
 
@@ -72,7 +72,7 @@ class Runs:
         self.kept += sum(key in self._old for key in wanted)
         to_do = [setup for key, setup in wanted.items() if key not in self._done]
         inside = self._cancel if self._jobs == 1 else None  # no event reaches another process
-        for row in fan_out(partial(play, cancel=inside), to_do, self._jobs, cancelled=lambda: self.over):
+        for row in run_parallel(partial(play, cancel=inside), to_do, self._jobs, cancelled=lambda: self.over):
             if row is None:
                 continue
             self._done[row.key] = row
@@ -83,7 +83,7 @@ class Runs:
         return [self._done.get(setup.key) for setup in setups]
 
 
-def spot_of(setting: str, rows: Sequence[Played | None], measure: str, goal: Goal | None) -> Spot | None:
+def spot_of(setting: str, rows: Sequence[Played | None], measure: str, goal: Goal | None) -> ReplayPoint | None:
     """Return a setting over all draws; None if a run of it was cut off."""
     whole = [row for row in rows if row is not None]
     if len(whole) < len(rows):
@@ -97,7 +97,7 @@ def spot_of(setting: str, rows: Sequence[Played | None], measure: str, goal: Goa
     if goal is not None:
         sides = {goal.meets(low), goal.meets(high)}
         met = sides.pop() if len(sides) == 1 else None
-    return Spot(
+    return ReplayPoint(
         setting=setting,
         nodes=whole[0].nodes,
         values=tuple(values),

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from placeopt.errors import BadArgument, BadInput
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.playing import Limits, Setup
-from placeopt.simulation.replay.records import Curve, Spot
+from placeopt.simulation.replay.playing import ReplayLimits, Setup
+from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
 from placeopt.simulation.replay.runs import News, Runs, spot_of
 from placeopt.simulation.replay.settings import Setting, parse_settings
 
@@ -24,12 +24,12 @@ def sweep(
     *,
     goal: Goal | None = None,
     draws: Sequence[int] = (),
-    limits: Limits | None = None,
+    limits: ReplayLimits | None = None,
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
     on_news: News | None = None,
-) -> Curve:
+) -> ReplaySeries:
     """
     Play every setting with every draw, and return a measure of each.
 
@@ -59,15 +59,15 @@ def sweep(
     for one in settings:
         refuse_unmeasured(one.scenario, measure)
     own = tuple(draws) or (None,)
-    setups = [Setup(one.scenario, one.scheduling, draw, limits or Limits()) for one in settings for draw in own]
+    setups = [Setup(one.scenario, one.scheduling, draw, limits or ReplayLimits()) for one in settings for draw in own]
     with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
         played = runs.rows_of(setups)
-        spots: list[Spot] = []
+        spots: list[ReplayPoint] = []
         for number, one in enumerate(settings):
             spot = spot_of(one.name, played[number * len(own) : (number + 1) * len(own)], measure, goal)
             if spot is not None:
                 spots.append(spot)
-        return Curve(
+        return ReplaySeries(
             question="sweep",
             replayed=varied,
             scenario=settings[0].scenario.name,

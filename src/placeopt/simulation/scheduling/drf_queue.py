@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 
 from placeopt.model import Cluster, Job, Placement
-from placeopt.simulation.scheduling.waiting_queue import Queue, Waiting
+from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue
 
 
-class Turns:
+class DrfQueue:
     """
     Dominant resource fairness: at every start, the user who holds least of what he holds most of comes next.
 
@@ -25,7 +25,7 @@ class Turns:
             sum(machine.cpu_millicores for machine in used),
             sum(machine.memory_mib for machine in used),
         )
-        self._users: dict[str | None, Queue] = {}
+        self._users: dict[str | None, JobQueue] = {}
         self._held: dict[str | None, tuple[int, int, int]] = {}
         self._user_of: dict[str, str | None] = {}
         self.number = 0
@@ -34,12 +34,12 @@ class Turns:
         """Return whose turn is meant when it is this job's."""
         return job.user
 
-    def line(self) -> Queue:
+    def line(self) -> JobQueue:
         """Return the queue of a user's own jobs."""
-        return Waiting("fcfs")
+        return SortedQueue("fcfs")
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """See ``Queue``."""
+        """See ``JobQueue``."""
         user = self.user(job)
         if user not in self._users:
             self._users[user] = self.line()
@@ -49,7 +49,7 @@ class Turns:
         self.number += 1
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
-        """See ``Queue``."""
+        """See ``JobQueue``."""
         passes = {user: queue.in_order(skipped, now_ms) for user, queue in self._users.items()}
         while passes:
             user = min(passes, key=self.share)
@@ -65,12 +65,12 @@ class Turns:
         return max(part / total if total else 0.0 for part, total in zip(held, self._total, strict=True))
 
     def take(self, job: str, shape: Hashable) -> None:
-        """See ``Queue``."""
+        """See ``JobQueue``."""
         self._users[self._user_of.pop(job)].take(job, shape)
         self.number -= 1
 
     def holds(self, job: Job, placement: Placement, sign: int) -> None:
-        """See ``Queue``."""
+        """See ``JobQueue``."""
         user = self.user(job)
         milli, cpu, memory = self._held.get(user, (0, 0, 0))
         for one in placement.assignments:

@@ -8,7 +8,7 @@ from placeopt.model import Placement
 from placeopt.model.scheduling import Watch
 
 
-class Watcher:
+class InterferenceMonitor:
     """Who is on which GPU, who is to be looked at when, and how fast those beside it ran before it came."""
 
     def __init__(self, watch: Watch) -> None:

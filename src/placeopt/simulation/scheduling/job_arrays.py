@@ -9,8 +9,8 @@ from placeopt.model.policy import Queue as QueueRecord
 from placeopt.model.policy import Quota
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Arrays
-from placeopt.simulation.scheduling.drf_queue import Turns
-from placeopt.simulation.scheduling.waiting_queue import Queue
+from placeopt.simulation.scheduling.drf_queue import DrfQueue
+from placeopt.simulation.scheduling.waiting_queue import JobQueue
 
 LARGE = 4
 """GPUs from which on a job is of the array of large ones (SODA V-C)."""
@@ -63,7 +63,7 @@ class Division:
         return "" if named is None else f"={named}"
 
 
-class ArrayTurns(Turns):
+class JobArrayQueue(DrfQueue):
     """
     Arrays in turns: at every start, the one that holds the smallest multiple of its part comes next.
 
@@ -74,18 +74,18 @@ class ArrayTurns(Turns):
         super().__init__(cluster)
         self._cluster, self._division, self._fair = cluster, division, fair
 
-    def line(self) -> Queue:
-        """See ``Turns``."""
-        return Turns(self._cluster) if self._fair else super().line()
+    def line(self) -> JobQueue:
+        """See ``DrfQueue``."""
+        return DrfQueue(self._cluster) if self._fair else super().line()
 
     def holds(self, job: Job, placement: Placement, sign: int) -> None:
-        """See ``Queue``."""
+        """See ``JobQueue``."""
         super().holds(job, placement, sign)
         if self._fair:
             self._users[self.user(job)].holds(job, placement, sign)
 
     def user(self, job: Job) -> str | None:
-        """See ``Turns``."""
+        """See ``DrfQueue``."""
         return self._division.of(job)
 
     @property

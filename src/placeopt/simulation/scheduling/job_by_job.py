@@ -11,16 +11,16 @@ from placeopt.model import Job, Placement
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem.classes import class_key
-from placeopt.simulation.performance_model import Ground
+from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.scheduling.decision import Decision, Scene
 from placeopt.simulation.scheduling.elastic import Growing, grown
-from placeopt.simulation.scheduling.job_arrays import ArrayTurns
-from placeopt.simulation.scheduling.preemption_policy import Candidate, Giving
-from placeopt.simulation.scheduling.queue_state import Holdings
-from placeopt.simulation.scheduling.scheduler import Limits, Stopped, least_milli
+from placeopt.simulation.scheduling.job_arrays import JobArrayQueue
+from placeopt.simulation.scheduling.preemption_policy import Candidate, PreemptionPolicy
+from placeopt.simulation.scheduling.queue_state import QueueState
+from placeopt.simulation.scheduling.scheduler import RoundLimits, Stopped, least_milli
 
 
-class JobByJob(Holdings):
+class JobByJob(QueueState):
     """
     One job after the other, in the order of a queue, by a method of greedy.
 
@@ -31,7 +31,7 @@ class JobByJob(Holdings):
         super().__init__(engine, scenario, scheduling)
         self._restart_ms = scenario.physics.restart_ms
         if scheduling.apart_max_thousandths is not None:
-            self._told_ground = Ground(scenario)
+            self._told_ground = PerformanceModel(scenario)
         self._giving = self._make_giving()
         self._givers: tuple[int, list[Candidate]] = (-1, [])
         self._classes: dict[Hashable, int] = {}
@@ -88,7 +88,7 @@ class JobByJob(Holdings):
         self._service.forget(placement.job)
         self._openings.ended(placement)
 
-    def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
+    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
         """See ``Scheduler``. A kind of job that found no room is asked again when something has ended."""
         del limits
         self._begin(scene)
@@ -205,7 +205,7 @@ class JobByJob(Holdings):
             self._engine.update(remove_jobs=[job], add_jobs=[self._told(job)])
         return placement
 
-    def _place_with_gifts(self, job: str, giving: Giving, scene: Scene) -> Placement | None:
+    def _place_with_gifts(self, job: str, giving: PreemptionPolicy, scene: Scene) -> Placement | None:
         """Place a job where others give room; what they gave is given back if the referee refuses it all the same."""
         record = self._jobs[job]
         sizes = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
@@ -301,16 +301,16 @@ class JobByJob(Holdings):
             self._engine.update(add_jobs=self._coming.values())
             self._coming.clear()
 
-    def _make_giving(self) -> Giving | None:
+    def _make_giving(self) -> PreemptionPolicy | None:
         """Return the rule by which running jobs give room; None if they do not."""
         scheduling = self._scheduling
         if self._room is None or (scheduling.preempts == "never" and scheduling.elastic != "load"):
             return None
-        return Giving(
+        return PreemptionPolicy(
             scheduling.preempts,
             restart_ms=self._restart_ms,
             workers=scheduling.elastic == "load",
             room=self._room,
             service=self._service,
-            turns=self._queue if isinstance(self._queue, ArrayTurns) else None,
+            turns=self._queue if isinstance(self._queue, JobArrayQueue) else None,
         )

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from placeopt.model import Demand, Job, Option, Placement
 from placeopt.model.scheduling import Preempts
 from placeopt.simulation.scheduling.attained_service import Service
-from placeopt.simulation.scheduling.free_capacity import Room, without_last
-from placeopt.simulation.scheduling.job_arrays import ArrayTurns, amounts_of
+from placeopt.simulation.scheduling.free_capacity import NodeCapacity, without_last
+from placeopt.simulation.scheduling.job_arrays import JobArrayQueue, amounts_of
 
 
 @dataclass(frozen=True)
-class Gift:
+class Eviction:
     """A running job, and what is left of its placement; None: it is stopped."""
 
     job: str
@@ -37,7 +37,7 @@ class Candidate:
         return self.option.demand
 
 
-class Giving:
+class PreemptionPolicy:
     """
     The rule by which running jobs give to waiting ones.
 
@@ -57,9 +57,9 @@ class Giving:
         *,
         restart_ms: int = 0,
         workers: bool,
-        room: Room,
+        room: NodeCapacity,
         service: Service,
-        turns: ArrayTurns | None,
+        turns: JobArrayQueue | None,
     ) -> None:
         self._rule, self._workers, self._restart_ms = rule, workers, restart_ms
         self._room, self._service, self._turns = room, service, turns
@@ -95,7 +95,7 @@ class Giving:
         candidates: Iterable[Candidate],
         now_ms: int,
         ends: Mapping[str, int],
-    ) -> list[Gift] | None:
+    ) -> list[Eviction] | None:
         """
         Return the gifts that make room for a job in one of its options; None if all that may be had are too few.
 
@@ -104,7 +104,7 @@ class Giving:
         """
         mine = list(candidates)
         known = {one.job.id: one for one in mine}
-        given: dict[str, Gift] = {}
+        given: dict[str, Eviction] = {}
         fits = False
         for gift in self._in_order(job, option, mine, now_ms, ends):
             giver = known[gift.job]
@@ -133,7 +133,7 @@ class Giving:
 
     def _in_order(
         self, job: Job, option: Option, candidates: list[Candidate], now_ms: int, ends: Mapping[str, int]
-    ) -> Iterator[Gift]:
+    ) -> Iterator[Eviction]:
         """Yield gifts, the first to be taken first; a later one of a job stands in the place of an earlier one."""
         last_first = sorted(candidates, key=lambda one: one.job.arrival_ms, reverse=True)
         if self._workers:
@@ -141,7 +141,7 @@ class Giving:
                 yield from _spare(one)
         stoppable = [one for one in last_first if one.may_stop]
         for one in self._stoppable(job, option, stoppable, now_ms, ends):
-            yield Gift(one.job.id, None)
+            yield Eviction(one.job.id, None)
 
     def _stoppable(
         self, job: Job, option: Option, candidates: list[Candidate], now_ms: int, ends: Mapping[str, int]
@@ -215,7 +215,7 @@ def _most(candidates: list[Candidate], of: Callable[[Candidate], int], least: in
     return [one for amount, one in sorted(found, key=lambda entry: -entry[0]) if amount > least]
 
 
-def _spare(giver: Candidate) -> Iterator[Gift]:
+def _spare(giver: Candidate) -> Iterator[Eviction]:
     """Yield a job with one worker fewer, then two, down to its fewest."""
     if giver.option.workers_min is None:
         return
@@ -223,4 +223,4 @@ def _spare(giver: Candidate) -> Iterator[Gift]:
     workers = sum(len(one.workers) for one in left.assignments)
     for _ in range(workers - giver.option.workers_min):
         left = without_last(left, giver.demand)
-        yield Gift(giver.job.id, left)
+        yield Eviction(giver.job.id, left)

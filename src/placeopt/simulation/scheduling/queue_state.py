@@ -12,18 +12,18 @@ from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.attained_service import Service
 from placeopt.simulation.scheduling.decision import Decision, Scene
 from placeopt.simulation.scheduling.elastic import with_workers
-from placeopt.simulation.scheduling.free_capacity import Room, workers_of
-from placeopt.simulation.scheduling.interference_monitor import Watcher
+from placeopt.simulation.scheduling.free_capacity import NodeCapacity, workers_of
+from placeopt.simulation.scheduling.interference_monitor import InterferenceMonitor
 from placeopt.simulation.scheduling.job_arrays import Division
 from placeopt.simulation.scheduling.queues import make_queue
-from placeopt.simulation.scheduling.retry_filter import Openings
+from placeopt.simulation.scheduling.retry_filter import RetryFilter
 from placeopt.simulation.scheduling.scheduler import Scheduler, milli_of
 
 BY_THE_MIX = frozenset({"stranding", "prices", "fgd"})
 """Methods that go by the mix of jobs, which is known as of some time before: a log could not be repeated."""
 
 
-class Holdings(Scheduler):
+class QueueState(Scheduler):
     """
     The books of a round that places job by job, and the moves that keep them and the engine in step.
 
@@ -57,9 +57,9 @@ class Holdings(Scheduler):
         """Jobs that start in this round."""
         self._steps = 0
         """How often anything of ``_running`` and ``_before`` has changed."""
-        self._watcher = None if scheduling.watch is None else Watcher(scheduling.watch)
-        self._room = Room(scenario.cluster, policy) if scheduling.changes_jobs else None
-        self._openings = Openings(
+        self._watcher = None if scheduling.watch is None else InterferenceMonitor(scheduling.watch)
+        self._room = NodeCapacity(scenario.cluster, policy) if scheduling.changes_jobs else None
+        self._openings = RetryFilter(
             scenario.cluster, policy, by_amounts=scheduling.elastic == "asked" and scheduling.watch is None
         )
         self._elastic: dict[str, None] = {}

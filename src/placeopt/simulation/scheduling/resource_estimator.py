@@ -9,7 +9,7 @@ from placeopt.model.scheduling import Scheduling
 from placeopt.predict.cores import best_fit_cores, first_cores
 
 
-class Belief:
+class ResourceEstimator:
     """
     Jobs with the cores that a policy settles on, and without the bandwidth that it does not look at.
 

@@ -20,7 +20,7 @@ class Need:
     memory_mib: int
 
 
-class Openings:
+class RetryFilter:
     """
     Kinds of jobs that found no room, until a node of one that has ended could take a worker of theirs.
 

@@ -16,7 +16,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, Scene
 from placeopt.simulation.scheduling.option_choice import Choice
-from placeopt.simulation.scheduling.resource_estimator import Belief
+from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from placeopt.simulation.shares import Shares
 from placeopt.solving.methods import method_of
 
@@ -29,7 +29,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True)
-class Limits:
+class RoundLimits:
     """How whole rounds are solved. ``deterministic``: by work instead of time, so that a log can be repeated."""
 
     seed: int = 0
@@ -55,7 +55,7 @@ class Scheduler(ABC):
         self._timed = _reads_times(scheduling)
         self._judges_utility = scheduling.policy.postpone.rule == "utility"
         self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
-        self._belief = Belief(scenario, scheduling)
+        self._belief = ResourceEstimator(scenario, scheduling)
         self._shares = Shares(scenario, policy.share_mode)
         self._profiles_count = bool(scenario.slowdowns)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
@@ -111,7 +111,7 @@ class Scheduler(ABC):
         self._engine.release(placement.job)
 
     @abstractmethod
-    def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
+    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
         """
         Decide what changes now.
 

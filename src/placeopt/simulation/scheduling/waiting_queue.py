@@ -83,7 +83,7 @@ KEYS: Mapping[str, Callable[[Job], Key]] = {
 }
 
 
-class Queue(Protocol):
+class JobQueue(Protocol):
     """
     Jobs that wait.
 
@@ -107,7 +107,7 @@ class Queue(Protocol):
         """Note what a job holds from now on, or (``sign`` -1) no more."""
 
 
-class Waiting:
+class SortedQueue:
     """A queue by a key that does not change while a job waits; ties go by the order of coming."""
 
     def __init__(self, order: str | Callable[[Job], Key]) -> None:
@@ -125,7 +125,7 @@ class Waiting:
         self.number += 1
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
-        """See ``Queue``."""
+        """See ``JobQueue``."""
         del now_ms
         heap = [(tuple(-k for k in jobs[-1][0]), name) for name, jobs in self._shapes.items() if name not in skipped]
         heapq.heapify(heap)  # keys differ, so shapes are never compared
@@ -138,7 +138,7 @@ class Waiting:
                 heapq.heappush(heap, (tuple(-k for k in jobs[-1][0]), name))
 
     def take(self, job: str, shape: Hashable) -> None:
-        """See ``Queue``. The first of its shape is found at once."""
+        """See ``JobQueue``. The first of its shape is found at once."""
         jobs = self._shapes[shape]
         del jobs[next(i for i in range(len(jobs) - 1, -1, -1) if jobs[i][1] == job)]
         self.number -= 1
@@ -146,4 +146,4 @@ class Waiting:
             del self._shapes[shape]
 
     def holds(self, job: Job, placement: Placement, sign: int) -> None:
-        """See ``Queue``; this one does not ask."""
+        """See ``JobQueue``; this one does not ask."""

@@ -16,7 +16,7 @@ SWEEPS = 50
 """Of k-means, at most; it ends where nothing changes."""
 
 
-class Clusters:
+class WeightedFairQueue:
     """
     k queues of alike jobs, of which the longer and the longer waiting ones are served more often.
 

@@ -11,7 +11,7 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, Scene
 from placeopt.simulation.scheduling.free_capacity import workers_of
-from placeopt.simulation.scheduling.scheduler import Limits, Scheduler, Stopped, milli_of
+from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, milli_of
 
 
 class WholeRounds(Scheduler):
@@ -51,7 +51,7 @@ class WholeRounds(Scheduler):
         super().end(placement, now_ms)
         self._elastic.discard(placement.job)
 
-    def decide(self, scene: Scene, limits: Limits, cancel: threading.Event | None) -> Decision:
+    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
         """See ``Scheduler``."""
         self._catch_up(scene.now_ms, scene.ends)
         plan = self._engine.place(

@@ -9,13 +9,13 @@ import numpy as np
 
 from placeopt.errors import PlaceoptError
 from placeopt.formulations.cuts import with_cuts
-from placeopt.formulations.gpu_patterns import Fillings, build_fillings, gpu_milli_objective
+from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import State, open_state
 from placeopt.solvers.beside import Beside
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Limit, Solution, SolveOptions
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.sizes import product
 from placeopt.solving.solver_call import Begin, Solve
 from placeopt.terms.standing import relaxed_state
@@ -41,11 +41,11 @@ class Asked:
     """A relaxation that is being solved while other stages work."""
 
     state: State
-    fillings: Fillings
+    fillings: GpuPatterns
     beside: Beside
 
 
-def ask_bound(round_: Round, begin: Begin) -> Asked | None:
+def ask_bound(round_: SolveContext, begin: Begin) -> Asked | None:
     """
     Let the relaxation of a large round be solved beside what needs no solver.
 
@@ -59,7 +59,7 @@ def ask_bound(round_: Round, begin: Begin) -> Asked | None:
     try:
         state = relaxed_state(open_state(round_.whole)) if round_.narrowed else round_.relaxed
         seconds = max(BUILD_RESERVES * limits.reserve_s, BUILD_SHARE * limits.left_s)
-        fillings = build_fillings(state, time.monotonic() + seconds)
+        fillings = build_gpu_patterns(state, time.monotonic() + seconds)
     except PlaceoptError:
         return None
     # it goes on until the plan is due, which is later than other stages may take
@@ -67,7 +67,7 @@ def ask_bound(round_: Round, begin: Begin) -> Asked | None:
     return Asked(state, fillings, begin("highs", fillings.model, options))
 
 
-def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillings | None:
+def run_bound(round_: SolveContext, solve: Solve, asked: Asked | None = None) -> GpuPatterns | None:
     """
     Solve the relaxation, if it is built in time, and take the bounds on value and GPU share that its duals prove.
 
@@ -92,7 +92,7 @@ def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillin
             if round_.narrowed
             else round_.relaxed
         )
-        fillings = build_fillings(state, round_.limits.deadline) if asked is None else asked.fillings
+        fillings = build_gpu_patterns(state, round_.limits.deadline) if asked is None else asked.fillings
     except PlaceoptError as error:
         round_.stopped()
         round_.record("bound", "skipped", started, str(error))
@@ -115,7 +115,7 @@ def run_bound(round_: Round, solve: Solve, asked: Asked | None = None) -> Fillin
 
 
 def _take(
-    round_: Round, fillings: Fillings, solution: Solution, name: str, started: float
+    round_: SolveContext, fillings: GpuPatterns, solution: Solution, name: str, started: float
 ) -> tuple[np.ndarray | None, Limit | None]:
     """Take in what is proven. Returns the values, and what ended the solver if it failed."""
     if not solution.failed:
@@ -135,8 +135,8 @@ def _take(
 
 
 def _tighten(
-    round_: Round, solve: Solve, fillings: Fillings, state: State, values: np.ndarray, until: float
-) -> Fillings:
+    round_: SolveContext, solve: Solve, fillings: GpuPatterns, state: State, values: np.ndarray, until: float
+) -> GpuPatterns:
     """Add rows that the solution breaks and solve again, as long as there are any and it is not yet ``until``."""
     started, before, rows = time.monotonic(), round_.whole_bound, fillings.model.num_rows
     for _ in range(MOST_CUTS):
@@ -154,15 +154,15 @@ def _tighten(
     return fillings
 
 
-def _solve(round_: Round, solve: Solve, fillings: Fillings, seconds: float) -> Solution:
+def _solve(round_: SolveContext, solve: Solve, fillings: GpuPatterns, seconds: float) -> Solution:
     return solve("highs", fillings.model, _options(round_, seconds))
 
 
-def _options(round_: Round, seconds: float) -> SolveOptions:
+def _options(round_: SolveContext, seconds: float) -> SolveOptions:
     return replace(round_.limits.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
 
 
-def _prove(round_: Round, fillings: Fillings, solution: Solution) -> None:
+def _prove(round_: SolveContext, fillings: GpuPatterns, solution: Solution) -> None:
     round_.prove_value(solution.bound, fillings.relaxes, of_whole=True)
     if solution.duals is not None:
         milli = dual_bound(gpu_milli_objective(fillings), solution.duals)

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 
 from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formulations.branch_and_price import (
+    BranchLimits,
     Column,
-    Layout,
-    Limits,
     Master,
+    MasterModel,
     Priced,
     Pricing,
     columns_of,
-    make_kinds,
-    make_patterns,
-    make_rooms,
+    make_bundle_groups,
+    make_cross_group_patterns,
+    make_gpu_groups,
     realise,
 )
 from placeopt.linear import NO_LOWER, NO_UPPER
@@ -28,7 +28,7 @@ from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.solver_call import Solve
 
 FRONTIER = (60, 1_000, None)
@@ -56,7 +56,7 @@ FRACTION = 1e-6
 """Distance from an integer from which on a count is branched on."""
 
 
-def run_arrange(round_: Round, solve: Solve, share: float = 1.0) -> None:
+def run_branch_and_price(round_: SolveContext, solve: Solve, share: float = 1.0) -> None:
     """
     Prove the least cost at the proven value, or as good a bound on it as there is time for.
 
@@ -93,23 +93,23 @@ class _Node:
 
     bound: int
     number: int
-    limits: Limits = field(compare=False)
+    limits: BranchLimits = field(compare=False)
     values: NDArray[np.float64] = field(compare=False)
-    layout: Layout = field(compare=False)
+    layout: MasterModel = field(compare=False)
     duals: NDArray[np.float64] = field(compare=False)
 
 
 class _Tree:
     """Branch on counts, generate columns at every node, and end with integer models of the columns that can matter."""
 
-    def __init__(self, round_: Round, solve: Solve, share: float) -> None:
+    def __init__(self, round_: SolveContext, solve: Solve, share: float) -> None:
         self._round, self._solve = round_, solve
         limits = round_.limits
         self._started, self._deadline = time.monotonic(), limits.deadline
         if not limits.deterministic:
             self._deadline = min(limits.deadline, self._started + share * limits.left_s)
-        rooms = make_rooms(round_.relaxed, make_kinds(round_.relaxed, round_.weighted))
-        patterns = make_patterns(rooms)
+        rooms = make_gpu_groups(round_.relaxed, make_bundle_groups(round_.relaxed, round_.weighted))
+        patterns = make_cross_group_patterns(rooms)
         self._pricing = Pricing(rooms, patterns, self._check)
         self._master = Master(rooms, patterns, round_.weighted, round_.value_bound)
         self._pool: dict[Column, None] = {}
@@ -162,14 +162,14 @@ class _Tree:
         self._push(nodes, {**node.limits, which: (low, floor)})
         self._push(nodes, {**node.limits, which: (floor + 1, high)})
 
-    def _push(self, nodes: list[_Node], limits: Limits) -> None:
+    def _push(self, nodes: list[_Node], limits: BranchLimits) -> None:
         """Add the node unless no plan in it is better than the best."""
         node = self._generate(limits)
         self._nodes += 1
         if node.bound < self._least:
             heapq.heappush(nodes, node)
 
-    def _generate(self, limits: Limits) -> _Node:
+    def _generate(self, limits: BranchLimits) -> _Node:
         """Solve the relaxation over all columns, or as far as is needed to see that its plans are no better."""
         while True:
             self._secure()
@@ -230,7 +230,7 @@ class _Tree:
         if late and not self._models and not self._round.limits.deterministic:
             self._integer(list(self._pool), {}, self._left_s / 2, QUICK_GAP)
 
-    def _integer(self, columns: list[Column], limits: Limits, seconds: float, gap: float) -> Solution:
+    def _integer(self, columns: list[Column], limits: BranchLimits, seconds: float, gap: float) -> Solution:
         """Solve an integer model of some columns, and offer the plan that it finds."""
         layout = self._master.build(columns, limits, penalty=None, deadline=self._deadline)
         solution = self._run(layout, relax=False, seconds=seconds, gap=gap)
@@ -251,7 +251,7 @@ class _Tree:
         penalty: IntArray = 2 * share.max(axis=0, initial=0) + int(cost.max(initial=0)) // 10 + 1
         return penalty
 
-    def _bound(self, layout: Layout, duals: NDArray[np.float64], priced: Priced) -> int:
+    def _bound(self, layout: MasterModel, duals: NDArray[np.float64], priced: Priced) -> int:
         """What the duals prove for the columns of the model, less what all others could gain beside them."""
         rooms = self._master.rooms
         bound = dual_bound(layout.model, duals) - int(rooms.place_count @ priced.place_over)
@@ -272,7 +272,7 @@ class _Tree:
         if self._round.stopped() or not self._left_s:
             raise OutOfTime("no time left to price columns")
 
-    def _run(self, layout: Layout, *, relax: bool, seconds: float | None = None, gap: float = 0.0) -> Solution:
+    def _run(self, layout: MasterModel, *, relax: bool, seconds: float | None = None, gap: float = 0.0) -> Solution:
         self._check()
         limits = self._round.limits
         work = RELAXED_WORK if relax else WORK_PER_SECOND * limits.time_limit_s

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.errors import PlaceoptError
-from placeopt.formulations.capacity_relaxation import RELAXES, Roster, make_roster
+from placeopt.formulations.capacity_relaxation import RELAXES, CapacityRelaxation, build_capacity_relaxation
 from placeopt.problem import IntArray
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.solver_call import Solve
 from placeopt.terms.objective import value
 
@@ -24,17 +24,17 @@ WORK = 2.0
 class Counted:
     """A roster, how many jobs of each of its columns run, and what these are worth."""
 
-    roster: Roster
+    roster: CapacityRelaxation
     jobs: IntArray
     value: int
 
 
-def run_roster(round_: Round, solve: Solve) -> Counted | None:
+def run_capacity_relaxation(round_: SolveContext, solve: Solve) -> Counted | None:
     """Bound the value by the most valuable roster; None where there is none, or GPU shares do not bind."""
     started, bound = time.monotonic(), round_.value_bound
     if not round_.problem.shares_bind or round_.problem.changeable:
         return None
-    roster = make_roster(round_.relaxed)
+    roster = build_capacity_relaxation(round_.relaxed)
     try:
         model = roster.model(deadline=round_.limits.deadline)
         solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))
@@ -53,7 +53,7 @@ def run_roster(round_: Round, solve: Solve) -> Counted | None:
     return Counted(roster, solution.values, solution.objective)
 
 
-def choose_jobs(round_: Round, solve: Solve, counted: Counted, dear: np.ndarray) -> IntArray:
+def choose_jobs(round_: SolveContext, solve: Solve, counted: Counted, dear: np.ndarray) -> IntArray:
     """
     Return the jobs of the cheapest roster of that value, by number.
 
@@ -76,6 +76,6 @@ def choose_jobs(round_: Round, solve: Solve, counted: Counted, dear: np.ndarray)
     return chosen
 
 
-def _solver(round_: Round) -> str:
+def _solver(round_: SolveContext) -> str:
     """CP-SAT's deterministic time keeps pace with the clock, HiGHS's work stands still at the root."""
     return "cpsat" if round_.limits.deterministic else "highs"

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.errors import OutOfTime, PlaceoptError
-from placeopt.formulations.cost_relaxation import Flows, Whole, build_flows, with_whole_jobs
+from placeopt.formulations.cost_relaxation import CostRelaxation, WholeJobs, build_cost_relaxation, with_whole_jobs
 from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.solver_call import Solve
 
 SIMPLEX_WORK = 20.0
@@ -33,7 +33,7 @@ class Bounded:
     guide: Guide
 
 
-def run_flows(round_: Round, solve: Solve) -> Bounded | None:
+def run_cost_relaxation(round_: SolveContext, solve: Solve) -> Bounded | None:
     """
     Bound the cost of every plan that is worth as much as the best one; None where there is no such bound.
 
@@ -59,7 +59,7 @@ def run_flows(round_: Round, solve: Solve) -> Bounded | None:
     return Bounded(best.value, _guide(round_, flows, priced))
 
 
-def _sharpen(round_: Round, solve: Solve, flows: Flows, duals: NDArray[np.float64]) -> Whole | None:
+def _sharpen(round_: SolveContext, solve: Solve, flows: CostRelaxation, duals: NDArray[np.float64]) -> WholeJobs | None:
     """
     Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain.
 
@@ -86,7 +86,7 @@ def _sharpen(round_: Round, solve: Solve, flows: Flows, duals: NDArray[np.float6
     return whole
 
 
-def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
+def prices(round_: SolveContext, solve: Solve, least: int) -> Guide | None:
     """Return what the relaxation says about plans worth ``least``, where there may be any."""
     try:
         flows, solution = _solve(round_, solve, least)
@@ -98,16 +98,16 @@ def prices(round_: Round, solve: Solve, least: int) -> Guide | None:
         return None
 
 
-def _solve(round_: Round, solve: Solve, least: int) -> tuple[Flows, Solution]:
-    flows = build_flows(round_.relaxed, round_.weighted, least, round_.limits.deadline)
+def _solve(round_: SolveContext, solve: Solve, least: int) -> tuple[CostRelaxation, Solution]:
+    flows = build_cost_relaxation(round_.relaxed, round_.weighted, least, round_.limits.deadline)
     return flows, solve("highs", flows.model, _options(round_))
 
 
-def _options(round_: Round) -> SolveOptions:
+def _options(round_: SolveContext) -> SolveOptions:
     return replace(round_.limits.options(SIMPLEX_WORK, PART * round_.limits.left_s), relax=True)
 
 
-def _guide(round_: Round, flows: Flows, whole: Whole) -> Guide:
+def _guide(round_: SolveContext, flows: CostRelaxation, whole: WholeJobs) -> Guide:
     """What jobs cost beyond what they are worth, and rents of nodes by their classes."""
     model, prices = flows.model, whole.multipliers
     reduced = model.objective.astype(np.float64)
@@ -118,7 +118,7 @@ def _guide(round_: Round, flows: Flows, whole: Whole) -> Guide:
     return Guide(surplus, 1000 * share + gpus, large, flows.grounds.idle // 2)
 
 
-def _rents(flows: Flows, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
+def _rents(flows: CostRelaxation, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
     """Shape (N,): what a unit of these rows, one a class of nodes, saves; 0 where there are none."""
     place = flows.grounds.place
     if not len(rows):

@@ -12,7 +12,7 @@ from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.solvers.race import stand_in
 from placeopt.solvers.result import Limit, Progress, Solution
-from placeopt.solving.context import LevelName, Round
+from placeopt.solving.context import LevelName, SolveContext
 from placeopt.solving.sizes import SIZES, product, waiting
 from placeopt.solving.solver_call import Solve
 from placeopt.terms.objective import cost_expression, value_expression
@@ -26,7 +26,7 @@ WORK_PER_SECOND = 0.1
 """Deterministic work asked for per second of the time limit, so that work, not the clock, ends the stage."""
 
 
-def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> None:
+def run_exact(round_: SolveContext, solve: Solve, formulation: str, solver: str) -> None:
     """Solve the value level, and if that is proven the cost level at that value."""
     if not round_.value_proven:
         _run_level(round_, solve, formulation, solver, "value")
@@ -36,12 +36,12 @@ def run_exact(round_: Round, solve: Solve, formulation: str, solver: str) -> Non
         _run_level(round_, solve, formulation, solver, "cost")
 
 
-def is_built(round_: Round, formulation: str) -> bool:
+def is_built(round_: SolveContext, formulation: str) -> bool:
     """Tell whether the round is small enough for the formulation's model to be built."""
     return product(round_) <= SIZES.exact_product[formulation]
 
 
-def _run_level(round_: Round, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
+def _run_level(round_: SolveContext, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
     """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
     started, name = time.monotonic(), f"{formulation}-{level}"
     if not is_built(round_, formulation):
@@ -79,7 +79,7 @@ class _Task:
 
 
 def _attempt(
-    round_: Round,
+    round_: SolveContext,
     solve: Solve,
     task: _Task,
     solver: str,
@@ -115,7 +115,7 @@ def _attempt(
     return solution.limit if solution.failed else None
 
 
-def build_level(round_: Round, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
+def build_level(round_: SolveContext, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
     """Write one level of a round into ``builder``; that of the costs keeps the value at its bound, to be proven."""
     costs = [w.cost for w in round_.weighted] if level == "cost" else []
     if formulation == "assignment":
@@ -133,7 +133,7 @@ def build_level(round_: Round, builder: ModelBuilder, formulation: str, level: L
     return variables
 
 
-def _take(round_: Round, solution: Solution, task: _Task, name: str, started: float, detail: str) -> None:
+def _take(round_: SolveContext, solution: Solution, task: _Task, name: str, started: float, detail: str) -> None:
     """Take in what the solver found: its bound, and its values if the referee accepts what they stand for."""
     before, level = round_.best, task.level
     refused = None

@@ -15,15 +15,15 @@ import numpy as np
 
 from placeopt.formulations.class_loads import LOADS, fullness, roomy
 from placeopt.formulations.cuts import with_cuts
-from placeopt.formulations.gpu_patterns import Fillings
+from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.formulations.node_patterns import shares_nest
 from placeopt.heuristics import greedy
-from placeopt.heuristics.bundles import Quota, realise
+from placeopt.heuristics.bundles import BundleQuota, realise
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.linear import IntArray, LinearModel
 from placeopt.problem import Allocation, Move, Problem, State
 from placeopt.solvers.result import Solution
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.sizes import SIZES, product
 from placeopt.solving.solver_call import Solve
 from placeopt.solving.stages.bound import NO_PRESOLVE, SIMPLEX_WORK
@@ -67,8 +67,8 @@ def suits(problem: Problem) -> bool:
     )
 
 
-def run_fillings(
-    round_: Round, solve: Solve, fillings: Fillings | None, score: str, order: str, *, followed: bool = False
+def run_gpu_patterns(
+    round_: SolveContext, solve: Solve, fillings: GpuPatterns | None, score: str, order: str, *, followed: bool = False
 ) -> None:
     """
     Offer plans made from the relaxation, if there is one: better ones as long as there is time.
@@ -98,7 +98,7 @@ def run_fillings(
         round_.record("fillings", "improved" if round_.best is not before else "kept", started, detail)
 
 
-def _most_plans(round_: Round, *, followed: bool) -> int:
+def _most_plans(round_: SolveContext, *, followed: bool) -> int:
     if followed and product(round_) <= SIZES.exact_product["counts"]:
         return FEW_PLANS
     return 2 + int(PLANS_PER_SECOND * round_.limits.time_limit_s) if round_.limits.deterministic else 10**9
@@ -107,7 +107,7 @@ def _most_plans(round_: Round, *, followed: bool) -> int:
 class _Maker:
     """Makes one allocation after the other, and learns which classes of nodes were too full."""
 
-    def __init__(self, round_: Round, solve: Solve, fillings: Fillings, score: str, order: str) -> None:
+    def __init__(self, round_: SolveContext, solve: Solve, fillings: GpuPatterns, score: str, order: str) -> None:
         self._round, self._solve, self._fillings = round_, solve, fillings
         self._score, self._order = score, order_jobs(round_.problem, order)
         classes = int(round_.problem.node_class.max()) + 1
@@ -203,7 +203,7 @@ class _Maker:
         return self._solve("highs", model, options)
 
 
-def quotas(fillings: Fillings, values: IntArray) -> list[Quota]:
+def quotas(fillings: GpuPatterns, values: IntArray) -> list[BundleQuota]:
     """What each class of nodes takes by ``values``: jobs in the order of the file, and fillings."""
     jobs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
     filled: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
@@ -220,7 +220,7 @@ def quotas(fillings: Fillings, values: IntArray) -> list[Quota]:
         slots = tuple(size for size, n in zip(sizes, fillings.slots[i].tolist(), strict=True) for _ in range(n))
         filling = (int(values[fillings.filling[i]]), int(fillings.filling_share[i]), slots)
         filled.setdefault(int(fillings.filling_class[i]), []).append(filling)
-    return [Quota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]
+    return [BundleQuota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]
 
 
 def _lawful(problem: Problem, allocation: Allocation) -> Allocation:

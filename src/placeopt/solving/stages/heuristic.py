@@ -8,7 +8,7 @@ from placeopt.heuristics import CHOOSERS, greedy, make_room, swaf, window
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Allocation, IntArray
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 
 LEAST_S = 0.05
 """
@@ -18,7 +18,7 @@ time there was, and its most valuable jobs are reached first.
 
 
 def run_heuristic(
-    round_: Round,
+    round_: SolveContext,
     score: str,
     order: str,
     *,
@@ -70,7 +70,7 @@ MAKE_ROOM_SHARE = 0.3
 """Part of the time that is left in which room is made for waiting jobs; what comes after finds more."""
 
 
-def _run_make_room(round_: Round, allocation: Allocation, jobs: IntArray, score: str, *, strict: bool) -> None:
+def _run_make_room(round_: SolveContext, allocation: Allocation, jobs: IntArray, score: str, *, strict: bool) -> None:
     """Offer greedy's allocation with waiting jobs in the place of running ones that are worth less."""
     started, limits = time.monotonic(), round_.limits
     deadline = float("inf") if limits.deterministic else started + MAKE_ROOM_SHARE * limits.left_s

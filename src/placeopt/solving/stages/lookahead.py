@@ -9,11 +9,11 @@ import numpy as np
 
 from placeopt.heuristics import SCORES, Candidates
 from placeopt.heuristics.job_orders import order_jobs
-from placeopt.heuristics.lookahead import Ahead, look_ahead
+from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.problem.compile import hardware_of
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.trivial_proof import NO_ROOM, only_way
 from placeopt.terms.run_time import longest_run_ms
 
@@ -22,7 +22,9 @@ SHARE_OF_TIME = 0.3
 FOREVER = np.iinfo(np.int64).max
 
 
-def run_lookahead(round_: Round, score: str, order: str, *, strict: bool, ahead: Ahead | None = None) -> bool:
+def run_lookahead(
+    round_: SolveContext, score: str, order: str, *, strict: bool, ahead: LookaheadDecision | None = None
+) -> bool:
     """
     Narrow the round to what may start now, and where, for all later stages alike; true: they have nothing to decide.
 
@@ -54,13 +56,15 @@ def run_lookahead(round_: Round, score: str, order: str, *, strict: bool, ahead:
     if settled and round_.best is not None:
         round_.prove_value(round_.best.value)
         round_.prove_cost(round_.best.cost)
-    detail = told(ahead) + ("; stages after this one are about plans that keep to it" if round_.narrowed else "")
+    detail = lookahead_summary(ahead) + (
+        "; stages after this one are about plans that keep to it" if round_.narrowed else ""
+    )
     outcome: StageOutcome = "failed" if refused else "improved" if ahead.starts or ahead.waits else "kept"
     round_.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
     return settled
 
 
-def _start(round_: Round, narrowed: Problem, ahead: Ahead) -> str | None:
+def _start(round_: SolveContext, narrowed: Problem, ahead: LookaheadDecision) -> str | None:
     """Go on with the narrowed round, and offer what starts now; return what the referee says against it."""
     former = round_.problem
     round_.narrow(narrowed, ahead)
@@ -68,7 +72,7 @@ def _start(round_: Round, narrowed: Problem, ahead: Ahead) -> str | None:
     return round_.offer(tuple(starts.get(job, held) for job, held in enumerate(round_.base.allocation())))
 
 
-def settles(problem: Problem, ahead: Ahead) -> bool:
+def settles(problem: Problem, ahead: LookaheadDecision) -> bool:
     """
     Tell whether every job that waits starts, in the place that it has or none.
 
@@ -79,7 +83,7 @@ def settles(problem: Problem, ahead: Ahead) -> bool:
     return not problem.changeable and bool(waiting) and all(_has_its_place(problem, ahead, job) for job in waiting)
 
 
-def decides_all(problem: Problem, ahead: Ahead) -> bool:
+def decides_all(problem: Problem, ahead: LookaheadDecision) -> bool:
     """
     Tell whether no stage can find anything but what look-ahead has decided.
 
@@ -103,7 +107,7 @@ def decides_all(problem: Problem, ahead: Ahead) -> bool:
     return True
 
 
-def _has_its_place(problem: Problem, ahead: Ahead, job: int) -> bool:
+def _has_its_place(problem: Problem, ahead: LookaheadDecision, job: int) -> bool:
     """Tell whether the job starts, in a place that it has or none, and had better start than not."""
     return (
         job in ahead.scheduled
@@ -114,7 +118,7 @@ def _has_its_place(problem: Problem, ahead: Ahead, job: int) -> bool:
     )
 
 
-def told(ahead: Ahead) -> str:
+def lookahead_summary(ahead: LookaheadDecision) -> str:
     """Say what look-ahead decided."""
     number = len(ahead.waits)
     if not number:
@@ -122,7 +126,7 @@ def told(ahead: Ahead) -> str:
     return f"{'1 job ends' if number == 1 else f'{number} jobs end'} earlier by waiting"
 
 
-def hold_back(problem: Problem, ahead: Ahead) -> Problem:
+def hold_back(problem: Problem, ahead: LookaheadDecision) -> Problem:
     """Return the round in which jobs that wait may go nowhere, others not where they are in the way."""
     names = problem.node_ids
     pinned = {job: ahead.starts[job] for job in ahead.scheduled if ahead.starts[job].gpus}

@@ -7,11 +7,11 @@ import time
 from placeopt.heuristics.search import Guide, Search
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
-from placeopt.solving.context import LevelName, Round, relative_gap
+from placeopt.solving.context import LevelName, SolveContext, relative_gap
 from placeopt.solving.sizes import SIZES, product
 from placeopt.solving.solver_call import Solve
-from placeopt.solving.stages.capacity_relaxation import choose_jobs, run_roster
-from placeopt.solving.stages.cost_relaxation import prices, run_flows
+from placeopt.solving.stages.capacity_relaxation import choose_jobs, run_capacity_relaxation
+from placeopt.solving.stages.cost_relaxation import prices, run_cost_relaxation
 from placeopt.solving.stages.gpu_patterns import suits
 
 STEPS_PER_SECOND = 10
@@ -28,7 +28,7 @@ RESERVES = 2.0
 """Time kept back for the last offer and bound, in times of what the last ones took."""
 
 
-def is_wide(round_: Round) -> bool:
+def is_wide(round_: SolveContext) -> bool:
     """
     Tell whether the round is so large that a search helps before exact stages.
 
@@ -39,13 +39,13 @@ def is_wide(round_: Round) -> bool:
     return is_far(round_) or (bool(round_.weighted) and not suits(round_.problem))
 
 
-def is_far(round_: Round) -> bool:
+def is_far(round_: SolveContext) -> bool:
     """Tell whether the best plan is worth much less than the bound: then what fillings count is not what binds."""
     gap = None if round_.best is None else relative_gap(round_.best.value, round_.value_bound)
     return gap is not None and gap > FAR
 
 
-def run_search(round_: Round, solve: Solve, share: float = 1.0) -> None:
+def run_search(round_: SolveContext, solve: Solve, share: float = 1.0) -> None:
     """
     Bound value and cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
 
@@ -56,11 +56,11 @@ def run_search(round_: Round, solve: Solve, share: float = 1.0) -> None:
     """
     if round_.best is None or round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
         return
-    counted = run_roster(round_, solve)
+    counted = run_capacity_relaxation(round_, solve)
     if round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
         return
     bounding = time.monotonic()
-    bounded = run_flows(round_, solve)
+    bounded = run_cost_relaxation(round_, solve)
     bounding = time.monotonic() - bounding
     if round_.stopped() or round_.proven or round_.within_gap:
         return
@@ -78,14 +78,14 @@ def run_search(round_: Round, solve: Solve, share: float = 1.0) -> None:
         outcome: StageOutcome = "kept" if round_.best is before else "improved"
         round_.record("search", outcome, started, run.detail, level)
     if round_.best is not before and (bounded is None or round_.best.value != bounded.value) and not round_.stopped():
-        run_flows(round_, solve)
+        run_cost_relaxation(round_, solve)
 
 
 class _Run:
     """The steps of one search, and what of them is offered."""
 
     def __init__(
-        self, round_: Round, guide: Guide | None, chosen: IntArray | None, bounding: float, share: float
+        self, round_: SolveContext, guide: Guide | None, chosen: IntArray | None, bounding: float, share: float
     ) -> None:
         self._round, self._bounding = round_, bounding
         self._guide, self._chosen = guide, chosen

@@ -11,27 +11,27 @@ import numpy as np
 from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formulations.node_patterns import (
     RELAXES,
-    Crowds,
-    Kinds,
+    BundleGroups,
+    JobGroups,
     Master,
+    NodeStates,
     Pricing,
-    States,
     Wish,
-    crowds_of,
-    fillings_of,
-    kinds_of,
+    bundle_groups_of,
+    job_groups_of,
+    node_states_of,
+    patterns_of_plan,
     proven_bound,
-    states_of,
     wishes,
 )
 from placeopt.formulations.node_patterns.master import EXACT
-from placeopt.heuristics import greedy, settle
+from placeopt.heuristics import assign_gpus, greedy
 from placeopt.heuristics.greedy import stop_at
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
 from placeopt.solvers.result import Basis
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.solving.sizes import SIZES, product
 from placeopt.solving.solver_call import Solve
 from placeopt.terms.objective import value
@@ -46,12 +46,12 @@ SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
 
-def is_large(round_: Round) -> bool:
+def is_large(round_: SolveContext) -> bool:
     """Tell whether the round is large enough to mix fillings before exact stages, which prove small ones sooner."""
     return product(round_) >= SIZES.patterns_product
 
 
-def run_patterns(round_: Round, solve: Solve, score: str, order: str) -> None:
+def run_node_patterns(round_: SolveContext, solve: Solve, score: str, order: str) -> None:
     """Prove a bound by prices of fillings, and offer the plan that a mix of fillings gives, filled up by greedy."""
     started, before, bound = time.monotonic(), round_.best, round_.value_bound
     if round_.value_proven or round_.best is None:
@@ -86,12 +86,12 @@ def run_patterns(round_: Round, solve: Solve, score: str, order: str) -> None:
     round_.record("patterns", outcome, started, detail)
 
 
-def _offer(round_: Round, search: _Search, score: str, order: str) -> str | None:
+def _offer(round_: SolveContext, search: _Search, score: str, order: str) -> str | None:
     """Offer the mix, rounded down and filled up by greedy."""
     problem = round_.problem
     jobs = ((wish.job, wish.option, wish.nodes) for wish in search.wishes())
     deadline = float("inf") if round_.limits.deterministic else round_.limits.deadline
-    settled = settle(problem, jobs, stop_at(deadline, round_.cancelled))
+    settled = assign_gpus(problem, jobs, stop_at(deadline, round_.cancelled))
     result = greedy(
         problem,
         order_jobs(problem, order),
@@ -107,11 +107,11 @@ def _offer(round_: Round, search: _Search, score: str, order: str) -> str | None
 class _Search:
     """Column generation on one round."""
 
-    round_: Round
+    round_: SolveContext
     solve: Solve
-    kinds: Kinds = field(init=False)
-    states: States = field(init=False)
-    crowds: Crowds = field(init=False)
+    kinds: BundleGroups = field(init=False)
+    states: NodeStates = field(init=False)
+    crowds: JobGroups = field(init=False)
     master: Master = field(init=False)
     price: IntArray = field(init=False)
     whole: IntArray = field(init=False)
@@ -126,14 +126,14 @@ class _Search:
     def __post_init__(self) -> None:
         """Begin with the fillings of the best plan so far."""
         round_, state = self.round_, self.round_.base
-        self.kinds = kinds_of(round_.problem)
-        self.states = states_of(state, self.kinds)
-        self.crowds = crowds_of(state, self.kinds)
+        self.kinds = bundle_groups_of(round_.problem)
+        self.states = node_states_of(state, self.kinds)
+        self.crowds = job_groups_of(state, self.kinds)
         self._held = value(round_.problem, state.allocation())
         self.fixed = np.zeros(0, dtype=np.int64)
         self.master = Master(self.kinds, self.states, self.crowds, self._held)
         best = round_.best.allocation if round_.best is not None else state.allocation()
-        self.master.add(fillings_of(round_.problem, best, self.kinds, self.states))
+        self.master.add(patterns_of_plan(round_.problem, best, self.kinds, self.states))
         self._fits = Pricing(self.kinds, self.states, "up", self._check_time)
 
     def _check_time(self) -> None:

@@ -10,11 +10,11 @@ from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
 from placeopt.problem.indexing import running_placement
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.terms.rules import fits
 
 
-def run_previous(round_: Round, previous: Plan, score: str, order: str) -> None:
+def run_previous(round_: SolveContext, previous: Plan, score: str, order: str) -> None:
     """
     Offer what the earlier plan decided and still fits, filled up by greedy.
 
@@ -42,7 +42,7 @@ def run_previous(round_: Round, previous: Plan, score: str, order: str) -> None:
         round_.record("previous", "improved" if round_.best is not before else "kept", started, detail)
 
 
-def _still_holds(round_: Round, previous: Plan) -> tuple[Allocation, int]:
+def _still_holds(round_: SolveContext, previous: Plan) -> tuple[Allocation, int]:
     """Return the earlier placements of waiting jobs that keep every rule now, and how many there were of such jobs."""
     problem = round_.problem
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 from placeopt.rank_mapping import improve_ranks
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 from placeopt.terms.communication import Communication
 
 SHARE_OF_TIME = 0.25
 """Part of what is left of the round that permuting ranks may take; the rest is for choosing GPUs."""
 
 
-def run_ranks(round_: Round) -> None:
+def run_rank_mapping(round_: SolveContext) -> None:
     """Permute the ranks of placed jobs with a traffic graph on the GPUs that the best plan gives them."""
     problem, best = round_.problem, round_.best
     if best is None or all(w.cost.name != Communication.name for w in round_.weighted):

@@ -7,13 +7,13 @@ import time
 import numpy as np
 
 from placeopt.heuristics import SCORES, Candidates
-from placeopt.solving.context import Round
+from placeopt.solving.context import SolveContext
 
 RELAXES = ("everything but that each job fits alone beside what runs",)
 NO_ROOM, CHOICE = "no room", "choice"
 
 
-def run_forced(round_: Round) -> None:
+def run_trivial_proof(round_: SolveContext) -> None:
     """
     Prove value and cost where every job that waits has one place at most, and those that have one hold it.
 
