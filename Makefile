@@ -19,6 +19,7 @@ test: $(STAMP)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 	$(BIN)/pytest -n $(WORKERS) --durations=15
 
 # Everything comes from the lock, hashes checked; placeopt itself is linked in, not copied, so edits need no reinstall.
@@ -31,7 +32,7 @@ $(STAMP): requirements.lock pyproject.toml
 
 # Needs pip-tools. No index, no host: whoever installs uses the registry that their pip is configured for.
 lock:
-	pip-compile --quiet --generate-hashes --strip-extras --extra cli --extra dev --all-build-deps --allow-unsafe \
+	pip-compile --quiet --generate-hashes --strip-extras --extra cli --extra dev --extra docs --all-build-deps --allow-unsafe \
 		--no-annotate --no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
 		--output-file $(VENV)/requirements.new pyproject.toml
 	{ sed -n '/^#/!q;p' requirements.lock; grep -v '^#' $(VENV)/requirements.new; } > $(VENV)/requirements.lock

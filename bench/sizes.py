@@ -205,7 +205,7 @@ def report(rows: list[Row], found: sizes.Sizes, arguments: argparse.Namespace) -
         f"--steps {arguments.steps}`, {usable_cores()} cores, Python {platform.python_version()}, {known}.",
         "",
         "Gap of value / of cost, and seconds of the call. The product is waiting jobs x GPUs, the columns those of the",
-        "largest model of `counts`. Limits that follow, stored in `src/placeopt/solving/stages/sizes.json`:",
+        "largest model of `counts`. Limits that follow, stored in `src/placeopt/solving/sizes.json`:",
         "",
         f"- exact stages: up to {found.exact_columns:,} columns, models built up to a product of "
         f"{found.exact_product['counts']:,};",

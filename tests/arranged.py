@@ -117,23 +117,23 @@ def examine_arranged(instance: Instance) -> tuple[str, list[str]]:
     if violations(instance, plan_of(problem, everything.allocation(rows[0]))):
         return "unfit", []
     now = time.monotonic()
-    round_ = SolveContext(instance, problem, Budget(started=now, deadline=math.inf, time_limit_s=math.inf))
-    round_.offer(everything.allocation(rows[int(costs.argmax())]))
-    round_.prove_value(best)
-    if not round_.weighted or round_.best is None or round_.best.value != best:
+    context = SolveContext(instance, problem, Budget(started=now, deadline=math.inf, time_limit_s=math.inf))
+    context.offer(everything.allocation(rows[int(costs.argmax())]))
+    context.prove_value(best)
+    if not context.weighted or context.incumbent is None or context.incumbent.value != best:
         return "unfit", []
-    run_branch_and_price(round_, solve)
-    if not round_.stages:
+    run_branch_and_price(context, solve)
+    if not context.stages:
         return "unfit", []
-    stage, least, found = round_.stages[-1], int(costs.min()), round_.best.cost
+    stage, least, found = context.stages[-1], int(costs.min()), context.incumbent.cost
     wrong = []
-    if round_.cost_bound is not None and round_.cost_bound > least:
-        wrong.append(f"bound {round_.cost_bound} above the least cost {least}")
+    if context.cost_bound is not None and context.cost_bound > least:
+        wrong.append(f"bound {context.cost_bound} above the least cost {least}")
     if found < least:
         wrong.append(f"cost {found} below the least cost {least}")
     if stage.outcome == "skipped":
         return f"refused: {stage.detail}", wrong
-    if not round_.proven:
+    if not context.proven:
         return "bounded", wrong
     return "proved", wrong
 

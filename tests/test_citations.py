@@ -13,7 +13,7 @@ FILES = [
     for path in sorted((ROOT / room).rglob("*"))
     if path.suffix in (".py", ".md") and "library" not in path.parts and path != Path(__file__).resolve()
 ]
-POLICIES = sorted((ROOT / "src" / "placeopt" / "simulate" / "policies").glob("*.json"))
+POLICIES = sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))
 
 
 def numbered(text: str) -> set[str]:
@@ -112,9 +112,9 @@ def test_what_was_wrong_stays_mended() -> None:
     assert [path.name for path, text in both.items() if re.search(r"Horus,? fig(ure|\.) 6", text)] == []
     assert "(GENIE eq. 7)" in both[ROOT / "src/placeopt/predict/rate.py"]
     for name in ("horus", "horus-f"):
-        departures = json.loads((ROOT / f"src/placeopt/simulation/policies/{name}.json").read_text())["source"][
-            "departures"
-        ]
+        departures = json.loads((ROOT / f"src/placeopt/simulation/scheduling/policies/{name}.json").read_text())[
+            "source"
+        ]["departures"]
         assert not any("No resubmission" in one for one in departures)
         assert any("queued again" in one for one in departures)
     page = (ROOT / "docs/files.md").read_text()

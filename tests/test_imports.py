@@ -1,118 +1,10 @@
-"""
-Who may import whom. Read from the source of every file, so files written later are held to it too.
+"""What importing placeopt loads, and what its public names are. Which room may import which: ``.importlinter``."""
 
-A module imports only from lower floors, or from its own room. That is what keeps the referee blind to compiled arrays,
-the costs blind to solvers, and a change in one way to work out of the others.
-"""
-
-import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 import placeopt
-
-ROOT = Path(placeopt.__file__).parent
-FLOORS = (
-    ("errors",),
-    ("model",),
-    ("arguments",),
-    ("check", "formats"),
-    ("linear", "metrics", "readable", "referee", "topology"),
-    ("predict", "problem"),
-    ("generators", "terms"),
-    ("alone", "formulations", "heuristics", "mapping", "queueing", "solvers"),
-    ("auditing", "fanout", "methods", "workplace"),
-    ("stages",),
-    ("resident",),
-    ("engine",),
-    ("explain", "partition"),
-    ("benchmark", "simulate", "whatif"),
-    ("papers", "replay"),
-    ("page", "report"),
-    ("cli",),
-)
-FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
-FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
-
-
-def room_of(path: Path) -> str:
-    """Return the top-level module or package that a file belongs to."""
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
-
-
-def imported(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, full name) of everything a file imports, at its top or deep inside, for types or for use."""
-    package = ["placeopt", *path.relative_to(ROOT).parts[:-1]]
-    for statement in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(statement, ast.Import):
-            yield from ((statement.lineno, alias.name) for alias in statement.names)
-        elif isinstance(statement, ast.ImportFrom):
-            above = package[: len(package) + 1 - statement.level] if statement.level else []
-            module = ".".join([*above, *([statement.module] if statement.module else [])])
-            if module == "placeopt":  # a room, or a public name that lives in one
-                names = [alias.name for alias in statement.names if alias.name != "__version__"]
-                yield from ((statement.lineno, placeopt._HOME.get(name, f"placeopt.{name}")) for name in names)
-            else:
-                yield statement.lineno, module
-
-
-def rooms_used(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line, room) of what a file imports from other rooms of the package."""
-    for line, name in imported(path):
-        parts = name.split(".")
-        if parts[0] == "placeopt" and len(parts) > 1 and parts[1] != room_of(path):
-            yield line, parts[1]
-
-
-def test_every_room_has_a_floor() -> None:
-    """A new package must be put on a floor before anybody builds on it."""
-    rooms = {room_of(path) for path in FILES}
-    assert rooms <= FLOOR_OF.keys(), f"put {sorted(rooms - FLOOR_OF.keys())} on a floor of FLOORS"
-
-
-@pytest.mark.parametrize("room", sorted({room_of(path) for path in FILES}))
-def test_a_room_imports_only_from_lower_floors(room: str) -> None:
-    """Otherwise a cycle, or a room of one floor that leans on its neighbour."""
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {used}"
-        for path in FILES
-        if room_of(path) == room
-        for line, used in rooms_used(path)
-        if FLOOR_OF.get(used, len(FLOORS)) >= FLOOR_OF.get(room, 0)
-    ]
-    assert not wrong
-
-
-def test_the_referee_imports_only_the_model() -> None:
-    """It is the second statement of the rules: what it shares with the first, it cannot find wrong."""
-    for path in FILES:
-        if room_of(path) == "check":
-            for line, name in imported(path):
-                top, _, rest = name.partition(".")
-                allowed = (
-                    rest.split(".")[0] in ("check", "errors", "model")
-                    if top == "placeopt"
-                    else top in sys.stdlib_module_names
-                )
-                assert allowed, f"{path.name}:{line} imports {name}"
-
-
-def test_solvers_know_nothing_but_linear_models() -> None:
-    """A solver that hears of GPUs cannot be swapped."""
-    used = {used for path in FILES if room_of(path) == "solvers" for _, used in rooms_used(path)}
-    assert used <= {"errors", "linear"}
-
-
-def test_only_solvers_import_solver_packages() -> None:
-    """One wrapper a solver is the only place that reads its values; terms least of all."""
-    packages = {"highspy", "ortools", "pulp"}
-    found = {room_of(path) for path in FILES for _, name in imported(path) if name.split(".")[0] in packages}
-    assert found <= {"solvers"}
 
 
 def test_importing_the_package_loads_the_standard_library_only() -> None:
@@ -143,3 +35,27 @@ def test_public_functions_are_not_hidden_by_modules() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]
+
+
+FORMER = """
+import sys, warnings
+import placeopt
+assert "placeopt.aliases" not in sys.modules
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    from placeopt.engine import Engine
+    from placeopt.heuristics import OneByOne
+    from placeopt.methods import METHODS
+    from placeopt.replay import Goal, add, parse_goal
+    from placeopt.simulate import named_policy, simulate, summarise
+    from placeopt.whatif.taken import taken_as_plan
+import placeopt.simulation as today
+assert Engine is placeopt.Engine and simulate is today.simulate and today.__spec__.name == "placeopt.simulation"
+print(len({str(one.message) for one in seen if one.category is DeprecationWarning}))
+"""
+
+
+def test_former_public_names_work_and_warn() -> None:
+    """Callers of an earlier version keep working, and are told the new name (issue 17)."""
+    done = subprocess.run([sys.executable, "-c", FORMER], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["7"]

@@ -154,7 +154,7 @@ def readers() -> dict[str, Callable[[Path], object]]:
     from placeopt.formats.sia import read_sia
     from placeopt.formats.snapshots import read_kubernetes, read_slurm
     from placeopt.formats.solu import read_solu
-    from placeopt.formats.topo import read_topo
+    from placeopt.formats.topo.read import read_topo
 
     nodes = Path(__file__).parents[1] / "data" / "snapshots" / "slurm_nodes.json"
     return {

@@ -105,7 +105,7 @@ def examine_cluster(instance: Instance, rng: np.random.Generator, seen: Counter[
                     seen["whole rounds"] += 1
                 case _ if waiting:
                     some = [str(name) for name in rng.permutation(waiting)[: int(rng.integers(1, 3))]]
-                    plan = engine.place(some, say_why=False)
+                    plan = engine.place(some, explain=False)
                     wrong += _wrong_partial(snapshot, plan)
                     engine.commit(plan)
                     seen["plans for some jobs"] += bool(plan.placements)

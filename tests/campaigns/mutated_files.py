@@ -71,7 +71,7 @@ def formats(folder: Path) -> list[Format]:
     from placeopt.formats.sia import read_sia
     from placeopt.formats.snapshots import read_kubernetes, read_slurm
     from placeopt.formats.solu import read_solu
-    from placeopt.formats.topo import read_topo
+    from placeopt.formats.topo.read import read_topo
     from placeopt.model.scheduling import Scheduling
     from placeopt.predict import gavel_pairs, sia_runs
     from placeopt.report.html import read_log

@@ -458,7 +458,7 @@ def rounds(rng: random.Random, engine: Engine) -> Pair:
         round_, plan = without
     try:
         engine.load(round_)
-        return round_, engine.place(method="stranding", prove=False, say_why=False, deterministic=True)
+        return round_, engine.place(method="stranding", prove=False, explain=False, deterministic=True)
     except BadInput:
         return round_, plan
 

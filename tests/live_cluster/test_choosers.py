@@ -46,7 +46,7 @@ def test_random_rounds_of_every_feature(method: str) -> None:
             held = {one.job for one in round_.running}
             for name in [one.id for one in round_.jobs if one.id not in held]:
                 expected = afresh(engine.snapshot, [name], method)
-                plan = engine.place([name], method=method, say_why=False)
+                plan = engine.place([name], method=method, explain=False)
                 assert kept(plan, [name]) == expected, (seed, name)
                 some += bool(expected)
                 engine.commit(plan)
@@ -93,7 +93,7 @@ def test_jobs_that_come_and_go(method: str, mode: str, spare: int, monkeypatch: 
                 held = {one.job for one in engine.snapshot.running}
                 names = [one.id for one in engine.snapshot.jobs if one.id not in held]
             expected = afresh(engine.snapshot, names, method)
-            plan = engine.place(None if step % 2 else names, method=method, warm=False, prove=False, say_why=False)
+            plan = engine.place(None if step % 2 else names, method=method, warm=False, prove=False, explain=False)
             assert kept(plan, names) == expected, step
             some += len(expected)
             engine.commit(plan)

@@ -463,13 +463,13 @@ def test_a_round_that_does_not_say_why_jobs_wait_decides_the_same() -> None:
     """They are told of as not reached, but for those that look-ahead lets wait, whose reason is known."""
     jobs = [job(f"j{i}", gpus=1 + i % 3, value=1 + i) for i in range(12)]
     with engine_of(2, jobs) as engine:
-        told, quick = (engine.place(method="best-fit", deterministic=True, say_why=asked) for asked in (True, False))
+        told, quick = (engine.place(method="best-fit", deterministic=True, explain=asked) for asked in (True, False))
         assert places(told) == places(quick)
         assert {one.reason for one in told.unplaced} == {"outvoted"}
         assert {(one.reason, one.detail) for one in quick.unplaced} == {("not_reached", "nobody asked why")}
         assert [one.job for one in told.unplaced] == [one.job for one in quick.unplaced]
         ids = [one.id for one in jobs]
-        told, quick = (engine.place(ids, method="best-fit", say_why=asked) for asked in (True, False))
+        told, quick = (engine.place(ids, method="best-fit", explain=asked) for asked in (True, False))
         assert places(told) == places(quick)
         assert {one.reason for one in told.unplaced} == {"outvoted"}
         assert {one.reason for one in quick.unplaced} == {"not_reached"}

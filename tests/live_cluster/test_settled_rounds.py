@@ -105,7 +105,7 @@ def test_the_ledger_judges_minimal_utility_as_the_referee_does() -> None:
         ignored = loaded.policy.model_copy(update={"postpone": Postpone()})
         with Engine(ignored, isolation="thread") as engine:
             engine.load(loaded)
-            plan = engine.place([job.id for job in loaded.jobs if job.id not in held], say_why=False)
+            plan = engine.place([job.id for job in loaded.jobs if job.id not in held], explain=False)
         values = plan.policy.model_copy(update={"values": utility, "digest": utility.digest})
         plan = plan.model_copy(update={"policy": values})
         found = Ledger(loaded, utility).violations(loaded, plan)

@@ -41,11 +41,11 @@ def model() -> LinearModel:
 def test_ctrl_c_in_any_solve_stops_the_round() -> None:
     """Also in a relaxation, whose stage asks only for bounds and duals."""
     now, of = time.monotonic(), instance(1, [job("a")])
-    round_ = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + 60, time_limit_s=60))
-    assert not round_.stopped()
-    SolverRunners(round_, [Interrupted(), Interrupted()]).solve("highs", model(), SolveOptions(1.0, relax=True))
-    assert round_.stopped()
-    assert round_.limit == "user"
+    context = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + 60, time_limit_s=60))
+    assert not context.stopped()
+    SolverRunners(context, [Interrupted(), Interrupted()]).solve("highs", model(), SolveOptions(1.0, relax=True))
+    assert context.stopped()
+    assert context.limit == "user"
 
 
 @pytest.mark.parametrize(("deterministic", "limit"), [(True, "time"), (False, "none")])
@@ -53,6 +53,6 @@ def test_what_the_clock_ends_in_deterministic_mode_is_told(deterministic: bool, 
     """Work ends solves there; a plan in which the clock had a say need not be the same again. Elsewhere stages tell."""
     now, of = time.monotonic(), instance(1, [job("a")])
     limits = Budget(started=now, deadline=now + 60, time_limit_s=60, deterministic=deterministic)
-    round_ = SolveContext(of, compile_problem(of), limits)
-    SolverRunners(round_, [Late(), Late()]).solve("highs", model(), SolveOptions(1.0, relax=True))
-    assert round_.limit == limit
+    context = SolveContext(of, compile_problem(of), limits)
+    SolverRunners(context, [Late(), Late()]).solve("highs", model(), SolveOptions(1.0, relax=True))
+    assert context.limit == limit

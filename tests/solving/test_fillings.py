@@ -44,9 +44,9 @@ def in_this_process(
 def started(of: Instance, seconds: float = 60.0) -> SolveContext:
     now = time.monotonic()
     limits = Budget(started=now, deadline=now + seconds, time_limit_s=seconds, deterministic=True)
-    round_ = SolveContext(of, compile_problem(of), limits)
-    round_.offer(round_.base.allocation())
-    return round_
+    context = SolveContext(of, compile_problem(of), limits)
+    context.offer(context.base.allocation())
+    return context
 
 
 def test_gpus_are_filled_where_greedy_leaves_parts() -> None:
@@ -62,11 +62,11 @@ def test_gpus_are_filled_where_greedy_leaves_parts() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_the_round_is_like_no_plan_is_refused(seed: int) -> None:
     """Gangs, GPU memory, mixed machines, queues, running jobs: the referee has nothing to say."""
-    round_ = started(random_round(np.random.default_rng(seed)))
-    run_gpu_patterns(round_, in_this_process, run_bound(round_, in_this_process), "stranding", "fcfs")
-    assert [stage.outcome for stage in round_.stages if stage.outcome == "failed"] == []
-    assert round_.best is not None
-    assert round_.best.value <= round_.value_bound
+    context = started(random_round(np.random.default_rng(seed)))
+    run_gpu_patterns(context, in_this_process, run_bound(context, in_this_process), "stranding", "fcfs")
+    assert [stage.outcome for stage in context.stages if stage.outcome == "failed"] == []
+    assert context.incumbent is not None
+    assert context.incumbent.value <= context.value_bound
 
 
 def test_prices_of_full_nodes_leave_the_bound_alone() -> None:

@@ -23,10 +23,10 @@ FRAGMENTATION = Policy(weights=Weights(communication=0, interference=0, fragment
 def tried(of: Instance) -> SolveContext:
     """Return a round after greedy and the stage."""
     now = time.monotonic()
-    round_ = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + 60, time_limit_s=60))
-    run_heuristic(round_, "stranding", "fcfs")
-    run_trivial_proof(round_)
-    return round_
+    context = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + 60, time_limit_s=60))
+    run_heuristic(context, "stranding", "fcfs")
+    run_trivial_proof(context)
+    return context
 
 
 def proves(of: Instance) -> bool:
@@ -42,11 +42,11 @@ def crowded(*waiting: object, free: int = 2) -> Instance:
 
 def test_what_is_proven() -> None:
     """A job with one place and one with none: both levels, without any solver."""
-    round_ = tried(crowded(job("fits", gpus=2, value=5), job("large", gpus=3, value=9)))
-    assert round_.proven
-    assert round_.best is not None
-    assert round_.best.value == 5 + sum(option.value for held in ("held", "full") for option in job(held).options)
-    assert [stage.outcome for stage in round_.stages if stage.name == "forced"] == ["proved"]
+    context = tried(crowded(job("fits", gpus=2, value=5), job("large", gpus=3, value=9)))
+    assert context.proven
+    assert context.incumbent is not None
+    assert context.incumbent.value == 5 + sum(option.value for held in ("held", "full") for option in job(held).options)
+    assert [stage.outcome for stage in context.stages if stage.name == "forced"] == ["proved"]
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_what_is_proven_is_the_optimum() -> None:
     """On random rounds with every rule and cost: wherever the stage proves, brute force agrees."""
     proven = 0
     for seed in range(150):
-        round_ = tried(random_round(np.random.default_rng([11, seed])))
-        if round_.proven and "forced" in [stage.name for stage in round_.stages] and round_.best is not None:
+        context = tried(random_round(np.random.default_rng([11, seed])))
+        if context.proven and "forced" in [stage.name for stage in context.stages] and context.incumbent is not None:
             proven += 1
-            value, cost, _ = optimum(round_.problem)
-            assert (round_.best.value, round_.best.cost) == (value, cost), seed
+            value, cost, _ = optimum(context.problem)
+            assert (context.incumbent.value, context.incumbent.cost) == (value, cost), seed
     assert proven > 5

@@ -15,7 +15,15 @@ from placeopt.solving.audit import audit
 from placeopt.solving.context import Progress
 from placeopt.solving.stages.lookahead import hold_back
 
-STAGES = ("run_heuristic", "run_bound", "run_ranks", "run_forced", "run_arrange", "run_exact", "run_fillings")
+STAGES = (
+    "run_heuristic",
+    "run_bound",
+    "run_rank_mapping",
+    "run_trivial_proof",
+    "run_branch_and_price",
+    "run_exact",
+    "run_gpu_patterns",
+)
 
 
 def knapsack(policy: Policy | None = None) -> Instance:
@@ -100,7 +108,10 @@ class TestStagesThatFail:
 class TestErrorsThatLeave:
     """Nothing but the documented exceptions leaves ``solve`` and ``Engine``."""
 
-    @pytest.mark.parametrize("place", ["engine.compile_problem", "engine.finish", "stages.recipe.score_and_order"])
+    @pytest.mark.parametrize(
+        "place",
+        ["live_cluster.engine.compile_problem", "live_cluster.engine.finish", "solving.pipeline.score_and_order"],
+    )
     def test_outside_stages_it_is_an_internal_fault(self, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Issue 16, A1: with the cause chained; before, it left as it was."""
         cause = KeyError("n7")
@@ -116,7 +127,7 @@ class TestErrorsThatLeave:
             plan = engine.place(["a"])
             cause = ZeroDivisionError("by 0")
             for name in ("update", "place", "commit", "release"):
-                monkeypatch.setattr(f"placeopt.live_cluster.state.Resident.{name}", failing(cause))
+                monkeypatch.setattr(f"placeopt.live_cluster.state.ClusterState.{name}", failing(cause))
             calls: list[Callable[[], object]] = [
                 lambda: engine.update(now_ms=1),
                 lambda: engine.place(["a"]),

@@ -25,18 +25,18 @@ NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=
 def heuristic_round(of: Instance, seconds: float = 60.0) -> SolveContext:
     """A round that greedy alone has worked on."""
     now = time.monotonic()
-    round_ = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + seconds, time_limit_s=seconds))
-    run_heuristic(round_, "stranding", "fcfs")
-    return round_
+    context = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + seconds, time_limit_s=seconds))
+    run_heuristic(context, "stranding", "fcfs")
+    return context
 
 
-def why(round_: SolveContext) -> dict[int, Unplaced]:
-    assert round_.best is not None
-    return reasons(round_, State(round_.problem, round_.best.allocation))
+def why(context: SolveContext) -> dict[int, Unplaced]:
+    assert context.incumbent is not None
+    return reasons(context, State(context.problem, context.incumbent.allocation))
 
 
-def said(round_: SolveContext) -> dict[str, UnplacedReason]:
-    return {unplaced.job: unplaced.reason for unplaced in why(round_).values()}
+def said(context: SolveContext) -> dict[str, UnplacedReason]:
+    return {unplaced.job: unplaced.reason for unplaced in why(context).values()}
 
 
 def lopsided(*, held: bool = False, wanted: int = 4, value: int = 9) -> Instance:
@@ -62,8 +62,8 @@ class TestWhatGreedyMisses:
 
     def test_a_job_that_fits_is_not_reached(self) -> None:
         """Nothing else is there at all."""
-        round_ = heuristic_round(lopsided())
-        found = why(round_)[0]
+        context = heuristic_round(lopsided())
+        found = why(context)[0]
         assert found.reason == "not_reached"
         assert found.detail == "fits on node 'n0' and 3 more; the search did not get to it"
 
@@ -79,9 +79,9 @@ class TestWhatGreedyMisses:
 
     def test_without_time_nothing_is_claimed(self) -> None:
         """Neither that it fits nor that it does not."""
-        round_ = heuristic_round(lopsided())
-        round_.limits = replace(round_.limits, time_limit_s=0.0)
-        found = why(round_)[0]
+        context = heuristic_round(lopsided())
+        context.budget = replace(context.budget, time_limit_s=0.0)
+        found = why(context)[0]
         assert found.reason == "not_reached"
         assert "no time was left to tell" in found.detail
 
@@ -92,13 +92,13 @@ def test_conflict_and_not_reached_are_exact(seed: int) -> None:
     wrong = []
     for number in range(seed, seed + 10):
         rng = np.random.default_rng(number)
-        round_ = heuristic_round(random_round(rng, changes=number % 3 == 0))
-        assert round_.best is not None
-        problem = round_.problem
+        context = heuristic_round(random_round(rng, changes=number % 3 == 0))
+        assert context.incumbent is not None
+        problem = context.problem
         plan, room = State(problem), State(careless(problem))  # with and without minimal utilities
         for state in (plan, room):
-            state.load(round_.best.allocation)
-        for waiting, reason in said(round_).items():
+            state.load(context.incumbent.allocation)
+        for waiting, reason in said(context).items():
             j = problem.job_ids.index(waiting)
             if j in problem.running:
                 continue

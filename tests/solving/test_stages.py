@@ -55,41 +55,41 @@ class TestOffer:
 
     def test_only_what_is_better_is_taken(self) -> None:
         """c alone, then a alone (worse), then c and d."""
-        round_ = started(small())
+        context = started(small())
         nothing, d = None, Placement(3, (0,), (2, 3))
         c, a = Placement(2, (0,), (0, 1)), Placement(0, (0,), (0, 1))
-        assert round_.offer((nothing, nothing, c, nothing)) is None
-        assert round_.offer((a, nothing, nothing, nothing)) is None
-        assert round_.best is not None
-        assert round_.best.value == 3
-        round_.offer((nothing, nothing, c, d))
-        assert round_.best.value == 7
+        assert context.offer((nothing, nothing, c, nothing)) is None
+        assert context.offer((a, nothing, nothing, nothing)) is None
+        assert context.incumbent is not None
+        assert context.incumbent.value == 3
+        context.offer((nothing, nothing, c, d))
+        assert context.incumbent.value == 7
 
     def test_what_the_referee_refuses_is_not_taken(self) -> None:
         """Two jobs on the same GPUs are worth more, and not allowed."""
-        round_ = started(small())
+        context = started(small())
         c, d = Placement(2, (0,), (0, 1)), Placement(3, (0,), (1, 2))
-        refusal = round_.offer((None, None, c, d))
+        refusal = context.offer((None, None, c, d))
         assert refusal is not None
         assert refusal.startswith("gpu_share")
-        assert round_.best is None
+        assert context.incumbent is None
 
     def test_a_value_above_the_proven_bound_is_a_bug(self) -> None:
         """Then the bound is wrong, and nothing may be called optimal."""
-        round_ = started(small())
-        round_.prove_value(5)
+        context = started(small())
+        context.prove_value(5)
         with pytest.raises(InternalFault, match="above the proven bound 5"):
-            round_.offer((None, None, Placement(2, (0,), (0, 1)), Placement(3, (0,), (2, 3))))
+            context.offer((None, None, Placement(2, (0,), (0, 1)), Placement(3, (0,), (2, 3))))
 
     def test_gaps_of_who_fell_short_are_filled(self) -> None:
         """``calm`` is slowed by a third beside ``loud``: it leaves, and greedy puts it on the other node."""
         jobs = [job("calm", profile="calm", utility_min_thousandths=300), job("loud", profile="loud")]
         policy = NO_COST.model_copy(update={"postpone": Postpone(rule="utility"), "share_mode": "exclusive"})
         noise = (Slowdown(profile="calm", beside="loud", node_thousandths=333),)
-        round_ = started(instance(2, jobs, policy=policy, slowdowns=noise))
-        assert round_.offer((Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))) is None
-        assert round_.best is not None
-        assert [held is not None and held.nodes for held in round_.best.allocation] == [(1,), (0,)]
+        context = started(instance(2, jobs, policy=policy, slowdowns=noise))
+        assert context.offer((Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))) is None
+        assert context.incumbent is not None
+        assert [held is not None and held.nodes for held in context.incumbent.allocation] == [(1,), (0,)]
 
 
 class TestBegin:
@@ -131,31 +131,31 @@ class TestBounds:
 
     def test_a_worse_bound_changes_nothing(self) -> None:
         """Nor does an unknown one."""
-        round_ = started(small())
-        assert round_.value_bound == 10
+        context = started(small())
+        assert context.value_bound == 10
         for bound in (12, None, 8, 9):
-            round_.prove_value(bound, ("something",))
-        assert round_.value_bound == 8
+            context.prove_value(bound, ("something",))
+        assert context.value_bound == 8
         for bound in (3, None, 1):
-            round_.prove_cost(bound)
-        assert round_.cost_bound == 3
+            context.prove_cost(bound)
+        assert context.cost_bound == 3
 
     def test_the_weightiest_limit_is_named(self) -> None:
         """The user's word beats the clock, the clock beats size."""
-        round_ = started(small())
+        context = started(small())
         for limit in ("size", "time", "size"):
-            round_.cut(limit)  # type: ignore[arg-type]
-        assert round_.limit == "time"
-        round_.cut("user")
-        assert round_.stopped()
+            context.note_limit(limit)  # type: ignore[arg-type]
+        assert context.limit == "time"
+        context.note_limit("user")
+        assert context.stopped()
 
     def test_keeping_time_back_sets_the_deadline(self) -> None:
         """What the engine needs at the end is guessed first, then measured: it may be less."""
-        round_ = started(small(), 10.0)
-        first = round_.limits.started
+        context = started(small(), 10.0)
+        first = context.budget.started
         for seconds, left in ((2.0, 8.0), (1.0, 9.0), (9.0, 1.0)):
-            round_.keep_back(seconds)
-            assert round_.limits.deadline == pytest.approx(first + left)
+            context.keep_back(seconds)
+            assert context.budget.deadline == pytest.approx(first + left)
 
 
 class TestFalseAnswers:
@@ -163,45 +163,45 @@ class TestFalseAnswers:
 
     def test_infeasible_does_not_override_the_plan(self) -> None:
         """A round of optional jobs never is."""
-        round_ = started(small())
-        run_heuristic(round_, "stranding", "value_density")
-        run_exact(round_, answering(Solution("infeasible", bound=0)), "counts", "highs")
-        assert round_.best is not None
-        assert round_.best.value == 7
-        assert round_.value_bound == 10
-        assert (round_.stages[-1].outcome, "infeasible" in round_.stages[-1].detail) == ("failed", True)
+        context = started(small())
+        run_heuristic(context, "stranding", "value_density")
+        run_exact(context, answering(Solution("infeasible", bound=0)), "counts", "highs")
+        assert context.incumbent is not None
+        assert context.incumbent.value == 7
+        assert context.value_bound == 10
+        assert (context.stages[-1].outcome, "infeasible" in context.stages[-1].detail) == ("failed", True)
 
     def test_values_that_do_not_add_up_are_thrown_away(self) -> None:
         """With them goes the bound of the same answer."""
-        round_ = started(small())
-        run_heuristic(round_, "stranding", "fcfs")
-        before = round_.best
+        context = started(small())
+        run_heuristic(context, "stranding", "fcfs")
+        before = context.incumbent
 
         def solve(solver: str, model: LinearModel, options: SolveOptions, on_progress: object = None) -> Solution:
             return Solution("optimal", values=np.ones(model.num_variables, dtype=np.int64), objective=10, bound=4)
 
-        run_exact(round_, solve, "assignment", "cpsat")
-        assert round_.best is before
-        assert round_.value_bound == 10
-        assert round_.stages[-1].outcome == "failed"
+        run_exact(context, solve, "assignment", "cpsat")
+        assert context.incumbent is before
+        assert context.value_bound == 10
+        assert context.stages[-1].outcome == "failed"
 
     def test_a_solver_that_died_is_named_by_both_stages(self) -> None:
         """Neither calls that a proof."""
         died = Solution("error", bound=10, message="the worker process ended with signal 9 (SIGKILL)")
-        round_ = started(small())
-        run_heuristic(round_, "stranding", "fcfs")
-        run_bound(round_, answering(died))
-        run_exact(round_, answering(died), "counts", "highs")
-        assert [stage.outcome for stage in round_.stages] == ["improved", "failed", "failed"]
-        assert all("signal 9" in stage.detail for stage in round_.stages[1:])
+        context = started(small())
+        run_heuristic(context, "stranding", "fcfs")
+        run_bound(context, answering(died))
+        run_exact(context, answering(died), "counts", "highs")
+        assert [stage.outcome for stage in context.stages] == ["improved", "failed", "failed"]
+        assert all("signal 9" in stage.detail for stage in context.stages[1:])
 
     def test_a_solver_that_died_after_its_hint_is_named_too(self) -> None:
         """The hint survives as a solution, so this is no error to the caller."""
         survived = Solution("feasible", values=None, bound=10, message="the worker process ended with signal 9")
-        round_ = started(small())
-        run_heuristic(round_, "stranding", "fcfs")
-        run_exact(round_, answering(survived), "counts", "highs")
-        assert (round_.stages[-1].outcome, "signal 9" in round_.stages[-1].detail) == ("kept", True)
+        context = started(small())
+        run_heuristic(context, "stranding", "fcfs")
+        run_exact(context, answering(survived), "counts", "highs")
+        assert (context.stages[-1].outcome, "signal 9" in context.stages[-1].detail) == ("kept", True)
 
 
 class TestTime:
@@ -216,41 +216,41 @@ class TestTime:
     @pytest.mark.parametrize("stage", ["bound", "exact"])
     def test_a_stage_without_time_is_skipped_by_name(self, stage: str) -> None:
         """And the plan's limit is time."""
-        round_ = started(small())
-        run_heuristic(round_, "stranding", "fcfs")
-        round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
+        context = started(small())
+        run_heuristic(context, "stranding", "fcfs")
+        context.budget = replace(context.budget, deadline=time.monotonic() - 1)
         solve = answering(Solution("error", message="must not be asked"))
         if stage == "bound":
-            run_bound(round_, solve)
+            run_bound(context, solve)
         else:
-            run_exact(round_, solve, "counts", "highs")
-        assert (round_.stages[-1].outcome, round_.limit) == ("skipped", "time")
-        assert "no time left" in round_.stages[-1].detail
+            run_exact(context, solve, "counts", "highs")
+        assert (context.stages[-1].outcome, context.limit) == ("skipped", "time")
+        assert "no time left" in context.stages[-1].detail
 
     def test_greedy_without_time_leaves_the_running_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """They are a valid plan by themselves, and the others are not reached."""
         monkeypatch.setattr(heuristic, "LEAST_S", 0.0)
         held, free = job("held", value=5), job("free")
-        round_ = started(instance(1, [held, free], running=[running(held, [("n0", [0])])], policy=NO_COST))
-        round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
-        run_heuristic(round_, "stranding", "fcfs")
-        assert round_.best is not None
-        assert round_.best.value == 5
-        assert (round_.not_reached, round_.limit) == (frozenset({1}), "time")
+        context = started(instance(1, [held, free], running=[running(held, [("n0", [0])])], policy=NO_COST))
+        context.budget = replace(context.budget, deadline=time.monotonic() - 1)
+        run_heuristic(context, "stranding", "fcfs")
+        assert context.incumbent is not None
+        assert context.incumbent.value == 5
+        assert (context.not_reached, context.limit) == (frozenset({1}), "time")
 
     def test_greedy_begins_even_where_reading_took_all_the_time(self) -> None:
         """Who comes first is placed: a plan that is late by less than may be is worth more than none in time."""
-        round_ = started(instance(1, [job("free")], policy=NO_COST))
-        round_.limits = replace(round_.limits, deadline=time.monotonic() - 1)
-        run_heuristic(round_, "stranding", "fcfs")
-        assert round_.best is not None
-        assert round_.best.allocation[0] is not None
-        assert round_.stopped()
+        context = started(instance(1, [job("free")], policy=NO_COST))
+        context.budget = replace(context.budget, deadline=time.monotonic() - 1)
+        run_heuristic(context, "stranding", "fcfs")
+        assert context.incumbent is not None
+        assert context.incumbent.allocation[0] is not None
+        assert context.stopped()
 
 
 def test_the_relaxation_of_a_large_round_is_solved_beside_greedy(monkeypatch: pytest.MonkeyPatch) -> None:
     """It proves what it proves when solved afterwards, and a small round does without the thread."""
-    round_ = generate("varied", jobs=60, nodes=12, gpus=4, seed=3)
+    context = generate("varied", jobs=60, nodes=12, gpus=4, seed=3)
     begun: list[str] = []
 
     class Noted(Beside):
@@ -262,7 +262,7 @@ def test_the_relaxation_of_a_large_round_is_solved_beside_greedy(monkeypatch: py
     bounds = []
     for least in (10**12, 1):
         monkeypatch.setattr("placeopt.solving.stages.bound.BESIDE_PRODUCT", least)
-        plan = solve(round_, method="stranding", threads=2, time_limit_s=60)
+        plan = solve(context, method="stranding", threads=2, time_limit_s=60)
         bounds.append((plan.levels[0].bound, plan.facts))
     assert begun == ["highs"]
     assert bounds[0] == bounds[1]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from placeopt.errors import BadInput
-from placeopt.formats.topo import read_machine
+from placeopt.formats.topo.read import read_machine
 from placeopt.model import Gpu, Machine, Part
 from placeopt.report.text.links import WIDTH, job_links, machine_picture
 from placeopt.report.text.palette import JOB_COLORS

@@ -1,5 +1,6 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
+from placeopt.aliases import former_names
 from placeopt.heuristics.assign_gpus import assign_gpus
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.choosers import CHOOSERS
@@ -33,3 +34,5 @@ __all__ = [
     "table_for",
     "window",
 ]
+
+__getattr__ = former_names(__name__)

@@ -184,7 +184,7 @@ class Engine(LiveCluster):
         solver_options: dict[str, str] | None = None,
         read_s: float | None = None,
         prove: bool = True,
-        say_why: bool = True,
+        explain: bool = True,
         ahead: LookaheadDecision | None = None,
     ) -> Plan:
         """Solve the round that ``compiled`` gives, whose running jobs stand lawfully; a plan is returned as it is."""
@@ -218,16 +218,16 @@ class Engine(LiveCluster):
         solving = time.monotonic()
         cancelled = None if cancel is None else cancel.is_set
         with collection_paused():
-            round_ = SolveContext(problem.given, problem, limits, on_progress, cancelled)
-            round_.begin()
+            context = SolveContext(problem.given, problem, limits, on_progress, cancelled)
+            context.begin()
         try:
-            run_stages(round_, chosen, SolverRunners(round_, self._runners), previous, ahead)
+            run_stages(context, chosen, SolverRunners(context, self._runners), previous, ahead)
         except KeyboardInterrupt:
-            round_.cut("user")
-        solve_s = time.monotonic() - solving - round_.check_s
+            context.note_limit("user")
+        solve_s = time.monotonic() - solving - context.check_s
         with collection_paused():
-            plan = finish(round_, read_s, compile_s, solve_s, started, say_why=say_why)
-        if round_.limit == "user" and round_.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
+            plan = finish(context, read_s, compile_s, solve_s, started, explain=explain)
+        if context.limit == "user" and context.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
             raise Interrupted(plan)
         return plan
 

@@ -54,7 +54,7 @@ class LiveCluster(ABC):
         cancel: threading.Event | None,
         on_progress: Callable[[Progress], None] | None,
         prove: bool = True,
-        say_why: bool = True,
+        explain: bool = True,
         ahead: LookaheadDecision | None = None,
     ) -> Plan:
         """Solve a round."""
@@ -149,7 +149,7 @@ class LiveCluster(ABC):
         deterministic: bool = False,
         warm: bool = True,
         prove: bool = True,
-        say_why: bool = True,
+        explain: bool = True,
         brief: bool = False,
         cancel: threading.Event | None = None,
         on_progress: Callable[[Progress], None] | None = None,
@@ -175,7 +175,7 @@ class LiveCluster(ABC):
         prove
             Whether methods of greedy look for a bound in whole rounds. Otherwise theirs is the trivial one, for those
             who decide often and ask for no proof; the decisions are the same.
-        say_why
+        explain
             Whether the plan says why each job waits, which takes up to a quarter of a round where many do, and more
             than half of a decision that finds no place. Otherwise they are ``not_reached``, but for those that are
             preempted or had better wait; the decisions are the same.
@@ -210,7 +210,7 @@ class LiveCluster(ABC):
                     "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
                 )
             ids = [jobs] if isinstance(jobs, str) else jobs
-            return resident.place(ids, chosen, versions(), say_why=say_why)
+            return resident.place(ids, chosen, versions(), explain=explain)
         check_round(
             time_limit_s=time_limit_s, seed=seed, gap=gap, threads=threads, cancel=cancel, on_progress=on_progress
         )
@@ -238,7 +238,7 @@ class LiveCluster(ABC):
             cancel=cancel,
             on_progress=on_progress,
             prove=prove,
-            say_why=say_why,
+            explain=explain,
             ahead=ahead,
         )
         resident.issued(plan)

@@ -57,10 +57,10 @@ def plan_for(
     method: Method,
     versions: dict[str, str],
     *,
-    say_why: bool = True,
+    explain: bool = True,
 ) -> Plan:
     """
-    Return the checked plan for waiting jobs (id -> class) by greedy alone; ``say_why`` as in ``Engine.place``.
+    Return the checked plan for waiting jobs (id -> class) by greedy alone; ``explain`` as in ``Engine.place``.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def plan_for(
     for job_id, placement in found.items():
         bound += desk.worth(jobs[job_id])
         if placement is None:
-            reason, detail = _reason(desk, method, jobs[job_id], book.jobs[job_id]) if say_why else UNASKED
+            reason, detail = _reason(desk, method, jobs[job_id], book.jobs[job_id]) if explain else UNASKED
             unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])

@@ -150,7 +150,7 @@ class ClusterState:
         if self._parts.table.mostly_empty:
             self._compile(self.snapshot)
 
-    def place(self, jobs: Iterable[str], method: Method, versions: dict[str, str], *, say_why: bool = True) -> Plan:
+    def place(self, jobs: Iterable[str], method: Method, versions: dict[str, str], *, explain: bool = True) -> Plan:
         """
         Return the plan for some waiting jobs; see ``partial.plan_for``.
 
@@ -173,7 +173,7 @@ class ClusterState:
         if by_neighbours or self.policy.postpone.rule == "utility":
             desk = FullPlacer(self.problem())
             asked = dict(zip(asked, self._parts.table.positions(asked), strict=True))
-        return plan_for(self.book, desk, self.policy, asked, method, versions, say_why=say_why)
+        return plan_for(self.book, desk, self.policy, asked, method, versions, explain=explain)
 
     def look_ahead(
         self, method: Method, until: float, cancel: threading.Event | None, versions: dict[str, str]

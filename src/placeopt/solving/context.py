@@ -75,7 +75,7 @@ class SolveContext:
 
     instance: Instance
     problem: Problem
-    limits: Budget
+    budget: Budget
     on_progress: Callable[[Progress], None] | None = None
     cancelled: Callable[[], bool] | None = None
     base: State = field(init=False)
@@ -85,7 +85,7 @@ class SolveContext:
     relaxed: State = field(init=False)
     """``open`` with room for all that stands: what bounds are made of."""
     weighted: tuple[Weighted, ...] = field(init=False)
-    best: Incumbent | None = None
+    incumbent: Incumbent | None = None
     value_bound: int = field(init=False)
     """On the value of plans of ``problem``: what stages look for."""
     whole_bound: int = field(init=False)
@@ -105,7 +105,7 @@ class SolveContext:
     """Why a job may wait although it would fit: what the method's rule is; empty where there is none."""
     stages: list[Stage] = field(default_factory=list)
     limit: PlanLimit = "none"
-    mishap: str = ""
+    last_solver_error: str = ""
     """Why the latest solve failed that no stage has told of yet."""
     check_s: float = 0.0
     offer_s: float = 0.0
@@ -140,10 +140,14 @@ class SolveContext:
 
         What is proven of the part from then on says nothing of the whole, where more jobs may start.
         """
-        if problem is self.problem and self.best is not None and self.best.allocation == self.base.allocation():
+        if (
+            problem is self.problem
+            and self.incumbent is not None
+            and self.incumbent.allocation == self.base.allocation()
+        ):
             self.ahead = ahead  # all of the round: it has just begun so
             return
-        held = self.best
+        held = self.incumbent
         read = None if held is None or held.allocation != self.base.allocation() else held.draft
         self.problem, self.ahead = problem, ahead
         self._open()
@@ -153,22 +157,26 @@ class SolveContext:
     @property
     def value_proven(self) -> bool:
         """Whether the best plan's value meets its bound."""
-        return self.best is not None and self.best.value == self.value_bound
+        return self.incumbent is not None and self.incumbent.value == self.value_bound
 
     @property
     def proven(self) -> bool:
         """Whether both levels are proven."""
-        return self.value_proven and self.best is not None and (not self.weighted or self.best.cost == self.cost_bound)
+        return (
+            self.value_proven
+            and self.incumbent is not None
+            and (not self.weighted or self.incumbent.cost == self.cost_bound)
+        )
 
     @property
     def within_gap(self) -> bool:
         """Whether the asked-for gap is reached at the first level that is not proven."""
-        if self.best is None:
+        if self.incumbent is None:
             return False
-        gap = relative_gap(self.best.value, self.value_bound)
+        gap = relative_gap(self.incumbent.value, self.value_bound)
         if gap == 0 and self.weighted:
-            gap = relative_gap(self.best.cost, self.cost_bound)
-        return gap is not None and gap <= self.limits.gap
+            gap = relative_gap(self.incumbent.cost, self.cost_bound)
+        return gap is not None and gap <= self.budget.gap
 
     def begin(self, read: Plan | None = None) -> None:
         """
@@ -190,7 +198,7 @@ class SolveContext:
         """
         allocation = self.base.allocation()
         raw, price = self._priced(allocation)
-        self.best = Incumbent(allocation, read, value(self.problem, allocation), price, raw)
+        self.incumbent = Incumbent(allocation, read, value(self.problem, allocation), price, raw)
         if self.problem.changeable:
             self.read()
 
@@ -203,7 +211,7 @@ class SolveContext:
         BadInput
             If it is that of the running jobs, was not read before, and breaks a rule.
         """
-        best = self.best
+        best = self.incumbent
         if best is None:
             raise InternalFault("the round has not begun")
         if best.draft is not None:
@@ -214,8 +222,8 @@ class SolveContext:
                 f"running placements: {found}; what runs when a round begins may exceed limits, but must be possible "
                 f"under policy {self.problem.policy.name!r}"
             )
-        self.best = replace(best, draft=draft)
-        return self.best, draft
+        self.incumbent = replace(best, draft=draft)
+        return self.incumbent, draft
 
     def offer(self, allocation: Allocation) -> str | None:
         """
@@ -236,28 +244,28 @@ class SolveContext:
         BadInput
             If it is refused, and already the running jobs alone break a rule.
         """
-        if self.best is not None and allocation == self.best.allocation:
+        if self.incumbent is not None and allocation == self.incumbent.allocation:
             return None
         lawful = withdrawn(self.problem, allocation)
         if lawful != allocation:
             order = order_jobs(self.problem, self.problem.policy.order)
-            allocation = greedy(self.problem, order, deadline=self.limits.deadline, start=lawful).allocation
+            allocation = greedy(self.problem, order, deadline=self.budget.deadline, start=lawful).allocation
         gain = value(self.problem, allocation)
-        if self.best is not None and gain < self.best.value:
+        if self.incumbent is not None and gain < self.incumbent.value:
             return None
         raw, price = self._priced(allocation)
-        if self.best is not None and (gain, -price) <= (self.best.value, -self.best.cost):
+        if self.incumbent is not None and (gain, -price) <= (self.incumbent.value, -self.incumbent.cost):
             return None
         draft, found = self._judged(allocation)
         if found:
-            if self.best is not None:
+            if self.incumbent is not None:
                 self.read()
             return found
         if gain > self.value_bound:
             raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self.value_bound}")
-        if self.best is not None and gain > self.best.value:
+        if self.incumbent is not None and gain > self.incumbent.value:
             self.cost_bound = None  # it held at the former value
-        self.best = Incumbent(allocation, draft, gain, price, raw)
+        self.incumbent = Incumbent(allocation, draft, gain, price, raw)
         return None
 
     def _priced(self, allocation: Allocation) -> tuple[tuple[int, ...], int]:
@@ -304,17 +312,21 @@ class SolveContext:
     ) -> None:
         """Note what a stage did; objective and bound are those of the level it worked on. Failed solves are told of."""
         at_value = level == "value"
-        if self.mishap and self.mishap not in detail:
-            detail = f"{detail}; a solve failed: {self.mishap}" if detail else f"a solve failed: {self.mishap}"
-        self.mishap = ""
+        if self.last_solver_error and self.last_solver_error not in detail:
+            detail = (
+                f"{detail}; a solve failed: {self.last_solver_error}"
+                if detail
+                else f"a solve failed: {self.last_solver_error}"
+            )
+        self.last_solver_error = ""
         self.stages.append(
             Stage(
                 name=name,
                 outcome=outcome,
                 detail=detail,
-                objective=None if self.best is None else self.best.value if at_value else self.best.cost,
+                objective=None if self.incumbent is None else self.incumbent.value if at_value else self.incumbent.cost,
                 bound=self.value_bound if at_value else self.cost_bound,
-                seconds=None if self.limits.deterministic else time.monotonic() - started,
+                seconds=None if self.budget.deterministic else time.monotonic() - started,
             )
         )
         self.report(name)
@@ -323,14 +335,14 @@ class SolveContext:
         """Tell the caller how far the round is; ``value_`` and ``bound`` are news not yet taken in."""
         if self.on_progress is None:
             return
-        held = None if self.best is None else self.best.value
+        held = None if self.incumbent is None else self.incumbent.value
         bounds = [self.whole_bound] if self.narrowed or bound is None else [self.value_bound, bound]
         news = Progress(
-            seconds=time.monotonic() - self.limits.started,
+            seconds=time.monotonic() - self.budget.started,
             stage=stage,
             value=max((v for v in (held, value_) if v is not None), default=None),
             value_bound=min(bounds),
-            cost=None if self.best is None or not self.value_proven else self.best.cost,
+            cost=None if self.incumbent is None or not self.value_proven else self.incumbent.cost,
             cost_bound=None if self.narrowed else self.cost_bound,
         )
         try:
@@ -340,20 +352,20 @@ class SolveContext:
 
     def keep_back(self, seconds: float) -> None:
         """Set the deadline so that ``seconds`` are left for what comes after the stages."""
-        latest = self.limits.started + self.limits.time_limit_s - seconds
-        self.limits = replace(self.limits, deadline=latest)
+        latest = self.budget.started + self.budget.time_limit_s - seconds
+        self.budget = replace(self.budget, deadline=latest)
 
     def stopped(self) -> bool:
         """Whether the user cancelled or the deadline has passed; notes which."""
         if self.limit == "user" or (self.cancelled is not None and self.cancelled()):
-            self.cut("user")
+            self.note_limit("user")
             return True
-        if self.limits.left_s <= 0:
-            self.cut("time")
+        if self.budget.left_s <= 0:
+            self.note_limit("time")
             return True
         return False
 
-    def cut(self, limit: PlanLimit) -> None:
+    def note_limit(self, limit: PlanLimit) -> None:
         """Note what cut the round short; the weightiest reason stays."""
         if LIMITS.index(limit) > LIMITS.index(self.limit):
             self.limit = limit

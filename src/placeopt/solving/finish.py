@@ -21,13 +21,13 @@ from placeopt.terms.rules import relaxed
 
 
 def finish(
-    round_: SolveContext,
+    context: SolveContext,
     read_s: float | None,
     compile_s: float,
     solve_s: float,
     started: float,
     *,
-    say_why: bool = True,
+    explain: bool = True,
 ) -> Plan:
     """
     Return the plan of a round whose stages are over.
@@ -38,7 +38,7 @@ def finish(
         Seconds spent before, for the plan's record; none is stated in deterministic mode.
     started
         When the call began, on ``time.monotonic``.
-    say_why
+    explain
         Whether to look for the reasons of jobs that wait.
 
     Raises
@@ -48,87 +48,87 @@ def finish(
     BadInput
         If there is no plan but the running jobs as they are, and these break a rule.
     """
-    best, draft = round_.read()
-    levels = [Level(name="value", sense="max", objective=best.value, bound=round_.whole_bound)]
-    if round_.weighted:
+    best, draft = context.read()
+    levels = [Level(name="value", sense="max", objective=best.value, bound=context.whole_bound)]
+    if context.weighted:
         # it holds at the proven value only, and among plans that keep to look-ahead
-        bound = round_.cost_bound if round_.value_proven and not round_.narrowed else None
+        bound = context.cost_bound if context.value_proven and not context.narrowed else None
         levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
     open_levels = [level for level in levels if level.bound != level.objective]
     checking = time.monotonic()
-    final = State(round_.problem, best.allocation)
+    final = State(context.problem, best.allocation)
     plan = draft.model_copy(
         update={
-            "unplaced": tuple(reasons(round_, final, asked=say_why).values()),
+            "unplaced": tuple(reasons(context, final, asked=explain).values()),
             "status": "feasible" if open_levels else "optimal",
-            "limit": round_.limit if open_levels else "none",
+            "limit": context.limit if open_levels else "none",
             "levels": tuple(levels),
             "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
-            "bound_relaxes": _relaxes(round_, open_levels),
+            "bound_relaxes": _relaxes(context, open_levels),
             "costs": {
                 w.cost.name: Cost(raw=raw, weight=w.weight, worst=w.worst, unit=w.cost.unit)
-                for w, raw in zip(round_.weighted, best.raw, strict=True)
+                for w, raw in zip(context.weighted, best.raw, strict=True)
             },
-            "facts": _facts(round_, final),
-            "stages": tuple(round_.stages),
-            "seed": round_.limits.seed,
+            "facts": _facts(context, final),
+            "stages": tuple(context.stages),
+            "seed": context.budget.seed,
             "versions": versions(),
         }
     )
-    found = [str(v.message) for v in violations(round_.instance, plan, since=draft)] + audit(
-        round_.instance, plan, round_.whole
+    found = [str(v.message) for v in violations(context.instance, plan, since=draft)] + audit(
+        context.instance, plan, context.whole
     )
     if found:
         raise InternalFault(f"the final plan was refused: {found[0]}")
-    if round_.limits.deterministic:
+    if context.budget.deterministic:
         return plan
     now = time.monotonic()
-    check_s = now - checking + round_.check_s
+    check_s = now - checking + context.check_s
     seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=check_s, total=now - started)
     return plan.model_copy(update={"seconds": seconds})
 
 
-def _relaxes(round_: SolveContext, open_levels: list[Level]) -> tuple[str, ...]:
+def _relaxes(context: SolveContext, open_levels: list[Level]) -> tuple[str, ...]:
     """Say what the bound of the first level that is not proven leaves out."""
     if not open_levels:
         return ()
     ahead: tuple[str, ...] = ()
-    if round_.ahead is not None:
-        waits, places = len(round_.ahead.waits), len(round_.ahead.scheduled)
+    if context.ahead is not None:
+        waits, places = len(context.ahead.waits), len(context.ahead.scheduled)
         counted = ((waits, "had better wait may start now"), (places, "have their place may stand elsewhere"))
         ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
     if open_levels[0].name == "value":
-        return (*round_.relaxes, *ahead)
-    if round_.narrowed:
+        return (*context.relaxes, *ahead)
+    if context.narrowed:
         return ("everything: what is proven of the cost is about plans that keep to look-ahead", *ahead)
-    bounded = [w.cost.name for w in round_.weighted if w.cost.form(round_.problem) == "bound"]
+    bounded = [w.cost.name for w in context.weighted if w.cost.form(context.problem) == "bound"]
     lower = (f"{name} enters by a lower bound" for name in bounded)
-    return (*lower, *relaxed(round_.problem), *round_.cost_relaxes)
+    return (*lower, *relaxed(context.problem), *context.cost_relaxes)
 
 
-def _facts(round_: SolveContext, final: State) -> dict[str, int]:
+def _facts(context: SolveContext, final: State) -> dict[str, int]:
     """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
-    problem, options = round_.problem, round_.problem.options
-    placed = [] if round_.best is None else [p for p in round_.best.allocation if p is not None]
+    problem, options = context.problem, context.problem.options
+    placed = [] if context.incumbent is None else [p for p in context.incumbent.allocation if p is not None]
     total = options.total_milli.tolist()
     return {
         "gpu_milli_placed": sum(total[p.option] for p in placed),
         "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
-        "gpu_milli_bound": round_.gpu_milli_bound,
+        "gpu_milli_bound": context.gpu_milli_bound,
         "gpu_milli_capacity": 1000 * problem.num_listed_gpus,
         "jobs_placed": len(placed),
         "jobs_waiting": problem.num_jobs - len(placed),
         "jobs_running": len(problem.running),
-        **_changed(round_),
+        **_changed(context),
         **slots_left(final),
     }
 
 
-def _changed(round_: SolveContext) -> dict[str, int]:
+def _changed(context: SolveContext) -> dict[str, int]:
     """Count the running jobs that the plan changes, by kind; nothing where none may be changed."""
-    problem = round_.problem
-    if round_.best is None or not problem.changeable:
+    problem = context.problem
+    if context.incumbent is None or not problem.changeable:
         return {}
-    held = round_.best.allocation
+    held = context.incumbent.allocation
     count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)
     return {f"jobs_{change}": count[change] for change in change_limits(problem)}

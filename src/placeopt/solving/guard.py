@@ -17,7 +17,7 @@ MOST_DETAIL = 200
 T = TypeVar("T")
 
 
-def guarded(round_: SolveContext, name: str, stage: Callable[[], T], otherwise: T) -> T:
+def guarded(context: SolveContext, name: str, stage: Callable[[], T], otherwise: T) -> T:
     """
     Return what ``stage`` returns; ``otherwise`` if it raises an exception that is not meant to leave a stage.
 
@@ -25,26 +25,26 @@ def guarded(round_: SolveContext, name: str, stage: Callable[[], T], otherwise: 
     a solver: the best plan is a checked one, so it is kept, and later stages run. A stage that had narrowed the round
     before it failed is undone. ``BadInput``, ``Unsupported`` and ``InternalFault`` are raised on purpose and pass.
     """
-    started, before = time.monotonic(), dict(vars(round_))
+    started, before = time.monotonic(), dict(vars(context))
     try:
         return stage()
     except (BadInput, Unsupported, InternalFault):
         raise
     except Exception as error:  # noqa: BLE001 - a fault in one stage must not cost the plan of another
-        if round_.problem is not before["problem"]:
-            vars(round_).update(before)
-        note_fault(round_, name, error, started)
+        if context.problem is not before["problem"]:
+            vars(context).update(before)
+        note_fault(context, name, error, started)
         return otherwise
 
 
-def note_fault(round_: SolveContext, name: str, error: Exception, started: float) -> None:
+def note_fault(context: SolveContext, name: str, error: Exception, started: float) -> None:
     """Record the stage as failed, with the exception and where it was raised."""
     if isinstance(error, MemoryError):
-        round_.cut("memory")
-        round_.record(name, "failed", started, "out of memory; what was held is kept")
+        context.note_limit("memory")
+        context.record(name, "failed", started, "out of memory; what was held is kept")
         return
     last = traceback.extract_tb(error.__traceback__)[-1]
     words = " ".join(str(error).split()).encode("ascii", "backslashreplace").decode()[:MOST_DETAIL]
     where = f"{Path(last.filename).name}:{last.lineno}"
     detail = f"internal fault: {type(error).__name__}: {words} ({where}); what was held is kept"
-    round_.record(name, "failed", started, detail)
+    context.record(name, "failed", started, detail)

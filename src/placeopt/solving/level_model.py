@@ -53,20 +53,22 @@ def level_model(
     found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
     if found:
         raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they contradict each other")
-    round_ = SolveContext(instance, problem, Budget(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf))
-    if product(round_) > MAX_PRODUCT[formulation]:
-        able = [name for name, most in MAX_PRODUCT.items() if product(round_) <= most]
+    context = SolveContext(
+        instance, problem, Budget(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf)
+    )
+    if product(context) > MAX_PRODUCT[formulation]:
+        able = [name for name, most in MAX_PRODUCT.items() if product(context) <= most]
         raise Unsupported(
-            f"{waiting(round_)} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
+            f"{waiting(context)} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
             + (f"use {' or '.join(map(repr, able))}" if able else "take fewer jobs or nodes")
         )
     if optimal_value is None:
         builder = ModelBuilder()
-        build_level(round_, builder, formulation, "value")
+        build_level(context, builder, formulation, "value")
         return builder.build()
-    if not round_.weighted:
+    if not context.weighted:
         raise Unsupported(f"policy {problem.policy.name!r} weighs no costs, so there is only the level 'value'")
-    round_.prove_value(optimal_value)
+    context.prove_value(optimal_value)
     builder = ModelBuilder()
-    build_level(round_, builder, formulation, "cost")
+    build_level(context, builder, formulation, "cost")
     return builder.build()

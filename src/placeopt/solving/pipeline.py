@@ -51,7 +51,7 @@ def score_and_order(method: Method, problem: Problem) -> tuple[str, str]:
 
 
 def run_stages(
-    round_: SolveContext,
+    context: SolveContext,
     method: Method,
     crew: SolverRunners,
     previous: Plan | None,
@@ -62,67 +62,69 @@ def run_stages(
 
     ``previous`` is a plan of an earlier round, ``ahead`` what look-ahead has decided on this very problem, if any.
     """
-    score, order = score_and_order(method, round_.problem)
+    score, order = score_and_order(method, context.problem)
     asked: Asked | None = None
 
     def run(name: str, stage: Callable[..., object], *args: Any, **options: Any) -> None:
-        guarded(round_, name, partial(stage, round_, *args, **options), None)
+        guarded(context, name, partial(stage, context, *args, **options), None)
 
     with collection_paused():
-        look = partial(run_lookahead, round_, score, order, strict=method.strict, ahead=ahead)
-        if guarded(round_, "lookahead", look, otherwise=False):
-            round_.read()
+        look = partial(run_lookahead, context, score, order, strict=method.strict, ahead=ahead)
+        if guarded(context, "lookahead", look, otherwise=False):
+            context.read()
             return
         if method.bound and crew.is_apart:
-            asked = guarded(round_, "bound", partial(ask_bound, round_, crew.begin), None)
+            asked = guarded(context, "bound", partial(ask_bound, context, crew.begin), None)
         run("heuristic", run_heuristic, score, order, strict=method.strict, chooser=method.chooser, shape=method.shape)
-        round_.read()
-    round_.keep_back(RESERVE_S + _offers_at_the_end(round_) * round_.offer_s)
-    if previous is not None and not method.strict and not round_.stopped():
+        context.read()
+    context.keep_back(RESERVE_S + _offers_at_the_end(context) * context.offer_s)
+    if previous is not None and not method.strict and not context.stopped():
         run("previous", run_previous, previous, score, order)
-    if not round_.stopped():
+    if not context.stopped():
         run("ranks", run_rank_mapping)
-    if not round_.stopped() and not method.is_greedy:
+    if not context.stopped() and not method.is_greedy:
         run("forced", run_trivial_proof)
 
-    limits = round_.limits
+    limits = context.budget
     alone = limits.threads == 1 or bool(limits.solver_options)
     exact = exact_solvers(method, deterministic=limits.deterministic, alone=alone)
-    if any(solver == RACE for _, solver in exact) and not round_.proven and not round_.stopped():
+    if any(solver == RACE for _, solver in exact) and not context.proven and not context.stopped():
         crew.warm_up()  # it loads while the bound is found
     relaxed = None
-    if method.bound and (asked is not None or not round_.stopped()):
-        relaxed = guarded(round_, "bound", partial(run_bound, round_, crew.solve, asked), None)
-        if not method.fillings or not suits(round_.problem):
+    if method.bound and (asked is not None or not context.stopped()):
+        relaxed = guarded(context, "bound", partial(run_bound, context, crew.solve, asked), None)
+        if not method.fillings or not suits(context.problem):
             relaxed = None
         run("fillings", run_gpu_patterns, crew.solve, relaxed, score, order, followed=bool(exact))
-    if method.patterns and not round_.stopped() and (not exact or is_large(round_)):
+    if method.patterns and not context.stopped() and (not exact or is_large(context)):
         run("patterns", run_node_patterns, crew.solve, score, order)
-    if method.arrange and not round_.stopped():
+    if method.arrange and not context.stopped():
         run("arrangements", run_branch_and_price, crew.solve, ARRANGE_SHARE if exact else 1.0)
-    small = any(is_built(round_, form) for form, _ in exact)
-    if method.search and not round_.stopped() and (not small or is_wide(round_)):
+    small = any(is_built(context, form) for form, _ in exact)
+    if method.search and not context.stopped() and (not small or is_wide(context)):
         run("search", run_search, crew.solve, SEARCH_SHARE if small else 1.0)
     for formulation, solver in exact:
-        if round_.proven or round_.within_gap or round_.stopped():
+        if context.proven or context.within_gap or context.stopped():
             break
-        before = round_.best
+        before = context.incumbent
         run(formulation, run_exact, crew.solve, formulation, solver)
-        if round_.best is not before and not round_.stopped():
+        if context.incumbent is not before and not context.stopped():
             run("ranks", run_rank_mapping)
-    if exact and not round_.stopped() and not (method.search and is_far(round_)):  # too large for exact stages
+    if exact and not context.stopped() and not (method.search and is_far(context)):  # too large for exact stages
         run("fillings", run_gpu_patterns, crew.solve, relaxed, score, order)
-    if exact and method.search and not round_.stopped():
-        if round_.limits.left_s > AGAIN_S:
+    if exact and method.search and not context.stopped():
+        if context.budget.left_s > AGAIN_S:
             run("search", run_search, crew.solve)
-        elif round_.limits.deterministic:
-            round_.cut("time")  # as in `SolverRunners.solve`
+        elif context.budget.deterministic:
+            context.note_limit("time")  # as in `SolverRunners.solve`
 
 
-def _offers_at_the_end(round_: SolveContext) -> float:
+def _offers_at_the_end(context: SolveContext) -> float:
     """How many times as long as an offer the end may take."""
-    placed = 0 if round_.best is None else sum(placement is not None for placement in round_.best.allocation)
-    return 1 + min(1.0, RESERVE_PER_WAITING * (round_.problem.num_jobs - placed) / max(placed, 1))
+    placed = (
+        0 if context.incumbent is None else sum(placement is not None for placement in context.incumbent.allocation)
+    )
+    return 1 + min(1.0, RESERVE_PER_WAITING * (context.problem.num_jobs - placed) / max(placed, 1))
 
 
 def first_reserve_s(num_jobs: int, compile_s: float) -> float:

@@ -19,14 +19,14 @@ class SolverRunners:
 
     Parameters
     ----------
-    round_
+    context
         Its deadline as it is at each call.
     runners
         Two, the second of which is for races only.
     """
 
-    def __init__(self, round_: SolveContext, runners: Sequence[Worker | InProcess]) -> None:
-        self._round, self._runners = round_, runners
+    def __init__(self, context: SolveContext, runners: Sequence[Worker | InProcess]) -> None:
+        self._context, self._runners = context, runners
 
     @property
     def is_apart(self) -> bool:
@@ -45,8 +45,8 @@ class SolverRunners:
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Solution:
         """See ``stages.solving.Solve``. In deterministic mode work ends a stage, and the deadline is only a guard."""
-        round_ = self._round
-        deadline, cancel = round_.limits.deadline, round_.cancelled
+        context = self._context
+        deadline, cancel = context.budget.deadline, context.cancelled
         if solver == RACE:
             contestants = share_out(self._runners, options.threads)
             found = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
@@ -54,15 +54,15 @@ class SolverRunners:
             runner = self._runners[0]
             found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
         if found.limit == "user":
-            round_.cut("user")  # Ctrl-C came to the runner: no stage after this one begins
-        if found.limit == "time" and round_.limits.deterministic:
-            round_.cut("time")  # the clock has decided where work should: another run may find another plan
+            context.note_limit("user")  # Ctrl-C came to the runner: no stage after this one begins
+        if found.limit == "time" and context.budget.deterministic:
+            context.note_limit("time")  # the clock has decided where work should: another run may find another plan
         if found.failed:
-            round_.mishap = found.message or f"ended by {found.limit}"
+            context.last_solver_error = found.message or f"ended by {found.limit}"
         return found
 
     def begin(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
         """See ``stages.solving.Begin``. It costs the stages no time, so it may go on until the plan is due."""
-        limits = self._round.limits
+        limits = self._context.budget
         ends = limits.started + limits.time_limit_s
-        return Beside(self._runners[0], solver, model, options, deadline=ends, cancel=self._round.cancelled)
+        return Beside(self._runners[0], solver, model, options, deadline=ends, cancel=self._context.cancelled)

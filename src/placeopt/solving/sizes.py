@@ -39,14 +39,14 @@ def read_sizes() -> Sizes:
     return Sizes(**json.loads(files("placeopt.solving").joinpath(FILE).read_text(encoding="utf-8")))
 
 
-def product(round_: SolveContext) -> int:
+def product(context: SolveContext) -> int:
     """Waiting and movable jobs x GPUs: what the size of an exact model grows with."""
-    return waiting(round_) * round_.problem.num_gpus
+    return waiting(context) * context.problem.num_gpus
 
 
-def waiting(round_: SolveContext) -> int:
+def waiting(context: SolveContext) -> int:
     """Jobs whose place is to be chosen."""
-    return sum(placement is None for placement in round_.base.placements) + len(round_.problem.may_move)
+    return sum(placement is None for placement in context.base.placements) + len(context.problem.may_move)
 
 
 SIZES = read_sizes()

@@ -33,7 +33,7 @@ SHARE_OF_TIME = 0.5
 UNASKED: tuple[UnplacedReason, str] = ("not_reached", "nobody asked why")
 
 
-def reasons(round_: SolveContext, final: State, *, asked: bool = True) -> dict[int, Unplaced]:
+def reasons(context: SolveContext, final: State, *, asked: bool = True) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
@@ -45,19 +45,19 @@ def reasons(round_: SolveContext, final: State, *, asked: bool = True) -> dict[i
     utility. ``not_reached``: it fits beside the plan, time ended first; or time ended before that could be told.
     ``outvoted``: it fits alone, but not beside the plan; or it ran and is preempted.
     """
-    if round_.best is None:
+    if context.incumbent is None:
         return {}
-    problem = round_.problem
-    looked = _Looked(round_, final) if asked else None
+    problem = context.problem
+    looked = _Looked(context, final) if asked else None
     known: dict[int, tuple[UnplacedReason, str]] = {}
     out: dict[int, Unplaced] = {}
-    for job, placement in enumerate(round_.best.allocation):
+    for job, placement in enumerate(context.incumbent.allocation):
         if job in problem.running and placement is None:
             price = problem.policy.changes.preemption_price
             detail = f"preempted at a price of {price}: the plan is worth no less than with the job left where it ran"
             out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "outvoted", "detail": detail})
-        elif job in round_.waits:
-            detail = _better_later(problem, round_.waits[job])
+        elif job in context.waits:
+            detail = _better_later(problem, context.waits[job])
             out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "postponed", "detail": detail})
         elif placement is None:
             k = int(problem.job_class[job])
@@ -71,14 +71,14 @@ def reasons(round_: SolveContext, final: State, *, asked: bool = True) -> dict[i
 class _Looked:
     """Why jobs wait, by a look at what is free: beside the plan, beside what runs, and beside what must stay of it."""
 
-    def __init__(self, round_: SolveContext, final: State) -> None:
-        problem, whole = round_.problem, round_.whole
+    def __init__(self, context: SolveContext, final: State) -> None:
+        problem, whole = context.problem, context.whole
         # look-ahead may have closed GPUs: without the plan, they are there
-        states = (final, State(whole), open_state(whole)) if round_.narrowed else (final, round_.base, round_.open)
-        self._round = round_
+        states = (final, State(whole), open_state(whole)) if context.narrowed else (final, context.base, context.open)
+        self._context = context
         self._beside, self._alone, self._opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
         now = time.monotonic()
-        self._deadline = now + SHARE_OF_TIME * (round_.limits.started + round_.limits.time_limit_s - now)
+        self._deadline = now + SHARE_OF_TIME * (context.budget.started + context.budget.time_limit_s - now)
 
     def reason(self, job: int) -> tuple[UnplacedReason, str]:
         """Return reason and detail; without time left, that."""
@@ -88,9 +88,9 @@ class _Looked:
             return "not_reached", "no time was left to tell whether there is a place for it"
 
     def _found(self, job: int) -> tuple[UnplacedReason, str]:
-        round_, problem = self._round, self._round.problem
+        context, problem = self._context, self._context.problem
         record = problem.instance.jobs[job]
-        if round_.narrowed and (kept := _is_kept(round_, self._beside, job)) is not None:
+        if context.narrowed and (kept := _is_kept(context, self._beside, job)) is not None:
             return "postponed", kept
         too_low = utility_is_low(self._beside, job)
         if too_low is not None:
@@ -103,9 +103,9 @@ class _Looked:
                 return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
             if found.worth == 0:
                 return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
-            if round_.blocks and job not in round_.not_reached:
-                return "policy", f"{where}, but {round_.blocks}"
-            stopped = "the search did not get to it" if round_.limit == "none" else f"stopped by {round_.limit}"
+            if context.blocks and job not in context.not_reached:
+                return "policy", f"{where}, but {context.blocks}"
+            stopped = "the search did not get to it" if context.limit == "none" else f"stopped by {context.limit}"
             return "not_reached", f"{where}; {stopped}"
         if not len(problem.options_of(job)):
             return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
@@ -190,19 +190,19 @@ def _better_later(problem: Problem, wait: Wait) -> str:
     return f"starts in about {start} on {where}; now it would end in {at_once}, then in {then}"
 
 
-def _is_kept(round_: SolveContext, beside: Candidates, job: int) -> str | None:
+def _is_kept(context: SolveContext, beside: Candidates, job: int) -> str | None:
     """Return a sentence if only GPUs that are kept for others would take the job."""
     if place(beside, job) is not None:
         return None
-    whole = State(round_.whole)
+    whole = State(context.whole)
     for other, placement in enumerate(beside.state.placements):
-        if placement is not None and other not in round_.whole.running:
-            whole.apply(Move(other, renumbered(round_.whole, other, placement, beside.problem)))
-    found = place(Candidates(whole, SCORES["first_fit"](round_.whole)), job)
+        if placement is not None and other not in context.whole.running:
+            whole.apply(Move(other, renumbered(context.whole, other, placement, beside.problem)))
+    found = place(Candidates(whole, SCORES["first_fit"](context.whole)), job)
     if found is None:
         return None
-    node = round_.whole.node_ids[found.nodes[0]]
-    if round_.ahead is not None and job in round_.ahead.scheduled:
+    node = context.whole.node_ids[found.nodes[0]]
+    if context.ahead is not None and job in context.ahead.scheduled:
         return f"fits on node {node!r}, but look-ahead has another place for it, which others hold"
     return f"fits on node {node!r}, but would not end before a job starts for which GPUs there are kept"
 

@@ -14,7 +14,7 @@ from placeopt.errors import Unsupported
 from placeopt.report.text.text import plural
 
 if TYPE_CHECKING:
-    from placeopt.formats.topo import Fabric, Inventory
+    from placeopt.formats.topo.read import Fabric, Inventory
     from placeopt.model import Cluster, Instance, Machine
 
     Found = Machine | Fabric | Inventory | Cluster
@@ -205,7 +205,7 @@ def topo(
     """
     check_target(out, files)
     check_sources({f"FILE {number}": path for number, path in enumerate(files, start=1)})
-    from placeopt.formats.topo import read_machine
+    from placeopt.formats.topo.read import read_machine
     from placeopt.report.text.hardware import hardware_document, hardware_summary
 
     stated = {
@@ -248,7 +248,7 @@ def _write_seen(round_: Instance, out: str) -> None:
 
 def _read(files: list[str]) -> Found:
     """Read files that describe one thing, or a cluster together."""
-    from placeopt.formats.topo import read_cluster, read_topo
+    from placeopt.formats.topo.read import read_cluster, read_topo
 
     try:
         return read_topo(files)

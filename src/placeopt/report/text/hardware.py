@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from placeopt.formats.topo import Fabric, Inventory
+from placeopt.formats.topo.read import Fabric, Inventory
 from placeopt.model import Cluster, Machine
 from placeopt.readable import amount
 from placeopt.report.text.text import plain, plural

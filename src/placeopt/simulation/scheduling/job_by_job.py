@@ -170,7 +170,7 @@ class JobByJob(QueueState):
         return placement or self._place_smaller(job)
 
     def _try(self, job: str) -> Placement | None:
-        plan = self._engine.place([job], method=self._scheduling.method, say_why=False)
+        plan = self._engine.place([job], method=self._scheduling.method, explain=False)
         if not plan.placements or self._too_far_apart(plan.placements[0]):
             return None
         self._engine.commit(plan)

@@ -61,7 +61,7 @@ class WholeRounds(Scheduler):
             deterministic=limits.deterministic,
             warm=False,
             prove=False,
-            say_why=False,
+            explain=False,
             brief=True,
             cancel=cancel,
         )

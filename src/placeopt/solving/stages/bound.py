@@ -45,29 +45,29 @@ class Asked:
     beside: Beside
 
 
-def ask_bound(round_: SolveContext, begin: Begin) -> Asked | None:
+def ask_bound(context: SolveContext, begin: Begin) -> Asked | None:
     """
     Let the relaxation of a large round be solved beside what needs no solver.
 
     None where that is of no use: a small round, one thread only, too little time, or a model not built in time.
     """
-    limits = round_.limits
-    if limits.threads == 1 or limits.deterministic or product(round_) < BESIDE_PRODUCT:
+    limits = context.budget
+    if limits.threads == 1 or limits.deterministic or product(context) < BESIDE_PRODUCT:
         return None
     if limits.left_s < BESIDE_RESERVES * limits.reserve_s:
         return None
     try:
-        state = relaxed_state(open_state(round_.whole)) if round_.narrowed else round_.relaxed
+        state = relaxed_state(open_state(context.whole)) if context.narrowed else context.relaxed
         seconds = max(BUILD_RESERVES * limits.reserve_s, BUILD_SHARE * limits.left_s)
         fillings = build_gpu_patterns(state, time.monotonic() + seconds)
     except PlaceoptError:
         return None
     # it goes on until the plan is due, which is later than other stages may take
-    options = replace(_options(round_, limits.left_s), time_limit_s=limits.time_limit_s)
+    options = replace(_options(context, limits.left_s), time_limit_s=limits.time_limit_s)
     return Asked(state, fillings, begin("highs", fillings.model, options))
 
 
-def run_bound(round_: SolveContext, solve: Solve, asked: Asked | None = None) -> GpuPatterns | None:
+def run_bound(context: SolveContext, solve: Solve, asked: Asked | None = None) -> GpuPatterns | None:
     """
     Solve the relaxation, if it is built in time, and take the bounds on value and GPU share that its duals prove.
 
@@ -79,91 +79,91 @@ def run_bound(round_: SolveContext, solve: Solve, asked: Asked | None = None) ->
     started = time.monotonic()
     solution = None
     if asked is not None:
-        solution = asked.beside.wait(round_.limits.left_s)
+        solution = asked.beside.wait(context.budget.left_s)
         asked.beside.drop()
-    if round_.best is not None and round_.best.value == round_.whole_bound:
-        round_.record("bound", "skipped", started, "the value is proven already")
+    if context.incumbent is not None and context.incumbent.value == context.whole_bound:
+        context.record("bound", "skipped", started, "the value is proven already")
         return None
     try:
         state = (
             asked.state
             if asked is not None
-            else relaxed_state(open_state(round_.whole))
-            if round_.narrowed
-            else round_.relaxed
+            else relaxed_state(open_state(context.whole))
+            if context.narrowed
+            else context.relaxed
         )
-        fillings = build_gpu_patterns(state, round_.limits.deadline) if asked is None else asked.fillings
+        fillings = build_gpu_patterns(state, context.budget.deadline) if asked is None else asked.fillings
     except PlaceoptError as error:
-        round_.stopped()
-        round_.record("bound", "skipped", started, str(error))
+        context.stopped()
+        context.record("bound", "skipped", started, str(error))
         return None
-    until = started + CUT_SHARE * round_.limits.left_s
+    until = started + CUT_SHARE * context.budget.left_s
     if solution is None:
-        if round_.stopped():
-            round_.record("bound", "skipped", started, "no time left to wait for the relaxation")
+        if context.stopped():
+            context.record("bound", "skipped", started, "no time left to wait for the relaxation")
             return None
-        solution = _solve(round_, solve, fillings, round_.limits.left_s)
-    values, failed = _take(round_, fillings, solution, "bound", started)
-    if failed is not None and not round_.stopped():
+        solution = _solve(context, solve, fillings, context.budget.left_s)
+    values, failed = _take(context, fillings, solution, "bound", started)
+    if failed is not None and not context.stopped():
         started = time.monotonic()
-        solution = _solve(round_, solve, fillings, round_.limits.left_s)
-        values, failed = _take(round_, fillings, solution, "bound-again", started)
-    round_.cut(failed or "none")
+        solution = _solve(context, solve, fillings, context.budget.left_s)
+        values, failed = _take(context, fillings, solution, "bound-again", started)
+    context.note_limit(failed or "none")
     if values is not None:
-        fillings = _tighten(round_, solve, fillings, state, values, until)
-    return fillings if round_.problem is round_.whole else None
+        fillings = _tighten(context, solve, fillings, state, values, until)
+    return fillings if context.problem is context.whole else None
 
 
 def _take(
-    round_: SolveContext, fillings: GpuPatterns, solution: Solution, name: str, started: float
+    context: SolveContext, fillings: GpuPatterns, solution: Solution, name: str, started: float
 ) -> tuple[np.ndarray | None, Limit | None]:
     """Take in what is proven. Returns the values, and what ended the solver if it failed."""
     if not solution.failed:
-        round_.cut(solution.limit)
-    before = round_.whole_bound
-    _prove(round_, fillings, solution)
+        context.note_limit(solution.limit)
+    before = context.whole_bound
+    _prove(context, fillings, solution)
     detail = f"relaxation of {fillings.model.num_variables} columns"
     if solution.status == "optimal":
-        round_.record(name, "proved", started, detail)
+        context.record(name, "proved", started, detail)
         return solution.relaxed_values, None
     # cut short: whatever was proven by then holds, be it only what the bounds of the variables say
     ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
     cause = f" ({solution.message})" if solution.message else ""
-    outcome: StageOutcome = "proved" if round_.whole_bound < before else "failed"
-    round_.record(name, outcome, started, f"{detail}: {solution.status}{ended}{cause}")
+    outcome: StageOutcome = "proved" if context.whole_bound < before else "failed"
+    context.record(name, outcome, started, f"{detail}: {solution.status}{ended}{cause}")
     return None, solution.limit if solution.failed else None
 
 
 def _tighten(
-    round_: SolveContext, solve: Solve, fillings: GpuPatterns, state: State, values: np.ndarray, until: float
+    context: SolveContext, solve: Solve, fillings: GpuPatterns, state: State, values: np.ndarray, until: float
 ) -> GpuPatterns:
     """Add rows that the solution breaks and solve again, as long as there are any and it is not yet ``until``."""
-    started, before, rows = time.monotonic(), round_.whole_bound, fillings.model.num_rows
+    started, before, rows = time.monotonic(), context.whole_bound, fillings.model.num_rows
     for _ in range(MOST_CUTS):
         tighter = with_cuts(fillings, state, values)
-        if tighter is None or round_.stopped() or (not round_.limits.deterministic and time.monotonic() > until):
+        if tighter is None or context.stopped() or (not context.budget.deterministic and time.monotonic() > until):
             break
         fillings = tighter
-        solution = _solve(round_, solve, fillings, max(until - time.monotonic(), 0.0) + CUT_GRACE_S)
-        _prove(round_, fillings, solution)
+        solution = _solve(context, solve, fillings, max(until - time.monotonic(), 0.0) + CUT_GRACE_S)
+        _prove(context, fillings, solution)
         if solution.relaxed_values is None:
             break
         values = solution.relaxed_values
-    if round_.whole_bound < before:
-        round_.record("cuts", "proved", started, f"{fillings.model.num_rows - rows} rows of single nodes")
+    if context.whole_bound < before:
+        context.record("cuts", "proved", started, f"{fillings.model.num_rows - rows} rows of single nodes")
     return fillings
 
 
-def _solve(round_: SolveContext, solve: Solve, fillings: GpuPatterns, seconds: float) -> Solution:
-    return solve("highs", fillings.model, _options(round_, seconds))
+def _solve(context: SolveContext, solve: Solve, fillings: GpuPatterns, seconds: float) -> Solution:
+    return solve("highs", fillings.model, _options(context, seconds))
 
 
-def _options(round_: SolveContext, seconds: float) -> SolveOptions:
-    return replace(round_.limits.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
+def _options(context: SolveContext, seconds: float) -> SolveOptions:
+    return replace(context.budget.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
 
 
-def _prove(round_: SolveContext, fillings: GpuPatterns, solution: Solution) -> None:
-    round_.prove_value(solution.bound, fillings.relaxes, of_whole=True)
+def _prove(context: SolveContext, fillings: GpuPatterns, solution: Solution) -> None:
+    context.prove_value(solution.bound, fillings.relaxes, of_whole=True)
     if solution.duals is not None:
         milli = dual_bound(gpu_milli_objective(fillings), solution.duals)
-        round_.gpu_milli_bound = min(milli, round_.gpu_milli_bound)
+        context.gpu_milli_bound = min(milli, context.gpu_milli_bound)

@@ -56,31 +56,31 @@ FRACTION = 1e-6
 """Distance from an integer from which on a count is branched on."""
 
 
-def run_branch_and_price(round_: SolveContext, solve: Solve, share: float = 1.0) -> None:
+def run_branch_and_price(context: SolveContext, solve: Solve, share: float = 1.0) -> None:
     """
     Prove the least cost at the proven value, or as good a bound on it as there is time for.
 
     ``share`` is the part of the time left that may be used, for other stages come afterwards. Deterministic rounds go
     by work.
     """
-    started, before = time.monotonic(), round_.best
-    if before is None or not round_.value_proven or not round_.weighted:
+    started, before = time.monotonic(), context.incumbent
+    if before is None or not context.value_proven or not context.weighted:
         return
-    round_.prove_cost(0)  # no term is ever negative
-    if round_.proven:
+    context.prove_cost(0)  # no term is ever negative
+    if context.proven:
         return
     try:
-        tree = _Tree(round_, solve, share)
+        tree = _Tree(context, solve, share)
         tree.run()
     except _Refused as error:
-        round_.record("arrangements", "failed", started, f"refused by the referee: {error}", "cost")
+        context.record("arrangements", "failed", started, f"refused by the referee: {error}", "cost")
         return
     except PlaceoptError as error:
-        round_.stopped()
-        round_.record("arrangements", "skipped", started, str(error), "cost")
+        context.stopped()
+        context.record("arrangements", "skipped", started, str(error), "cost")
         return
-    outcome: StageOutcome = "improved" if round_.best is not before else "proved" if round_.proven else "kept"
-    round_.record("arrangements", outcome, started, tree.detail, "cost")
+    outcome: StageOutcome = "improved" if context.incumbent is not before else "proved" if context.proven else "kept"
+    context.record("arrangements", outcome, started, tree.detail, "cost")
 
 
 class _Refused(Exception):
@@ -102,19 +102,19 @@ class _Node:
 class _Tree:
     """Branch on counts, generate columns at every node, and end with integer models of the columns that can matter."""
 
-    def __init__(self, round_: SolveContext, solve: Solve, share: float) -> None:
-        self._round, self._solve = round_, solve
-        limits = round_.limits
+    def __init__(self, context: SolveContext, solve: Solve, share: float) -> None:
+        self._context, self._solve = context, solve
+        limits = context.budget
         self._started, self._deadline = time.monotonic(), limits.deadline
         if not limits.deterministic:
             self._deadline = min(limits.deadline, self._started + share * limits.left_s)
-        rooms = make_gpu_groups(round_.relaxed, make_bundle_groups(round_.relaxed, round_.weighted))
+        rooms = make_gpu_groups(context.relaxed, make_bundle_groups(context.relaxed, context.weighted))
         patterns = make_cross_group_patterns(rooms)
         self._pricing = Pricing(rooms, patterns, self._check)
-        self._master = Master(rooms, patterns, round_.weighted, round_.value_bound)
+        self._master = Master(rooms, patterns, context.weighted, context.value_bound)
         self._pool: dict[Column, None] = {}
-        if round_.best is not None:
-            self._add(columns_of(rooms, patterns, round_.best.allocation))
+        if context.incumbent is not None:
+            self._add(columns_of(rooms, patterns, context.incumbent.allocation))
         self._penalty = self._first_penalty()
         self._nodes = 0
         self._models = 0
@@ -132,7 +132,7 @@ class _Tree:
         at_work: list[int] = []
         try:
             self._push(nodes, {})
-            while nodes and nodes[0].bound < self._least and not self._round.within_gap:
+            while nodes and nodes[0].bound < self._least and not self._context.within_gap:
                 node = heapq.heappop(nodes)
                 at_work = [node.bound]
                 self._prove([node.bound, *closed])
@@ -144,17 +144,17 @@ class _Tree:
                 at_work = []
         except OutOfTime as error:
             self._cut = f": {error}"
-            self._round.stopped()
+            self._context.stopped()
         if self._nodes:
             self._prove([*closed, *at_work, *(node.bound for node in nodes)])
 
     def _prove(self, open_bounds: list[int]) -> None:
-        self._round.prove_cost(min([self._least, *open_bounds]), self._master.leaves_out)
+        self._context.prove_cost(min([self._least, *open_bounds]), self._master.leaves_out)
 
     @property
     def _least(self) -> int:
         """Cost of the best plan."""
-        return NO_UPPER if self._round.best is None else self._round.best.cost
+        return NO_UPPER if self._context.incumbent is None else self._context.incumbent.cost
 
     def _branch(self, nodes: list[_Node], node: _Node, which: int) -> None:
         low, high = node.limits.get(which, (NO_LOWER, NO_UPPER))
@@ -211,13 +211,13 @@ class _Tree:
             priced = self._pricing.run(prices, slack)
             if len(priced.columns) > MAX_COLUMNS:
                 self._cut = f", {len(priced.columns)} columns are too many"
-                self._round.cut("size")
+                self._context.note_limit("size")
                 return node.bound
             solution = self._integer(priced.columns, node.limits, self._left_s, 0.0)
             beyond = node.bound + slack + 1  # what a plan with any other column costs at least
             if solution.status not in ("optimal", "infeasible"):
                 self._cut = f", an integer model of {len(priced.columns)} columns: {solution.status}"
-                self._round.cut(solution.limit)
+                self._context.note_limit(solution.limit)
                 return node.bound if solution.bound is None else max(node.bound, min(beyond, solution.bound))
             found = NO_UPPER if solution.objective is None else solution.objective
             if beyond >= before or found <= beyond:
@@ -227,7 +227,7 @@ class _Tree:
     def _secure(self) -> None:
         """Look for a good plan among the columns at hand, once half of the time is gone without having done so."""
         late = time.monotonic() > (self._started + self._deadline) / 2
-        if late and not self._models and not self._round.limits.deterministic:
+        if late and not self._models and not self._context.budget.deterministic:
             self._integer(list(self._pool), {}, self._left_s / 2, QUICK_GAP)
 
     def _integer(self, columns: list[Column], limits: BranchLimits, seconds: float, gap: float) -> Solution:
@@ -236,7 +236,7 @@ class _Tree:
         solution = self._run(layout, relax=False, seconds=seconds, gap=gap)
         self._models += 1
         if solution.values is not None:
-            refused = self._round.offer(realise(self._master, columns, layout, solution.values))
+            refused = self._context.offer(realise(self._master, columns, layout, solution.values))
             if refused:
                 raise _Refused(refused)
         return solution
@@ -269,12 +269,12 @@ class _Tree:
 
     def _check(self) -> None:
         """Raise ``OutOfTime`` at the deadline, and where the user cancelled."""
-        if self._round.stopped() or not self._left_s:
+        if self._context.stopped() or not self._left_s:
             raise OutOfTime("no time left to price columns")
 
     def _run(self, layout: MasterModel, *, relax: bool, seconds: float | None = None, gap: float = 0.0) -> Solution:
         self._check()
-        limits = self._round.limits
+        limits = self._context.budget
         work = RELAXED_WORK if relax else WORK_PER_SECOND * limits.time_limit_s
         options = replace(
             limits.options(work),
@@ -285,5 +285,5 @@ class _Tree:
         )
         solution = self._solve("highs", layout.model, options)
         if solution.limit == "user":
-            self._round.cut("user")
+            self._context.note_limit("user")
         return solution

@@ -29,46 +29,46 @@ class Counted:
     value: int
 
 
-def run_capacity_relaxation(round_: SolveContext, solve: Solve) -> Counted | None:
+def run_capacity_relaxation(context: SolveContext, solve: Solve) -> Counted | None:
     """Bound the value by the most valuable roster; None where there is none, or GPU shares do not bind."""
-    started, bound = time.monotonic(), round_.value_bound
-    if not round_.problem.shares_bind or round_.problem.changeable:
+    started, bound = time.monotonic(), context.value_bound
+    if not context.problem.shares_bind or context.problem.changeable:
         return None
-    roster = build_capacity_relaxation(round_.relaxed)
+    roster = build_capacity_relaxation(context.relaxed)
     try:
-        model = roster.model(deadline=round_.limits.deadline)
-        solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))
+        model = roster.model(deadline=context.budget.deadline)
+        solution = solve(_solver(context), model, context.budget.options(WORK, PART * context.budget.left_s))
     except PlaceoptError as error:
-        round_.stopped()
-        round_.record("roster", "skipped", started, str(error))
+        context.stopped()
+        context.record("roster", "skipped", started, str(error))
         return None
     if solution.bound is not None:
-        held = value(round_.problem, round_.open.allocation())
-        round_.prove_value(held + solution.bound, RELAXES)
+        held = value(context.problem, context.open.allocation())
+        context.prove_value(held + solution.bound, RELAXES)
     detail = f"{model.num_variables} columns, {model.num_rows} rows"
     if solution.values is None or solution.objective is None:
-        round_.record("roster", "failed", started, f"{detail}: {solution.message or solution.limit}")
+        context.record("roster", "failed", started, f"{detail}: {solution.message or solution.limit}")
         return None
-    round_.record("roster", "proved" if round_.value_bound < bound else "kept", started, detail)
+    context.record("roster", "proved" if context.value_bound < bound else "kept", started, detail)
     return Counted(roster, solution.values, solution.objective)
 
 
-def choose_jobs(round_: SolveContext, solve: Solve, counted: Counted, dear: np.ndarray) -> IntArray:
+def choose_jobs(context: SolveContext, solve: Solve, counted: Counted, dear: np.ndarray) -> IntArray:
     """
     Return the jobs of the cheapest roster of that value, by number.
 
     ``dear``, shape (O,), is what a job in each option costs beyond what it is worth.
     """
-    problem, roster, numbers = round_.problem, counted.roster, counted.jobs
+    problem, roster, numbers = context.problem, counted.roster, counted.jobs
     try:
-        model = roster.model(dear, counted.value, round_.limits.deadline)
-        solution = solve(_solver(round_), model, round_.limits.options(WORK, PART * round_.limits.left_s))
+        model = roster.model(dear, counted.value, context.budget.deadline)
+        solution = solve(_solver(context), model, context.budget.options(WORK, PART * context.budget.left_s))
         numbers = counted.jobs if solution.values is None else solution.values
     except PlaceoptError:
-        round_.stopped()  # the most valuable roster does as well
+        context.stopped()  # the most valuable roster does as well
     counts = np.zeros(len(problem.class_communication), dtype=np.int64)
     np.add.at(counts, problem.options.job_class[roster.option], numbers)
-    jobs = np.flatnonzero(np.array([placement is None for placement in round_.open.placements], dtype=bool))
+    jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
     jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
     of_class = problem.job_class[jobs]
     turn = np.arange(len(jobs)) - np.searchsorted(of_class, of_class)
@@ -76,6 +76,6 @@ def choose_jobs(round_: SolveContext, solve: Solve, counted: Counted, dear: np.n
     return chosen
 
 
-def _solver(round_: SolveContext) -> str:
+def _solver(context: SolveContext) -> str:
     """CP-SAT's deterministic time keeps pace with the clock, HiGHS's work stands still at the root."""
-    return "cpsat" if round_.limits.deterministic else "highs"
+    return "cpsat" if context.budget.deterministic else "highs"

@@ -33,33 +33,35 @@ class Bounded:
     guide: Guide
 
 
-def run_cost_relaxation(round_: SolveContext, solve: Solve) -> Bounded | None:
+def run_cost_relaxation(context: SolveContext, solve: Solve) -> Bounded | None:
     """
     Bound the cost of every plan that is worth as much as the best one; None where there is no such bound.
 
     It is the plan's bound once the value is proven; before that it stands in the record of the stage.
     """
-    started, best = time.monotonic(), round_.best
-    if best is None or not round_.weighted or round_.proven:
+    started, best = time.monotonic(), context.incumbent
+    if best is None or not context.weighted or context.proven:
         return None
     try:
-        flows, solution = _solve(round_, solve, best.value)
+        flows, solution = _solve(context, solve, best.value)
     except PlaceoptError as error:
-        round_.stopped()
-        round_.record("flows", "skipped", started, str(error), "cost")
+        context.stopped()
+        context.record("flows", "skipped", started, str(error), "cost")
         return None
     detail = f"relaxation of {flows.model.num_variables} columns, {flows.grounds.count} classes of nodes"
     if solution.bound is not None:
-        round_.prove_cost(max(solution.bound, 0), flows.relaxes)
-    priced = None if solution.duals is None else _sharpen(round_, solve, flows, solution.duals)
+        context.prove_cost(max(solution.bound, 0), flows.relaxes)
+    priced = None if solution.duals is None else _sharpen(context, solve, flows, solution.duals)
     if solution.status != "optimal" or priced is None:
-        round_.record("flows", "failed", started, f"{detail}: {solution.message or solution.limit}", "cost")
+        context.record("flows", "failed", started, f"{detail}: {solution.message or solution.limit}", "cost")
         return None
-    round_.record("flows", "proved", started, detail, "cost")
-    return Bounded(best.value, _guide(round_, flows, priced))
+    context.record("flows", "proved", started, detail, "cost")
+    return Bounded(best.value, _guide(context, flows, priced))
 
 
-def _sharpen(round_: SolveContext, solve: Solve, flows: CostRelaxation, duals: NDArray[np.float64]) -> WholeJobs | None:
+def _sharpen(
+    context: SolveContext, solve: Solve, flows: CostRelaxation, duals: NDArray[np.float64]
+) -> WholeJobs | None:
     """
     Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain.
 
@@ -67,52 +69,52 @@ def _sharpen(round_: SolveContext, solve: Solve, flows: CostRelaxation, duals: N
     """
     began, whole = time.monotonic(), None
     for _ in range(MOST_PRICES):
-        before = round_.cost_bound or 0
+        before = context.cost_bound or 0
         try:
-            whole = with_whole_jobs(flows, duals, round_.limits.deadline)
+            whole = with_whole_jobs(flows, duals, context.budget.deadline)
         except OutOfTime:
-            round_.stopped()
+            context.stopped()
             break
         bound = dual_bound(whole.model, whole.multipliers)
-        round_.prove_cost(max(bound, 0), flows.relaxes)
+        context.prove_cost(max(bound, 0), flows.relaxes)
         spent = time.monotonic() - began
-        late = not round_.limits.deterministic and spent > SHARPEN_SHARE * round_.limits.left_s
-        if bound < before + max(1, before // WORTH_IT) or late or round_.stopped():
+        late = not context.budget.deterministic and spent > SHARPEN_SHARE * context.budget.left_s
+        if bound < before + max(1, before // WORTH_IT) or late or context.stopped():
             break
-        solution = solve("highs", whole.dearer, _options(round_))
+        solution = solve("highs", whole.dearer, _options(context))
         if solution.duals is None:
             break
         duals = solution.duals
     return whole
 
 
-def prices(round_: SolveContext, solve: Solve, least: int) -> Guide | None:
+def prices(context: SolveContext, solve: Solve, least: int) -> Guide | None:
     """Return what the relaxation says about plans worth ``least``, where there may be any."""
     try:
-        flows, solution = _solve(round_, solve, least)
+        flows, solution = _solve(context, solve, least)
         if solution.duals is None or solution.status != "optimal":
             return None
-        return _guide(round_, flows, with_whole_jobs(flows, solution.duals, round_.limits.deadline))
+        return _guide(context, flows, with_whole_jobs(flows, solution.duals, context.budget.deadline))
     except PlaceoptError:
-        round_.stopped()
+        context.stopped()
         return None
 
 
-def _solve(round_: SolveContext, solve: Solve, least: int) -> tuple[CostRelaxation, Solution]:
-    flows = build_cost_relaxation(round_.relaxed, round_.weighted, least, round_.limits.deadline)
-    return flows, solve("highs", flows.model, _options(round_))
+def _solve(context: SolveContext, solve: Solve, least: int) -> tuple[CostRelaxation, Solution]:
+    flows = build_cost_relaxation(context.relaxed, context.weighted, least, context.budget.deadline)
+    return flows, solve("highs", flows.model, _options(context))
 
 
-def _options(round_: SolveContext) -> SolveOptions:
-    return replace(round_.limits.options(SIMPLEX_WORK, PART * round_.limits.left_s), relax=True)
+def _options(context: SolveContext) -> SolveOptions:
+    return replace(context.budget.options(SIMPLEX_WORK, PART * context.budget.left_s), relax=True)
 
 
-def _guide(round_: SolveContext, flows: CostRelaxation, whole: WholeJobs) -> Guide:
+def _guide(context: SolveContext, flows: CostRelaxation, whole: WholeJobs) -> Guide:
     """What jobs cost beyond what they are worth, and rents of nodes by their classes."""
     model, prices = flows.model, whole.multipliers
     reduced = model.objective.astype(np.float64)
     np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
-    surplus = np.zeros(len(round_.problem.options), dtype=np.float64)
+    surplus = np.zeros(len(context.problem.options), dtype=np.float64)
     surplus[flows.option] = reduced[: len(flows.option)]
     share, gpus, large = (_rents(flows, rows, prices) for rows in flows.rooms)
     return Guide(surplus, 1000 * share + gpus, large, flows.grounds.idle // 2)

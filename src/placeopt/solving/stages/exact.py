@@ -26,46 +26,46 @@ WORK_PER_SECOND = 0.1
 """Deterministic work asked for per second of the time limit, so that work, not the clock, ends the stage."""
 
 
-def run_exact(round_: SolveContext, solve: Solve, formulation: str, solver: str) -> None:
+def run_exact(context: SolveContext, solve: Solve, formulation: str, solver: str) -> None:
     """Solve the value level, and if that is proven the cost level at that value."""
-    if not round_.value_proven:
-        _run_level(round_, solve, formulation, solver, "value")
-    if round_.value_proven and round_.weighted:
-        round_.prove_cost(0)  # no term is ever negative
-    if round_.value_proven and round_.weighted and not round_.proven and not round_.stopped():
-        _run_level(round_, solve, formulation, solver, "cost")
+    if not context.value_proven:
+        _run_level(context, solve, formulation, solver, "value")
+    if context.value_proven and context.weighted:
+        context.prove_cost(0)  # no term is ever negative
+    if context.value_proven and context.weighted and not context.proven and not context.stopped():
+        _run_level(context, solve, formulation, solver, "cost")
 
 
-def is_built(round_: SolveContext, formulation: str) -> bool:
+def is_built(context: SolveContext, formulation: str) -> bool:
     """Tell whether the round is small enough for the formulation's model to be built."""
-    return product(round_) <= SIZES.exact_product[formulation]
+    return product(context) <= SIZES.exact_product[formulation]
 
 
-def _run_level(round_: SolveContext, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
+def _run_level(context: SolveContext, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
     """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
     started, name = time.monotonic(), f"{formulation}-{level}"
-    if not is_built(round_, formulation):
-        round_.cut("size")
-        size = f"{waiting(round_)} jobs on {round_.problem.num_gpus} GPUs"
-        round_.record(name, "skipped", started, f"{size}: too large for {formulation}", level)
+    if not is_built(context, formulation):
+        context.note_limit("size")
+        size = f"{waiting(context)} jobs on {context.problem.num_gpus} GPUs"
+        context.record(name, "skipped", started, f"{size}: too large for {formulation}", level)
         return
-    builder = ModelBuilder(round_.limits.deadline, SIZES.exact_columns)
+    builder = ModelBuilder(context.budget.deadline, SIZES.exact_columns)
     try:
-        variables = build_level(round_, builder, formulation, level)
+        variables = build_level(context, builder, formulation, level)
     except PlaceoptError as error:
-        round_.stopped()
-        round_.cut("size" if builder.is_full else "none")
-        round_.record(name, "skipped", started, str(error), level)
+        context.stopped()
+        context.note_limit("size" if builder.is_full else "none")
+        context.record(name, "skipped", started, str(error), level)
         return
     model = builder.build()
     task = _Task(builder, model, variables, level)
-    failed = _attempt(round_, solve, task, solver, name, started, round_.limits.solver_options)
-    proven = round_.value_proven if level == "value" else round_.proven
-    if failed is None or proven or round_.stopped() or round_.limits.left_s < AGAIN_S:
-        round_.cut(failed or "none")
+    failed = _attempt(context, solve, task, solver, name, started, context.budget.solver_options)
+    proven = context.value_proven if level == "value" else context.proven
+    if failed is None or proven or context.stopped() or context.budget.left_s < AGAIN_S:
+        context.note_limit(failed or "none")
         return
-    again = _attempt(round_, solve, task, stand_in(solver), f"{name}-again", time.monotonic(), extra=())
-    round_.cut(again or "none")
+    again = _attempt(context, solve, task, stand_in(solver), f"{name}-again", time.monotonic(), extra=())
+    context.note_limit(again or "none")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class _Task:
 
 
 def _attempt(
-    round_: SolveContext,
+    context: SolveContext,
     solve: Solve,
     task: _Task,
     solver: str,
@@ -88,8 +88,8 @@ def _attempt(
     extra: tuple[tuple[str, str], ...],
 ) -> Limit | None:
     """Solve once and take in what is found. Returns what ended the solver if it failed, else None."""
-    level, model, limits = task.level, task.model, round_.limits
-    hint = None if round_.best is None else encode(task.variables, round_.best.allocation, task.builder)
+    level, model, limits = task.level, task.model, context.budget
+    hint = None if context.incumbent is None else encode(task.variables, context.incumbent.allocation, task.builder)
     options = replace(
         limits.options(WORK_PER_SECOND * limits.time_limit_s),
         threads=limits.threads,
@@ -100,63 +100,63 @@ def _attempt(
 
     def on_progress(progress: Progress) -> None:
         if level == "value":
-            round_.report(name, progress.objective, progress.bound)
+            context.report(name, progress.objective, progress.bound)
         else:
-            round_.report(name)
+            context.report(name)
 
     try:
         solution = solve(solver, model, options, on_progress)
     except Unsupported as error:
-        round_.record(name, "skipped", started, str(error), level)
+        context.record(name, "skipped", started, str(error), level)
         return None
     if not solution.failed:
-        round_.cut(solution.limit)
-    _take(round_, solution, task, name, started, f"{solver}, {model.num_variables} columns")
+        context.note_limit(solution.limit)
+    _take(context, solution, task, name, started, f"{solver}, {model.num_variables} columns")
     return solution.limit if solution.failed else None
 
 
-def build_level(round_: SolveContext, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
+def build_level(context: SolveContext, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
     """Write one level of a round into ``builder``; that of the costs keeps the value at its bound, to be proven."""
-    costs = [w.cost for w in round_.weighted] if level == "cost" else []
+    costs = [w.cost for w in context.weighted] if level == "cost" else []
     if formulation == "assignment":
-        variables = add_assignment(builder, round_.open)
+        variables = add_assignment(builder, context.open)
     else:
-        variables = add_counts(builder, round_.open, costs)
+        variables = add_counts(builder, context.open, costs)
     columns, coefficients, constant = value_expression(variables)
     if level == "value":
         builder.set_objective(columns, coefficients, "max", constant)
         return variables
     if len(columns):
-        builder.add_row(columns, coefficients, round_.value_bound - constant, round_.value_bound - constant)
-    columns, coefficients, constant = cost_expression(builder, variables, round_.weighted)
+        builder.add_row(columns, coefficients, context.value_bound - constant, context.value_bound - constant)
+    columns, coefficients, constant = cost_expression(builder, variables, context.weighted)
     builder.set_objective(columns, coefficients, "min", constant)
     return variables
 
 
-def _take(round_: SolveContext, solution: Solution, task: _Task, name: str, started: float, detail: str) -> None:
+def _take(context: SolveContext, solution: Solution, task: _Task, name: str, started: float, detail: str) -> None:
     """Take in what the solver found: its bound, and its values if the referee accepts what they stand for."""
-    before, level = round_.best, task.level
+    before, level = context.incumbent, task.level
     refused = None
     if solution.values is not None:
         try:
-            refused = round_.offer(decode(task.variables, np.asarray(solution.values)))
+            refused = context.offer(decode(task.variables, np.asarray(solution.values)))
         except ValueError as error:
             refused = f"values do not add up: {error}"
     if solution.status in ("infeasible", "error") or refused:
         message = refused or solution.message or solution.status
-        round_.record(name, "failed", started, f"{detail}: {message}; what was held is kept", level)
+        context.record(name, "failed", started, f"{detail}: {message}; what was held is kept", level)
         return
     if level == "value":
-        round_.prove_value(solution.bound, relaxed(round_.problem))
+        context.prove_value(solution.bound, relaxed(context.problem))
     else:
-        round_.prove_cost(solution.bound)
+        context.prove_cost(solution.bound)
     ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
     cause = f" ({solution.message})" if solution.message else ""
-    if round_.best is not before:
-        round_.record(name, "improved", started, detail + ended + cause, level)
+    if context.incumbent is not before:
+        context.record(name, "improved", started, detail + ended + cause, level)
     elif solution.status == "optimal":
-        round_.record(name, "proved", started, detail + cause, level)
+        context.record(name, "proved", started, detail + cause, level)
     elif solution.failed:
-        round_.record(name, "failed", started, f"{detail}{ended}{cause}; what was held is kept", level)
+        context.record(name, "failed", started, f"{detail}{ended}{cause}; what was held is kept", level)
     else:
-        round_.record(name, "kept", started, detail + ended + cause, level)
+        context.record(name, "kept", started, detail + ended + cause, level)

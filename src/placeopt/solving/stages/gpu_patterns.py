@@ -68,60 +68,60 @@ def suits(problem: Problem) -> bool:
 
 
 def run_gpu_patterns(
-    round_: SolveContext, solve: Solve, fillings: GpuPatterns | None, score: str, order: str, *, followed: bool = False
+    context: SolveContext, solve: Solve, fillings: GpuPatterns | None, score: str, order: str, *, followed: bool = False
 ) -> None:
     """
     Offer plans made from the relaxation, if there is one: better ones as long as there is time.
 
     A few only where the round is small and ``followed`` by an exact stage.
     """
-    if fillings is None or round_.value_proven or round_.within_gap:
+    if fillings is None or context.value_proven or context.within_gap:
         return
-    started, before, refused = time.monotonic(), round_.best, None
-    maker = _Maker(round_, solve, fillings, score, order)
-    made, fruitless, most = 0, 0, _most_plans(round_, followed=followed)
-    while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not round_.stopped():
+    started, before, refused = time.monotonic(), context.incumbent, None
+    maker = _Maker(context, solve, fillings, score, order)
+    made, fruitless, most = 0, 0, _most_plans(context, followed=followed)
+    while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not context.stopped():
         allocation = maker.make(deep=made > 0)
         made, fruitless = made + 1, fruitless + 1
         if allocation is not None:
-            refused = round_.offer(allocation) or refused
+            refused = context.offer(allocation) or refused
             maker.note_time()
             fruitless = 0
-        if round_.value_proven or round_.within_gap:
+        if context.value_proven or context.within_gap:
             break
     if not maker.in_time():
-        round_.cut("time")
+        context.note_limit("time")
     detail = f"{made} plans from {len(fillings.filling)} fillings"
     if refused:
-        round_.record("fillings", "failed", started, f"{detail}; refused by the referee: {refused}")
+        context.record("fillings", "failed", started, f"{detail}; refused by the referee: {refused}")
     else:
-        round_.record("fillings", "improved" if round_.best is not before else "kept", started, detail)
+        context.record("fillings", "improved" if context.incumbent is not before else "kept", started, detail)
 
 
-def _most_plans(round_: SolveContext, *, followed: bool) -> int:
-    if followed and product(round_) <= SIZES.exact_product["counts"]:
+def _most_plans(context: SolveContext, *, followed: bool) -> int:
+    if followed and product(context) <= SIZES.exact_product["counts"]:
         return FEW_PLANS
-    return 2 + int(PLANS_PER_SECOND * round_.limits.time_limit_s) if round_.limits.deterministic else 10**9
+    return 2 + int(PLANS_PER_SECOND * context.budget.time_limit_s) if context.budget.deterministic else 10**9
 
 
 class _Maker:
     """Makes one allocation after the other, and learns which classes of nodes were too full."""
 
-    def __init__(self, round_: SolveContext, solve: Solve, fillings: GpuPatterns, score: str, order: str) -> None:
-        self._round, self._solve, self._fillings = round_, solve, fillings
-        self._score, self._order = score, order_jobs(round_.problem, order)
-        classes = int(round_.problem.node_class.max()) + 1
+    def __init__(self, context: SolveContext, solve: Solve, fillings: GpuPatterns, score: str, order: str) -> None:
+        self._context, self._solve, self._fillings = context, solve, fillings
+        self._score, self._order = score, order_jobs(context.problem, order)
+        classes = int(context.problem.node_class.max()) + 1
         self._rate, self._most = 1.0, np.full(classes, LOADS[-1], dtype=np.int64)
         self._able, self._unable = np.full(classes, float(LOADS[-3])), np.full(classes, float(UNTRIED))
-        options = round_.problem.options
+        options = context.problem.options
         several = (options.gpus * options.bundle_workers)[fillings.start_option[fillings.bundle_start]] > 1
         self._groups = (fillings.bundle[several], fillings.filling, fillings.bundle[~several])
-        self._random = np.random.default_rng(round_.limits.seed)
-        self._began, self._longest, self._measured = 0.0, RESERVES * round_.limits.reserve_s, False
+        self._random = np.random.default_rng(context.budget.seed)
+        self._began, self._longest, self._measured = 0.0, RESERVES * context.budget.reserve_s, False
 
     def in_time(self, seconds: float = 0.0) -> bool:
         """Whether what cannot be cut short, all but the solves, may well end before the deadline, ``seconds`` later."""
-        limits = self._round.limits
+        limits = self._context.budget
         return limits.deterministic or limits.left_s > self._longest + seconds
 
     def make(self, *, deep: bool) -> Allocation | None:
@@ -131,7 +131,7 @@ class _Maker:
         model, relaxed = self._solve_with_cuts(rates)
         if relaxed is None:
             return None
-        fillings, problem = self._fillings, self._round.problem
+        fillings, problem = self._fillings, self._context.problem
         values: IntArray | None = np.floor(relaxed + WHOLE).astype(np.int64)
         if deep and self._hopeless(relaxed):
             self._rate *= CHEAPER
@@ -145,7 +145,7 @@ class _Maker:
         state = State(problem)
         placed, short = realise(state, quotas(fillings, values))
         self._learn(relaxed, {c for c, _ in short})
-        if self._worth(relaxed) < self._round.value_bound * (1 - LOSS):
+        if self._worth(relaxed) < self._context.value_bound * (1 - LOSS):
             self._rate *= CHEAPER
         allocation = list(state.placements)
         for job, placement in placed:
@@ -154,7 +154,7 @@ class _Maker:
 
     def _solve_with_cuts(self, rates: np.ndarray) -> tuple[LinearModel, np.ndarray | None]:
         """Solve the relaxation with prices, and again with rows of single nodes that its solution breaks."""
-        problem = self._round.problem
+        problem = self._context.problem
         for tries in range(MOST_CUTS + 1):
             fillings = self._fillings
             model = roomy(fillings.model, fillings.loads, problem, rates, self._most)
@@ -163,7 +163,7 @@ class _Maker:
             took = time.monotonic() - began
             if relaxed is None or tries == MOST_CUTS or not self.in_time(2 * took):
                 break
-            tighter = with_cuts(fillings, self._round.relaxed, relaxed)
+            tighter = with_cuts(fillings, self._context.relaxed, relaxed)
             if tighter is None:
                 break
             self._fillings = tighter
@@ -177,7 +177,7 @@ class _Maker:
 
     def _hopeless(self, values: np.ndarray) -> bool:
         """Whether the value of a relaxation is no better than what is held."""
-        best, worth = self._round.best, self._worth(values)
+        best, worth = self._context.incumbent, self._worth(values)
         return best is not None and worth < best.value + 1 - WHOLE * max(1.0, abs(worth))
 
     def _worth(self, values: np.ndarray) -> float:
@@ -197,7 +197,7 @@ class _Maker:
         self._most = np.rint(most).astype(np.int64).clip(LOADS[0], LOADS[-1])
 
     def _relax(self, model: LinearModel) -> Solution:
-        limits = self._round.limits
+        limits = self._context.budget
         seconds = max(limits.left_s - self._longest, 0.0)
         options = replace(limits.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
         return self._solve("highs", model, options)

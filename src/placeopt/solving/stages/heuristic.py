@@ -18,7 +18,7 @@ time there was, and its most valuable jobs are reached first.
 
 
 def run_heuristic(
-    round_: SolveContext,
+    context: SolveContext,
     score: str,
     order: str,
     *,
@@ -28,59 +28,59 @@ def run_heuristic(
 ) -> None:
     """Offer greedy's allocation, then what takes the place of running jobs; with another ``shape`` its own alone."""
     started = time.monotonic()
-    untimed = round_.limits.deterministic and chooser is None  # the clock guards what a bipartition may take
-    deadline = float("inf") if untimed else max(round_.limits.deadline, started + LEAST_S)
-    jobs = order_jobs(round_.problem, order)
+    untimed = context.budget.deterministic and chooser is None  # the clock guards what a bipartition may take
+    deadline = float("inf") if untimed else max(context.budget.deadline, started + LEAST_S)
+    jobs = order_jobs(context.problem, order)
     if shape == "swaf":
-        result = swaf(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled)
+        result = swaf(context.problem, jobs, score, deadline=deadline, cancelled=context.cancelled)
     elif shape == "window":
-        seed = round_.limits.seed
-        result = window(round_.problem, jobs, score, deadline=deadline, cancelled=round_.cancelled, seed=seed)
+        seed = context.budget.seed
+        result = window(context.problem, jobs, score, deadline=deadline, cancelled=context.cancelled, seed=seed)
     else:
         result = greedy(
-            round_.problem,
+            context.problem,
             jobs,
             score,
             deadline=deadline,
-            cancelled=round_.cancelled,
+            cancelled=context.cancelled,
             stop_at_first_failure=strict,
-            seed=round_.limits.seed,
+            seed=context.budget.seed,
             chooser=None if chooser is None else CHOOSERS[chooser],
         )
-    refused = round_.offer(result.allocation)
+    refused = context.offer(result.allocation)
     if strict:
-        round_.blocks = "the queue is strict and an earlier job does not fit"
+        context.blocks = "the queue is strict and an earlier job does not fit"
     elif shape == "swaf":
-        round_.blocks = "not in the option that SWAF settled on"
+        context.blocks = "not in the option that SWAF settled on"
     if result.not_reached:
-        round_.not_reached = frozenset(result.not_reached)
-        round_.stopped()
-        round_.cut("time")
+        context.not_reached = frozenset(result.not_reached)
+        context.stopped()
+        context.note_limit("time")
     if refused:
-        round_.record("heuristic", "failed", started, f"refused by the referee: {refused}")
+        context.record("heuristic", "failed", started, f"refused by the referee: {refused}")
     else:
         cut = f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
         name = {"swaf": "swaf", "window": f"{score} over a window"}.get(shape, chooser or score)
-        round_.record("heuristic", "improved", started, f"{name} in order {order}{cut}")
-    if (round_.problem.may_shrink or round_.problem.may_preempt) and not result.not_reached and shape == "value":
-        _run_make_room(round_, result.allocation, jobs, score, strict=strict)
+        context.record("heuristic", "improved", started, f"{name} in order {order}{cut}")
+    if (context.problem.may_shrink or context.problem.may_preempt) and not result.not_reached and shape == "value":
+        _run_make_room(context, result.allocation, jobs, score, strict=strict)
 
 
 MAKE_ROOM_SHARE = 0.3
 """Part of the time that is left in which room is made for waiting jobs; what comes after finds more."""
 
 
-def _run_make_room(round_: SolveContext, allocation: Allocation, jobs: IntArray, score: str, *, strict: bool) -> None:
+def _run_make_room(context: SolveContext, allocation: Allocation, jobs: IntArray, score: str, *, strict: bool) -> None:
     """Offer greedy's allocation with waiting jobs in the place of running ones that are worth less."""
-    started, limits = time.monotonic(), round_.limits
+    started, limits = time.monotonic(), context.budget
     deadline = float("inf") if limits.deterministic else started + MAKE_ROOM_SHARE * limits.left_s
-    before, cancelled = round_.best, round_.cancelled
+    before, cancelled = context.incumbent, context.cancelled
     found = make_room(
-        round_.problem, allocation, jobs, score, deadline=deadline, cancelled=cancelled, stop_at_first_failure=strict
+        context.problem, allocation, jobs, score, deadline=deadline, cancelled=cancelled, stop_at_first_failure=strict
     )
-    refused = round_.offer(found)
+    refused = context.offer(found)
     if refused:
-        round_.record("make-room", "failed", started, f"refused by the referee: {refused}")
+        context.record("make-room", "failed", started, f"refused by the referee: {refused}")
     else:
-        outcome: StageOutcome = "kept" if round_.best is before else "improved"
-        round_.record("make-room", outcome, started, "preempting and shrinking running jobs")
+        outcome: StageOutcome = "kept" if context.incumbent is before else "improved"
+        context.record("make-room", outcome, started, "preempting and shrinking running jobs")

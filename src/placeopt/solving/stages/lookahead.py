@@ -23,7 +23,7 @@ FOREVER = np.iinfo(np.int64).max
 
 
 def run_lookahead(
-    round_: SolveContext, score: str, order: str, *, strict: bool, ahead: LookaheadDecision | None = None
+    context: SolveContext, score: str, order: str, *, strict: bool, ahead: LookaheadDecision | None = None
 ) -> bool:
     """
     Narrow the round to what may start now, and where, for all later stages alike; true: they have nothing to decide.
@@ -38,38 +38,38 @@ def run_lookahead(
 
     ``ahead`` is what it has decided on this very problem before.
     """
-    if round_.problem.policy.postpone.rule != "lookahead":
+    if context.problem.policy.postpone.rule != "lookahead":
         return False
-    started, limits = time.monotonic(), round_.limits
+    started, limits = time.monotonic(), context.budget
     deadline = float("inf") if limits.deterministic else started + SHARE_OF_TIME * limits.left_s
-    former = round_.problem
+    former = context.problem
     if ahead is None:
         jobs = order_jobs(former, order)
-        ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=round_.cancelled)
+        ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=context.cancelled)
     refused, settled = None, settles(former, ahead)
     if settled:
-        refused = _start(round_, former, ahead)
-        held = None if round_.best is None else round_.best.allocation
+        refused = _start(context, former, ahead)
+        held = None if context.incumbent is None else context.incumbent.allocation
         settled = held is not None and all(held[job] == place for job, place in ahead.starts.items())
     if not settled and (ahead.waits or ahead.needed or ahead.scheduled):
-        refused = _start(round_, hold_back(former, ahead), ahead)
-    if settled and round_.best is not None:
-        round_.prove_value(round_.best.value)
-        round_.prove_cost(round_.best.cost)
+        refused = _start(context, hold_back(former, ahead), ahead)
+    if settled and context.incumbent is not None:
+        context.prove_value(context.incumbent.value)
+        context.prove_cost(context.incumbent.cost)
     detail = lookahead_summary(ahead) + (
-        "; stages after this one are about plans that keep to it" if round_.narrowed else ""
+        "; stages after this one are about plans that keep to it" if context.narrowed else ""
     )
     outcome: StageOutcome = "failed" if refused else "improved" if ahead.starts or ahead.waits else "kept"
-    round_.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
+    context.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
     return settled
 
 
-def _start(round_: SolveContext, narrowed: Problem, ahead: LookaheadDecision) -> str | None:
+def _start(context: SolveContext, narrowed: Problem, ahead: LookaheadDecision) -> str | None:
     """Go on with the narrowed round, and offer what starts now; return what the referee says against it."""
-    former = round_.problem
-    round_.narrow(narrowed, ahead)
+    former = context.problem
+    context.narrow(narrowed, ahead)
     starts = {job: renumbered(narrowed, job, one, former) for job, one in ahead.starts.items()}
-    return round_.offer(tuple(starts.get(job, held) for job, held in enumerate(round_.base.allocation())))
+    return context.offer(tuple(starts.get(job, held) for job, held in enumerate(context.base.allocation())))
 
 
 def settles(problem: Problem, ahead: LookaheadDecision) -> bool:

@@ -28,24 +28,24 @@ RESERVES = 2.0
 """Time kept back for the last offer and bound, in times of what the last ones took."""
 
 
-def is_wide(round_: SolveContext) -> bool:
+def is_wide(context: SolveContext) -> bool:
     """
     Tell whether the round is so large that a search helps before exact stages.
 
     Where only value counts, or shares are many, it does so only if the best plan is far from the bound.
     """
-    if product(round_) <= SIZES.search_product:
+    if product(context) <= SIZES.search_product:
         return False
-    return is_far(round_) or (bool(round_.weighted) and not suits(round_.problem))
+    return is_far(context) or (bool(context.weighted) and not suits(context.problem))
 
 
-def is_far(round_: SolveContext) -> bool:
+def is_far(context: SolveContext) -> bool:
     """Tell whether the best plan is worth much less than the bound: then what fillings count is not what binds."""
-    gap = None if round_.best is None else relative_gap(round_.best.value, round_.value_bound)
+    gap = None if context.incumbent is None else relative_gap(context.incumbent.value, context.value_bound)
     return gap is not None and gap > FAR
 
 
-def run_search(round_: SolveContext, solve: Solve, share: float = 1.0) -> None:
+def run_search(context: SolveContext, solve: Solve, share: float = 1.0) -> None:
     """
     Bound value and cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
 
@@ -54,44 +54,53 @@ def run_search(round_: SolveContext, solve: Solve, share: float = 1.0) -> None:
     after half of the time. A second search of a round begins with the best plan. ``share`` is the part of the time left
     that may be used, for other stages come afterwards; deterministic rounds go by steps.
     """
-    if round_.best is None or round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
+    if (
+        context.incumbent is None
+        or context.proven
+        or context.within_gap
+        or (not context.weighted and context.value_proven)
+    ):
         return
-    counted = run_capacity_relaxation(round_, solve)
-    if round_.proven or round_.within_gap or (not round_.weighted and round_.value_proven):
+    counted = run_capacity_relaxation(context, solve)
+    if context.proven or context.within_gap or (not context.weighted and context.value_proven):
         return
     bounding = time.monotonic()
-    bounded = run_cost_relaxation(round_, solve)
+    bounded = run_cost_relaxation(context, solve)
     bounding = time.monotonic() - bounding
-    if round_.stopped() or round_.proven or round_.within_gap:
+    if context.stopped() or context.proven or context.within_gap:
         return
-    started, before = time.monotonic(), round_.best
+    started, before = time.monotonic(), context.incumbent
     guide = None if bounded is None else bounded.guide
-    if guide is not None and not round_.value_proven:  # prices of the best value that there may be are better ones
-        guide = prices(round_, solve, round_.value_bound) or guide
-    chosen = None if guide is None or counted is None else choose_jobs(round_, solve, counted, guide.surplus)
-    run = _Run(round_, guide, chosen, bounding, share)
+    if guide is not None and not context.value_proven:  # prices of the best value that there may be are better ones
+        guide = prices(context, solve, context.value_bound) or guide
+    chosen = None if guide is None or counted is None else choose_jobs(context, solve, counted, guide.surplus)
+    run = _Run(context, guide, chosen, bounding, share)
     refused = run.run()
-    level: LevelName = "cost" if round_.value_proven else "value"
+    level: LevelName = "cost" if context.value_proven else "value"
     if refused:
-        round_.record("search", "failed", started, f"{run.detail}; refused by the referee: {refused}", level)
+        context.record("search", "failed", started, f"{run.detail}; refused by the referee: {refused}", level)
     else:
-        outcome: StageOutcome = "kept" if round_.best is before else "improved"
-        round_.record("search", outcome, started, run.detail, level)
-    if round_.best is not before and (bounded is None or round_.best.value != bounded.value) and not round_.stopped():
-        run_cost_relaxation(round_, solve)
+        outcome: StageOutcome = "kept" if context.incumbent is before else "improved"
+        context.record("search", outcome, started, run.detail, level)
+    if (
+        context.incumbent is not before
+        and (bounded is None or context.incumbent.value != bounded.value)
+        and not context.stopped()
+    ):
+        run_cost_relaxation(context, solve)
 
 
 class _Run:
     """The steps of one search, and what of them is offered."""
 
     def __init__(
-        self, round_: SolveContext, guide: Guide | None, chosen: IntArray | None, bounding: float, share: float
+        self, context: SolveContext, guide: Guide | None, chosen: IntArray | None, bounding: float, share: float
     ) -> None:
-        self._round, self._bounding = round_, bounding
+        self._context, self._bounding = context, bounding
         self._guide, self._chosen = guide, chosen
         self._steps = self._better = 0
-        self._seed = len(round_.stages)
-        limits = round_.limits
+        self._seed = len(context.stages)
+        limits = context.budget
         self._most = int(STEPS_PER_SECOND * limits.time_limit_s) if limits.deterministic else 10**9
         self._started = time.monotonic()
         self._ends = limits.deadline - (1 - share) * limits.left_s
@@ -103,7 +112,7 @@ class _Run:
 
     def run(self) -> str | None:
         """Search; return the referee's complaint if it refused a plan."""
-        search = self._begin(fresh=all(stage.name != "search" for stage in self._round.stages))
+        search = self._begin(fresh=all(stage.name != "search" for stage in self._context.stages))
         self._started = time.monotonic()
         refused = self._offer(search)
         last = offered = 0
@@ -117,27 +126,27 @@ class _Run:
             if self._steps - offered >= OFFER_EVERY:
                 offered = self._steps
                 refused = self._offer(search)
-                self._round.report("search")
-                if self._round.proven or self._round.within_gap:
+                self._context.report("search")
+                if self._context.proven or self._context.within_gap:
                     break
         if self._late():
-            self._round.cut("time")
+            self._context.note_limit("time")
         elif self._steps >= self._most:
-            self._round.cut("work")
+            self._context.note_limit("work")
         return refused or self._offer(search)
 
     def _begin(self, *, fresh: bool) -> Search:
         """Start from the best plan; ``fresh``: from a plan made anew, where that is possible."""
-        round_, best = self._round, self._round.best
-        allocation = round_.base.allocation() if best is None else best.allocation
-        fresh = fresh and not round_.problem.changeable
+        context, best = self._context, self._context.incumbent
+        allocation = context.base.allocation() if best is None else best.allocation
+        fresh = fresh and not context.problem.changeable
         self._seed += 1
         search = Search(
-            round_.problem,
-            round_.base.allocation() if fresh else allocation,
-            round_.weighted,
+            context.problem,
+            context.base.allocation() if fresh else allocation,
+            context.weighted,
             guide=self._guide,
-            seed=round_.limits.seed + self._seed,
+            seed=context.budget.seed + self._seed,
             stop=self._late,
         )
         if fresh:
@@ -146,7 +155,7 @@ class _Run:
 
     def _lags(self, search: Search) -> bool:
         """Whether the search is worth less than the best plan: by much, or still so when half of the work is done."""
-        best, limits = self._round.best, self._round.limits
+        best, limits = self._context.incumbent, self._context.budget
         if best is None or (search.value, -search.cost) >= (best.value, -best.cost):
             return False
         half = (self._ends - self._started) / 2
@@ -155,15 +164,15 @@ class _Run:
 
     def _late(self) -> bool:
         """Whether the last offer, and a bound at its value, could no longer be made in time; asked often."""
-        round_ = self._round
-        if round_.stopped():
+        context = self._context
+        if context.stopped():
             return True
-        return not round_.limits.deterministic and self._ends - time.monotonic() < RESERVES * (
-            round_.offer_s + self._bounding
+        return not context.budget.deterministic and self._ends - time.monotonic() < RESERVES * (
+            context.offer_s + self._bounding
         )
 
     def _offer(self, search: Search) -> str | None:
-        best = self._round.best
+        best = self._context.incumbent
         if best is not None and (search.value, -search.cost) <= (best.value, -best.cost):
             return None
-        return self._round.offer(search.allocation)
+        return self._context.offer(search.allocation)

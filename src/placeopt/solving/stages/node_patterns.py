@@ -46,68 +46,68 @@ SIMPLEX_WORK = 2.0
 """Work of one linear program in deterministic mode."""
 
 
-def is_large(round_: SolveContext) -> bool:
+def is_large(context: SolveContext) -> bool:
     """Tell whether the round is large enough to mix fillings before exact stages, which prove small ones sooner."""
-    return product(round_) >= SIZES.patterns_product
+    return product(context) >= SIZES.patterns_product
 
 
-def run_node_patterns(round_: SolveContext, solve: Solve, score: str, order: str) -> None:
+def run_node_patterns(context: SolveContext, solve: Solve, score: str, order: str) -> None:
     """Prove a bound by prices of fillings, and offer the plan that a mix of fillings gives, filled up by greedy."""
-    started, before, bound = time.monotonic(), round_.best, round_.value_bound
-    if round_.value_proven or round_.best is None:
-        round_.record("patterns", "skipped", started, "the value is proven already")
+    started, before, bound = time.monotonic(), context.incumbent, context.value_bound
+    if context.value_proven or context.incumbent is None:
+        context.record("patterns", "skipped", started, "the value is proven already")
         return
-    if round_.problem.changeable:
-        round_.record("patterns", "skipped", started, "running jobs may be changed, which fillings do not know")
+    if context.problem.changeable:
+        context.record("patterns", "skipped", started, "running jobs may be changed, which fillings do not know")
         return
     search = None
     try:
-        search = _Search(round_, solve)
+        search = _Search(context, solve)
         search.mix()
         search.mixed = search.objective
         search.prove()
         refused = None
-        if search.mixed > round_.best.value:
+        if search.mixed > context.incumbent.value:
             search.dive()
-            refused = _offer(round_, search, score, order)
+            refused = _offer(context, search, score, order)
         detail = search.told()
     except PlaceoptError as error:
-        round_.stopped()
+        context.stopped()
         refused, detail = None, str(error)
         if search is None or not isinstance(error, OutOfTime):
-            round_.record("patterns", "skipped", started, detail)
+            context.record("patterns", "skipped", started, detail)
             return
     if refused:
-        round_.record("patterns", "failed", started, f"{detail}: refused by the referee: {refused}")
+        context.record("patterns", "failed", started, f"{detail}: refused by the referee: {refused}")
         return
-    outcome: StageOutcome = "improved" if round_.best is not before else "kept"
-    if outcome == "kept" and round_.value_bound < bound:
+    outcome: StageOutcome = "improved" if context.incumbent is not before else "kept"
+    if outcome == "kept" and context.value_bound < bound:
         outcome = "proved"
-    round_.record("patterns", outcome, started, detail)
+    context.record("patterns", outcome, started, detail)
 
 
-def _offer(round_: SolveContext, search: _Search, score: str, order: str) -> str | None:
+def _offer(context: SolveContext, search: _Search, score: str, order: str) -> str | None:
     """Offer the mix, rounded down and filled up by greedy."""
-    problem = round_.problem
+    problem = context.problem
     jobs = ((wish.job, wish.option, wish.nodes) for wish in search.wishes())
-    deadline = float("inf") if round_.limits.deterministic else round_.limits.deadline
-    settled = assign_gpus(problem, jobs, stop_at(deadline, round_.cancelled))
+    deadline = float("inf") if context.budget.deterministic else context.budget.deadline
+    settled = assign_gpus(problem, jobs, stop_at(deadline, context.cancelled))
     result = greedy(
         problem,
         order_jobs(problem, order),
         score,
         deadline=deadline,
-        cancelled=round_.cancelled,
+        cancelled=context.cancelled,
         start=settled,
     )
-    return round_.offer(result.allocation)
+    return context.offer(result.allocation)
 
 
 @dataclass
 class _Search:
     """Column generation on one round."""
 
-    round_: SolveContext
+    context: SolveContext
     solve: Solve
     kinds: BundleGroups = field(init=False)
     states: NodeStates = field(init=False)
@@ -125,19 +125,19 @@ class _Search:
 
     def __post_init__(self) -> None:
         """Begin with the fillings of the best plan so far."""
-        round_, state = self.round_, self.round_.base
-        self.kinds = bundle_groups_of(round_.problem)
+        context, state = self.context, self.context.base
+        self.kinds = bundle_groups_of(context.problem)
         self.states = node_states_of(state, self.kinds)
         self.crowds = job_groups_of(state, self.kinds)
-        self._held = value(round_.problem, state.allocation())
+        self._held = value(context.problem, state.allocation())
         self.fixed = np.zeros(0, dtype=np.int64)
         self.master = Master(self.kinds, self.states, self.crowds, self._held)
-        best = round_.best.allocation if round_.best is not None else state.allocation()
-        self.master.add(patterns_of_plan(round_.problem, best, self.kinds, self.states))
+        best = context.incumbent.allocation if context.incumbent is not None else state.allocation()
+        self.master.add(patterns_of_plan(context.problem, best, self.kinds, self.states))
         self._fits = Pricing(self.kinds, self.states, "up", self._check_time)
 
     def _check_time(self) -> None:
-        if self.round_.stopped():
+        if self.context.stopped():
             raise OutOfTime("the time limit came before the fillings were priced")
 
     def mix(self) -> None:
@@ -179,12 +179,12 @@ class _Search:
 
     def _program(self) -> bool:
         """Solve the linear program over the fillings known; tells whether there is a new mix."""
-        limits = self.round_.limits
+        limits = self.context.budget
         model = self.master.model(self.fixed, limits.deadline)
         options = replace(limits.options(SIMPLEX_WORK), relax=True, start=self._basis, keep_basis=True)
         solution = self.solve("highs", model, options)
         if solution.status != "optimal" or solution.duals is None or solution.relaxed_values is None:
-            self.round_.cut(solution.limit)
+            self.context.note_limit(solution.limit)
             return False
         self.programs += 1
         self.price = self.master.prices(model, solution.duals)
@@ -204,12 +204,12 @@ class _Search:
         price[pricing.free_of_charge] = 0
         best, _ = pricing.price(price, fillings=False)
         bound = proven_bound(self.crowds, price, best, self.states.count, self._held)
-        self.round_.prove_value(bound, RELAXES)
+        self.context.prove_value(bound, RELAXES)
 
     def wishes(self) -> Iterator[Wish]:
         """Yield the jobs of the mix, as far as it is whole."""
         used = zip(self.master.fillings, self.whole.tolist(), strict=False)  # fillings added since are not used
-        return wishes(self.round_.problem, self.kinds, self.states, self.crowds, used)
+        return wishes(self.context.problem, self.kinds, self.states, self.crowds, used)
 
     def told(self) -> str:
         """Say what was done."""

@@ -14,7 +14,7 @@ from placeopt.solving.context import SolveContext
 from placeopt.terms.rules import fits
 
 
-def run_previous(round_: SolveContext, previous: Plan, score: str, order: str) -> None:
+def run_previous(context: SolveContext, previous: Plan, score: str, order: str) -> None:
     """
     Offer what the earlier plan decided and still fits, filled up by greedy.
 
@@ -22,29 +22,29 @@ def run_previous(round_: SolveContext, previous: Plan, score: str, order: str) -
     in the plan's order, and the referee reads what comes of it like any other allocation.
     """
     started = time.monotonic()
-    kept, total = _still_holds(round_, previous)
-    limits = round_.limits
+    kept, total = _still_holds(context, previous)
+    limits = context.budget
     result = greedy(
-        round_.problem,
-        order_jobs(round_.problem, order),
+        context.problem,
+        order_jobs(context.problem, order),
         score,
         deadline=float("inf") if limits.deterministic else limits.deadline,
-        cancelled=round_.cancelled,
+        cancelled=context.cancelled,
         start=kept,
     )
-    before = round_.best
-    refused = round_.offer(result.allocation)
-    held = sum(placement is not None for placement in kept) - len(round_.problem.running)
+    before = context.incumbent
+    refused = context.offer(result.allocation)
+    held = sum(placement is not None for placement in kept) - len(context.problem.running)
     detail = f"{held} of {total} earlier placements hold"
     if refused:
-        round_.record("previous", "failed", started, f"{detail}; refused by the referee: {refused}")
+        context.record("previous", "failed", started, f"{detail}; refused by the referee: {refused}")
     else:
-        round_.record("previous", "improved" if round_.best is not before else "kept", started, detail)
+        context.record("previous", "improved" if context.incumbent is not before else "kept", started, detail)
 
 
-def _still_holds(round_: SolveContext, previous: Plan) -> tuple[Allocation, int]:
+def _still_holds(context: SolveContext, previous: Plan) -> tuple[Allocation, int]:
     """Return the earlier placements of waiting jobs that keep every rule now, and how many there were of such jobs."""
-    problem = round_.problem
+    problem = context.problem
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}
     state, total = State(problem), 0

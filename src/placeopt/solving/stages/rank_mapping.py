@@ -12,10 +12,10 @@ SHARE_OF_TIME = 0.25
 """Part of what is left of the round that permuting ranks may take; the rest is for choosing GPUs."""
 
 
-def run_rank_mapping(round_: SolveContext) -> None:
+def run_rank_mapping(context: SolveContext) -> None:
     """Permute the ranks of placed jobs with a traffic graph on the GPUs that the best plan gives them."""
-    problem, best = round_.problem, round_.best
-    if best is None or all(w.cost.name != Communication.name for w in round_.weighted):
+    problem, best = context.problem, context.incumbent
+    if best is None or all(w.cost.name != Communication.name for w in context.weighted):
         return
     jobs = [
         job
@@ -27,7 +27,7 @@ def run_rank_mapping(round_: SolveContext) -> None:
     if not jobs:
         return
     started = time.monotonic()
-    limits = round_.limits
+    limits = context.budget
     deadline = float("inf") if limits.deterministic else started + SHARE_OF_TIME * limits.left_s
     allocation = list(best.allocation)
     gained = 0
@@ -37,9 +37,9 @@ def run_rank_mapping(round_: SolveContext) -> None:
             continue
         allocation[job], _ = improve_ranks(problem, job, placement, deadline, seed=limits.seed)
         gained += allocation[job] is not placement
-    refused = round_.offer(tuple(allocation)) if gained else None
+    refused = context.offer(tuple(allocation)) if gained else None
     if refused:
-        round_.record("ranks", "failed", started, f"refused by the referee: {refused}", "cost")
+        context.record("ranks", "failed", started, f"refused by the referee: {refused}", "cost")
     else:
         detail = f"{gained} of {len(jobs)} jobs with a traffic graph gained"
-        round_.record("ranks", "improved" if gained else "kept", started, detail, "cost")
+        context.record("ranks", "improved" if gained else "kept", started, detail, "cost")

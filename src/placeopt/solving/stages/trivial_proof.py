@@ -13,18 +13,18 @@ RELAXES = ("everything but that each job fits alone beside what runs",)
 NO_ROOM, CHOICE = "no room", "choice"
 
 
-def run_trivial_proof(round_: SolveContext) -> None:
+def run_trivial_proof(context: SolveContext) -> None:
     """
     Prove value and cost where every job that waits has one place at most, and those that have one hold it.
 
     Nearly every round of a cluster that is told of one job after the other is like that: what waits has no room, or
     look-ahead has chosen its place. Changes of running jobs are choices.
     """
-    problem, best = round_.problem, round_.best
-    if best is None or round_.proven or problem.changeable:
+    problem, best = context.problem, context.incumbent
+    if best is None or context.proven or problem.changeable:
         return
     started = time.monotonic()
-    candidates = Candidates(round_.open, SCORES["first_fit"](problem))
+    candidates = Candidates(context.open, SCORES["first_fit"](problem))
     ways: dict[int, int | str] = {}
     for job, placement in enumerate(best.allocation):
         if job in problem.running:
@@ -35,10 +35,10 @@ def run_trivial_proof(round_: SolveContext) -> None:
             way = ways[k] = only_way(candidates, job)
         if way == CHOICE or (way == NO_ROOM) is not (placement is None):
             return
-    round_.prove_value(best.value, RELAXES)
-    if round_.value_proven and round_.weighted:
-        round_.prove_cost(best.cost)
-    round_.record("forced", "proved", started, "no waiting job has more than one place", "cost")
+    context.prove_value(best.value, RELAXES)
+    if context.value_proven and context.weighted:
+        context.prove_cost(best.cost)
+    context.record("forced", "proved", started, "no waiting job has more than one place", "cost")
 
 
 def only_way(candidates: Candidates, job: int) -> int | str:

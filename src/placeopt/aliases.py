@@ -1,0 +1,64 @@
+"""
+Former names of public modules and of what they held. Each still works; a ``DeprecationWarning`` gives the new name.
+
+Public are ``placeopt.__all__`` and every import that README and docs have shown. `placeopt` asks `former_module` about
+modules of its own that Python does not find; a module that lost a name sets ``__getattr__ = former_names(__name__)``.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MODULES = {
+    "placeopt.engine": "placeopt.live_cluster.engine",
+    "placeopt.methods": "placeopt.solving.methods",
+    "placeopt.replay": "placeopt.simulation.replay",
+    "placeopt.simulate": "placeopt.simulation",
+    "placeopt.whatif.taken": "placeopt.whatif.from_running",
+}
+NAMES = {
+    "placeopt.heuristics": {"OneByOne": "OnlinePlacer"},
+    "placeopt.whatif.from_running": {"taken_as_plan": "running_as_plan"},
+}
+
+
+class _Loader:
+    """Loads the module of today under the former name."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module that ``spec`` is now called."""
+        module = import_module(MODULES[spec.name])
+        self.spec = module.__spec__
+        _warn(spec.name, module.__name__)
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the module its own spec back; it was executed under its own name."""
+        module.__spec__ = self.spec
+
+
+def former_module(name: str) -> ModuleSpec | None:
+    """Return how to load a module by its former name, None if it is none."""
+    return ModuleSpec(name, _Loader()) if name in MODULES else None  # type: ignore[arg-type]
+
+
+def former_names(module: str) -> Callable[[str], object]:
+    """Return a ``__getattr__`` for ``module`` that knows the former names of what it holds."""
+    known = NAMES[module]
+
+    def getattr_(name: str) -> object:
+        if name not in known:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        _warn(f"{module}.{name}", f"{module}.{known[name]}")
+        return getattr(sys.modules[module], known[name])
+
+    return getattr_
+
+
+def _warn(old: str, new: str) -> None:
+    warnings.warn(f"{old} is now {new}", DeprecationWarning, stacklevel=2)

@@ -1,0 +1,265 @@
+"""
+Hardware descriptions as tools print them: one machine, a network of nodes, or a list of nodes.
+
+The format is recognised from the content. Several files about the same thing may be given together.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from placeopt.arguments import checked
+from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.slurm.rest import is_json, read_slurmrest
+from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
+from placeopt.formats.topo.build import build_machine
+from placeopt.formats.topo.combine import combine
+from placeopt.formats.topo.fabric import Fabric, Inventory
+from placeopt.formats.topo.host import Host
+from placeopt.formats.topo.host_text import is_host_text, read_host_text
+from placeopt.formats.topo.hwloc import read_hwloc
+from placeopt.formats.topo.ibnetdiscover import (
+    is_hostfile,
+    is_ibnetdiscover,
+    is_ibstat,
+    read_ibnetdiscover,
+    refuse_alone,
+)
+from placeopt.formats.topo.nccl import read_nccl
+from placeopt.formats.topo.numactl import is_numactl, read_numactl
+from placeopt.formats.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
+from placeopt.formats.topo.rocm_smi import is_rocm_smi, read_rocm_smi
+from placeopt.formats.topo.source import Source, read_source
+from placeopt.model import Cluster, Machine
+
+__all__ = [
+    "Fabric",
+    "Inventory",
+    "read_cluster",
+    "read_fabric",
+    "read_inventory",
+    "read_machine",
+    "read_topo",
+    "recognise",
+]
+
+MAX_FILES = 16
+
+_TEXTS: Sequence[tuple[str, Callable[[Source], bool]]] = (
+    ("host text", is_host_text),
+    ("ibnetdiscover", is_ibnetdiscover),
+    ("rocm-smi", is_rocm_smi),
+    ("nvidia-smi", is_nvidia_smi),
+    ("numactl", is_numactl),
+    ("slurm topology", is_slurm_topology),
+    ("ibstat", is_ibstat),
+    ("hostfile", is_hostfile),
+)
+"""Asked in this order; a host file, which looks like anything, comes last."""
+
+_HOSTS: Mapping[str, Callable[[Source], Host]] = {
+    "host text": read_host_text,
+    "rocm-smi": read_rocm_smi,
+    "nvidia-smi": read_nvidia_smi,
+    "numactl": read_numactl,
+    "hwloc": read_hwloc,
+    "nccl": read_nccl,
+}
+"""Formats that describe one machine."""
+
+_FABRICS = ("ibnetdiscover", "slurm topology", "ibstat", "hostfile")
+
+_XML_ROOTS = {"topology": "hwloc", "system": "nccl"}
+
+
+def recognise(source: Source) -> str:
+    """
+    Name the format of a file by its content.
+
+    Raises
+    ------
+    BadInput
+        If it is none of them.
+    """
+    if source.is_xml:
+        name = _XML_ROOTS.get(source.xml.tag)
+        if name is None:
+            raise BadInput(
+                f"{source.name}: XML with root <{source.xml.tag[:40]}>; expected <topology> (hwloc) or <system> (NCCL)"
+            )
+        return name
+    if is_json(source):
+        return "slurmrestd"
+    for name, looks_like in _TEXTS:
+        if looks_like(source):
+            return name
+    raise BadInput(
+        f"{source.name}: not recognised; expected the output of nvidia-smi topo -m, rocm-smi --showtopo, "
+        "numactl --hardware, lstopo --of xml, lscpu, ibnetdiscover, a NCCL topology file, Slurm's topology.conf or "
+        "slurmrestd's nodes"
+    )
+
+
+@checked
+def read_machine(
+    paths: Sequence[str | Path],
+    id: str | None = None,  # noqa: A002 - the field's name
+    *,
+    cpu_millicores: int | None = None,
+    memory_mib: int | None = None,
+    gpu_model: str | None = None,
+    gpu_memory_mib: int | None = None,
+) -> Machine:
+    """
+    Read one machine from one or several dumps of it.
+
+    Parameters
+    ----------
+    paths
+        Files (``.gz`` too, ``-`` is standard input), each in any of the formats that describe a machine. Together they
+        fill each other's gaps, see ``docs/topology.md``: for instance GPUs and links from ``nvidia-smi topo -m``,
+        sockets, CPUs and memory from ``numactl --hardware``.
+    id
+        Name of the machine type; left out, the first file's name.
+    cpu_millicores, memory_mib, gpu_model, gpu_memory_mib
+        Win over what the files tell; for what they do not tell.
+
+    Returns
+    -------
+    Machine
+        CPUs and memory that no file tells are 0, GPU models ``unknown``. A machine without GPUs is good, too.
+
+    Raises
+    ------
+    BadInput
+        If a file is not recognised, damaged, contradicts itself, or the files contradict each other.
+    Unsupported
+        If a file describes something else than a machine.
+    """
+    return build_machine(
+        _host(_recognised(paths)),
+        id=id,
+        cpu_millicores=cpu_millicores,
+        memory_mib=memory_mib,
+        gpu_model=gpu_model,
+        gpu_memory_mib=gpu_memory_mib,
+    )
+
+
+@checked
+def read_fabric(paths: Sequence[str | Path]) -> Fabric:
+    """
+    Read a network: Slurm's ``topology.conf``, or ``ibnetdiscover`` (with a host file and ``ibstat`` or without).
+
+    Raises
+    ------
+    BadInput
+        If a file is not recognised or damaged.
+    Unsupported
+        If the files describe no network, or two.
+    """
+    return _fabric(_recognised(paths))
+
+
+@checked
+def read_inventory(path: str | Path) -> Inventory:
+    """
+    Read a list of nodes: slurmrestd's reply of ``.../nodes``.
+
+    Raises
+    ------
+    BadInput
+        If the file is not recognised or damaged.
+    Unsupported
+        If it describes something else.
+    """
+    return _inventory(_recognised([path]))
+
+
+@checked
+def read_topo(paths: Sequence[str | Path]) -> Machine | Fabric | Inventory:
+    """Read whatever the files describe together; raises as ``read_machine``, ``read_fabric`` and ``read_inventory``."""
+    files = _recognised(paths)
+    names = {name for _, name in files}
+    if names == {"slurmrestd"}:
+        return _inventory(files)
+    return _fabric(files) if names <= set(_FABRICS) else build_machine(_host(files))
+
+
+@checked
+def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) -> Cluster:
+    """
+    Read a whole cluster: a network and/or a list of nodes, and the machine of its nodes.
+
+    Parameters
+    ----------
+    paths
+        slurmrestd's nodes, a network, or both; for a network alone also dumps of the machine that all nodes are.
+    machine
+        The machine instead of dumps of it.
+
+    Raises
+    ------
+    BadInput
+        As the single readers; or if nodes and network have no name in common.
+    Unsupported
+        If the files are no network and no list of nodes, or the machine is missing or told twice.
+    """
+    files = _recognised(paths)
+    nodes = [file for file in files if file[1] == "slurmrestd"]
+    network = [file for file in files if file[1] in _FABRICS]
+    dumps = [file for file in files if file[1] in _HOSTS]
+    if (nodes or machine is not None) and dumps:
+        raise Unsupported(f"{dumps[0][0].name}: describes a machine, but machines are told already; leave it out")
+    fabric = _fabric(network) if network else None
+    if nodes:
+        if machine is not None:
+            raise Unsupported(f"{nodes[0][0].name}: a list of nodes tells their machines; leave the machine out")
+        return _inventory(nodes).cluster(fabric)
+    if fabric is None or (machine is None and not dumps):
+        raise Unsupported(
+            f"{paths[0]}: a cluster needs a list of nodes, or a network and the machine of its nodes; "
+            "give, for instance, topology.conf and the output of nvidia-smi topo -m"
+        )
+    return fabric.cluster(machine if machine is not None else build_machine(_host(dumps)))
+
+
+_Files = Sequence[tuple[Source, str]]
+"""Files, each with the name of its format."""
+
+
+def _host(files: _Files) -> Host:
+    for source, name in files:
+        if name not in _HOSTS:
+            raise Unsupported(f"{source.name}: {name} describes no machine; read it as a network or a list of nodes")
+    return combine([_HOSTS[name](source) for source, name in files])
+
+
+def _fabric(files: _Files) -> Fabric:
+    found: dict[str, Source] = {}
+    for source, name in files:
+        if name not in _FABRICS:
+            raise Unsupported(f"{source.name}: {name} describes no network; read it as a machine or a list of nodes")
+        if name in found:
+            raise Unsupported(f"{source.name}: a second file of format {name}; give one network at a time")
+        found[name] = source
+    if "slurm topology" in found:
+        if len(found) > 1:
+            raise Unsupported(f"{found['slurm topology'].name}: topology.conf tells the nodes itself; give it alone")
+        return read_slurm_topology(found["slurm topology"])
+    if "ibnetdiscover" not in found:
+        raise refuse_alone(next(iter(found.values())))
+    return read_ibnetdiscover(found["ibnetdiscover"], found.get("hostfile"), found.get("ibstat"))
+
+
+def _inventory(files: _Files) -> Inventory:
+    for source, name in files:
+        if name != "slurmrestd" or len(files) > 1:
+            raise Unsupported(f"{source.name}: {name}; expected one file, slurmrestd's reply of .../nodes")
+    return read_slurmrest(files[0][0])
+
+
+def _recognised(paths: Sequence[str | Path]) -> list[tuple[Source, str]]:
+    if not 1 <= len(paths) <= MAX_FILES:
+        raise BadInput(f"{len(paths)} files given; expected 1 to {MAX_FILES}")
+    sources = [read_source(path) for path in paths]
+    return [(source, recognise(source)) for source in sources]
