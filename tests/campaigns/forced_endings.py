@@ -270,7 +270,11 @@ def limit_faults(case: Case, plan: Plan, seconds: float, *, broke: bool, cancell
     heuristic = not METHODS[case.method].exact
     applied = {
         "none": plan.status == "optimal" or broke or skipped or heuristic or bool(plan.bound_relaxes),
-        "time": plan.seconds.check is None or seconds > 0.9 * (limit - max(limit / 2, 0.02 + 4 * plan.seconds.check)),
+        "time": plan.seconds.check is None
+        or seconds > 0.9 * (limit - max(limit / 2, 0.02 + 4 * plan.seconds.check))
+        or any(
+            "stopped by time" in stage.detail for stage in plan.stages
+        ),  # CP-SAT ends before a step that lasts longer
         "work": case.deterministic,
         "size": skipped,
         "memory": case.ending == "memory",
