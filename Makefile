@@ -6,8 +6,11 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 ROUND ?= instances/openb/openb-default.json.gz
 WORKERS ?= 2
+QUICK := tests/check tests/problem tests/terms tests/model tests/feasibility tests/metrics \
+	tests/test_check.py tests/test_imports.py tests/test_glossary.py tests/test_documents.py
+export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: demo test lock clean
+.PHONY: demo test quick cover site lock clean
 
 demo: $(STAMP)
 	@mkdir -p out
@@ -20,7 +23,22 @@ test: $(STAMP)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/mkdocs build --quiet
 	$(BIN)/pytest -n $(WORKERS) --durations=15
+
+# Less than a minute: what most changes break first.
+quick: $(STAMP)
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/pytest -n $(WORKERS) $(QUICK)
+
+cover: $(STAMP)
+	$(BIN)/pytest -n $(WORKERS) --cov=placeopt --cov-report=term:skip-covered --cov-report=html:out/coverage
+
+# The documentation as a site: open site/index.html, no network needed.
+site: $(STAMP)
+	$(BIN)/mkdocs build
 
 # Everything comes from the lock, hashes checked; placeopt itself is linked in, not copied, so edits need no reinstall.
 $(STAMP): requirements.lock pyproject.toml
