@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 
 from placeopt.environment import versions
-from placeopt.papers.one_at_a_time.arrivals import Arrivals, read_arrivals
-from placeopt.papers.one_at_a_time.hindsight import hindsight
+from placeopt_papers.one_at_a_time.arrivals import Arrivals, read_arrivals
+from placeopt_papers.one_at_a_time.hindsight import hindsight
 from policies import BOUND, PEERS, POLICIES, title
 
 INSTANCES = Path(__file__).resolve().parents[1] / "instances"

@@ -18,10 +18,10 @@ from statistics import fmean
 
 from placeopt.environment import usable_cores, versions
 from placeopt.metrics import paired_interval
-from placeopt.papers.campaign import run
-from placeopt.papers.journal import read_results
-from placeopt.papers.measures import MEASURES
-from placeopt.papers.records import PaperCase, PaperRow
+from placeopt_papers.campaign import run
+from placeopt_papers.journal import read_results
+from placeopt_papers.measures import MEASURES
+from placeopt_papers.records import PaperCase, PaperRow
 
 INSTANCES = Path(__file__).resolve().parent.parent / "instances"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from placeopt.formats.documents import write_scenario
 from placeopt.model.scenario import Scenario
-from placeopt.papers.catalogue import SETTINGS
+from placeopt_papers.catalogue import SETTINGS
 
 FOLDER = Path(__file__).parents[1] / "instances" / "papers"
 DRAWN = (

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.heuristics import DemandQuota, Moves, OnlinePlacer
-from placeopt.papers.one_at_a_time.arrivals import Arrivals
-from placeopt.papers.one_at_a_time.horizon import quota_until
-from placeopt.papers.one_at_a_time.playing import POINTS, placed_by
+from placeopt_papers.one_at_a_time.arrivals import Arrivals
+from placeopt_papers.one_at_a_time.horizon import quota_until
+from placeopt_papers.one_at_a_time.playing import POINTS, placed_by
 
 Run = Callable[[Arrivals, np.ndarray, int], np.ndarray]
 """Pods and nodes, the order of arrival, a seed: which of those that arrive are placed."""

@@ -1,9 +1,9 @@
 """
 SODA's month under its policies: ``python bench/soda_month.py [--nodes N] [--days D] [--seeds S,..] [--out FILE.md]``.
 
-Every policy plays the same month (``placeopt.generators.soda_month``); figures of the paper (section VI) stand beside
-ours where it has them. Fewer nodes and days make a smaller month under the same load. With ``--write FOLDER`` the
-months are written as scenarios, too.
+Every policy plays the same month (``placeopt_papers.scenarios.soda_month``); figures of the paper (section VI) stand
+beside ours where it has them. Fewer nodes and days make a smaller month under the same load. With ``--write FOLDER``
+the months are written as scenarios, too.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from statistics import fmean
 
 from placeopt.environment import usable_cores, versions
 from placeopt.formats.documents import write_scenario
-from placeopt.generators.soda_month import DAYS, NODES, soda_month
 from placeopt.simulation import History, Summary, named_policy, occupancy_between, simulate, summarise
+from placeopt_papers.scenarios.soda_month import DAYS, NODES, soda_month
 
 POLICIES = "kelp-fifo,kelp-drf,coda,soda,fcfs,drf"
 PAPER: dict[str, dict[str, float]] = {

@@ -1,8 +1,12 @@
 """What importing placeopt loads, and what its public names are. Which room may import which: ``.importlinter``."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 import placeopt
 
@@ -45,11 +49,17 @@ with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     from placeopt.engine import Engine
     from placeopt.heuristics import OneByOne
+    from placeopt.generators.soda_month import soda_month
     from placeopt.methods import METHODS
+    from placeopt.papers.one_at_a_time.arrivals import arrivals_of
+    from placeopt.papers.one_at_a_time.hindsight import hindsight
+    from placeopt.papers.one_at_a_time.horizon import quota_until
     from placeopt.replay import Goal, add, parse_goal
     from placeopt.simulate import named_policy, simulate, summarise
     from placeopt.whatif.taken import taken_as_plan
 import placeopt.simulation as today
+import placeopt_papers.one_at_a_time.horizon as moved
+assert quota_until is moved.quota_until
 assert Engine is placeopt.Engine and simulate is today.simulate and today.__spec__.name == "placeopt.simulation"
 print(len({str(one.message) for one in seen if one.category is DeprecationWarning}))
 """
@@ -58,4 +68,21 @@ print(len({str(one.message) for one in seen if one.category is DeprecationWarnin
 def test_former_public_names_work_and_warn() -> None:
     """Callers of an earlier version keep working, and are told the new name (issue 17)."""
     done = subprocess.run([sys.executable, "-c", FORMER], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["7"]
+    assert done.stdout.split() == ["11"]
+
+
+@pytest.mark.parametrize("command", ["bench papers --only list", "generate --scenario genie-5 --out scenario.json"])
+def test_outside_a_checkout_the_papers_package_is_named_as_missing(command: str, tmp_path: Path) -> None:
+    """An installed placeopt has no ``bench/`` beside it; the message says how to get the package (issue 17)."""
+    (tmp_path / "placeopt").symlink_to(Path(placeopt.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-m", "placeopt.cli", *command.split()],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "placeopt_papers is missing" in done.stderr
+    assert "clone the repository" in done.stderr

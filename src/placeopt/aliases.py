@@ -14,9 +14,16 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from placeopt.environment import PAPERS, find_papers
+
 MODULES = {
     "placeopt.engine": "placeopt.live_cluster.engine",
+    "placeopt.generators.dynamoml": "placeopt_papers.scenarios.dynamoml",
+    "placeopt.generators.soda_month": "placeopt_papers.scenarios.soda_month",
     "placeopt.methods": "placeopt.solving.methods",
+    "placeopt.papers.one_at_a_time.arrivals": "placeopt_papers.one_at_a_time.arrivals",
+    "placeopt.papers.one_at_a_time.hindsight": "placeopt_papers.one_at_a_time.hindsight",
+    "placeopt.papers.one_at_a_time.horizon": "placeopt_papers.one_at_a_time.horizon",
     "placeopt.replay": "placeopt.simulation.replay",
     "placeopt.simulate": "placeopt.simulation",
     "placeopt.whatif.taken": "placeopt.whatif.from_running",
@@ -32,6 +39,8 @@ class _Loader:
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """Return the module that ``spec`` is now called."""
+        if MODULES[spec.name].startswith(f"{PAPERS}."):
+            find_papers()
         module = import_module(MODULES[spec.name])
         self.spec = module.__spec__
         _warn(spec.name, module.__name__)
@@ -44,7 +53,11 @@ class _Loader:
 
 def former_module(name: str) -> ModuleSpec | None:
     """Return how to load a module by its former name, None if it is none."""
-    return ModuleSpec(name, _Loader()) if name in MODULES else None  # type: ignore[arg-type]
+    if name in MODULES:
+        return ModuleSpec(name, _Loader())  # type: ignore[arg-type]
+    if any(former.startswith(f"{name}.") for former in MODULES):  # a package that holds nothing but former modules
+        return ModuleSpec(name, None, is_package=True)
+    return None
 
 
 def former_names(module: str) -> Callable[[str], object]:

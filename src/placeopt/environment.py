@@ -1,9 +1,10 @@
-"""What the machine offers this process: cores by affinity and quota, not by count; and versions installed."""
+"""What this process finds around it: cores by affinity and quota, versions installed, the checkout of the sources."""
 
 from __future__ import annotations
 
 import math
 import os
+import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -44,3 +45,35 @@ def _versions() -> tuple[tuple[str, str], ...]:
         except PackageNotFoundError:
             out.append((name, "unknown"))
     return tuple(out)
+
+
+PAPERS = "placeopt_papers"
+"""Package in ``bench/`` of a checkout: it reproduces papers, and is no part of an installed placeopt."""
+
+
+def find_papers(package: Path | None = None) -> None:
+    """
+    Make ``placeopt_papers`` importable, from ``bench/`` of the checkout that placeopt itself runs from.
+
+    The folder goes to the end of ``sys.path``, so that child processes inherit it and its scripts hide no module.
+
+    Parameters
+    ----------
+    package
+        Folder of the package placeopt, ``ROOT/src/placeopt`` in a checkout; left out, that of this file.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If placeopt does not run from a checkout; says how to get one.
+    """
+    package = package or Path(__file__).parent
+    bench = package.parents[1] / "bench"
+    if package.parent.name != "src" or not (bench / PAPERS).is_dir():
+        raise ModuleNotFoundError(
+            f"{PAPERS} is missing: it reproduces papers and stands in bench/ of placeopt's repository, not in the "
+            "installed package; clone the repository and run placeopt from there (pip install --editable .)",
+            name=PAPERS,
+        )
+    if str(bench) not in sys.path:
+        sys.path.append(str(bench))

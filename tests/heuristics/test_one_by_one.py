@@ -11,9 +11,9 @@ from builders import instance, job, machine, node, option, running
 from placeopt import BadInput, Instance, Policy, Unsupported, violations
 from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, place, score_named
 from placeopt.model import Gpu
-from placeopt.papers.one_at_a_time.arrivals import arrivals_of
-from placeopt.papers.one_at_a_time.playing import placed_by
 from placeopt.problem import Problem, State, compile_problem
+from placeopt_papers.one_at_a_time.arrivals import arrivals_of
+from placeopt_papers.one_at_a_time.playing import placed_by
 from plans import plan_of
 
 MANY = Moves(most=100, every=3, tried=100, least_saving_micro=1)

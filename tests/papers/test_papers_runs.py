@@ -8,13 +8,13 @@ import pytest
 
 from placeopt import BadInput
 from placeopt.model.scenario import Scenario
-from placeopt.papers import campaign
-from placeopt.papers.catalogue import SETTINGS
-from placeopt.papers.journal import NAME, open_results, read_results
-from placeopt.papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
-from placeopt.papers.records import Line, PaperCase
-from placeopt.papers.tables import Runs, own_table
 from placeopt.simulation import simulate, summarise
+from placeopt_papers import campaign
+from placeopt_papers.catalogue import SETTINGS
+from placeopt_papers.journal import NAME, open_results, read_results
+from placeopt_papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
+from placeopt_papers.records import Line, PaperCase
+from placeopt_papers.tables import Runs, own_table
 from scenarios import policy, scenario, timed
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"

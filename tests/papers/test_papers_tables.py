@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from placeopt.papers import tables
-from placeopt.papers.catalogue import PAPERS, SETTINGS, chosen
-from placeopt.papers.metrics import Change, Gain, Ratio, Value
-from placeopt.papers.records import Figure, Ordering, PaperCase, PaperRow
-from placeopt.papers.report import aligned, make_report
-from placeopt.papers.tables import Runs, compared, figure_table, judged, neighbours, own_table
+from placeopt_papers import tables
+from placeopt_papers.catalogue import PAPERS, SETTINGS, chosen
+from placeopt_papers.metrics import Change, Gain, Ratio, Value
+from placeopt_papers.records import Figure, Ordering, PaperCase, PaperRow
+from placeopt_papers.report import aligned, make_report
+from placeopt_papers.tables import Runs, compared, figure_table, judged, neighbours, own_table
 
 
 def row(setting: str, policy: str, seed: int, **figures: float | None) -> PaperRow:

@@ -19,9 +19,10 @@ from placeopt.cli.output import write_out
 from placeopt.cli.progress import Ticker
 from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
+from placeopt.environment import find_papers
 
 if TYPE_CHECKING:
-    from placeopt.papers.records import PaperRow, Setting
+    from placeopt_papers.records import PaperRow, Setting
 
 
 def papers(
@@ -53,9 +54,10 @@ def papers(
     started = time.monotonic()
     check_jobs(jobs)
     numbers = parse_seeds(seeds)
-    from placeopt.papers import campaign, catalogue
-    from placeopt.papers.journal import read_results
-    from placeopt.papers.report import listing, make_report, write_report
+    require_papers()
+    from placeopt_papers import campaign, catalogue
+    from placeopt_papers.journal import read_results
+    from placeopt_papers.report import listing, make_report, write_report
 
     if only == "list":
         write_out(listing() + "\n")
@@ -96,6 +98,14 @@ def papers(
     return code
 
 
+def require_papers() -> None:
+    """Make the package ``placeopt_papers`` importable; raises `UsageError` where placeopt runs outside a checkout."""
+    try:
+        find_papers()
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error)) from None
+
+
 def _draw(
     names: Sequence[str],
     settings: Sequence[Setting],
@@ -107,10 +117,11 @@ def _draw(
 ) -> int:
     """Write pictures into ``DIR/pictures`` and return how many files; none without matplotlib, unless asked for."""
     from placeopt.formats.files import make_folder
-    from placeopt.papers.campaign import write_log
-    from placeopt.papers.catalogue import PAPERS
-    from placeopt.papers.tables import Runs
-    from placeopt.report.html import can_draw, files_of, gantt, paper_figures, read_log, setting_figures
+    from placeopt.report.html import can_draw, gantt, read_log
+    from placeopt_papers.campaign import write_log
+    from placeopt_papers.catalogue import PAPERS
+    from placeopt_papers.figures import files_of, paper_figures, setting_figures
+    from placeopt_papers.tables import Runs
 
     if wanted is False or (wanted is None and not can_draw()):
         return 0

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from placeopt.cli.commands.bench_papers import require_papers
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
 from placeopt.errors import BadInput
@@ -68,8 +69,10 @@ def _is_stated(context: typer.Context, name: str) -> bool:
 
 def _scenario(name: str, seed: int, instances: str, out: str) -> int:
     from placeopt.formats.documents import dumps
-    from placeopt.papers.catalogue import SETTINGS
-    from placeopt.papers.one_at_a_time.protocol import OneAtATime
+
+    require_papers()
+    from placeopt_papers.catalogue import SETTINGS
+    from placeopt_papers.one_at_a_time.protocol import OneAtATime
 
     if name not in SETTINGS:
         raise UsageError(f"--scenario: no setting {name!r}; known settings: {', '.join(SETTINGS)}")

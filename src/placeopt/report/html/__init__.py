@@ -4,7 +4,6 @@ from placeopt.report.html.answers import Answer, answer_figures, kind_of
 from placeopt.report.html.figure import FORMATS, Figure, can_draw, render
 from placeopt.report.html.html import Fact, page
 from placeopt.report.html.occupancy import gpu_map
-from placeopt.report.html.papers import files_of, paper_figures, setting_figures
 from placeopt.report.html.simulated import Log, gantt, read_log, simulation_figures
 
 __all__ = [
@@ -15,14 +14,11 @@ __all__ = [
     "Log",
     "answer_figures",
     "can_draw",
-    "files_of",
     "gantt",
     "gpu_map",
     "kind_of",
     "page",
-    "paper_figures",
     "read_log",
     "render",
-    "setting_figures",
     "simulation_figures",
 ]

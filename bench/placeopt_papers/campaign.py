@@ -1,0 +1,182 @@
+"""Runs the simulations that figures are made of; what has been run already is not run again."""
+
+from __future__ import annotations
+
+import platform
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from pathlib import Path
+
+from placeopt import __version__
+from placeopt.environment import usable_cores, versions
+from placeopt.parallel import run_parallel
+from placeopt.simulation import History, named_policy, simulate, summarise
+from placeopt_papers.catalogue import SETTINGS, built
+from placeopt_papers.journal import open_results, rows_of
+from placeopt_papers.measures import allocated, held_over_time, measured, percentiles, slowdowns, waits_s
+from placeopt_papers.one_at_a_time.protocol import OneAtATime
+from placeopt_papers.records import WHOLE_ROUNDS, Line, PaperCase, PaperRow, Setting, Start
+
+
+@dataclass(frozen=True)
+class News:
+    """How far the runs are."""
+
+    done: int
+    kept: int
+    """Of an earlier command."""
+    total: int
+    row: PaperRow | None = None
+
+
+def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, instances: Path) -> list[PaperCase]:
+    """
+    Return the runs that are wanted.
+
+    Settings without a seed are run once; policies that do not exist not at all, nor settings whose trace is not there.
+    What the papers' figures need comes first, seed by seed; ``WHOLE_ROUNDS``, which take longest, come last.
+    """
+    found = [
+        (
+            policy in WHOLE_ROUNDS,
+            number,
+            PaperCase(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced)),
+        )
+        for setting in settings
+        if not setting.needs or (instances / setting.needs).exists()
+        for policy in built(setting)
+        for number, seed in enumerate(setting.played(policy, seeds))
+    ]
+    return [case for _, _, case in sorted(found, key=lambda one: one[:2])]
+
+
+def run(
+    cases: Sequence[PaperCase],
+    out: Path,
+    *,
+    instances: Path,
+    jobs: int = 1,
+    command: str = "",
+    cancel: threading.Event | None = None,
+    on_news: Callable[[News], None] | None = None,
+) -> list[PaperRow]:
+    """
+    Run what is missing or was run on another scenario or policy, and return all rows that there are of ``cases``.
+
+    Parameters
+    ----------
+    out
+        Its ``results.jsonl`` is appended to.
+    instances
+        Folder of the stored scenarios.
+    jobs
+        Simulations side by side, in processes.
+    cancel
+        Ends it between two simulations; with one job the simulation that runs is given up too.
+
+    Raises
+    ------
+    BadInput
+        If a stored scenario is missing, or the folder cannot be written.
+    """
+    with open_results(out) as file:
+        rows = rows_of(file.found)
+        to_do = [case for case in cases if not is_current(case, rows.get(case), instances)]
+        kept = len(cases) - len(to_do)
+        if on_news is not None:
+            on_news(News(0, kept, len(cases)))
+        if to_do:
+            file.append(Line(start=start_record(command)))
+        task = partial(play, instances=instances, cancel=cancel if jobs == 1 else None)
+        stopped = None if cancel is None else cancel.is_set
+        for done, row in enumerate(run_parallel(task, to_do, jobs, prefer="processes", cancelled=stopped), 1):
+            if row is None:
+                break
+            file.append(Line(row=row))
+            rows[row.case] = row
+            if on_news is not None:
+                on_news(News(done, kept, len(cases), row))
+        return [rows[case] for case in cases if case in rows]
+
+
+def play(case: PaperCase, *, instances: Path, cancel: threading.Event | None = None) -> PaperRow | None:
+    """Run one simulation; None if it was stopped."""
+    made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
+    started = time.process_time()
+    if isinstance(made, OneAtATime):
+        figures = allocated(made.allocated(case.policy))
+        cpu_s = time.process_time() - started
+        return _row(case, made.digest, case.policy, figures, cpu_s)
+    history = simulate(made, named_policy(case.policy), cancel=cancel)
+    cpu_s = time.process_time() - started
+    return row_of(case, made.digest, history, cpu_s) if history.finished else None
+
+
+def write_log(case: PaperCase, path: Path, *, instances: Path) -> None:
+    """Simulate a case once more and write its log: what bars by GPU are drawn from."""
+    made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
+    if not isinstance(made, OneAtATime):
+        simulate(made, named_policy(case.policy), log=path)
+
+
+def row_of(case: PaperCase, digest: str, history: History, cpu_s: float) -> PaperRow:
+    """Measure a simulation that is over; ``digest``: of the scenario as it was made, before endpoints became jobs."""
+    summary = summarise(history)
+    row = _row(case, digest, history.scheduling.digest, measured(summary, history), cpu_s)
+    return row.model_copy(
+        update={
+            "waits_s": percentiles(waits_s(history)),
+            "slowdowns": percentiles(slowdowns(history)),
+            "held": held_over_time(history, summary.occupancy.gpus),
+            "jobs": summary.jobs,
+            "never_end": summary.stranded,
+            "why": "; ".join(f"{one.job}: {one.why}" for one in summary.never_ends[:1]),
+        }
+    )
+
+
+def _row(case: PaperCase, digest: str, scheduling: str, figures: dict[str, float | None], cpu_s: float) -> PaperRow:
+    return PaperRow(
+        case=case,
+        scenario=digest,
+        scheduling=scheduling,
+        version=__version__,
+        figures=figures,
+        cpu_s=round(cpu_s, 2),
+    )
+
+
+def start_record(command: str) -> Start:
+    """Note the machine, the versions and the command."""
+    return Start(
+        began=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=command,
+        machine={"system": f"{platform.system()} {platform.machine()}", "cores": str(usable_cores())},
+        versions={**versions(), "python": platform.python_version()},
+    )
+
+
+def is_current(case: PaperCase, row: PaperRow | None, instances: Path) -> bool:
+    """Whether there is a row, of the scenario and the policy as they are now, with all that is compared."""
+    if row is None:
+        return False
+    return (
+        row.version == __version__
+        and row.figures.keys() >= set(SETTINGS[case.setting].measures)
+        and row.scheduling == _scheduling(case)
+        and row.scenario == _digest(case.setting, case.seed, case.whole, instances)
+    )
+
+
+def _scheduling(case: PaperCase) -> str:
+    """Return the digest of a case's policy; scores of greedy are called by their names."""
+    return case.policy if SETTINGS[case.setting].one_at_a_time else named_policy(case.policy).digest
+
+
+@cache
+def _digest(setting: str, seed: int, whole: bool, instances: Path) -> str:
+    return SETTINGS[setting].make(seed, instances, whole).digest

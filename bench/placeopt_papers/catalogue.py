@@ -1,0 +1,66 @@
+"""All settings, figures and orderings, by paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from placeopt.errors import BadArgument
+from placeopt.simulation import policy_names
+from placeopt_papers import dynamoml, fgd, genie, horus, sc17, soda, traces
+from placeopt_papers.records import Figure, Ordering, Setting
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper, or a trace, with what is simulated for it."""
+
+    title: str
+    settings: tuple[Setting, ...]
+    figures: tuple[Figure, ...] = ()
+    orderings: tuple[Ordering, ...] = ()
+
+
+PAPERS: dict[str, Paper] = {
+    sc17.KEY: Paper("SC'17, topology-aware scheduling", sc17.SETTINGS, sc17.FIGURES, sc17.ORDERINGS),
+    genie.KEY: Paper("GENIE", genie.SETTINGS, genie.FIGURES, genie.ORDERINGS),
+    horus.KEY: Paper("Horus", horus.SETTINGS, horus.FIGURES, horus.ORDERINGS),
+    dynamoml.KEY: Paper("DynamoML", dynamoml.SETTINGS, dynamoml.FIGURES, dynamoml.ORDERINGS),
+    soda.KEY: Paper("SODA", soda.SETTINGS, soda.FIGURES, soda.ORDERINGS),
+    fgd.KEY: Paper("FGD (ATC'23)", fgd.SETTINGS, fgd.FIGURES, fgd.ORDERINGS),
+    traces.KEY: Paper("Real traces", traces.SETTINGS),
+}
+SETTINGS: dict[str, Setting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
+
+
+def built(setting: Setting) -> list[str]:
+    """Return those of a setting's policies that there are."""
+    if setting.one_at_a_time:
+        return list(setting.policies)
+    there = set(policy_names())
+    return [policy for policy in setting.policies if policy in there]
+
+
+def chosen(only: Sequence[str]) -> tuple[list[str], list[Setting]]:
+    """
+    Return the papers and the settings that names of papers or settings stand for; all of them for none.
+
+    Raises
+    ------
+    BadInput
+        If a name is neither.
+    """
+    papers: dict[str, None] = {}
+    settings: dict[str, Setting] = {}
+    for name in only or PAPERS:
+        if name in PAPERS:
+            papers[name] = None
+            settings |= {one.name: one for one in PAPERS[name].settings}
+        elif name in SETTINGS:
+            papers |= {key: None for key, paper in PAPERS.items() if SETTINGS[name] in paper.settings}
+            settings[name] = SETTINGS[name]
+        else:
+            raise BadArgument(
+                f"{name!r} is neither a paper ({', '.join(PAPERS)}) nor a setting ({', '.join(SETTINGS)})"
+            )
+    return list(papers), list(settings.values())

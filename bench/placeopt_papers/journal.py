@@ -1,0 +1,43 @@
+"""The results of ``bench papers``: JSON lines that are only ever appended to, by one command at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from placeopt.formats.files import make_folder
+from placeopt.formats.rows import RowFile, read_rows
+from placeopt_papers.records import Line, PaperCase, PaperRow, Start
+
+NAME = "results.jsonl"
+EXPECTED = "a start or a row of 'bench papers'"
+
+
+def open_results(folder: Path) -> RowFile[Line]:
+    """
+    Open the results of a folder to append to them; a context manager that keeps others out.
+
+    Raises
+    ------
+    BadInput
+        If the folder cannot be made or written, another command holds it, or a line is no record.
+    """
+    return RowFile(make_folder(folder) / NAME, Line, EXPECTED)
+
+
+def read_results(folder: Path) -> tuple[list[Start], dict[PaperCase, PaperRow]]:
+    """
+    Read the starts and the rows of a folder; of a case that was run more than once the last row.
+
+    Raises
+    ------
+    BadInput
+        If there is no such file, or a line other than a last one without an end is no record.
+    """
+    lines = read_rows(folder / NAME, Line, EXPECTED)
+    return [line.start for line in lines if line.start is not None], rows_of(lines)
+
+
+def rows_of(lines: Iterable[Line]) -> dict[PaperCase, PaperRow]:
+    """Return the last row of every case."""
+    return {line.row.case: line.row for line in lines if line.row is not None}

@@ -1,0 +1,106 @@
+"""Ways in which a figure of ours comes out of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placeopt_papers.records import Results
+
+
+@dataclass(frozen=True)
+class Value:
+    """A measure of one policy."""
+
+    setting: str
+    policy: str
+    measure: str
+
+    @property
+    def needs(self) -> tuple[tuple[str, str], ...]:
+        """See ``Way``."""
+        return ((self.setting, self.policy),)
+
+    def of(self, results: Results) -> list[float] | None:
+        """See ``Way``."""
+        return results.values(self.setting, self.policy, self.measure)
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A measure of one policy over that of another, of the same seed."""
+
+    setting: str
+    policy: str
+    over: str
+    measure: str
+
+    @property
+    def needs(self) -> tuple[tuple[str, str], ...]:
+        """See ``Way``."""
+        return ((self.setting, self.policy), (self.setting, self.over))
+
+    def of(self, results: Results) -> list[float] | None:
+        """See ``Way``; None where one is divided by 0."""
+        return _each(
+            results.values(self.setting, self.policy, self.measure, (self.over,)),
+            results.values(self.setting, self.over, self.measure, (self.policy,)),
+            lambda one, other: one / other if other else None,
+        )
+
+
+@dataclass(frozen=True)
+class Gain(Ratio):
+    """By how much a measure of one policy is above that of another, of the same seed, in percent of it."""
+
+    def of(self, results: Results) -> list[float] | None:
+        """See ``Way``; None where one is divided by 0."""
+        ratio = super().of(results)
+        return None if ratio is None else [100 * (one - 1) for one in ratio]
+
+
+@dataclass(frozen=True)
+class Change:
+    """
+    By how much a policy is above the best of its rivals, in percent of it; the largest (or least) over some settings.
+
+    ``more``: more is better, so the best is the largest rival by its mean over seeds, and "up to" the largest change.
+    """
+
+    settings: tuple[str, ...]
+    policy: str
+    rivals: tuple[str, ...]
+    measure: str
+    more: bool
+
+    @property
+    def needs(self) -> tuple[tuple[str, str], ...]:
+        """See ``Way``."""
+        return tuple((setting, policy) for setting in self.settings for policy in (self.policy, *self.rivals))
+
+    def of(self, results: Results) -> list[float] | None:
+        """See ``Way``. Rivals that were not run are passed over; None where all were not."""
+        best: list[float] | None = None
+        for setting in self.settings:
+            there = [name for name in self.rivals if results.values(setting, name, self.measure)]
+            mine = results.values(setting, self.policy, self.measure, there)
+            beside = (self.policy, *there)
+            rivals = [found for name in there if (found := results.values(setting, name, self.measure, beside))]
+            if mine is None or not rivals:
+                return None
+            rival = max(rivals, key=sum) if self.more else min(rivals, key=sum)
+            change = _each(mine, rival, lambda one, other: 100 * (one / other - 1) if other else None)
+            if change is None:
+                return None
+            if best is None or (sum(change) > sum(best)) == self.more:
+                best = change
+        return best
+
+
+def _each(
+    ones: list[float] | None, others: list[float] | None, of: Callable[[float, float], float | None]
+) -> list[float] | None:
+    if ones is None or others is None or len(ones) != len(others):
+        return None
+    found = [of(one, other) for one, other in zip(ones, others, strict=True)]
+    return None if any(value is None for value in found) else [value for value in found if value is not None]

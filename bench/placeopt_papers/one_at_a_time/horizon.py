@@ -1,0 +1,64 @@
+"""Quotas for those who know how much arrives, and in what mix, but not who comes when."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+import numpy as np
+
+from placeopt.arguments import expect
+from placeopt.errors import BadInput
+from placeopt.heuristics import DemandQuota
+from placeopt_papers.one_at_a_time.arrivals import Arrivals
+from placeopt_papers.one_at_a_time.hindsight import TIME_LIMIT_S, Isolation, relaxation, solved
+
+
+def quota_until(
+    arrivals: Arrivals, percent: int, *, time_limit_s: float = TIME_LIMIT_S, isolation: Isolation = "process"
+) -> DemandQuota:
+    """
+    Return which part of each class of jobs the best plan has room for, of all that arrive until a horizon. Ours.
+
+    The plan is of most value, which jobs state, by the relaxation over fillings, beside what runs. The demand is the
+    list's own mix of jobs that wait, each class scaled and rounded to whole jobs; a class of which that makes none is
+    refused altogether.
+
+    Parameters
+    ----------
+    arrivals
+        The list, whose mix it is, and the cluster.
+    percent
+        Horizon: what arrives until then, in percent of the cluster's GPUs. The parts stay the same beyond it.
+    time_limit_s, isolation
+        As of ``hindsight.placeable``.
+
+    Returns
+    -------
+    Quota
+        Of the classes of ``arrivals.problem``; for ``placeopt.heuristics.OneByOne``.
+
+    Raises
+    ------
+    BadInput
+        If ``percent`` is no whole number of 1 or more, or no job that waits asks for a GPU.
+    PlaceoptError
+        If the relaxation was not solved in time.
+    """
+    expect("percent", percent, Integral, "a whole number")
+    if percent < 1:
+        raise BadInput(f"percent: {percent}, expected 1 or more, of the capacity asked for until the horizon")
+    problem = arrivals.problem
+    waiting = np.array([job for job in range(problem.num_jobs) if job not in problem.running], dtype=np.int64)
+    classes, asked = problem.job_class[waiting], int(arrivals.milli[waiting].sum())
+    if not asked:
+        raise BadInput("arrivals: no job that waits asks for a GPU, so none of its demand is a percentage of them")
+    there = np.bincount(classes, minlength=len(problem.class_communication))
+    expected = np.rint(there * percent / 100 * arrivals.capacity / asked).astype(np.int64)
+    member = np.zeros(len(there), dtype=np.int64)
+    member[classes[::-1]] = waiting[::-1]  # of each class the first
+    fillings = relaxation(arrivals, np.repeat(member, expected))
+    values, _ = solved(fillings.model, time_limit_s, isolation)
+    class_of, planned = np.repeat(np.arange(len(there)), expected), np.zeros(len(there))
+    for column, jobs in zip(fillings.start.tolist(), fillings.start_jobs, strict=True):
+        planned[class_of[jobs[0]]] += values[column]
+    return DemandQuota(expected, planned)

@@ -1,0 +1,67 @@
+"""Who is placed of those that arrive one at a time, by the scores of greedy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.errors import BadInput
+from placeopt.heuristics import SCORES, Candidates, Table, place, score_named, table_for
+from placeopt.problem import IntArray, State
+from placeopt_papers.one_at_a_time.arrivals import Arrivals
+from placeopt_papers.one_at_a_time.points import GradientInPoints, InPoints
+
+POINTS = ":points"
+"""At the end of a score's name: in whole points, as the authors' simulator compares."""
+
+
+def placed_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.ndarray:
+    """
+    Place jobs in order of arrival by a score, which ``:points`` rounds.
+
+    Parameters
+    ----------
+    score
+        As methods of greedy are called; ``random`` draws by the seed.
+    arrivals
+        Jobs and nodes; among equals the first node is taken.
+    order
+        Jobs as they come.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape of ``order``: whether each was placed.
+
+    Raises
+    ------
+    BadInput
+        If there is no such score.
+    """
+    name, points, _ = score.partition(POINTS)
+    if name not in SCORES:
+        raise BadInput(f"score: no score {name!r}; known: {', '.join(SCORES)}")
+    problem = arrivals.problem
+    state = State(problem)
+    if points:
+        table = Table(state, GradientInPoints(problem, arrivals.instance.jobs)) if name == "fgd" else None
+    else:
+        table = table_for(state, name)
+    if table is None:
+        candidates = Candidates(state, InPoints(name, problem) if points else score_named(name, problem, seed))
+    placed, hopeless = np.zeros(len(order), dtype=bool), set()
+    classes = problem.job_class.tolist()
+    for i, job in enumerate(order.tolist()):
+        if classes[job] in hopeless:
+            continue
+        placement = place(candidates, job) if table is None else table.place(job)
+        if placement is None:
+            hopeless.add(classes[job])  # nothing ever leaves
+            continue
+        state.take(job, placement)
+        for node in placement.nodes:
+            if name == "gpu_clustering" and placement.gpus:  # asks who has GPUs there
+                state.node_jobs[node][job] = None
+                state.placements[job] = placement
+            (candidates if table is None else table).changed(node)
+        placed[i] = True
+    return placed

@@ -1,0 +1,61 @@
+"""One order of arrival of a list of openb, to be played by policies."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from placeopt.formats.files import read_bytes
+from placeopt_papers.one_at_a_time.arrivals import Arrivals, files_of, read_arrivals
+from placeopt_papers.one_at_a_time.playing import placed_by
+
+
+@dataclass(frozen=True)
+class OneAtATime:
+    """
+    Pods of a list that come one after the other in the order of a seed, none leaving and none tried twice.
+
+    Attributes
+    ----------
+    folder
+        Of the stored instances.
+    name
+        Of the list.
+    seed
+        Of the authors' simulator, which takes 42 to 51.
+    """
+
+    folder: Path
+    name: str
+    seed: int
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the files and the seed."""
+        return _digest(files_of(self.folder, self.name), self.seed)
+
+    def allocated(self, score: str) -> dict[int, float]:
+        """
+        Place by a score (see ``placed_by``).
+
+        Returns
+        -------
+        dict
+            Percent of the cluster's GPUs that arrived -> percent of them allocated by then.
+        """
+        arrivals, order = _read(self.folder, self.name).by_seed(self.seed)
+        return arrivals.allocated(order, placed_by(score, arrivals, order, self.seed))
+
+
+@cache
+def _read(folder: Path, name: str) -> Arrivals:
+    return read_arrivals(folder, name)
+
+
+def _digest(paths: tuple[Path, ...], seed: int) -> str:
+    found = hashlib.sha256(str(seed).encode())
+    for path in paths:
+        found.update(read_bytes(path))
+    return found.hexdigest()

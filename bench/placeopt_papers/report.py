@@ -1,0 +1,210 @@
+"""The report of ``bench papers``: one Markdown page and a CSV file of every table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from placeopt.benchmark.tables import Cell, Table, readable
+from placeopt.formats.files import write_bytes
+from placeopt.readable import duration
+from placeopt_papers.catalogue import PAPERS, built
+from placeopt_papers.records import PaperRow, Setting, Start
+from placeopt_papers.tables import Runs, figure_table, ordering_table, own_table
+
+WIDTH = 100
+MOST_OWN = 2
+"""Columns of our own policies that a page is wide enough for; the CSV file has all."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Tables, and the page made of them."""
+
+    page: str
+    tables: tuple[Table, ...]
+
+
+def make_report(
+    papers: Sequence[str], settings: Sequence[Setting], rows: Sequence[PaperRow], starts: Sequence[Start]
+) -> Report:
+    """
+    Put the tables together.
+
+    Parameters
+    ----------
+    papers, settings
+        What was asked for.
+    rows
+        Runs that there are; figures that lack one say so.
+    starts
+        Commands by which they were made.
+    """
+    runs = Runs(rows)
+    figures, reasons = figure_table(papers, runs)
+    orderings, why_not = ordering_table(papers, runs)
+    own = own_table(settings, runs)
+    page = [
+        "# The papers' figures, and ours",
+        "",
+        *_made_by(rows, starts),
+        "",
+        *_wrapped(
+            "A figure of several seeds is their mean with the half width of Student's interval of 95 %. `ratio` is "
+            "ours over the paper's. `why` is the number of a reason below, for figures that are more than 2 % apart or "
+            "missing. What the papers leave out, and what is taken instead: [docs/papers.md](../docs/papers.md)."
+        ),
+        "",
+        "## Figures",
+        "",
+        *_figures(figures),
+        *_numbered(reasons),
+        "",
+        "## Orders of policies",
+        "",
+        *_wrapped(
+            "Neighbours in the paper's order. `tie`: the interval of the differences, seed by seed, holds 0; of one "
+            "scenario, equal values."
+        ),
+        "",
+        *_orderings(orderings),
+        *_numbered(why_not),
+        "",
+        "## placeopt's own policies beside the others",
+        "",
+        *_wrapped(
+            "Differences of `placeopt` and of `placeopt-jct`, or, where those take too long, of `placeopt-queue`, to "
+            "each policy, by the seeds that both have, with their interval of 95 %, and whether ours is better or "
+            "worse; what cannot be told apart is a tie. Of one seed there is no interval. At most two of ours stand "
+            "here; `own.csv` has all."
+        ),
+        "",
+        *_own(own),
+        "## Settings",
+        "",
+        *(line for setting in settings for line in _setting(setting, runs)),
+    ]
+    return Report("\n".join([*page, ""]), (figures, orderings, own))
+
+
+def write_report(report: Report, folder: Path) -> list[Path]:
+    """Write ``papers.md`` and a CSV file of each table; return the paths."""
+    files = {"papers.md": report.page, **{f"{table.name}.csv": table.csv() for table in report.tables}}
+    for name, text in files.items():
+        write_bytes(folder / name, text.encode())
+    return [folder / name for name in files]
+
+
+def aligned(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, right: Sequence[str] = ()) -> list[str]:
+    """Return a Markdown table whose columns are as wide as their widest cell, so that it reads as plain text too."""
+    cells = [
+        list(columns),
+        *([readable(cell).replace("|", "\\|") if cell is not None else "" for cell in row] for row in rows),
+    ]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
+
+    def line(row: Sequence[str]) -> str:
+        padded = [
+            cell.rjust(width) if name in right else cell.ljust(width)
+            for cell, width, name in zip(row, widths, columns, strict=True)
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = [f"{'-' * (width - 1)}{':' if name in right else '-'}" for width, name in zip(widths, columns, strict=True)]
+    return [line(cells[0]), line(rule), *(line(row) for row in cells[1:])]
+
+
+def _shown(cell: Cell) -> str:
+    return "" if cell is None else readable(cell).replace("|", "\\|")
+
+
+def _figures(table: Table) -> list[str]:
+    """Return a table a paper, the unit beside the paper's value."""
+    lines = []
+    for key, paper in PAPERS.items():
+        rows = [
+            (where, what, f"{reported:g} {unit}".rstrip(), ours, ratio, why)
+            for name, where, what, unit, reported, ours, ratio, why in table.rows
+            if name == key
+        ]
+        if rows:
+            columns = ("where", "what", "paper's", "ours", "ratio", "why")
+            lines += [f"### {paper.title}", "", *aligned(columns, rows, right=columns[2:]), ""]
+    return lines[:-1]
+
+
+def _orderings(table: Table) -> list[str]:
+    """Return a table for each order."""
+    lines: list[str] = []
+    for setting, where, measure in dict.fromkeys(row[:3] for row in table.rows):
+        rows = [row[3:] for row in table.rows if row[:3] == (setting, where, measure)]
+        lines += [f"{where}: `{setting}` by {measure}", "", *aligned(table.columns[3:], rows), ""]
+    return lines[:-1]
+
+
+def _own(table: Table) -> list[str]:
+    """Return a table for every measure of a setting."""
+    lines: list[str] = []
+    for setting in dict.fromkeys(row[0] for row in table.rows):
+        lines += [f"### {setting}", ""]
+        for measure in dict.fromkeys(row[1] for row in table.rows if row[0] == setting):
+            rows = [row for row in table.rows if row[:2] == (setting, measure)]
+            shown = [2, 3, *[i for i in range(4, len(table.columns)) if any(row[i] for row in rows)][:MOST_OWN]]
+            columns = (str(measure), *(table.columns[i] for i in shown[1:]))
+            lines += [*aligned(columns, [[row[i] for i in shown] for row in rows]), ""]
+    return lines
+
+
+def _made_by(rows: Sequence[PaperRow], starts: Sequence[Start]) -> list[str]:
+    if not starts:
+        return ["No runs."]
+    last = starts[-1]
+    commands = list(dict.fromkeys(f"`{start.command}`" for start in starts))
+    machine = ", ".join(f"{key} {value}" for key, value in last.machine.items())
+    known = ", ".join(f"{name} {version}" for name, version in last.versions.items())
+    cpu_s = sum(row.cpu_s for row in rows)
+    return _wrapped(
+        f"Made by {'; '.join(commands)}; {machine}; {known}. {len(rows):,} simulations, {duration(cpu_s)} of CPU time, "
+        "solver processes not counted."
+    )
+
+
+def _setting(setting: Setting, runs: Runs) -> list[str]:
+    told = f"- `{setting.name}`: {setting.title}."
+    if setting.reduced and not any(row.case.whole for p in setting.policies for row in runs.rows(setting.name, p)):
+        told += f" Reduced: {setting.reduced}; `--full` plays it whole."
+    told += _seeds(setting, runs) if setting.seeded else ""
+    told += f" Made from {setting.needs}, which is not part of this repository." if setting.needs else ""
+    lacking = sorted(set(setting.policies) - set(built(setting)))
+    told += f" Not built yet: {', '.join(lacking)}." if lacking else ""
+    return _wrapped(told, indent="  ")
+
+
+def _seeds(setting: Setting, runs: Runs) -> str:
+    """Name the seeds that were played, for each group of policies with the same ones."""
+    of: dict[str, list[str]] = {}
+    for policy in setting.policies:
+        seeds = ", ".join(str(row.case.seed) for row in runs.rows(setting.name, policy))
+        of.setdefault(seeds or "none", []).append(policy)
+    most = max(of, key=lambda seeds: len(of[seeds]))
+    others = "".join(f"; {', '.join(of[seeds])}: {seeds}" for seeds in of if seeds != most)
+    return f" Seeds {most}{others}."
+
+
+def _numbered(reasons: Sequence[str]) -> list[str]:
+    lines = [line for i, reason in enumerate(reasons, 1) for line in _wrapped(f"{i}. {reason}", indent="   ")]
+    return ["", *lines] if lines else []
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def listing() -> str:
+    """Return the names of papers and settings, for the terminal."""
+    lines = []
+    for key, paper in PAPERS.items():
+        lines += [f"{key}: {paper.title}", *(f"  {setting.name}: {setting.title}" for setting in paper.settings)]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Scenarios as the papers describe them: made from their published numbers, by seed."""

@@ -1,0 +1,214 @@
+"""The tables of ``bench papers``: figures beside the papers', orders of policies, and our policy beside the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+
+from placeopt.benchmark.tables import Cell, Table
+from placeopt.metrics import Interval, paired_interval, t_interval
+from placeopt.readable import amount
+from placeopt_papers.catalogue import PAPERS, SETTINGS, built
+from placeopt_papers.measures import MEASURES
+from placeopt_papers.records import OWN, Figure, Ordering, PaperRow, Setting, Verdict
+
+NOTHING = 1e-9
+NEAR = 0.02
+"""A figure that is so near to the paper's needs no reason."""
+
+
+class Runs:
+    """Rows by setting and policy, one a seed; in full size where there are such rows."""
+
+    def __init__(self, rows: Iterable[PaperRow]) -> None:
+        self._rows: dict[tuple[str, str], dict[int, PaperRow]] = {}
+        for row in rows:
+            self._rows.setdefault((row.case.setting, row.case.policy), {})[row.case.seed] = row
+
+    def rows(self, setting: str, policy: str) -> list[PaperRow]:
+        """Return the rows in the order of seeds."""
+        found = self._rows.get((setting, policy), {})
+        return [found[seed] for seed in sorted(found)]
+
+    def values(self, setting: str, policy: str, measure: str, beside: Sequence[str] = ()) -> list[float] | None:
+        """See ``Results``."""
+        mine = self._rows.get((setting, policy), {})
+        values = [mine[seed].figures.get(measure) for seed in self.seeds(setting, (policy, *beside))]
+        return None if not values or None in values else [value for value in values if value is not None]
+
+    def endless(self, needed: Iterable[tuple[str, str]]) -> list[PaperRow]:
+        """Return the rows of (setting, policy) in which jobs never end."""
+        return [row for setting, policy in needed for row in self.rows(setting, policy) if row.never_end]
+
+    def seeds(self, setting: str, policies: Sequence[str]) -> list[int]:
+        """Return the seeds that all of some policies have."""
+        return sorted(set.intersection(*(set(self._rows.get((setting, policy), {})) for policy in policies)))
+
+
+def figure_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
+    """Return one row a figure, and the reasons that its last column counts."""
+    notes: dict[str, int] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for key in papers:
+        for figure in PAPERS[key].figures:
+            values = None if figure.way is None else figure.way.of(runs)
+            ours = None if values is None else fmean(values)
+            ratio = None if ours is None or not figure.reported else ours / figure.reported
+            reason = _reason(figure, ours, ratio, runs)
+            note = notes.setdefault(reason, len(notes) + 1) if reason else None
+            rows.append(
+                (
+                    key,
+                    figure.place,
+                    figure.what,
+                    figure.unit,
+                    figure.reported,
+                    _with_half(values),
+                    None if ratio is None else f"{ratio:.2f}",
+                    note,
+                )
+            )
+    columns = ("paper", "where", "what", "unit", "paper's", "ours", "ratio", "why")
+    return Table("figures", "Every figure, the papers' beside ours", columns, tuple(rows)), list(notes)
+
+
+def _reason(figure: Figure, ours: float | None, ratio: float | None, runs: Runs) -> str:
+    if figure.way is None:
+        return figure.reason
+    if ours is None:
+        missing = [(setting, policy) for setting, policy in figure.way.needs if not runs.rows(setting, policy)]
+        endless = runs.endless(figure.way.needs)
+        return _endless(endless) if endless and not missing else _lacking(missing)
+    if ratio is None:
+        return "" if ours == figure.reported else figure.reason
+    return "" if abs(ratio - 1) <= NEAR else figure.reason
+
+
+def _lacking(needed: Iterable[tuple[str, str]]) -> str:
+    """Return why runs of (setting, policy) are missing."""
+    unbuilt = sorted(policy for setting, policy in needed if policy not in built(SETTINGS[setting]))
+    return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
+
+
+def _endless(rows: Sequence[PaperRow]) -> str:
+    """Say under which policies jobs never end, and why."""
+    of_policy: dict[str, PaperRow] = {}
+    for row in rows:
+        of_policy.setdefault(row.case.policy, row)
+    told = (
+        f"under {name} {row.never_end:,} of {row.jobs:,} jobs never end ({row.why})" for name, row in of_policy.items()
+    )
+    return f"No mean over all jobs: {'; '.join(told)}."
+
+
+def _with_half(values: list[float] | None) -> Cell:
+    """Return the mean, with the half width of its interval of 95 % where there are several seeds."""
+    if values is None:
+        return None
+    interval = t_interval(values)
+    mean = fmean(values)
+    if interval is None:
+        return _short(mean)
+    return f"{_short(mean)} ± {_short(interval.high - mean)}"
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else amount(value, 3)
+
+
+def ordering_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
+    """Return one row for each pair of neighbours in a paper's order, and the reasons that the last column counts."""
+    notes: dict[str, int] = {}
+    rows: list[tuple[Cell, ...]] = []
+    for key in papers:
+        for ordering in PAPERS[key].orderings:
+            for better, worse in neighbours(ordering):
+                verdict, told = judged(ordering, better, worse, runs)
+                reason = ordering.reason if verdict in ("tie", "reversed") else ""
+                note = notes.setdefault(reason, len(notes) + 1) if reason else None
+                measure = MEASURES[ordering.measure].title
+                rows.append(
+                    (ordering.setting, ordering.place, measure, f"{better} before {worse}", told, verdict, note)
+                )
+    columns = ("setting", "where", "by", "the paper's order", "ours", "verdict", "why")
+    return Table("orderings", "The papers' orders of policies", columns, tuple(rows)), list(notes)
+
+
+def neighbours(ordering: Ordering) -> list[tuple[str, str]]:
+    """Return (better, worse) for all policies of one rank and of the next."""
+    ranks = ordering.ranks
+    return [(a, b) for i, rank in enumerate(ranks[:-1]) for a in rank for b in ranks[i + 1]]
+
+
+def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Verdict, str]:
+    """
+    Tell whether the order of two policies holds here, and by how much the first is better.
+
+    Over seeds: where the interval of the paired differences holds 0 it is a tie. One scenario: equal is a tie.
+    """
+    one = runs.values(ordering.setting, better, ordering.measure, (worse,))
+    other = runs.values(ordering.setting, worse, ordering.measure, (better,))
+    if one is None or other is None:
+        both = [(ordering.setting, name) for name in (better, worse)]
+        lacking, endless = [one for one in both if not runs.rows(*one)], runs.endless(both)
+        return "missing", _endless(endless) if endless and not lacking else _lacking(lacking)
+    told = f"{_short(fmean(one))} to {_short(fmean(other))}"
+    interval = paired_interval(one, other)
+    if interval is None:
+        interval = Interval(one[0] - other[0], one[0] - other[0], one[0] - other[0])
+    elif not interval.excludes_zero:
+        return "tie", told
+    if interval.mean == 0:
+        return "tie", told
+    return ("holds" if (interval.mean > 0) == ordering.more else "reversed"), told
+
+
+def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
+    """Return, for every setting and measure, all policies and how far our two are from each, seed by seed."""
+    rows: list[tuple[Cell, ...]] = []
+    for setting in settings:
+        for measure in setting.measures:
+            if not any(runs.values(setting.name, own, measure) for own in OWN):
+                continue
+            name = f"{MEASURES[measure].title}, {MEASURES[measure].unit}".rstrip(", ")
+            for policy in setting.policies:
+                values = runs.values(setting.name, policy, measure)
+                endless = runs.endless([(setting.name, policy)])
+                if values is None and endless:
+                    ended = f"{endless[0].jobs - endless[0].never_end:,} of {endless[0].jobs:,} jobs end"
+                    rows.append((setting.name, name, policy, ended, *("" for _ in OWN)))
+                elif values is not None:
+                    told = [_told(setting.name, own, policy, measure, runs) for own in OWN]
+                    rows.append((setting.name, name, policy, _with_half(values), *told))
+    columns = ("setting", "measure", "policy", "its", *(f"{own} - it" for own in OWN))
+    return Table("own", "placeopt's own policies beside the others", columns, tuple(rows))
+
+
+def _told(setting: str, own: str, policy: str, measure: str, runs: Runs) -> str:
+    mine = runs.values(setting, own, measure, (policy,))
+    values = runs.values(setting, policy, measure, (own,))
+    if mine is None or values is None or own == policy:
+        return ""
+    return " ".join(compared(mine, values, more=MEASURES[measure].more))
+
+
+def compared(mine: list[float], values: list[float], *, more: bool) -> tuple[str, str]:
+    """Return the paired difference with its interval, and whether ours is better, worse or tied."""
+    interval = paired_interval(mine, values)
+    if interval is None:
+        difference = mine[0] - values[0]
+        return f"{_signed(difference)}", _side(difference, more)
+    told = f"{_signed(interval.mean)} ± {_short(interval.high - interval.mean)}"
+    return told, _side(interval.mean, more) if interval.excludes_zero else "tie"
+
+
+def _side(difference: float, more: bool) -> str:
+    """Tell who is better; what is left of equal sums by floats is a tie."""
+    if abs(difference) < NOTHING:
+        return "tie"
+    return "better" if (difference > 0) == more else "worse"
+
+
+def _signed(value: float) -> str:
+    value = 0.0 if abs(value) < NOTHING else value
+    return f"{'+' if value > 0 else '-' if value < 0 else ''}{_short(abs(value))}"

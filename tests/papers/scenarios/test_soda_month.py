@@ -1,0 +1,50 @@
+"""SODA's month: the published statistics hold, and the same seed gives the same month."""
+
+import numpy as np
+import pytest
+
+from placeopt import BadInput
+from placeopt.formats.documents import dumps
+from placeopt_papers.scenarios.soda_month import core_curve, soda_month
+
+
+def test_the_published_statistics_hold() -> None:
+    """On a tenth of the cluster for the whole month: a tenth of the jobs."""
+    month = soda_month(nodes=8, days=30)
+    cpu = [one for one in month.arrivals if one.job.kind == "cpu"]
+    training = [one for one in month.arrivals if one.job.kind != "cpu"]
+    assert (len(cpu), len(training)) == (7500, 2500)
+    hours, cores, few = [], [], []
+    for one in training:
+        demand = one.job.options[0].demand
+        speed = core_curve(one.job.profile).speed(demand.cpu_millicores // demand.gpus)
+        hours.append(one.actual_run_time_ms / 3_600_000 * 1000 / speed)
+        cores.append(demand.cpu_millicores // 1000)
+        few.append(cores[-1] / demand.gpus in (1, 2) and cores[-1] <= 8)
+    assert np.mean(np.array(hours) > 1) == pytest.approx(0.685, abs=0.02)
+    assert np.mean(np.array(hours) > 2) == pytest.approx(0.396, abs=0.02)
+    assert np.mean(np.array(cores) > 10) == pytest.approx(0.153, abs=0.02)
+    assert np.mean(few) == pytest.approx(0.761, abs=0.04)
+    hungry = [one for one in cpu if one.job.options[0].demand.memory_bandwidth_mbps > 40_000]
+    assert len(hungry) / len(cpu) == pytest.approx(0.005, abs=0.002)
+    assert len(month.cluster.machines[0].gpus) * 80 == 400
+
+
+def test_the_same_seed_gives_the_same_month() -> None:
+    """Another gives another."""
+    one, same, other = (soda_month(seed=seed, nodes=4, days=1) for seed in (3, 3, 4))
+    assert dumps(one) == dumps(same) != dumps(other)
+
+
+def test_curves_rise_to_the_best_number_of_cores() -> None:
+    """And stay there."""
+    curve = core_curve("transformer")
+    assert list(curve.speed_thousandths) == sorted(set(curve.speed_thousandths))
+    assert curve.speed(5000) == curve.speed(9000) == 1000
+
+
+@pytest.mark.parametrize("fields", [{"nodes": 1}, {"days": 0}])
+def test_what_cannot_be_is_refused(fields: dict) -> None:
+    """With the range."""
+    with pytest.raises(BadInput, match="expected 2 to 10000"):
+        soda_month(**fields)
