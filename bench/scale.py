@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt import Engine, violations
 from placeopt.environment import usable_cores, versions
+from placeopt.formats.figure import COLOURS, MARKS, Figure, Tips, render
 from placeopt.generators import generate
-from placeopt.report.html.figure import COLOURS, MARKS, Figure, Tips, render
 from placeopt.solving.audit import audit
 
 if TYPE_CHECKING:

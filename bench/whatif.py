@@ -19,9 +19,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from placeopt import generate, read_instance, solve
-from placeopt.benchmark.tables import Table
 from placeopt.environment import versions
 from placeopt.formats.documents import read_scenario
+from placeopt.formats.table import Table
 from placeopt.model import Instance
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import named_policy

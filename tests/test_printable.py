@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from placeopt import BadInput, read_instance
-from placeopt.benchmark.tables import Table
 from placeopt.cli.output import write_error, write_out
 from placeopt.cli.run import run
 from placeopt.errors import PlaceoptError, printable
 from placeopt.formats.csv_text import csv_text
 from placeopt.formats.openb import read_openb
+from placeopt.formats.table import Table
 from placeopt.model.job import Job
 
 UNSAFE = ["\0", "\x1b", "\x7f", "\x85", "\x9b", "\u061c", "\u200b", "\u200e", "\u202e", "\u2028", "\u2066", "\ufeff"]

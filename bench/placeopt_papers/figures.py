@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
-from placeopt.report.html.figure import COLOURS, Figure, Tips, render
 from placeopt.report.html.simulated import curves
 from placeopt_papers.records import Figure as Reported
 from placeopt_papers.records import PaperRow, Setting
@@ -130,12 +130,3 @@ def _bars(name: str, title: str, unit: str, members: Sequence[Reported], ours: S
 def _plain(text: str) -> str:
     words = "".join(letter if letter.isalnum() else " " for letter in text.replace("%", "percent"))
     return "-".join(words.split()).lower()
-
-
-def files_of(figures: Iterable[Figure], forms: Sequence[str] = ("svg", "png")) -> dict[str, bytes]:
-    """Return the figures' files: pictures, and a CSV file of the points of each."""
-    out: dict[str, bytes] = {}
-    for figure in figures:
-        out |= {f"{figure.name}.{form}": render(figure, form) for form in forms}
-        out[f"{figure.name}.csv"] = figure.csv().encode()
-    return out

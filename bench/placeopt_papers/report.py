@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from placeopt.benchmark.tables import Cell, Table, readable
 from placeopt.formats.files import write_bytes
+from placeopt.formats.table import Table, Value, markdown_table
 from placeopt.readable import duration
 from placeopt_papers.catalogue import PAPERS, built
 from placeopt_papers.records import PaperRow, Setting, Start
@@ -97,27 +97,9 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     return [folder / name for name in files]
 
 
-def aligned(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, right: Sequence[str] = ()) -> list[str]:
-    """Return a Markdown table whose columns are as wide as their widest cell, so that it reads as plain text too."""
-    cells = [
-        list(columns),
-        *([readable(cell).replace("|", "\\|") if cell is not None else "" for cell in row] for row in rows),
-    ]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
-
-    def line(row: Sequence[str]) -> str:
-        padded = [
-            cell.rjust(width) if name in right else cell.ljust(width)
-            for cell, width, name in zip(row, widths, columns, strict=True)
-        ]
-        return f"| {' | '.join(padded)} |"
-
-    rule = [f"{'-' * (width - 1)}{':' if name in right else '-'}" for width, name in zip(widths, columns, strict=True)]
-    return [line(cells[0]), line(rule), *(line(row) for row in cells[1:])]
-
-
-def _shown(cell: Cell) -> str:
-    return "" if cell is None else readable(cell).replace("|", "\\|")
+def aligned(columns: Sequence[str], rows: Sequence[Sequence[Value]], *, right: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a Markdown table whose source reads as plain text too; unknown values are left empty."""
+    return markdown_table(columns, rows, right=right, aligned=True, unknown="").splitlines()
 
 
 def _figures(table: Table) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from placeopt.benchmark.tables import Cell, Table
+from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, paired_interval, t_interval
 from placeopt.readable import amount
 from placeopt_papers.catalogue import PAPERS, SETTINGS, built
@@ -48,7 +48,7 @@ class Runs:
 def figure_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
     """Return one row a figure, and the reasons that its last column counts."""
     notes: dict[str, int] = {}
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for key in papers:
         for figure in PAPERS[key].figures:
             values = None if figure.way is None else figure.way.of(runs)
@@ -101,7 +101,7 @@ def _endless(rows: Sequence[PaperRow]) -> str:
     return f"No mean over all jobs: {'; '.join(told)}."
 
 
-def _with_half(values: list[float] | None) -> Cell:
+def _with_half(values: list[float] | None) -> Value:
     """Return the mean, with the half width of its interval of 95 % where there are several seeds."""
     if values is None:
         return None
@@ -119,7 +119,7 @@ def _short(value: float) -> str:
 def ordering_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
     """Return one row for each pair of neighbours in a paper's order, and the reasons that the last column counts."""
     notes: dict[str, int] = {}
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for key in papers:
         for ordering in PAPERS[key].orderings:
             for better, worse in neighbours(ordering):
@@ -165,7 +165,7 @@ def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Ver
 
 def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
     """Return, for every setting and measure, all policies and how far our two are from each, seed by seed."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for setting in settings:
         for measure in setting.measures:
             if not any(runs.values(setting.name, own, measure) for own in OWN):

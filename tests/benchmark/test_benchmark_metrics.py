@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from placeopt.benchmark.bootstrap import paired_interval
+from placeopt.benchmark.comparison import paired_interval
 from placeopt.benchmark.metrics import (
     height_at,
     integral,
@@ -15,6 +15,7 @@ from placeopt.benchmark.metrics import (
     shifted_geometric_mean,
     steps,
 )
+from placeopt.metrics import Interval
 
 
 def test_shifted_geometric_mean() -> None:
@@ -99,9 +100,9 @@ def test_interval_of_a_coin() -> None:
     """
     found = paired_interval([0.0, 1.0] * 9)
     assert found is not None
-    assert found == pytest.approx((0.5, 5 / 18, 13 / 18))
+    assert (found.mean, found.low, found.high) == pytest.approx((0.5, 5 / 18, 13 / 18))
     assert paired_interval([0.0, 1.0] * 9) == found  # the same seed, the same draws
-    assert paired_interval([3.0]) == (3.0, 3.0, 3.0)
+    assert paired_interval([3.0]) == Interval(3.0, 3.0, 3.0)
     assert paired_interval([]) is None
 
 

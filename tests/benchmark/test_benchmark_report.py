@@ -15,15 +15,16 @@ from placeopt.benchmark.comparison import (
     verdict_table,
     wrong_table,
 )
+from placeopt.benchmark.figures import step_figure
 from placeopt.benchmark.journal import Journal
-from placeopt.benchmark.plots import SCALES, can_plot, draw
 from placeopt.benchmark.recheck import improved, recheck
 from placeopt.benchmark.records import Answer, Case, Point, Row
 from placeopt.benchmark.report import make_report, write_report
 from placeopt.benchmark.samples import samples_of
-from placeopt.benchmark.tables import Table
 from placeopt.errors import BadInput
+from placeopt.formats.figure import can_draw, render
 from placeopt.formats.solu import Known, read_solu, write_solu
+from placeopt.formats.table import Table
 
 GAP = "1 2\n 3 4\n 1 1\n 2\n"
 """One agent, two items, 7."""
@@ -193,30 +194,33 @@ def test_a_brief_report_is_small_and_whole(folder: Path) -> None:
     assert (out / "cases.csv").read_text().count("\n") == 1 + len(ROWS)
 
 
-@pytest.mark.skipif(not can_plot(), reason="needs matplotlib")
+@pytest.mark.skipif(not can_draw(), reason="needs matplotlib")
 def test_many_solvers_do_not_crowd_out_the_picture() -> None:
     """Six and the baseline by name, the others counted."""
     curves = {f"s{i}": [(1.0, i / 40)] for i in range(40)}
-    drawn = draw(curves, x="x", y="y", scales=SCALES["profile"], beside="s30")["svg"]
+    drawn = render(step_figure("profile", curves, x="x", y="y", beside="s30"), "svg")
     for name in (*(f"s{i}" for i in range(6)), "s30", "33 others"):
-        assert f"<!-- {name} -->".encode() in drawn
-    assert b"<!-- s6 -->" not in drawn
+        assert f">{name}</text>".encode() in drawn
+    assert b">s6</text>" not in drawn
 
 
-@pytest.mark.skipif(not can_plot(), reason="needs matplotlib")
+@pytest.mark.skipif(not can_draw(), reason="needs matplotlib")
 def test_plots_are_drawn(folder: Path) -> None:
     """SVG and PDF of each, with both solvers' names in the legend."""
-    drawn = {name: data for name, _, data in make_report(folder, {}, plots=True).plots}
+    out = folder / "report"
+    write_report(make_report(folder, {}, plots=True), out)
+    drawn = {path.name: path.read_bytes() for path in out.iterdir() if path.suffix in (".svg", ".pdf")}
     assert sorted(drawn) == sorted(f"{name}.{end}" for name in ("profile", "gaps", "course") for end in ("svg", "pdf"))
     assert drawn["profile.svg"].startswith(b"<?xml")
     assert drawn["profile.pdf"].startswith(b"%PDF")
-    assert b"<!-- fast -->" in drawn["profile.svg"]
-    assert b"<!-- slow -->" in drawn["profile.svg"]
+    assert b">fast</text>" in drawn["profile.svg"]
+    assert b">slow</text>" in drawn["profile.svg"]
 
 
 def test_without_plots_the_rest_is_there(folder: Path) -> None:
     """matplotlib is an extra."""
-    assert make_report(folder, {}, plots=False).plots == ()
+    names = {path.name for path in write_report(make_report(folder, {}, plots=False), folder / "report")}
+    assert not {name for name in names if name.endswith((".svg", ".pdf"))}
 
 
 def test_a_wrong_baseline_is_named(folder: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from placeopt_papers.catalogue import PAPERS, SETTINGS
-from placeopt_papers.figures import files_of, paper_figures, setting_figures
+from placeopt_papers.figures import paper_figures, setting_figures
 from placeopt_papers.records import PaperCase, PaperRow
 from placeopt_papers.tables import Runs
 
@@ -59,6 +59,6 @@ def test_curves_of_a_setting() -> None:
 def test_files_of_a_picture() -> None:
     """SVG, PNG and the points."""
     pytest.importorskip("matplotlib")
-    made = files_of(setting_figures(SETTINGS["horus-w-large"], RUNS)[:1])
+    made = setting_figures(SETTINGS["horus-w-large"], RUNS)[0].files(("svg", "png"))
     assert set(made) == {f"horus-w-large-waits.{end}" for end in ("svg", "png", "csv")}
     assert b"horus" in made["horus-w-large-waits.svg"]

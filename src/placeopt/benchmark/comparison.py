@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import get_args
 
-from placeopt.benchmark.bootstrap import paired_interval
 from placeopt.benchmark.metrics import (
     penalised_average,
     performance_profile,
@@ -18,7 +17,8 @@ from placeopt.benchmark.metrics import (
 )
 from placeopt.benchmark.records import Verdict
 from placeopt.benchmark.samples import NO_ANSWER, Sample, sense_of
-from placeopt.benchmark.tables import Cell, Table
+from placeopt.formats.table import Table, Value
+from placeopt.metrics import Interval, bootstrap_interval
 
 VERDICTS = get_args(Verdict)
 RANK = "by gap %, then PAR10 s, then primal-dual s"
@@ -66,7 +66,7 @@ def ranked(samples: Sequence[Sample]) -> list[str]:
 
 def verdict_table(samples: Sequence[Sample]) -> Table:
     """Return verdicts by solver."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for solver, own in by_solver(samples).items():
         words = [sample.row.verdict for sample in own]
         rows.append((solver, len(own), *(words.count(word) for word in VERDICTS)))
@@ -75,7 +75,7 @@ def verdict_table(samples: Sequence[Sample]) -> Table:
 
 def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
     """Return times, penalised averages, gaps and integrals by solver; unsolved cases count their whole limit."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for solver, own in by_solver(samples).items():
         times = [sample.wall_s if sample.solved else None for sample in own]
         limits = [sample.limit_s for sample in own]
@@ -120,7 +120,7 @@ def comparison_table(samples: Sequence[Sample], baseline: str, shift_s: float) -
     Wins and losses count instances on which the mean gap is smaller and larger.
     """
     solvers = by_solver(samples)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     base = _by_instance(solvers[baseline])
     for solver, own in solvers.items():
         if solver == baseline:
@@ -136,8 +136,8 @@ def comparison_table(samples: Sequence[Sample], baseline: str, shift_s: float) -
             (
                 solver,
                 len(names),
-                *(math.exp(value) for value in ratio),
-                *gap,
+                *(math.exp(value) for value in (ratio.mean, ratio.low, ratio.high)),
+                *(gap.mean, gap.low, gap.high),
                 sum(value < 0 for value in gaps),
                 sum(value == 0 for value in gaps),
                 sum(value > 0 for value in gaps),
@@ -151,9 +151,21 @@ def comparison_table(samples: Sequence[Sample], baseline: str, shift_s: float) -
     return Table("comparison", title, columns, tuple(rows))
 
 
+def paired_interval(differences: Sequence[float]) -> Interval | None:
+    """
+    Return the mean of paired differences with its bootstrap interval; equal to it for one pair, None for no pairs.
+
+    Pairs must be independent: runs of one instance with several seeds are one pair, their mean. With fewer than about
+    ten pairs such intervals are too narrow.
+    """
+    if len(differences) == 1:
+        return Interval(differences[0], differences[0], differences[0])
+    return bootstrap_interval(differences)
+
+
 def best_table(samples: Sequence[Sample]) -> Table:
     """Return every instance once: the best value and bound of all solvers, how many have it, and who had it first."""
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for instance, own in sorted(_by_instance(samples).items()):
         right = [sample for sample in own if sample.row.verdict not in NO_ANSWER]
         sense = sense_of(sample.row for sample in own)
@@ -198,7 +210,7 @@ def instance_table(samples: Sequence[Sample]) -> Table:
     found: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for sample in samples:
         found[(sample.row.case.instance, sample.solver)].append(sample)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     names = list(dict.fromkeys(instance for instance, _ in found))
     senses = {name: sense_of(s.row for s in own) for name, own in _by_instance(samples).items()}
     for (instance, solver), own in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
@@ -234,7 +246,7 @@ def case_table(samples: Sequence[Sample]) -> Table:
         *("instance", "solver", "seed", "verdict", "status", "limit", "objective", "bound", "cost", "cost bound"),
         *("wall s", "CPU s", "read s", "peak MiB", "gap %", "primal s", "primal-dual s", "load", "sha256", "message"),
     )
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[tuple[Value, ...]] = []
     for sample in samples:
         case, answer = sample.row.case, sample.row.answer
         rows.append(
@@ -265,12 +277,6 @@ def gap_shares(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]
         solver: steps((100 * sample.gap for sample in own if sample.gap < 1), len(own))
         for solver, own in by_solver(samples).items()
     }
-
-
-def steps_table(name: str, title: str, x: str, y: str, curves: Mapping[str, Sequence[tuple[float, float]]]) -> Table:
-    """Return curves as a table of points."""
-    rows = tuple((solver, at, share) for solver, curve in curves.items() for at, share in curve)
-    return Table(name, title, ("solver", x, y), rows)
 
 
 def _by_instance(samples: Sequence[Sample]) -> dict[str, list[Sample]]:

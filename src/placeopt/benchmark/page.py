@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from pathlib import Path
 
 from placeopt.benchmark.comparison import RANK
 from placeopt.benchmark.records import Row, RunRecord
-from placeopt.benchmark.tables import Table, readable
+from placeopt.formats.figure import Figure
+from placeopt.formats.table import Table, readable
 
 KINDS = {"placement": "Rounds of GPU placement", "linear": "Integer models"}
 READING = f"""\
@@ -38,9 +38,7 @@ SHOWN = (SUMMARY, COMPARISON, BEST, VERDICT, WRONG)
 """Tables that stand on the page; the others are long, and only in their CSV files."""
 
 
-def page(
-    tables: Sequence[Table], pictures: Sequence[tuple[str, str]], conditions: Sequence[str], *, brief: bool = False
-) -> str:
+def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequence[str], *, brief: bool = False) -> str:
     """
     Return the page.
 
@@ -48,8 +46,8 @@ def page(
     ----------
     tables
         By name; what belongs to one kind of instances ends in its name where there are several kinds.
-    pictures
-        Names of SVG files with their captions.
+    figures
+        Figures that are drawn; named like the tables.
     conditions
         How the figures came about, a sentence each.
     brief
@@ -59,7 +57,7 @@ def page(
     ends = [f"-{kind}" for kind in KINDS if f"{SUMMARY}-{kind}" in by_name] or [""]
     parts = ["# Benchmark\n", f"{conditions[0]}.\n", "## How to read it\n", READING]
     for end in ends:
-        own = [(name, caption) for name, caption in pictures if Path(name).stem.endswith(end)]
+        own = [figure for figure in figures if figure.name.endswith(end)]
         parts += [f"## {KINDS[end[1:]]}\n"] if end else []
         parts += _part(by_name, end, own, "###" if end else "##", brief=brief)
     parts += ["## Verdicts\n", VERDICTS, by_name[VERDICT].markdown(), "## Wrong, or without an answer\n"]
@@ -69,18 +67,16 @@ def page(
     return "\n".join(parts)
 
 
-def _part(
-    tables: dict[str, Table], end: str, pictures: Sequence[tuple[str, str]], level: str, *, brief: bool
-) -> list[str]:
+def _part(tables: dict[str, Table], end: str, figures: Sequence[Figure], level: str, *, brief: bool) -> list[str]:
     """Return what there is of one kind of instances."""
     out = []
     for name in (SUMMARY, COMPARISON):
         if table := tables.get(name + end):
             text = _intervals(table) if name == COMPARISON else table
             out += [_heading(level, table), text.markdown()]
-    for name, caption in pictures:
-        pdf = "" if brief else f" ([PDF]({Path(name).stem}.pdf))"
-        out.append(f"![{caption}]({name})\n\n{caption}{pdf}. In colours the best six and the baseline.\n")
+    for figure in figures:
+        title, pdf = figure.title, "" if brief else f" ([PDF]({figure.name}.pdf))"
+        out.append(f"![{title}]({figure.name}.svg)\n\n{title}{pdf}. In colours the best six and the baseline.\n")
     if table := tables.get(BEST + end):
         out += [_heading(level, table), table.markdown()]
     return out

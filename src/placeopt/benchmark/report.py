@@ -13,30 +13,25 @@ from placeopt.benchmark.comparison import (
     case_table,
     common,
     comparison_table,
-    gap_shares,
     instance_table,
-    profiles,
     ranked,
-    steps_table,
     summary_table,
     verdict_table,
     wrong_table,
 )
+from placeopt.benchmark.figures import report_figures
 from placeopt.benchmark.journal import read_journal
 from placeopt.benchmark.page import conditions_of, page
-from placeopt.benchmark.plots import SCALES, can_plot, draw, mean_gaps
 from placeopt.benchmark.samples import Sample, samples_of
-from placeopt.benchmark.tables import Table
 from placeopt.errors import BadArgument, BadInput, Unsupported
+from placeopt.formats.figure import Figure, can_draw
 from placeopt.formats.files import make_folder, write_bytes
 from placeopt.formats.solu import Known
+from placeopt.formats.table import Table
 
 CASES = "cases"
-CAPTIONS = {
-    "profile": "Share of cases proven within so many times the fastest solver's time; higher is better",
-    "gaps": "Share of cases that end within a gap to the best known value; higher is better",
-    "course": "Mean gap to the best known value over time; lower is better",
-}
+PICTURES = ("svg", "pdf")
+"""Formats of the figures."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +44,21 @@ class Report:
     conditions
         How the figures came about, a sentence each.
     tables
-        For people and for CSV.
-    curves
-        Tables of points, for CSV only.
-    plots
-        Files by name, with their captions.
+        All tables; the page shows the short ones.
+    figures
+        Their numbers are always written, their pictures where ``draws``.
+    draws
+        Whether pictures are drawn.
     """
 
     conditions: tuple[str, ...]
     tables: tuple[Table, ...]
-    curves: tuple[Table, ...]
-    plots: tuple[tuple[str, str, bytes], ...]
+    figures: tuple[Figure, ...]
+    draws: bool
 
     def markdown(self, *, brief: bool = False) -> str:
         """Return the page; a brief one has no links to files that a brief report leaves out."""
-        shown = [(name, caption) for name, caption, _ in self.plots if name.endswith(".svg")]
-        return page(self.tables, shown, self.conditions, brief=brief)
+        return page(self.tables, self.figures if self.draws else (), self.conditions, brief=brief)
 
 
 def make_report(
@@ -103,7 +97,7 @@ def make_report(
     runs, rows = read_journal(folder)
     if not rows:
         raise BadInput(f"{folder}: no rows yet; 'bench run' writes them")
-    if plots and not can_plot():
+    if plots and not can_draw():
         raise Unsupported(
             "plots need matplotlib, which is not installed; pip install 'placeopt[plot]', or leave them out"
         )
@@ -118,13 +112,13 @@ def make_report(
     for kind in kinds:
         own = [sample for sample in samples if sample.row.case.kind == kind]
         suffix = f"-{kind}" if len(kinds) > 1 else ""
-        parts.append(_part(own, suffix, shift_s, baseline, draws=can_plot() if plots is None else plots))
+        parts.append(_part(own, suffix, shift_s, baseline))
     tables = [verdict_table(samples), *(table for part in parts for table in part.tables)]
     return Report(
         conditions_of(runs, list(rows.values()), sum(part.shared for part in parts)),
         (*tables, wrong_table(samples), instance_table(samples), case_table(samples)),
-        tuple(curve for part in parts for curve in part.curves),
-        tuple(plot for part in parts for plot in part.plots),
+        tuple(figure for part in parts for figure in part.figures),
+        can_draw() if plots is None else plots,
     )
 
 
@@ -133,34 +127,21 @@ class _Part(NamedTuple):
 
     shared: int
     tables: list[Table]
-    curves: list[Table]
-    plots: list[tuple[str, str, bytes]]
+    figures: list[Figure]
 
 
-def _part(samples: Sequence[Sample], suffix: str, shift_s: float, baseline: str | None, *, draws: bool) -> _Part:
+def _part(samples: Sequence[Sample], suffix: str, shift_s: float, baseline: str | None) -> _Part:
     names = ranked(common(samples))
     shared = sorted(common(samples), key=lambda sample: names.index(sample.solver))
     if not shared:
-        return _Part(0, [], [], [])
+        return _Part(0, [], [])
     chosen = baseline if baseline in names else min(names)
     tables = [summary_table(shared, shift_s)]
     if len(names) > 1:
         tables.append(comparison_table(shared, chosen, shift_s))
     tables.append(best_table(samples))
-    curves, plots = [], []
-    for name, curve, x, y in (
-        ("profile", profiles(shared), "times the fastest", "share of cases"),
-        ("gaps", gap_shares(shared), "primal gap, %", "share of cases"),
-        ("course", mean_gaps(shared), "time, s", "mean primal gap, %"),
-    ):
-        caption = CAPTIONS[name]
-        title = caption + (f" ({suffix[1:]})" if suffix else "")
-        curves.append(steps_table(name + suffix, title, x, y, curve))
-        if draws:
-            drawn = draw(curve, x=x, y=y, scales=SCALES[name], beside=chosen)
-            plots += [(f"{name}{suffix}.{ending}", title, data) for ending, data in drawn.items()]
     named = [replace(t, name=t.name + suffix, title=t.title + (f" ({suffix[1:]})" if suffix else "")) for t in tables]
-    return _Part(len(shared), named, curves, plots)
+    return _Part(len(shared), named, report_figures(shared, chosen, suffix))
 
 
 def write_report(report: Report, out: Path, *, brief: bool = False) -> list[Path]:
@@ -175,9 +156,10 @@ def write_report(report: Report, out: Path, *, brief: bool = False) -> list[Path
         If the folder cannot be made or written.
     """
     make_folder(out)
-    kept = [table for table in report.tables if table.name == CASES] if brief else [*report.tables, *report.curves]
-    files = {f"{table.name}.csv": table.csv().encode() for table in kept}
-    files.update({name: data for name, _, data in report.plots if not brief or name.endswith(".svg")})
+    formats = () if not report.draws else PICTURES[:1] if brief else PICTURES
+    files = {f"{table.name}.csv": table.csv().encode() for table in report.tables if not brief or table.name == CASES}
+    for figure in report.figures:
+        files |= {name: data for name, data in figure.files(formats).items() if not brief or not name.endswith(".csv")}
     files["report.md"] = report.markdown(brief=brief).encode()
     for name, data in files.items():
         write_bytes(out / name, data)

@@ -9,6 +9,7 @@ from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.sets import Item
 from placeopt.formats.documents import read_instance
 from placeopt.formats.solu import Known
+from placeopt.formats.table import markdown_table
 from placeopt.model import Instance, Job
 
 DIGITS = 12
@@ -124,10 +125,10 @@ def statistics_page(
                 on_news(item.name)
             rows.append([item.name, *_round(read_instance(item.there())), *_known(item, known)])
         if rows:
-            parts.append(_table([*ROUND, *KNOWN], rows))
+            parts += ["\n", markdown_table([*ROUND, *KNOWN], rows)]
         rows = [[item.name, *_model(item), *_known(item, known)] for item in models]
         if rows:
-            parts.append(_table([*MODEL, *KNOWN], rows))
+            parts += ["\n", markdown_table([*MODEL, *KNOWN], rows)]
     return "".join(parts)
 
 
@@ -154,8 +155,3 @@ def _known(item: Item, known: Mapping[str, Known]) -> list[str]:
     bound = "-" if entry.bound is None else f"{entry.bound:,}"
     by = dict.fromkeys(filter(None, (entry.value_by, "" if entry.bound_by == entry.value_by else entry.bound_by)))
     return [value, bound, "; ".join(by), item.sha256()[:DIGITS]]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)

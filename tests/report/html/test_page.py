@@ -9,19 +9,17 @@ import pytest
 
 from builders import instance, job, machine, node, plan_for, running
 from placeopt import BadInput
+from placeopt.formats.figure import FORMATS, Figure, render
 from placeopt.model import Domain, Job
 from placeopt.report.html import (
-    FORMATS,
     Answer,
     Fact,
-    Figure,
     answer_figures,
     gpu_map,
     kind_of,
     occupancy,
     page,
     read_log,
-    render,
     simulation_figures,
 )
 from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
@@ -35,6 +33,7 @@ from placeopt.whatif.records import (
     Fit,
     Freed,
     Gang,
+    Point,
     Price,
     Prices,
     Review,
@@ -259,8 +258,8 @@ class TestAnswers:
     def test_sweep(self) -> None:
         """Ordered by setting."""
         points = (
-            ReplayPoint(setting=2, outcome=outcome(2000, 2500)),
-            ReplayPoint(setting=1, outcome=outcome(1000, 1000)),
+            Point(setting=2, outcome=outcome(2000, 2500)),
+            Point(setting=1, outcome=outcome(1000, 1000)),
         )
         (figure,) = answer_figures(Sweep(varied="nodes", points=points, left=0, seconds=0.0), 0)
         assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]

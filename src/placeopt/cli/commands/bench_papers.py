@@ -116,11 +116,12 @@ def _draw(
     wanted: bool | None,
 ) -> int:
     """Write pictures into ``DIR/pictures`` and return how many files; none without matplotlib, unless asked for."""
+    from placeopt.formats.figure import can_draw
     from placeopt.formats.files import make_folder
-    from placeopt.report.html import can_draw, gantt, read_log
+    from placeopt.report.html import gantt, read_log
     from placeopt_papers.campaign import write_log
     from placeopt_papers.catalogue import PAPERS
-    from placeopt_papers.figures import files_of, paper_figures, setting_figures
+    from placeopt_papers.figures import paper_figures, setting_figures
     from placeopt_papers.tables import Runs
 
     if wanted is False or (wanted is None and not can_draw()):
@@ -137,6 +138,7 @@ def _draw(
             log = target / f"{row.case.setting}-{row.case.policy}.jsonl"
             write_log(row.case, log, instances=instances)
             figures.append(replace(gantt(read_log(log), 0), name=log.stem))
-    for name, data in files_of(figures).items():
-        write_document(str(target / name), data)
+    for figure in figures:
+        for name, data in figure.files(("svg", "png")).items():
+            write_document(str(target / name), data)
     return 3 * len(figures)

@@ -15,9 +15,10 @@ from placeopt.readable import duration
 from placeopt.report.text.text import plural
 
 if TYPE_CHECKING:
+    from placeopt.formats.figure import Figure
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
-    from placeopt.report.html import Answer, Fact, Figure, Log
+    from placeopt.report.html import Answer, Fact, Log
 
 LOG = ".jsonl"
 SHOWN = 5
@@ -53,7 +54,8 @@ def report(
         )
     if figures is not None and Path(figures).exists() and not Path(figures).is_dir():
         raise UsageError(f"--figures: {figures} is no folder")
-    from placeopt.report.html import FORMATS, page, render
+    from placeopt.formats.figure import FORMATS
+    from placeopt.report.html import page
 
     found = _Found()
     for path in inputs:
@@ -67,9 +69,8 @@ def report(
 
         folder = make_folder(figures)
         for figure in drawn:
-            for form in FORMATS:
-                write_document(str(folder / f"{figure.name}.{form}"), render(figure, form))
-            write_document(str(folder / f"{figure.name}.csv"), figure.csv().encode())
+            for name, data in figure.files(FORMATS).items():
+                write_document(str(folder / name), data)
     if not quiet and out != STREAM:
         each = f", and each to {figures}" if figures is not None else ""
         say(f"{plural(len(drawn), 'figure')}{each}", out)

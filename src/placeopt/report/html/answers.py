@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from placeopt.formats.figure import Figure
 from placeopt.report.html.amounts import (
     added_figure,
     cheapest_figure,
@@ -15,7 +16,6 @@ from placeopt.report.html.amounts import (
     swap_figure,
 )
 from placeopt.report.html.failures import failures_figure
-from placeopt.report.html.figure import Figure
 from placeopt.report.html.lines import curve_figure, front_figure, sweep_figure
 from placeopt.simulation.replay.records import ReplaySeries
 from placeopt.whatif.records import (

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from placeopt.report.html.figure import Figure, Tips
+from placeopt.formats.figure import Figure, Tips
 from placeopt.whatif.records import Failure, Failures
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import html
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from placeopt.formats.figure import Figure, render
 from placeopt.readable import amount
-from placeopt.report.html.figure import Figure, render
 
 MOST_ROWS = 200
 """Rows of numbers shown on the page; the CSV behind the link has them all."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
-from placeopt.report.html.figure import COLOURS, Figure, Tips
 from placeopt.simulation.replay.goals import parse_goal
 from placeopt.simulation.replay.records import ReplaySeries
 from placeopt.whatif.records import Defrag, Sweep

@@ -6,8 +6,8 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from placeopt.formats.figure import Figure, Tips
 from placeopt.model import Instance, Plan
-from placeopt.report.html.figure import Figure, Tips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

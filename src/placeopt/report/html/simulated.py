@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_lines
+from placeopt.formats.figure import COLOURS, MARKS, Figure, Tips
 from placeopt.formats.files import read_bytes
 from placeopt.metrics import Stay, fragments_over_time, slots_over_time
 from placeopt.model import Running
 from placeopt.model.scenario import Scenario
-from placeopt.report.html.figure import COLOURS, MARKS, Figure, Tips
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, get_args
 
 from rich.text import Text
 
-from placeopt.benchmark.plots import can_plot
 from placeopt.benchmark.records import Row, Verdict
 from placeopt.benchmark.samples import NO_ANSWER
-from placeopt.benchmark.tables import readable
+from placeopt.formats.figure import can_draw
+from placeopt.formats.table import readable
 from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import number, plain, plural
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from placeopt.benchmark.recheck import Checked
     from placeopt.benchmark.report import Report
     from placeopt.benchmark.sets import Item
-    from placeopt.benchmark.tables import Table
     from placeopt.formats.solu import Known
+    from placeopt.formats.table import Table
 
 VERDICTS = get_args(Verdict)
 SHOWN = 10
@@ -93,7 +93,7 @@ def report_page(report: Report, folder: str, files: int) -> list[RenderableType]
     for table in report.tables:
         if table.name.split("-")[0] in ("summary", "comparison") and table.rows:
             parts += [heading(table.title), _rows(table), Text("")]
-    drawn = "" if report.plots else "; plots need matplotlib: pip install 'placeopt[plot]'" * (not can_plot())
+    drawn = "" if report.draws else "; plots need matplotlib: pip install 'placeopt[plot]'" * (not can_draw())
     return [*parts, Text(f"{files} files in {plain(folder)}; begin with report.md{drawn}", style="dim")]
 
 

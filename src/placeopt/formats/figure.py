@@ -1,4 +1,4 @@
-"""A figure: what it shows, how it is drawn, and the numbers behind it; as SVG with tips, PNG and PDF."""
+"""Figures: what a figure shows, how it is drawn, and its numbers; written as SVG with tips, PNG, PDF and CSV."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 FORMATS = ("svg", "png", "pdf")
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Okabe and Ito's, which colour-blind people tell apart."""
+"""Okabe and Ito's palette, which colour-blind readers can tell apart."""
+STYLES = ("-", "--", "-.", ":")
+"""Line styles; the next one is used where the colours repeat."""
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -31,9 +33,9 @@ METADATA: dict[str, dict[str, Any]] = {
     "png": {},
     "pdf": {"CreationDate": None, "Creator": "placeopt"},
 }
-"""Without a date, so that the same figure is the same file."""
+"""No date, so that the same figure gives the same file."""
 Tips = Mapping[str, str]
-"""What an element says when the pointer rests on it, by the element's gid."""
+"""Text shown when the pointer rests on an element, by the element's gid."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +46,15 @@ class Figure:
     Attributes
     ----------
     name
-        Of its files: letters, digits and dashes.
+        Name of its files without the ending: letters, digits and dashes.
     title, caption
-        For people.
+        Heading and explanation.
     inches
         Width and height.
     draw
-        Draws into axes and returns what its elements say. An element speaks that has been given a ``gid``, which has to
-        begin with ``name``.
+        Draws into the axes and returns the tips of its elements, by their ``gid``; a gid begins with ``name``.
     header, rows
-        The numbers.
+        The numbers, as columns and rows.
     """
 
     name: str
@@ -68,15 +69,20 @@ class Figure:
         """Return the numbers as CSV."""
         return csv_text(self.header, self.rows)
 
+    def files(self, formats: Sequence[str]) -> dict[str, bytes]:
+        """Return the figure's files by name: a picture in each of the formats, then the numbers as CSV."""
+        pictures = {f"{self.name}.{form}": render(self, form) for form in formats}
+        return {**pictures, f"{self.name}.csv": self.csv().encode()}
+
 
 def can_draw() -> bool:
-    """Whether matplotlib is installed."""
+    """Return whether matplotlib is installed."""
     return importlib.util.find_spec("matplotlib") is not None
 
 
 def render(figure: Figure, form: str) -> bytes:
     """
-    Draw a figure in one of ``FORMATS``; the same figure gives the same SVG, byte for byte.
+    Return a figure as a file in one of ``FORMATS``; the same figure gives the same SVG, byte for byte.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def render(figure: Figure, form: str) -> bytes:
 
 
 def _with_tips(svg: str, tips: Tips) -> str:
-    """Put a title into every element that has something to say: browsers show it where the pointer rests."""
+    """Return the SVG with a ``title`` in every element that has a tip: browsers show it where the pointer rests."""
     parts, at = [], 0
     while (found := svg.find('<g id="', at)) >= 0:
         end = svg.index(">", found) + 1

@@ -1,0 +1,92 @@
+"""Tables of plain values: one form for Markdown, CSV and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from placeopt.formats.csv_text import csv_text
+from placeopt.readable import amount
+
+Value = str | int | float | None
+"""Content of a table's cell; None is unknown."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """
+    Rows under named columns.
+
+    Attributes
+    ----------
+    name
+        Name of its CSV file, without the ending.
+    title
+        What the table shows.
+    columns
+        Names with units.
+    rows
+        Plain values, one tuple per row.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+    def csv(self) -> str:
+        """Return the table as CSV: all digits, unknown values left empty."""
+        return csv_text(self.columns, self.rows)
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, numbers rounded for reading."""
+        return markdown_table(self.columns, self.rows)
+
+
+def markdown_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Value]],
+    *,
+    right: Sequence[str] = (),
+    aligned: bool = False,
+    unknown: str = "-",
+) -> str:
+    """
+    Return a table in Markdown; every line ends with a line break.
+
+    Parameters
+    ----------
+    columns
+        Headers.
+    rows
+        Values, one sequence per row; a ``|`` in a text is escaped.
+    right
+        Headers of the columns aligned to the right; numbers, as a rule.
+    aligned
+        Whether each column is padded to its widest cell, so that the source reads as plain text too.
+    unknown
+        What stands for None.
+    """
+    cells = [[unknown if value is None else readable(value).replace("|", "\\|") for value in row] for row in rows]
+    widths = [max(map(len, column)) if aligned else 0 for column in zip(columns, *cells, strict=True)]
+    is_right = [name in right for name in columns]
+
+    def line(texts: Sequence[str]) -> str:
+        padded = [
+            text.rjust(width) if to_right else text.ljust(width)
+            for text, width, to_right in zip(texts, widths, is_right, strict=True)
+        ]
+        return f"| {' | '.join(padded)} |\n"
+
+    marks = [width if aligned else 3 for width in widths]
+    rule = [f"{'-' * (mark - 1)}{':' if to_right else '-'}" for mark, to_right in zip(marks, is_right, strict=True)]
+    return line(columns) + line(rule) + "".join(map(line, cells))
+
+
+def readable(value: Value) -> str:
+    """Return a value as text for reading: thousands separators, four significant digits, a dash for unknown."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return amount(value)
+    return f"{value:,}" if isinstance(value, int) else value
