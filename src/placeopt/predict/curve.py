@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placeopt.errors import BadInput
 from placeopt.model.policy import SlowdownCurve
 from placeopt.predict.errors import relative_errors
 from placeopt.predict.interference import ZEROS, Pair, check_pairs, why_left_out
-from placeopt.predict.least_squares import Floats, nonnegative
 from placeopt.predict.records import Fitted, Provenance
+
+Floats = NDArray[np.float64]
 
 
 class CurveModel(Fitted):
@@ -116,8 +118,11 @@ def _terms(x: Floats) -> tuple[Floats, Floats]:
 
 
 def _fit(x: Floats, s: Floats) -> Floats:
+    """Return a, b, c: least squares of the relative error with coefficients of at least 0, lifted to 1 at full use."""
+    from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
+
     factors, beside = _terms(x)
-    found = nonnegative(factors / s[:, None], (s - beside) / s)
+    found: Floats = nnls(factors / s[:, None], (s - beside) / s)[0]
     found[2] += max(0.0, 1 - found.sum())
     return found
 

@@ -149,21 +149,15 @@ def check_runs(name: str, runs: Sequence[Run]) -> None:
 
 
 def _penalty(model: RateModel, runs: list[Run]) -> tuple[float, float]:
-    """Return gamma and lambda gamma."""
+    """Return gamma and lambda gamma, both at least 0."""
+    from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
+
     nodes, gpus = (np.array([getattr(run, field) for run in runs], dtype=float) for field in ("nodes", "gpus"))
     ideal = np.array([model.rate(run.nodes, run.gpus, run.batch) for run in runs])  # still without a penalty
     rate, total = np.array([run.rate for run in runs]), nodes * gpus
     a = np.stack([(nodes - 1) * gpus, gpus - 1], axis=1) * (ideal / (rate * total * (total - 1)))[:, None]
-    b = ideal / rate - 1
-    best, least = (0.0, 0.0), float((b**2).sum())
-    for used in ([0, 1], [0], [1]):
-        found = np.linalg.lstsq(a[:, used], b, rcond=None)[0]
-        left = float(((a[:, used] @ found - b) ** 2).sum())
-        if (found >= 0).all() and left < least:
-            both = np.zeros(2)
-            both[used] = found
-            best, least = (float(both[0]), float(both[1])), left
-    return best
+    across, inside = nnls(a, ideal / rate - 1)[0].tolist()
+    return across, inside
 
 
 def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:

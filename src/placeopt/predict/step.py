@@ -8,7 +8,6 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.predict.errors import relative_errors
-from placeopt.predict.least_squares import nonnegative
 from placeopt.predict.rate import Run, check_runs
 from placeopt.predict.records import Fitted, Provenance
 
@@ -56,12 +55,14 @@ def fit_step(name: str, runs: Sequence[Run], *, source: str, licence: str = "") 
     BadInput
         If there are no runs, or a figure of a run is out of range.
     """
+    from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
+
     if not runs:
         raise BadInput(f"runs of {name!r}: none; expected at least one")
     check_runs(name, runs)
     seconds = np.array([run.batch / run.rate for run in runs])
     a = _terms(runs) / seconds[:, None]
-    c = nonnegative(a, np.ones(len(runs))).tolist()
+    c = nnls(a, np.ones(len(runs)))[0].tolist()
     model = StepModel(
         name=name,
         provenance=Provenance(source=source, licence=licence, rows=len(runs)),
