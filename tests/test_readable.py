@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from placeopt.readable import amount, duration
-from placeopt.report.text.tables import Rows
+from placeopt.report.text.text_table import Rows
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
-from placeopt.report.html.simulated import curves
+from placeopt.report.html.simulation import curves
 from placeopt_papers.records import Figure as Reported
 from placeopt_papers.records import PaperRow, Setting
 from placeopt_papers.tables import Runs

@@ -21,7 +21,7 @@ from placeopt.benchmark.page import READING
 from placeopt.benchmark.recheck import recheck
 from placeopt.benchmark.records import Answer, KnownThen, Row
 from placeopt.benchmark.report import make_report
-from placeopt.benchmark.samples import samples_of
+from placeopt.benchmark.scored_cases import samples_of
 from placeopt.benchmark.verdicts import judge
 from placeopt.cli.run import run
 from placeopt.formats.solu import Known

@@ -20,7 +20,7 @@ from placeopt.benchmark.journal import Journal
 from placeopt.benchmark.recheck import improved, recheck
 from placeopt.benchmark.records import Answer, Case, Point, Row
 from placeopt.benchmark.report import make_report, write_report
-from placeopt.benchmark.samples import samples_of
+from placeopt.benchmark.scored_cases import samples_of
 from placeopt.errors import BadInput
 from placeopt.formats.figure import can_draw, render
 from placeopt.formats.solu import Known, read_solu, write_solu

@@ -16,13 +16,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from placeopt.benchmark.effort import peak_mib
 from placeopt.benchmark.records import Answer, Case, Point
+from placeopt.benchmark.resource_usage import peak_mib
 from placeopt.errors import PlaceoptError, Unsupported
 
 RUNNERS = {
-    "placement": ("placeopt.benchmark.place", "place_round"),
-    "linear": ("placeopt.benchmark.solve", "solve_model"),
+    "placement": ("placeopt.benchmark.placement_case", "place_round"),
+    "linear": ("placeopt.benchmark.linear_case", "solve_model"),
 }
 """Loaded when asked for: a model needs no engine."""
 

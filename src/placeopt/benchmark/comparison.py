@@ -16,7 +16,7 @@ from placeopt.benchmark.metrics import (
     steps,
 )
 from placeopt.benchmark.records import Verdict
-from placeopt.benchmark.samples import NO_ANSWER, Sample, sense_of
+from placeopt.benchmark.scored_cases import NO_ANSWER, Sample, sense_of
 from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, bootstrap_interval
 

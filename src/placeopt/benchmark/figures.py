@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt.benchmark.comparison import by_solver, gap_shares, profiles
 from placeopt.benchmark.metrics import height_at
-from placeopt.benchmark.samples import Sample
+from placeopt.benchmark.scored_cases import Sample
 from placeopt.formats.figure import COLOURS, STYLES, Figure, Tips
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 from placeopt.benchmark.journal import own_known, read_journal
 from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.records import Row
-from placeopt.benchmark.samples import NO_ANSWER
+from placeopt.benchmark.scored_cases import NO_ANSWER
 from placeopt.benchmark.sets import item_of
 from placeopt.benchmark.verdicts import contradiction, judge
 from placeopt.errors import BadInput, PlaceoptError
@@ -150,7 +150,7 @@ def _plan_faults(row: Row, path: Path) -> list[str]:
 
 
 def _value_faults(row: Row, path: Path) -> list[str]:
-    from placeopt.benchmark.solve import misfits
+    from placeopt.benchmark.linear_case import misfits
 
     data = read_bytes(path)
     try:

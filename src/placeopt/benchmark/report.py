@@ -22,7 +22,7 @@ from placeopt.benchmark.comparison import (
 from placeopt.benchmark.figures import report_figures
 from placeopt.benchmark.journal import read_journal
 from placeopt.benchmark.page import conditions_of, page
-from placeopt.benchmark.samples import Sample, samples_of
+from placeopt.benchmark.scored_cases import Sample, samples_of
 from placeopt.errors import BadArgument, BadInput, Unsupported
 from placeopt.formats.figure import Figure, can_draw
 from placeopt.formats.files import make_folder, write_bytes

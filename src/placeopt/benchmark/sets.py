@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from placeopt.benchmark.made import is_form, kept_at, make
+from placeopt.benchmark.generated_rounds import is_form, kept_at, make
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
@@ -66,7 +66,7 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[Item
     names
         Names of lists in ``folder`` (``tiny`` is ``tiny.test``), paths of lists or of single instances, or rounds to
         be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there, see
-        `placeopt.benchmark.made`.
+        `placeopt.benchmark.generated_rounds`.
     folder
         Where named lists lie.
 

@@ -31,7 +31,7 @@ def doctor(
         from rich.text import Text
 
         from placeopt.report.text.palette import BAD, GOOD
-        from placeopt.report.text.tables import Rows
+        from placeopt.report.text.text_table import Rows
 
         rows: list[list[str | Text]] = [
             [

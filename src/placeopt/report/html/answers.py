@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from placeopt.formats.figure import Figure
-from placeopt.report.html.amounts import (
+from placeopt.report.html.failures import failures_figure
+from placeopt.report.html.whatif_amounts import (
     added_figure,
     cheapest_figure,
     fit_figure,
@@ -15,8 +16,7 @@ from placeopt.report.html.amounts import (
     slots_figure,
     swap_figure,
 )
-from placeopt.report.html.failures import failures_figure
-from placeopt.report.html.lines import curve_figure, front_figure, sweep_figure
+from placeopt.report.html.whatif_curves import curve_figure, front_figure, sweep_figure
 from placeopt.simulation.replay.records import ReplaySeries
 from placeopt.whatif.records import (
     Added,

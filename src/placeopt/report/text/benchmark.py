@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, get_args
 from rich.text import Text
 
 from placeopt.benchmark.records import Row, Verdict
-from placeopt.benchmark.samples import NO_ANSWER
+from placeopt.benchmark.scored_cases import NO_ANSWER
 from placeopt.formats.figure import can_draw
 from placeopt.formats.table import readable
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import number, plain, plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypedDict
 from rich.text import Text
 
 from placeopt.readable import amount
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import gpus, number, percent, plain, plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

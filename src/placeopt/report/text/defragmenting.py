@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from placeopt.readable import duration
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import gpus, number, plain, plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from placeopt.report.text.palette import BUSY, FREE, SHARED
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import gpus, number, percent, plain, shorten
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.report.text.occupancy import NodeUse
+    from placeopt.report.text.node_use import NodeUse
     from placeopt.report.text.palette import Glyphs
 
 MAX_TYPES = 30

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from placeopt.model import Machine
-    from placeopt.report.text.cells import Painter
-    from placeopt.report.text.occupancy import NodeUse
+    from placeopt.report.text.gpu_painters import Painter
+    from placeopt.report.text.node_use import NodeUse
     from placeopt.report.text.palette import Glyphs
 
 MAX_ROWS = 24

@@ -8,8 +8,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
-from placeopt.report.text.tables import Rows
 from placeopt.report.text.text import gpus, number, percent, plain
+from placeopt.report.text.text_table import Rows
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -8,8 +8,8 @@ from rich.text import Text
 
 from placeopt.readable import duration
 from placeopt.report.text.palette import BAD, GOOD
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import number, percent, plain, plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,8 +9,8 @@ from rich.text import Text
 
 from placeopt.readable import duration
 from placeopt.report.text.contents import MAX_ROWS, contents_facts, job_shape, node_table, note_lines
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import gpus, number, percent, plain, plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from placeopt.readable import duration
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import number, percent, plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,8 +11,8 @@ from placeopt.report.text.costs import cost_table
 from placeopt.report.text.headline import headline
 from placeopt.report.text.palette import BAD, GOOD
 from placeopt.report.text.standing import standing_table
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import number, plural
+from placeopt.report.text.text_table import Rows, heading
 from placeopt.report.text.waiting import waiting_table
 
 if TYPE_CHECKING:

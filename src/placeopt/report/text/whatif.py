@@ -8,8 +8,8 @@ from rich.text import Text
 
 from placeopt.readable import amount, duration
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
-from placeopt.report.text.tables import Rows, heading
 from placeopt.report.text.text import gpus, number, plain, plural
+from placeopt.report.text.text_table import Rows, heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

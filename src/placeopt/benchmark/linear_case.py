@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from placeopt.benchmark.effort import cpu_s
 from placeopt.benchmark.linear_files import permuted, read_model
 from placeopt.benchmark.records import Answer, Case, Phase, Point
+from placeopt.benchmark.resource_usage import cpu_s
 from placeopt.errors import Unsupported
 from placeopt.formats.files import write_bytes
 from placeopt.linear import IntArray, LinearModel, ModelBuilder

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from placeopt.benchmark.effort import cpu_s
 from placeopt.benchmark.records import Answer, Case, Phase, Point
+from placeopt.benchmark.resource_usage import cpu_s
 from placeopt.benchmark.shuffle import shuffled
 from placeopt.check import violations
 from placeopt.formats.documents import read_instance, write_plan

@@ -9,7 +9,7 @@ from placeopt.report.text.palette import BUSY, FREE, JOB_COLORS, SHARED, Glyphs,
 
 if TYPE_CHECKING:
     from placeopt.model import Placement
-    from placeopt.report.text.occupancy import GpuHolder, NodeUse
+    from placeopt.report.text.node_use import GpuHolder, NodeUse
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Letters of jobs; for more jobs than that, sizes are drawn."""
