@@ -18,7 +18,7 @@ from statistics import fmean
 
 from placeopt.environment import usable_cores, versions
 from placeopt.metrics import paired_interval
-from placeopt_papers.campaign import run
+from placeopt_papers.campaign import run_cases
 from placeopt_papers.journal import read_results
 from placeopt_papers.measures import MEASURES
 from placeopt_papers.records import PaperCase, PaperRow
@@ -134,7 +134,7 @@ def main() -> int:
                 there = read_results(asked.rows)[1]
                 rows = [there[case] for case in cases if case in there]
             else:
-                rows = run(cases, asked.rows, instances=INSTANCES, command="bench/own_on_papers.py")
+                rows = run_cases(cases, asked.rows, instances=INSTANCES, command="bench/own_on_papers.py")
             lines += ["", *table(match, setting, rows, asked.seeds)]
     text = "\n".join([*lines, ""])
     print(text)

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.heuristics import DemandQuota, Moves, OnlinePlacer
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 from placeopt_papers.one_at_a_time.horizon import quota_until
-from placeopt_papers.one_at_a_time.playing import POINTS, placed_by
+from placeopt_papers.one_at_a_time.playing import POINTS, place_by
 
 Run = Callable[[Arrivals, np.ndarray, int], np.ndarray]
 """Pods and nodes, the order of arrival, a seed: which of those that arrive are placed."""
@@ -23,7 +23,7 @@ MOVES = Moves()
 
 def by_score(score: str) -> Run:
     """Let greedy decide, by a score."""
-    return lambda arrivals, order, seed: placed_by(score, arrivals, order, seed)
+    return lambda arrivals, order, seed: place_by(score, arrivals, order, seed)
 
 
 def one_by_one(*, moves: Moves | None = None, until: int | None = None) -> Run:

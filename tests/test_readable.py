@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from placeopt.readable import amount, duration
-from placeopt.report.text.text_table import Rows
+from placeopt.report.text.text_table import TextTable
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_no_column_is_hidden(width: int) -> None:
     names = ["policy", *(f"measure-{i}" for i in range(9))]
     rows = [[f"name-{r}", *(f"{r}cell{i}" for i in range(9))] for r in range(3)]
     out = io.StringIO()
-    Console(file=out, width=width).print(Rows(names, rows, drop=names[:0:-1]))
+    Console(file=out, width=width).print(TextTable(names, rows, drop=names[:0:-1]))
     text = out.getvalue()
     assert all(name in text for name in names)
     assert all(cell in text for row in rows for cell in row)

@@ -15,15 +15,15 @@ from placeopt import __version__
 from placeopt.environment import usable_cores, versions
 from placeopt.parallel import run_parallel
 from placeopt.simulation import History, named_policy, simulate, summarise
-from placeopt_papers.catalogue import SETTINGS, built
+from placeopt_papers.catalogue import SETTINGS, available_policies
 from placeopt_papers.journal import open_results, rows_of
-from placeopt_papers.measures import allocated, held_over_time, measured, percentiles, slowdowns, waits_s
+from placeopt_papers.measures import allocated, held_over_time, measure_all, percentiles, slowdowns, waits_s
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
-from placeopt_papers.records import WHOLE_ROUNDS, Line, PaperCase, PaperRow, Setting, Start
+from placeopt_papers.records import WHOLE_ROUND_POLICIES, CampaignStart, PaperCase, PaperRow, PaperSetting, ResultLine
 
 
 @dataclass(frozen=True)
-class News:
+class CampaignProgress:
     """How far the runs are."""
 
     done: int
@@ -33,28 +33,30 @@ class News:
     row: PaperRow | None = None
 
 
-def plan(settings: Iterable[Setting], seeds: Sequence[int], *, whole: bool, instances: Path) -> list[PaperCase]:
+def plan_cases(
+    settings: Iterable[PaperSetting], seeds: Sequence[int], *, whole: bool, instances: Path
+) -> list[PaperCase]:
     """
     Return the runs that are wanted.
 
     Settings without a seed are run once; policies that do not exist not at all, nor settings whose trace is not there.
-    What the papers' figures need comes first, seed by seed; ``WHOLE_ROUNDS``, which take longest, come last.
+    What the papers' figures need comes first, seed by seed; ``WHOLE_ROUND_POLICIES``, which take longest, come last.
     """
     found = [
         (
-            policy in WHOLE_ROUNDS,
+            policy in WHOLE_ROUND_POLICIES,
             number,
             PaperCase(setting=setting.name, policy=policy, seed=seed, whole=whole and bool(setting.reduced)),
         )
         for setting in settings
         if not setting.needs or (instances / setting.needs).exists()
-        for policy in built(setting)
+        for policy in available_policies(setting)
         for number, seed in enumerate(setting.played(policy, seeds))
     ]
     return [case for _, _, case in sorted(found, key=lambda one: one[:2])]
 
 
-def run(
+def run_cases(
     cases: Sequence[PaperCase],
     out: Path,
     *,
@@ -62,7 +64,7 @@ def run(
     jobs: int = 1,
     command: str = "",
     cancel: threading.Event | None = None,
-    on_news: Callable[[News], None] | None = None,
+    on_news: Callable[[CampaignProgress], None] | None = None,
 ) -> list[PaperRow]:
     """
     Run what is missing or was run on another scenario or policy, and return all rows that there are of ``cases``.
@@ -88,22 +90,22 @@ def run(
         to_do = [case for case in cases if not is_current(case, rows.get(case), instances)]
         kept = len(cases) - len(to_do)
         if on_news is not None:
-            on_news(News(0, kept, len(cases)))
+            on_news(CampaignProgress(0, kept, len(cases)))
         if to_do:
-            file.append(Line(start=start_record(command)))
-        task = partial(play, instances=instances, cancel=cancel if jobs == 1 else None)
+            file.append(ResultLine(start=start_record(command)))
+        task = partial(run_case, instances=instances, cancel=cancel if jobs == 1 else None)
         stopped = None if cancel is None else cancel.is_set
         for done, row in enumerate(run_parallel(task, to_do, jobs, prefer="processes", cancelled=stopped), 1):
             if row is None:
                 break
-            file.append(Line(row=row))
+            file.append(ResultLine(row=row))
             rows[row.case] = row
             if on_news is not None:
-                on_news(News(done, kept, len(cases), row))
+                on_news(CampaignProgress(done, kept, len(cases), row))
         return [rows[case] for case in cases if case in rows]
 
 
-def play(case: PaperCase, *, instances: Path, cancel: threading.Event | None = None) -> PaperRow | None:
+def run_case(case: PaperCase, *, instances: Path, cancel: threading.Event | None = None) -> PaperRow | None:
     """Run one simulation; None if it was stopped."""
     made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
     started = time.process_time()
@@ -126,7 +128,7 @@ def write_log(case: PaperCase, path: Path, *, instances: Path) -> None:
 def row_of(case: PaperCase, digest: str, history: History, cpu_s: float) -> PaperRow:
     """Measure a simulation that is over; ``digest``: of the scenario as it was made, before endpoints became jobs."""
     summary = summarise(history)
-    row = _row(case, digest, history.scheduling.digest, measured(summary, history), cpu_s)
+    row = _row(case, digest, history.scheduling.digest, measure_all(summary, history), cpu_s)
     return row.model_copy(
         update={
             "waits_s": percentiles(waits_s(history)),
@@ -150,9 +152,9 @@ def _row(case: PaperCase, digest: str, scheduling: str, figures: dict[str, float
     )
 
 
-def start_record(command: str) -> Start:
+def start_record(command: str) -> CampaignStart:
     """Note the machine, the versions and the command."""
-    return Start(
+    return CampaignStart(
         began=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,
         machine={"system": f"{platform.system()} {platform.machine()}", "cores": str(usable_cores())},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from placeopt.errors import BadArgument
 from placeopt.simulation import policy_names
 from placeopt_papers import dynamoml, fgd, genie, horus, sc17, soda, traces
-from placeopt_papers.records import Figure, Ordering, Setting
+from placeopt_papers.records import Ordering, PaperSetting, ReportedFigure
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Paper:
     """A paper, or a trace, with what is simulated for it."""
 
     title: str
-    settings: tuple[Setting, ...]
-    figures: tuple[Figure, ...] = ()
+    settings: tuple[PaperSetting, ...]
+    figures: tuple[ReportedFigure, ...] = ()
     orderings: tuple[Ordering, ...] = ()
 
 
@@ -30,10 +30,10 @@ PAPERS: dict[str, Paper] = {
     fgd.KEY: Paper("FGD (ATC'23)", fgd.SETTINGS, fgd.FIGURES, fgd.ORDERINGS),
     traces.KEY: Paper("Real traces", traces.SETTINGS),
 }
-SETTINGS: dict[str, Setting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
+SETTINGS: dict[str, PaperSetting] = {one.name: one for paper in PAPERS.values() for one in paper.settings}
 
 
-def built(setting: Setting) -> list[str]:
+def available_policies(setting: PaperSetting) -> list[str]:
     """Return those of a setting's policies that there are."""
     if setting.one_at_a_time:
         return list(setting.policies)
@@ -41,7 +41,7 @@ def built(setting: Setting) -> list[str]:
     return [policy for policy in setting.policies if policy in there]
 
 
-def chosen(only: Sequence[str]) -> tuple[list[str], list[Setting]]:
+def select(only: Sequence[str]) -> tuple[list[str], list[PaperSetting]]:
     """
     Return the papers and the settings that names of papers or settings stand for; all of them for none.
 
@@ -51,7 +51,7 @@ def chosen(only: Sequence[str]) -> tuple[list[str], list[Setting]]:
         If a name is neither.
     """
     papers: dict[str, None] = {}
-    settings: dict[str, Setting] = {}
+    settings: dict[str, PaperSetting] = {}
     for name in only or PAPERS:
         if name in PAPERS:
             papers[name] = None

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from placeopt.model.scenario import Scenario
 from placeopt_papers.metrics import Gain, Value
-from placeopt_papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
+from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting, ReportedFigure
 from placeopt_papers.scenarios.dynamoml import dynamoml_scenario
 
 KEY = "dynamoml"
-PLAYED = ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml", *WHOLE_ROUNDS, "placeopt-elastic")
+PLAYED = ("k8s", "k8s-sharing", "k8s-scaling", "dynamoml", *WHOLE_ROUND_POLICIES, "placeopt-elastic")
 MEASURES = ("makespan_min", "training_min", "completion_s", "late_percent")
 
 
@@ -21,7 +21,7 @@ def _mix(jobs: int, seed: int, folder: Path, whole: bool) -> Scenario:
 
 
 SETTINGS = tuple(
-    Setting(
+    PaperSetting(
         f"dynamoml-{jobs}",
         f"DynamoML 4: {jobs} training jobs, an inference service, four notebooks on 2 x 8 V100",
         partial(_mix, jobs),
@@ -36,7 +36,7 @@ NO_TIMES = (
     "took far longer there than the mean tells."
 )
 FIGURES = (
-    Figure(
+    ReportedFigure(
         "dynamoml-scaling",
         KEY,
         "5.1",
@@ -46,7 +46,7 @@ FIGURES = (
         Value("dynamoml-12", "k8s-scaling", "makespan_min"),
         NO_TIMES,
     ),
-    Figure(
+    ReportedFigure(
         "dynamoml-all",
         KEY,
         "5.1",
@@ -56,7 +56,7 @@ FIGURES = (
         Value("dynamoml-12", "dynamoml", "makespan_min"),
         NO_TIMES,
     ),
-    Figure(
+    ReportedFigure(
         "dynamoml-training",
         KEY,
         "5.2",
@@ -66,7 +66,7 @@ FIGURES = (
         Gain("dynamoml-12", "dynamoml", "k8s-scaling", "training_min"),
         NO_TIMES,
     ),
-    Figure(
+    ReportedFigure(
         "dynamoml-sla",
         KEY,
         "5.3",

@@ -7,7 +7,7 @@ from pathlib import Path
 from placeopt_papers.measures import ALLOCATED_AT
 from placeopt_papers.metrics import Value
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
-from placeopt_papers.records import Figure, Ordering, Setting
+from placeopt_papers.records import Ordering, PaperSetting, ReportedFigure
 
 KEY = "fgd"
 SETTING = "fgd-openb"
@@ -32,7 +32,7 @@ def _default(seed: int, folder: Path, whole: bool) -> OneAtATime:
 
 
 SETTINGS = (
-    Setting(
+    PaperSetting(
         SETTING,
         "openb's default list one pod at a time, none leaving, in the authors' ten orders",
         _default,
@@ -43,7 +43,7 @@ SETTINGS = (
     ),
 )
 FIGURES = tuple(
-    Figure(
+    ReportedFigure(
         f"fgd-{score.partition(':')[0]}-{at}",
         KEY,
         "openb, default",

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
-from placeopt.report.html.simulation import curves
-from placeopt_papers.records import Figure as Reported
-from placeopt_papers.records import PaperRow, Setting
-from placeopt_papers.tables import Runs
+from placeopt.report.html.simulation import step_figure
+from placeopt_papers.records import PaperRow, PaperSetting, ReportedFigure
+from placeopt_papers.tables import CampaignRows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,9 +19,9 @@ MOST_LABEL = 34
 Points = list[tuple[float, float]]
 
 
-def paper_figures(key: str, title: str, reported: Sequence[Reported], runs: Runs) -> list[Figure]:
+def paper_figures(key: str, title: str, reported: Sequence[ReportedFigure], runs: CampaignRows) -> list[Figure]:
     """Draw a bar chart for each place of a paper and unit: the paper's values, and ours where there are any."""
-    groups: dict[tuple[str, str], list[Reported]] = {}
+    groups: dict[tuple[str, str], list[ReportedFigure]] = {}
     for one in reported:
         groups.setdefault((one.place, one.unit), []).append(one)
     drawn = []
@@ -35,28 +34,28 @@ def paper_figures(key: str, title: str, reported: Sequence[Reported], runs: Runs
     return drawn
 
 
-def setting_figures(setting: Setting, runs: Runs) -> list[Figure]:
+def setting_figures(setting: PaperSetting, runs: CampaignRows) -> list[Figure]:
     """Draw waiting, slowdowns and GPUs held over time of every policy, all by the first seed."""
     rows = {policy: found[0] for policy in setting.policies if (found := runs.rows(setting.name, policy))}
     if not any(len(row.waits_s) > 1 and row.waits_s[-1] > 0 for row in rows.values()):
         return []  # nobody waited; nothing is to be seen
     seed = f"seed {next(iter(rows.values())).case.seed}" if setting.seeded else "one scenario"
     return [
-        curves(
+        step_figure(
             f"{setting.name}-waits",
             f"{setting.title}: waiting",
             f"Part of the jobs that waited at most so long, by percentiles; {seed}.",
             _each(rows, lambda row: [(wait, i / 100) for i, wait in enumerate(row.waits_s)]),
             ("seconds", "part of the jobs"),
         ),
-        curves(
+        step_figure(
             f"{setting.name}-slowdowns",
             f"{setting.title}: slowdown with waiting",
             f"Jobs from the most to the least slowed, as SC'17 figure 10, by percentiles; {seed}.",
             _each(rows, lambda row: [(float(i), slow) for i, slow in enumerate(reversed(row.slowdowns))]),
             ("percent of the jobs", "(end - arrival) / run time alone"),
         ),
-        curves(
+        step_figure(
             f"{setting.name}-held",
             f"{setting.title}: GPUs held",
             f"Part of the GPUs' time that was granted, above 1 where jobs share; {seed}.",
@@ -74,7 +73,7 @@ def _each(rows: dict[str, PaperRow], points: Callable[[PaperRow], Points]) -> di
     }
 
 
-def _bars(name: str, title: str, unit: str, members: Sequence[Reported], ours: Sequence[float | None]) -> Figure:
+def _bars(name: str, title: str, unit: str, members: Sequence[ReportedFigure], ours: Sequence[float | None]) -> Figure:
     labels = [one.what if len(one.what) <= MOST_LABEL else one.what[: MOST_LABEL - 1] + "…" for one in members]
 
     def draw(axes: Axes) -> Tips:

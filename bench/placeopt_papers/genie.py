@@ -7,7 +7,7 @@ from pathlib import Path
 
 from placeopt.model.scenario import Scenario
 from placeopt_papers.metrics import Change
-from placeopt_papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
+from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting, ReportedFigure
 from placeopt_papers.scenarios.genie import CLASSES, genie_tasks
 
 KEY = "genie"
@@ -43,13 +43,13 @@ def _setting(
     classes: tuple[int, int, int],
     *,
     main: bool = False,
-) -> Setting:
+) -> PaperSetting:
     """Return a setting; those of the main comparison are played more often, and by our own policies too."""
-    return Setting(
+    return PaperSetting(
         name,
         f"GENIE {title}",
         partial(_tasks, per_hour, hours, nodes, classes),
-        (*PLAYED, *WHOLE_ROUNDS) if main and per_hour <= FEW else PLAYED,
+        (*PLAYED, *WHOLE_ROUND_POLICIES) if main and per_hour <= FEW else PLAYED,
         MEASURES,
         seeds_most=RUNS if main else 1,
     )
@@ -95,7 +95,7 @@ UNPUBLISHED = (
 )
 
 
-def _figures() -> list[Figure]:
+def _figures() -> list[ReportedFigure]:
     figures = []
     for name, place, settings, quality, makespan in (
         ("density", "7.2.1, figure 13", DENSE, 67.4, -28.2),
@@ -108,7 +108,9 @@ def _figures() -> list[Figure]:
         ):
             way = Change(settings, OURS, BASELINES, measure, more)
             title = f"{what} over the best baseline, up to"
-            figures.append(Figure(f"genie-{name}-{measure}", KEY, place, title, "%", reported, way, UNPUBLISHED))
+            figures.append(
+                ReportedFigure(f"genie-{name}-{measure}", KEY, place, title, "%", reported, way, UNPUBLISHED)
+            )
     return figures
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from placeopt.model.scenario import Scenario
 from placeopt_papers.metrics import Ratio, Value
-from placeopt_papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
+from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting, ReportedFigure
 from placeopt_papers.scenarios.horus import horus_testbed, horus_trace
 
 KEY = "horus"
-TESTBED = ("fcfs", "pab", "obp", "horus", *WHOLE_ROUNDS)
-TRACE = ("fcfs", "obp", "horus", "horus-f", *WHOLE_ROUNDS)
+TESTBED = ("fcfs", "pab", "obp", "horus", *WHOLE_ROUND_POLICIES)
+TRACE = ("fcfs", "obp", "horus", "horus-f", *WHOLE_ROUND_POLICIES)
 MAKESPANS = {
     "large": (("fcfs", 306.9), ("pab", 277.6), ("obp", 238.6), ("horus", 212.8)),
     "small": (("fcfs", 267.3), ("pab", 250.4), ("obp", 225.3), ("horus", 204.0)),
@@ -32,7 +32,7 @@ def _trace(seed: int, folder: Path, whole: bool) -> Scenario:
 
 SETTINGS = (
     *(
-        Setting(
+        PaperSetting(
             f"horus-w-{workload}",
             f"Horus W-{workload.title()}: 100 single-GPU jobs on 12 RTX 2080",
             partial(_testbed, workload),
@@ -41,7 +41,7 @@ SETTINGS = (
         )
         for workload in ("large", "small")
     ),
-    Setting(
+    PaperSetting(
         "horus-trace",
         "Horus 6.2: 398 jobs on 128 nodes of 8 GPUs",
         _trace,
@@ -64,22 +64,22 @@ MEMORY_BINDS = (
 )
 
 
-def _figures() -> list[Figure]:
+def _figures() -> list[ReportedFigure]:
     figures = []
     for workload, reported in MAKESPANS.items():
         setting = f"horus-w-{workload}"
         for policy, minutes in reported:
             what = f"W-{workload.title()}, {policy}: makespan"
             way = Value(setting, policy, "makespan_min")
-            figures.append(Figure(f"{setting}-{policy}", KEY, "table 6", what, "min", minutes, way, LISTS))
+            figures.append(ReportedFigure(f"{setting}-{policy}", KEY, "table 6", what, "min", minutes, way, LISTS))
         base = reported[0][1]
         for policy, minutes in reported[1:]:
             what = f"W-{workload.title()}, {policy} / fcfs"
             ratio = Ratio(setting, policy, "fcfs", "makespan_min")
             part = round(minutes / base, 3)
-            figures.append(Figure(f"{setting}-part-{policy}", KEY, "table 6", what, "x", part, ratio, LISTS))
+            figures.append(ReportedFigure(f"{setting}-part-{policy}", KEY, "table 6", what, "x", part, ratio, LISTS))
     figures.append(
-        Figure(
+        ReportedFigure(
             "horus-utilisation",
             KEY,
             "6.1",
@@ -94,12 +94,14 @@ def _figures() -> list[Figure]:
     for policy, steps in WAITS:
         what = f"398 jobs, {policy}: mean wait"
         way = Value("horus-trace", policy, "wait_min")
-        figures.append(Figure(f"horus-trace-{policy}", KEY, "table 7", what, "steps", steps, way, MISSING_MIX))
+        figures.append(ReportedFigure(f"horus-trace-{policy}", KEY, "table 7", what, "steps", steps, way, MISSING_MIX))
     for policy, steps in WAITS[1:]:
         what = f"398 jobs, {policy} / fcfs: mean wait"
         ratio = Ratio("horus-trace", policy, "fcfs", "wait_min")
         part = round(steps / base, 3)
-        figures.append(Figure(f"horus-trace-part-{policy}", KEY, "table 7", what, "x", part, ratio, MISSING_MIX))
+        figures.append(
+            ReportedFigure(f"horus-trace-part-{policy}", KEY, "table 7", what, "x", part, ratio, MISSING_MIX)
+        )
     return figures
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from placeopt.formats.files import make_folder
 from placeopt.formats.rows import RowFile, read_rows
-from placeopt_papers.records import Line, PaperCase, PaperRow, Start
+from placeopt_papers.records import CampaignStart, PaperCase, PaperRow, ResultLine
 
 NAME = "results.jsonl"
 EXPECTED = "a start or a row of 'bench papers'"
 
 
-def open_results(folder: Path) -> RowFile[Line]:
+def open_results(folder: Path) -> RowFile[ResultLine]:
     """
     Open the results of a folder to append to them; a context manager that keeps others out.
 
@@ -22,10 +22,10 @@ def open_results(folder: Path) -> RowFile[Line]:
     BadInput
         If the folder cannot be made or written, another command holds it, or a line is no record.
     """
-    return RowFile(make_folder(folder) / NAME, Line, EXPECTED)
+    return RowFile(make_folder(folder) / NAME, ResultLine, EXPECTED)
 
 
-def read_results(folder: Path) -> tuple[list[Start], dict[PaperCase, PaperRow]]:
+def read_results(folder: Path) -> tuple[list[CampaignStart], dict[PaperCase, PaperRow]]:
     """
     Read the starts and the rows of a folder; of a case that was run more than once the last row.
 
@@ -34,10 +34,10 @@ def read_results(folder: Path) -> tuple[list[Start], dict[PaperCase, PaperRow]]:
     BadInput
         If there is no such file, or a line other than a last one without an end is no record.
     """
-    lines = read_rows(folder / NAME, Line, EXPECTED)
+    lines = read_rows(folder / NAME, ResultLine, EXPECTED)
     return [line.start for line in lines if line.start is not None], rows_of(lines)
 
 
-def rows_of(lines: Iterable[Line]) -> dict[PaperCase, PaperRow]:
+def rows_of(lines: Iterable[ResultLine]) -> dict[PaperCase, PaperRow]:
     """Return the last row of every case."""
     return {line.row.case: line.row for line in lines if line.row is not None}

@@ -27,7 +27,7 @@ class Measure:
     of: Callable[[Summary, History], float | None]
 
 
-def ending(history: History) -> list[JobHistory]:
+def jobs_that_end(history: History) -> list[JobHistory]:
     """Return the jobs that end by themselves: services aside."""
     return [job for job in history.jobs if not job.service]
 
@@ -35,20 +35,20 @@ def ending(history: History) -> list[JobHistory]:
 def _run_s(history: History) -> float | None:
     """Mean time from start to end."""
     return _mean(
-        [(_end(job) - job.start_ms) / 1000 for job in ending(history) if job.start_ms is not None and job.end_ms]
+        [(_end(job) - job.start_ms) / 1000 for job in jobs_that_end(history) if job.start_ms is not None and job.end_ms]
     )
 
 
 def _coming(history: History) -> Occupancy:
     """Sum up the GPUs' time from the first to the last arrival: of a load that would go on, without its end."""
-    came = [job.arrival_ms for job in ending(history)]
+    came = [job.arrival_ms for job in jobs_that_end(history)]
     return occupancy_between(history, min(came, default=0), max(came, default=0))
 
 
 def _training_min(history: History) -> float | None:
     """Mean time from start to end of training jobs, in minutes."""
     trains = {arrival.job.id for arrival in history.scenario.arrivals if arrival.job.kind == "training"}
-    done = [job for job in ending(history) if job.job in trains and job.end_ms is not None]
+    done = [job for job in jobs_that_end(history) if job.job in trains and job.end_ms is not None]
     return _mean([(_end(job) - (job.start_ms or 0)) / 60_000 for job in done])
 
 
@@ -58,7 +58,7 @@ def _normalised(history: History) -> float | None:
 
     GENIE eq. 15 and 16, where it is the wall time of a task; with its waiting, for the text speaks of long waits.
     """
-    jobs = {job.job: job for job in ending(history) if job.end_ms is not None}
+    jobs = {job.job: job for job in jobs_that_end(history) if job.end_ms is not None}
     return _mean(
         [
             (_end(jobs[arrival.job.id]) - arrival.job.arrival_ms) / arrival.actual_ms(arrival.job.options[0].id)
@@ -71,14 +71,14 @@ def _normalised(history: History) -> float | None:
 def _gpu_at_once(history: History) -> float | None:
     """Percent of the jobs with GPUs that started when they came, or in the first step after; never is not at once."""
     step = history.scenario.physics.step_ms or 0
-    starts = [(job.arrival_ms, job.start_ms) for job in ending(history) if job.gpu_milli]
+    starts = [(job.arrival_ms, job.start_ms) for job in jobs_that_end(history) if job.gpu_milli]
     at_once = sum(start is not None and start - arrival <= step for arrival, start in starts)
     return 100 * at_once / len(starts) if starts else None
 
 
 def _first_slowdown(history: History) -> float | None:
     """Slowdown of the scenario's first job."""
-    job = next(iter(ending(history)), None)
+    job = next(iter(jobs_that_end(history)), None)
     if job is None or job.start_ms is None or job.end_ms is None:
         return None
     return job.slowdown
@@ -147,7 +147,7 @@ OVER_ALL_JOBS = (
 """Measures that do not exist where a job never ends: over those that ended they would reward who leaves jobs out."""
 
 
-def measured(summary: Summary, history: History) -> dict[str, float | None]:
+def measure_all(summary: Summary, history: History) -> dict[str, float | None]:
     """Return all measures of a simulation; of those over all jobs none where some never end."""
     return {
         name: None if summary.stranded and name in OVER_ALL_JOBS else measure.of(summary, history)
@@ -165,12 +165,12 @@ def percentiles(values: list[float]) -> tuple[float, ...]:
 
 def waits_s(history: History) -> list[float]:
     """Return the waiting time of every job that started."""
-    return [(job.start_ms - job.arrival_ms) / 1000 for job in ending(history) if job.start_ms is not None]
+    return [(job.start_ms - job.arrival_ms) / 1000 for job in jobs_that_end(history) if job.start_ms is not None]
 
 
 def slowdowns(history: History) -> list[float]:
     """Return (end - arrival) / run time alone of every job that ended."""
-    return [job.slowdown_with_wait for job in ending(history) if job.slowdown_with_wait is not None]
+    return [job.slowdown_with_wait for job in jobs_that_end(history) if job.slowdown_with_wait is not None]
 
 
 def held_over_time(history: History, gpus: int) -> tuple[tuple[float, float], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from placeopt_papers.records import Results
+from placeopt_papers.records import SeedValues
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Value:
         """See ``Way``."""
         return ((self.setting, self.policy),)
 
-    def of(self, results: Results) -> list[float] | None:
+    def of(self, results: SeedValues) -> list[float] | None:
         """See ``Way``."""
         return results.values(self.setting, self.policy, self.measure)
 
@@ -40,7 +40,7 @@ class Ratio:
         """See ``Way``."""
         return ((self.setting, self.policy), (self.setting, self.over))
 
-    def of(self, results: Results) -> list[float] | None:
+    def of(self, results: SeedValues) -> list[float] | None:
         """See ``Way``; None where one is divided by 0."""
         return _each(
             results.values(self.setting, self.policy, self.measure, (self.over,)),
@@ -53,7 +53,7 @@ class Ratio:
 class Gain(Ratio):
     """By how much a measure of one policy is above that of another, of the same seed, in percent of it."""
 
-    def of(self, results: Results) -> list[float] | None:
+    def of(self, results: SeedValues) -> list[float] | None:
         """See ``Way``; None where one is divided by 0."""
         ratio = super().of(results)
         return None if ratio is None else [100 * (one - 1) for one in ratio]
@@ -78,7 +78,7 @@ class Change:
         """See ``Way``."""
         return tuple((setting, policy) for setting in self.settings for policy in (self.policy, *self.rivals))
 
-    def of(self, results: Results) -> list[float] | None:
+    def of(self, results: SeedValues) -> list[float] | None:
         """See ``Way``. Rivals that were not run are passed over; None where all were not."""
         best: list[float] | None = None
         for setting in self.settings:

@@ -16,15 +16,15 @@ from placeopt_papers.one_at_a_time.protocol import OneAtATime
 
 ONCE = (0,)
 """Seeds of a setting of which nothing is drawn."""
-WHOLE_ROUNDS = ("placeopt", "placeopt-jct")
-OWN = (*WHOLE_ROUNDS, "placeopt-queue", "prices")
+WHOLE_ROUND_POLICIES = ("placeopt", "placeopt-jct")
+OWN = (*WHOLE_ROUND_POLICIES, "placeopt-queue", "prices")
 """
 What is compared with all others, in every setting where it is played: policies, and of jobs one at a time a score.
 """
 
 
 @dataclass(frozen=True)
-class Setting:
+class PaperSetting:
     """
     What is played by seed, a scenario or jobs one at a time, and the policies that play it.
 
@@ -41,7 +41,7 @@ class Setting:
     seeds
         Those that are played whatever is asked for; (0,): nothing is drawn. Empty: those that are asked for.
     seeds_most, whole_seeds
-        Of those that are asked for the first ones, where a seed takes minutes; those of ``WHOLE_ROUNDS``.
+        Of those that are asked for the first ones, where a seed takes minutes; those of ``WHOLE_ROUND_POLICIES``.
     reduced
         What is smaller than in the paper unless full size is asked for; empty: nothing.
     timeline
@@ -73,10 +73,10 @@ class Setting:
     def played(self, policy: str, asked: Sequence[int]) -> Sequence[int]:
         """Return the seeds that a policy plays, of those asked for."""
         played = self.seeds or asked[: self.seeds_most]
-        return played[: self.whole_seeds] if policy in WHOLE_ROUNDS else played
+        return played[: self.whole_seeds] if policy in WHOLE_ROUND_POLICIES else played
 
 
-class Results(Protocol):
+class SeedValues(Protocol):
     """Figures of runs, seed by seed."""
 
     def values(self, setting: str, policy: str, measure: str, beside: Sequence[str] = ()) -> list[float] | None:
@@ -87,19 +87,19 @@ class Results(Protocol):
         """
 
 
-class Way(Protocol):
+class FigureMetric(Protocol):
     """How one of our figures comes out of runs."""
 
     @property
     def needs(self) -> tuple[tuple[str, str], ...]:
         """(setting, policy) of the runs it is made of."""
 
-    def of(self, results: Results) -> list[float] | None:
+    def of(self, results: SeedValues) -> list[float] | None:
         """Return the figure, one value a seed; None where a run is missing."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class ReportedFigure:
     """
     A figure that a paper reports.
 
@@ -125,7 +125,7 @@ class Figure:
     what: str
     unit: str
     reported: float
-    way: Way | None
+    way: FigureMetric | None
     reason: str = ""
 
 
@@ -183,7 +183,7 @@ class PaperRow(Record):
     """The first of them, and why."""
 
 
-class Start(Record):
+class CampaignStart(Record):
     """One start of the command."""
 
     began: str
@@ -192,10 +192,10 @@ class Start(Record):
     versions: dict[str, str]
 
 
-class Line(Record):
+class ResultLine(Record):
     """A line of the results: one of the two."""
 
-    start: Start | None = None
+    start: CampaignStart | None = None
     row: PaperRow | None = None
 
 

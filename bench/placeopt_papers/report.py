@@ -10,9 +10,9 @@ from pathlib import Path
 from placeopt.formats.files import write_bytes
 from placeopt.formats.table import Table, Value, markdown_table
 from placeopt.readable import duration
-from placeopt_papers.catalogue import PAPERS, built
-from placeopt_papers.records import PaperRow, Setting, Start
-from placeopt_papers.tables import Runs, figure_table, ordering_table, own_table
+from placeopt_papers.catalogue import PAPERS, available_policies
+from placeopt_papers.records import CampaignStart, PaperRow, PaperSetting
+from placeopt_papers.tables import CampaignRows, figure_table, ordering_table, own_table
 
 WIDTH = 100
 MOST_OWN = 2
@@ -20,7 +20,7 @@ MOST_OWN = 2
 
 
 @dataclass(frozen=True)
-class Report:
+class PapersReport:
     """Tables, and the page made of them."""
 
     page: str
@@ -28,8 +28,8 @@ class Report:
 
 
 def make_report(
-    papers: Sequence[str], settings: Sequence[Setting], rows: Sequence[PaperRow], starts: Sequence[Start]
-) -> Report:
+    papers: Sequence[str], settings: Sequence[PaperSetting], rows: Sequence[PaperRow], starts: Sequence[CampaignStart]
+) -> PapersReport:
     """
     Put the tables together.
 
@@ -42,7 +42,7 @@ def make_report(
     starts
         Commands by which they were made.
     """
-    runs = Runs(rows)
+    runs = CampaignRows(rows)
     figures, reasons = figure_table(papers, runs)
     orderings, why_not = ordering_table(papers, runs)
     own = own_table(settings, runs)
@@ -86,10 +86,10 @@ def make_report(
         "",
         *(line for setting in settings for line in _setting(setting, runs)),
     ]
-    return Report("\n".join([*page, ""]), (figures, orderings, own))
+    return PapersReport("\n".join([*page, ""]), (figures, orderings, own))
 
 
-def write_report(report: Report, folder: Path) -> list[Path]:
+def write_report(report: PapersReport, folder: Path) -> list[Path]:
     """Write ``papers.md`` and a CSV file of each table; return the paths."""
     files = {"papers.md": report.page, **{f"{table.name}.csv": table.csv() for table in report.tables}}
     for name, text in files.items():
@@ -97,7 +97,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     return [folder / name for name in files]
 
 
-def aligned(columns: Sequence[str], rows: Sequence[Sequence[Value]], *, right: Sequence[str] = ()) -> list[str]:
+def aligned_lines(columns: Sequence[str], rows: Sequence[Sequence[Value]], *, right: Sequence[str] = ()) -> list[str]:
     """Return the lines of a Markdown table whose source reads as plain text too; unknown values are left empty."""
     return markdown_table(columns, rows, right=right, aligned=True, unknown="").splitlines()
 
@@ -113,7 +113,7 @@ def _figures(table: Table) -> list[str]:
         ]
         if rows:
             columns = ("where", "what", "paper's", "ours", "ratio", "why")
-            lines += [f"### {paper.title}", "", *aligned(columns, rows, right=columns[2:]), ""]
+            lines += [f"### {paper.title}", "", *aligned_lines(columns, rows, right=columns[2:]), ""]
     return lines[:-1]
 
 
@@ -122,7 +122,7 @@ def _orderings(table: Table) -> list[str]:
     lines: list[str] = []
     for setting, where, measure in dict.fromkeys(row[:3] for row in table.rows):
         rows = [row[3:] for row in table.rows if row[:3] == (setting, where, measure)]
-        lines += [f"{where}: `{setting}` by {measure}", "", *aligned(table.columns[3:], rows), ""]
+        lines += [f"{where}: `{setting}` by {measure}", "", *aligned_lines(table.columns[3:], rows), ""]
     return lines[:-1]
 
 
@@ -135,11 +135,11 @@ def _own(table: Table) -> list[str]:
             rows = [row for row in table.rows if row[:2] == (setting, measure)]
             shown = [2, 3, *[i for i in range(4, len(table.columns)) if any(row[i] for row in rows)][:MOST_OWN]]
             columns = (str(measure), *(table.columns[i] for i in shown[1:]))
-            lines += [*aligned(columns, [[row[i] for i in shown] for row in rows]), ""]
+            lines += [*aligned_lines(columns, [[row[i] for i in shown] for row in rows]), ""]
     return lines
 
 
-def _made_by(rows: Sequence[PaperRow], starts: Sequence[Start]) -> list[str]:
+def _made_by(rows: Sequence[PaperRow], starts: Sequence[CampaignStart]) -> list[str]:
     if not starts:
         return ["No runs."]
     last = starts[-1]
@@ -153,18 +153,18 @@ def _made_by(rows: Sequence[PaperRow], starts: Sequence[Start]) -> list[str]:
     )
 
 
-def _setting(setting: Setting, runs: Runs) -> list[str]:
+def _setting(setting: PaperSetting, runs: CampaignRows) -> list[str]:
     told = f"- `{setting.name}`: {setting.title}."
     if setting.reduced and not any(row.case.whole for p in setting.policies for row in runs.rows(setting.name, p)):
         told += f" Reduced: {setting.reduced}; `--full` plays it whole."
     told += _seeds(setting, runs) if setting.seeded else ""
     told += f" Made from {setting.needs}, which is not part of this repository." if setting.needs else ""
-    lacking = sorted(set(setting.policies) - set(built(setting)))
+    lacking = sorted(set(setting.policies) - set(available_policies(setting)))
     told += f" Not built yet: {', '.join(lacking)}." if lacking else ""
     return _wrapped(told, indent="  ")
 
 
-def _seeds(setting: Setting, runs: Runs) -> str:
+def _seeds(setting: PaperSetting, runs: CampaignRows) -> str:
     """Name the seeds that were played, for each group of policies with the same ones."""
     of: dict[str, list[str]] = {}
     for policy in setting.policies:

@@ -9,14 +9,14 @@ from placeopt.errors import BadInput
 from placeopt.formats.documents import read_scenario
 from placeopt.model.scenario import Physics, Scenario
 from placeopt_papers.metrics import Ratio, Value
-from placeopt_papers.records import ONCE, WHOLE_ROUNDS, Figure, Ordering, Setting
+from placeopt_papers.records import ONCE, WHOLE_ROUND_POLICIES, Ordering, PaperSetting, ReportedFigure
 from placeopt_papers.scenarios.sc17 import mixed_jobs, pair, small_jobs, table_1
 
 KEY = "sc17"
 FOUR = ("fcfs", "best-fit", "topo-aware", "topo-aware-p")
 ARTIFACT = ("sc17-fcfs", "sc17-bf", "sc17-topo-aware", "sc17-topo-aware-p")
 QUEUES = (*FOUR, "srtf", "placeopt-queue")
-PLAYED = (*QUEUES, *WHOLE_ROUNDS)
+PLAYED = (*QUEUES, *WHOLE_ROUND_POLICIES)
 MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "last_end_s")
 WHOLE = "sc17-10kx1k-whole"
 PAIRS = (("1", None), ("4", None), ("64", None), ("128", None), ("1", "1"), ("1", "128"), ("4", "128"))
@@ -69,10 +69,10 @@ def _pair_name(batch: str, beside: str | None) -> str:
 
 TENTH = "1,000 jobs on 100 machines, a tenth of the paper's, at the same load"
 SETTINGS = (
-    Setting(
+    PaperSetting(
         "sc17-table-1", "SC'17 table 1 as printed, one Minsky", _table_1, PLAYED, MEASURES, seeds=ONCE, timeline=True
     ),
-    Setting(
+    PaperSetting(
         "sc17-workloads-5",
         "SC'17 table 1 as the artifact has it, one Minsky",
         partial(_rated, "sc17-workloads-5"),
@@ -81,24 +81,24 @@ SETTINGS = (
         seeds=ONCE,
         timeline=True,
     ),
-    Setting(
+    PaperSetting(
         "sc17-artifact-5",
         "SC'17's artifact: workloads-5 by its rule and clock",
         partial(_stored, "sc17-workloads-5"),
-        (*ARTIFACT, *WHOLE_ROUNDS),
+        (*ARTIFACT, *WHOLE_ROUND_POLICIES),
         MEASURES,
         seeds=ONCE,
     ),
-    Setting(
+    PaperSetting(
         "sc17-artifact-100",
         "SC'17's artifact: workloads-100 on 5 machines by its rule and clock",
         partial(_stored, "sc17-workloads-100"),
-        (*ARTIFACT, *WHOLE_ROUNDS),
+        (*ARTIFACT, *WHOLE_ROUND_POLICIES),
         MEASURES,
         seeds=ONCE,
     ),
     *(
-        Setting(
+        PaperSetting(
             _pair_name(batch, beside),
             f"SC'17 figure {'4' if beside is None else '6'}: AlexNet, 2 GPUs across sockets, batch {batch}"
             + ("" if beside is None else f", beside one of batch {beside}"),
@@ -109,8 +109,8 @@ SETTINGS = (
         )
         for batch, beside in PAIRS
     ),
-    Setting("sc17-100x5", "SC'17 5.5.1: 100 jobs on 5 machines", _small, PLAYED, MEASURES, whole_seeds=3),
-    Setting(
+    PaperSetting("sc17-100x5", "SC'17 5.5.1: 100 jobs on 5 machines", _small, PLAYED, MEASURES, whole_seeds=3),
+    PaperSetting(
         "sc17-10kx1k",
         "SC'17 5.5.2: 10,000 jobs on 1,000 machines, ten a minute",
         partial(_mixed, None),
@@ -119,7 +119,7 @@ SETTINGS = (
         reduced=TENTH,
         seeds_most=3,
     ),
-    Setting(
+    PaperSetting(
         WHOLE,
         "SC'17 5.5.3: 10,000 jobs on 1,000 machines, for the time that decisions take",
         _whole,
@@ -127,7 +127,7 @@ SETTINGS = (
         (),
         seeds_most=1,
     ),
-    Setting(
+    PaperSetting(
         "sc17-10kx1k-90",
         "SC'17 5.5.2 at 90 % load: arrivals some eleven times as frequent",
         partial(_mixed, 0.9),
@@ -164,7 +164,7 @@ BESIDE = (
 )
 
 
-def _figures() -> list[Figure]:
+def _figures() -> list[ReportedFigure]:
     figures = []
     for setting, place, reason in (
         ("sc17-workloads-5", "table 1, listed", SWAPPED),
@@ -172,21 +172,27 @@ def _figures() -> list[Figure]:
     ):
         for policy, total in TOTALS:
             way = Value(setting, policy, "last_end_s")
-            figures.append(Figure(f"{setting}-{policy}", KEY, place, f"6 jobs, {policy}: end", "s", total, way, reason))
+            figures.append(
+                ReportedFigure(f"{setting}-{policy}", KEY, place, f"6 jobs, {policy}: end", "s", total, way, reason)
+            )
         for policy, gain in GAINS:
             ratio = Ratio(setting, policy, "topo-aware-p", "last_end_s")
             what = f"6 jobs, {policy} / topo-aware-p"
-            figures.append(Figure(f"{setting}-gain-{policy}", KEY, place, what, "x", gain, ratio, reason))
+            figures.append(ReportedFigure(f"{setting}-gain-{policy}", KEY, place, what, "x", gain, ratio, reason))
     for batch, reported in (("1", 1.30), ("64", 1.0), ("128", 1.0)):
         way = Value(_pair_name(batch, None), "fcfs", "first_slowdown")
         what = f"AlexNet batch {batch}: spread / pack"
-        figures.append(Figure(f"sc17-pack-{batch}", KEY, "3.2, figure 4", what, "x", reported, way, ONCE_MEASURED))
+        figures.append(
+            ReportedFigure(f"sc17-pack-{batch}", KEY, "3.2, figure 4", what, "x", reported, way, ONCE_MEASURED)
+        )
     for batch, beside, reported in (("1", "1", 1.30), ("1", "128", 1.24), ("4", "128", 1.21)):
         way = Value(_pair_name(batch, beside), "fcfs", "first_slowdown")
         what = f"AlexNet batch {batch} beside batch {beside}"
-        figures.append(Figure(f"sc17-beside-{batch}-{beside}", KEY, "3.3, figure 6", what, "x", reported, way, BESIDE))
+        figures.append(
+            ReportedFigure(f"sc17-beside-{batch}-{beside}", KEY, "3.3, figure 6", what, "x", reported, way, BESIDE)
+        )
     figures += [
-        Figure(
+        ReportedFigure(
             "sc17-100-slo",
             KEY,
             "5.5.1, figure 10",
@@ -196,7 +202,7 @@ def _figures() -> list[Figure]:
             Value("sc17-100x5", "topo-aware-p", "slowed"),
             "Counted here: jobs that ran more than 10 % longer than alone and well placed.",
         ),
-        Figure(
+        ReportedFigure(
             "sc17-decision-topo",
             KEY,
             "5.5.3",
@@ -206,7 +212,7 @@ def _figures() -> list[Figure]:
             Value(WHOLE, "topo-aware", "decision_cpu_s"),
             OTHER_MACHINE,
         ),
-        Figure(
+        ReportedFigure(
             "sc17-decision-fcfs",
             KEY,
             "5.5.3",
@@ -220,7 +226,7 @@ def _figures() -> list[Figure]:
     for policy, total in zip(ARTIFACT, PUBLISHED_5, strict=True):
         way = Value("sc17-artifact-5", policy, "last_end_s")
         figures.append(
-            Figure(
+            ReportedFigure(
                 f"artifact-5-{policy}",
                 KEY,
                 "artifact",
@@ -239,7 +245,7 @@ def _figures() -> list[Figure]:
             way = Value("sc17-artifact-100", policy, measure)
             name = f"artifact-100-{policy}-{measure}"
             what = f"workloads-100, {policy.removeprefix('sc17-')}: {what}"
-            figures.append(Figure(name, KEY, "artifact, mended", what, unit, value, way, REPAIRED))
+            figures.append(ReportedFigure(name, KEY, "artifact, mended", what, unit, value, way, REPAIRED))
     return figures
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from placeopt.model.scenario import Scenario
 from placeopt_papers.metrics import Value
-from placeopt_papers.records import WHOLE_ROUNDS, Figure, Ordering, Setting
+from placeopt_papers.records import WHOLE_ROUND_POLICIES, Ordering, PaperSetting, ReportedFigure
 from placeopt_papers.scenarios.soda_month import soda_month
 
 KEY = "soda"
-PLAYED = ("kelp-fifo", "kelp-drf", "coda", "soda", *WHOLE_ROUNDS)
+PLAYED = ("kelp-fifo", "kelp-drf", "coda", "soda", *WHOLE_ROUND_POLICIES)
 SMALL_NODES, SMALL_DAYS = 16, 4
 
 
@@ -20,7 +20,7 @@ def _month(seed: int, folder: Path, whole: bool) -> Scenario:
 
 
 SETTINGS = (
-    Setting(
+    PaperSetting(
         "soda-month",
         "SODA VI: CPU and GPU jobs on 80 nodes with 400 GPUs for a month",
         _month,
@@ -47,7 +47,7 @@ CORES = (
 UTILISATIONS = (("kelp-fifo", 45.5, 90.2), ("kelp-drf", 45.1, 89.7), ("coda", 59.8, 80.3), ("soda", 65.4, 76.3))
 
 
-def _figures() -> list[Figure]:
+def _figures() -> list[ReportedFigure]:
     figures = []
     for policy, used, active in UTILISATIONS:
         for measure, what, reported, reason in (
@@ -56,11 +56,11 @@ def _figures() -> list[Figure]:
         ):
             way = Value("soda-month", policy, measure)
             name = f"soda-{policy}-{measure}"
-            figures.append(Figure(name, KEY, "VI-B", f"{policy}: {what}", "%", reported, way, reason))
+            figures.append(ReportedFigure(name, KEY, "VI-B", f"{policy}: {what}", "%", reported, way, reason))
     for policy, reported in (("coda", 82.2), ("soda", 88.2)):
         way = Value("soda-month", policy, "gpu_at_once_percent")
         what = f"{policy}: GPU jobs that start at once"
-        figures.append(Figure(f"soda-{policy}-at-once", KEY, "VI-C", what, "%", reported, way, CORES))
+        figures.append(ReportedFigure(f"soda-{policy}-at-once", KEY, "VI-C", what, "%", reported, way, CORES))
     return figures
 
 

@@ -8,16 +8,16 @@ from statistics import fmean
 from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, paired_interval, t_interval
 from placeopt.readable import amount
-from placeopt_papers.catalogue import PAPERS, SETTINGS, built
+from placeopt_papers.catalogue import PAPERS, SETTINGS, available_policies
 from placeopt_papers.measures import MEASURES
-from placeopt_papers.records import OWN, Figure, Ordering, PaperRow, Setting, Verdict
+from placeopt_papers.records import OWN, Ordering, PaperRow, PaperSetting, ReportedFigure, Verdict
 
 NOTHING = 1e-9
 NEAR = 0.02
 """A figure that is so near to the paper's needs no reason."""
 
 
-class Runs:
+class CampaignRows:
     """Rows by setting and policy, one a seed; in full size where there are such rows."""
 
     def __init__(self, rows: Iterable[PaperRow]) -> None:
@@ -45,7 +45,7 @@ class Runs:
         return sorted(set.intersection(*(set(self._rows.get((setting, policy), {})) for policy in policies)))
 
 
-def figure_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
+def figure_table(papers: Iterable[str], runs: CampaignRows) -> tuple[Table, list[str]]:
     """Return one row a figure, and the reasons that its last column counts."""
     notes: dict[str, int] = {}
     rows: list[tuple[Value, ...]] = []
@@ -72,7 +72,7 @@ def figure_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
     return Table("figures", "Every figure, the papers' beside ours", columns, tuple(rows)), list(notes)
 
 
-def _reason(figure: Figure, ours: float | None, ratio: float | None, runs: Runs) -> str:
+def _reason(figure: ReportedFigure, ours: float | None, ratio: float | None, runs: CampaignRows) -> str:
     if figure.way is None:
         return figure.reason
     if ours is None:
@@ -86,7 +86,7 @@ def _reason(figure: Figure, ours: float | None, ratio: float | None, runs: Runs)
 
 def _lacking(needed: Iterable[tuple[str, str]]) -> str:
     """Return why runs of (setting, policy) are missing."""
-    unbuilt = sorted(policy for setting, policy in needed if policy not in built(SETTINGS[setting]))
+    unbuilt = sorted(policy for setting, policy in needed if policy not in available_policies(SETTINGS[setting]))
     return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
 
 
@@ -116,14 +116,14 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else amount(value, 3)
 
 
-def ordering_table(papers: Iterable[str], runs: Runs) -> tuple[Table, list[str]]:
+def ordering_table(papers: Iterable[str], runs: CampaignRows) -> tuple[Table, list[str]]:
     """Return one row for each pair of neighbours in a paper's order, and the reasons that the last column counts."""
     notes: dict[str, int] = {}
     rows: list[tuple[Value, ...]] = []
     for key in papers:
         for ordering in PAPERS[key].orderings:
             for better, worse in neighbours(ordering):
-                verdict, told = judged(ordering, better, worse, runs)
+                verdict, told = judge_order(ordering, better, worse, runs)
                 reason = ordering.reason if verdict in ("tie", "reversed") else ""
                 note = notes.setdefault(reason, len(notes) + 1) if reason else None
                 measure = MEASURES[ordering.measure].title
@@ -140,7 +140,7 @@ def neighbours(ordering: Ordering) -> list[tuple[str, str]]:
     return [(a, b) for i, rank in enumerate(ranks[:-1]) for a in rank for b in ranks[i + 1]]
 
 
-def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Verdict, str]:
+def judge_order(ordering: Ordering, better: str, worse: str, runs: CampaignRows) -> tuple[Verdict, str]:
     """
     Tell whether the order of two policies holds here, and by how much the first is better.
 
@@ -163,7 +163,7 @@ def judged(ordering: Ordering, better: str, worse: str, runs: Runs) -> tuple[Ver
     return ("holds" if (interval.mean > 0) == ordering.more else "reversed"), told
 
 
-def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
+def own_table(settings: Sequence[PaperSetting], runs: CampaignRows) -> Table:
     """Return, for every setting and measure, all policies and how far our two are from each, seed by seed."""
     rows: list[tuple[Value, ...]] = []
     for setting in settings:
@@ -184,15 +184,15 @@ def own_table(settings: Sequence[Setting], runs: Runs) -> Table:
     return Table("own", "placeopt's own policies beside the others", columns, tuple(rows))
 
 
-def _told(setting: str, own: str, policy: str, measure: str, runs: Runs) -> str:
+def _told(setting: str, own: str, policy: str, measure: str, runs: CampaignRows) -> str:
     mine = runs.values(setting, own, measure, (policy,))
     values = runs.values(setting, policy, measure, (own,))
     if mine is None or values is None or own == policy:
         return ""
-    return " ".join(compared(mine, values, more=MEASURES[measure].more))
+    return " ".join(compare(mine, values, more=MEASURES[measure].more))
 
 
-def compared(mine: list[float], values: list[float], *, more: bool) -> tuple[str, str]:
+def compare(mine: list[float], values: list[float], *, more: bool) -> tuple[str, str]:
     """Return the paired difference with its interval, and whether ours is better, worse or tied."""
     interval = paired_interval(mine, values)
     if interval is None:

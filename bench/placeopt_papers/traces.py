@@ -11,7 +11,7 @@ from placeopt.formats.sia import read_sia
 from placeopt.generators.philly_scenario import philly_scenario
 from placeopt.generators.sia_scenario import sia_scenario
 from placeopt.model.scenario import Scenario
-from placeopt_papers.records import ONCE, WHOLE_ROUNDS, Setting
+from placeopt_papers.records import ONCE, WHOLE_ROUND_POLICIES, PaperSetting
 
 KEY = "traces"
 QUEUES = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", "placeopt-queue")
@@ -41,7 +41,7 @@ def _openb(seed: int, folder: Path, whole: bool) -> Scenario:
 
 
 SETTINGS = (
-    Setting(
+    PaperSetting(
         "openb",
         "openb's 8,152 pods with their run times on a twentieth of its nodes, at 90 % load",
         _openb,
@@ -50,18 +50,18 @@ SETTINGS = (
         seeds=ONCE,
     ),
     *(
-        Setting(
+        PaperSetting(
             f"sia-{kind}",
             f"Sia's {kind} samples on 64 GPUs, a file a seed",
             partial(_sia, kind),
-            (*QUEUES, *WHOLE_ROUNDS) if kind == "philly" else QUEUES,
+            (*QUEUES, *WHOLE_ROUND_POLICIES) if kind == "philly" else QUEUES,
             MEASURES,
             whole_seeds=3,
             needs=f"traces/sia/{kind}",
         )
         for kind in WORKLOADS
     ),
-    Setting(
+    PaperSetting(
         "philly",
         "A day of Philly at 90 % load, kinds of jobs drawn by the seed",
         _philly,

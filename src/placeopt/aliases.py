@@ -30,6 +30,7 @@ MODULES = {
 }
 NAMES = {
     "placeopt.heuristics": {"OneByOne": "OnlinePlacer"},
+    "placeopt.predict": {"Run": "ProfiledRun"},
     "placeopt.whatif.from_running": {"taken_as_plan": "running_as_plan"},
 }
 

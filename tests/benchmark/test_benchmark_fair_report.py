@@ -16,12 +16,12 @@ from placeopt.benchmark.comparison import (
     summary_table,
     wrong_table,
 )
-from placeopt.benchmark.journal import Journal, own_known, read_journal
+from placeopt.benchmark.journal import Journal, known_at_run, read_journal
 from placeopt.benchmark.page import READING
 from placeopt.benchmark.recheck import recheck
-from placeopt.benchmark.records import Answer, KnownThen, Row
+from placeopt.benchmark.records import CaseAnswer, KnownAtRun, Row
 from placeopt.benchmark.report import make_report
-from placeopt.benchmark.scored_cases import samples_of
+from placeopt.benchmark.scored_cases import score_rows
 from placeopt.benchmark.verdicts import judge
 from placeopt.cli.run import run
 from placeopt.formats.solu import Known
@@ -48,7 +48,7 @@ INTEGER = CONTINUOUS.replace("COLUMNS\n", "COLUMNS\n M1 'MARKER' 'INTORG'\n").re
 def unsupported(instance: str, solver: str) -> Row:
     """Return the row of a case that the solver cannot take."""
     made = row(instance, solver, wall=1, objective=None, bound=None, verdict="unsupported", trajectory=())
-    answer = Answer(status="unsupported", message="Unsupported: variable 'x' is continuous")
+    answer = CaseAnswer(status="unsupported", message="Unsupported: variable 'x' is continuous")
     return made.model_copy(update={"answer": answer})
 
 
@@ -110,10 +110,10 @@ def test_rows_carry_what_was_known(tmp_path: Path) -> None:
     (tmp_path / "tiny.gap").write_text("1 2\n 3 4\n 1 1\n 2\n")
     plan = plan_cases([str(tmp_path / "tiny.gap")], ["highs"], time_limit_s=20, seeds=[0], threads=1)
     [made] = run_cases(plan.cases, tmp_path / "out")
-    assert made.known == KnownThen()
+    assert made.known == KnownAtRun()
     older = made.model_copy(update={"known": None})
-    assert own_known([made], {"tiny": Known(5, 5)}) == {made.case.key: Known()}
-    assert own_known([older], {"tiny": Known(5, 5)}) == {made.case.key: Known(5, 5)}
+    assert known_at_run([made], {"tiny": Known(5, 5)}) == {made.case.key: Known()}
+    assert known_at_run([older], {"tiny": Known(5, 5)}) == {made.case.key: Known(5, 5)}
     [checked] = recheck(tmp_path / "out")
     assert checked.faults == ()
     assert judge(made.answer, Known(5, 5)) == "fail"
@@ -148,7 +148,7 @@ def test_unsupported_cases_enter_no_mean() -> None:
         unsupported("b", "other"),
         unsupported("a", "none"),
     ]
-    samples = samples_of(rows, {})
+    samples = score_rows(rows, {})
     assert {(one.pair[0], one.solver) for one in common(samples)} == {("a", "able"), ("a", "other")}
     assert ranked(common(samples)) == ["able", "other"]
     gaps = {(line[0], line[1]): line[8] for line in instance_table(samples).rows}
@@ -162,11 +162,11 @@ def test_unsupported_cases_enter_no_mean() -> None:
 def test_the_best_of_an_instance_whose_first_case_has_no_answer() -> None:
     """An abort states no sense; a model to be minimised keeps its own (relative of issue 16, C4)."""
     gone = row("a", "a-gone", wall=1, objective=None, bound=None, verdict="abort")
-    gone = gone.model_copy(update={"answer": Answer(status="crashed")})
+    gone = gone.model_copy(update={"answer": CaseAnswer(status="crashed")})
     rows = [gone, row("a", "b", wall=1, objective=9, bound=3), row("a", "c", wall=1, objective=8, bound=5)]
-    [line] = best_table(samples_of(rows, {})).rows
+    [line] = best_table(score_rows(rows, {})).rows
     assert line[2:4] == (8, 5)
-    [first] = [line for line in instance_table(samples_of(rows, {})).rows if line[1] == "b"]
+    [first] = [line for line in instance_table(score_rows(rows, {})).rows if line[1] == "b"]
     assert first[5:8] == (9, 9, 3)
 
 
@@ -176,7 +176,7 @@ def test_a_solver_without_a_trajectory_has_no_integrals() -> None:
         row("a", "highs", wall=1, objective=10, bound=10, verdict="solved"),
         row("a", "pulp-cbc", wall=1, objective=10, bound=10, verdict="solved"),
     ]
-    samples = samples_of(rows, {})
+    samples = score_rows(rows, {})
     table = summary_table(samples, 1.0)
     by_name = {line[0]: line for line in table.rows}
     primal, both = table.columns.index("primal s"), table.columns.index("primal-dual s")

@@ -17,10 +17,10 @@ from placeopt.benchmark.comparison import (
 )
 from placeopt.benchmark.figures import step_figure
 from placeopt.benchmark.journal import Journal
-from placeopt.benchmark.recheck import improved, recheck
-from placeopt.benchmark.records import Answer, Case, Point, Row
+from placeopt.benchmark.recheck import improve_known, recheck
+from placeopt.benchmark.records import Case, CaseAnswer, Row, TrajectoryPoint
 from placeopt.benchmark.report import make_report, write_report
-from placeopt.benchmark.scored_cases import samples_of
+from placeopt.benchmark.scored_cases import score_rows
 from placeopt.errors import BadInput
 from placeopt.formats.figure import can_draw, render
 from placeopt.formats.solu import Known, read_solu, write_solu
@@ -40,7 +40,7 @@ def row(
     verdict: str = "timeout",
     path: Path | None = None,
     sha: str = "0" * 64,
-    trajectory: tuple[Point, ...] | None = None,
+    trajectory: tuple[TrajectoryPoint, ...] | None = None,
     **fields: object,
 ) -> Row:
     """Build a row of a model to be minimised, limit 10 s; its trajectory is one point at its end."""
@@ -55,7 +55,7 @@ def row(
         threads=1,
     )
     status = "optimal" if objective is not None and objective == bound else "feasible"
-    answer = Answer(status=status, sense="min", objective=objective, bound=bound, wall_s=wall, cpu_s=2 * wall)
+    answer = CaseAnswer(status=status, sense="min", objective=objective, bound=bound, wall_s=wall, cpu_s=2 * wall)
     return Row.model_validate(
         {
             "run": 1,
@@ -89,7 +89,7 @@ def test_summary_by_hand() -> None:
     until 10: mean 5.5. slow: (4 x 8)^(1/2) - 1 = 4.6569; CPU (7 x 15)^(1/2) - 1 = 9.2470; PAR2 = PAR10 = 5; gap 0;
     primal and primal-dual (3 + 7) / 2.
     """
-    samples = common(samples_of(ROWS, {}))
+    samples = common(score_rows(ROWS, {}))
     assert {sample.row.case.instance for sample in samples} == {"a", "b"}
     fast, slow = summary_table(samples, 1.0).rows
     assert fast[:3] == ("fast", 2, 1)
@@ -104,7 +104,7 @@ def test_comparison_by_hand() -> None:
 
     With two pairs the interval is from the smaller to the larger. Gap points 0 and -20: one tie, one win.
     """
-    [line] = comparison_table(common(samples_of(ROWS, {})), "fast", 1.0).rows
+    [line] = comparison_table(common(score_rows(ROWS, {})), "fast", 1.0).rows
     assert line[:2] == ("slow", 2)
     assert list(line[2:]) == pytest.approx([(2 * 8 / 11) ** 0.5, 8 / 11, 2, -10, -20, 0, 1, 1, 0])
 
@@ -116,7 +116,7 @@ def test_best_of_every_instance_by_hand() -> None:
     A liar's value and bound count for nothing, but it is named.
     """
     liar = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
-    samples = samples_of([*ROWS, liar], {"b": Known(90, 80)})
+    samples = score_rows([*ROWS, liar], {"b": Known(90, 80)})
     assert best_table(samples).rows == (
         ("a", 100, 100, 100, 0.0, 2, 2, "fast", 1.0),
         ("b", 90, 100, 100, 0.0, 1, 1, "slow", 7.0),
@@ -127,19 +127,19 @@ def test_best_of_every_instance_by_hand() -> None:
 
 def test_the_best_solver_comes_first() -> None:
     """By gap: slow ends at the best known everywhere, fast does not."""
-    assert ranked(common(samples_of(ROWS, {}))) == ["slow", "fast"]
+    assert ranked(common(score_rows(ROWS, {}))) == ["slow", "fast"]
 
 
 def test_known_values_move_gaps() -> None:
     """If 50 is known of b, 100 is half way and 125 at 60 %."""
-    found = {s.solver: s.gap for s in samples_of(ROWS, {"b": Known(50, 40)}) if s.row.case.instance == "b"}
+    found = {s.solver: s.gap for s in score_rows(ROWS, {"b": Known(50, 40)}) if s.row.case.instance == "b"}
     assert found == {"fast": pytest.approx(0.6), "slow": pytest.approx(0.5)}
 
 
 def test_what_is_wrong_counts_as_nothing() -> None:
     """Neither its value nor its time helps it."""
     wrong = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
-    [sample] = samples_of([wrong], {"a": Known(100, 100)})
+    [sample] = score_rows([wrong], {"a": Known(100, 100)})
     assert (sample.solved, sample.gap, sample.primal_s, sample.best) == (False, 1.0, 10.0, 100)
     assert verdict_table([sample]).rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
 
@@ -148,7 +148,7 @@ def test_settings_tell_solvers_apart() -> None:
     """One solver with two limits is two columns of a report."""
     longer = ROWS[0].case.model_copy(update={"time_limit_s": 60.0})
     rows = [ROWS[0], ROWS[0].model_copy(update={"case": longer})]
-    assert [sample.solver for sample in samples_of(rows, {})] == ["fast 10 s x 1", "fast 60 s x 1"]
+    assert [sample.solver for sample in score_rows(rows, {})] == ["fast 10 s x 1", "fast 60 s x 1"]
 
 
 def test_tables_as_text() -> None:
@@ -254,8 +254,8 @@ def test_check_reads_values_again(tmp_path: Path) -> None:
     """Both items done: 7, as stated; so it enters what is known, as the optimum."""
     checked = recheck(stored(tmp_path, [1, 1], 7, 7), {})
     assert [one.faults for one in checked] == [()]
-    assert improved({}, checked) == {"tiny": Known(7, 7)}
-    assert improved({"tiny": Known(8, 5)}, checked) == {"tiny": Known(7, 7)}
+    assert improve_known({}, checked) == {"tiny": Known(7, 7)}
+    assert improve_known({"tiny": Known(8, 5)}, checked) == {"tiny": Known(7, 7)}
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_check_finds_what_is_wrong(tmp_path: Path, values: list[int], objective:
     """Whatever verdict the row has; and it enters nothing."""
     checked = recheck(stored(tmp_path, values, objective, bound), {})
     assert words in "; ".join(checked[0].faults)
-    assert improved({"tiny": Known(9, 2)}, checked) == {"tiny": Known(9, 2)}
+    assert improve_known({"tiny": Known(9, 2)}, checked) == {"tiny": Known(9, 2)}
 
 
 def test_check_finds_what_has_changed(tmp_path: Path) -> None:
@@ -290,9 +290,9 @@ def test_check_finds_what_has_changed(tmp_path: Path) -> None:
 def test_only_better_values_enter() -> None:
     """And never one that another row's bound contradicts."""
     checked = recheck_of(row("x", "s", wall=1, objective=12, bound=10))
-    assert improved({"x": Known(11, 10)}, checked) == {"x": Known(11, 10)}
+    assert improve_known({"x": Known(11, 10)}, checked) == {"x": Known(11, 10)}
     with pytest.raises(BadInput, match="x: value 12 lies below bound 13"):
-        improved({"x": Known(None, 13)}, checked)
+        improve_known({"x": Known(None, 13)}, checked)
 
 
 def test_an_optimum_needs_a_bound_and_a_refereed_value(tmp_path: Path) -> None:
@@ -305,18 +305,18 @@ def test_an_optimum_needs_a_bound_and_a_refereed_value(tmp_path: Path) -> None:
     right = recheck(stored(tmp_path / "right", [1, 1], 7, 7), {})
     wrong = recheck(stored(tmp_path / "wrong", [1, 0], 7, 7), {})
     value_only = recheck(stored(tmp_path / "value", [1, 1], 7, 5), {})
-    assert improved({}, right)["tiny"].optimal
-    assert improved({}, wrong) == {}
-    assert not improved({}, value_only)["tiny"].optimal
-    assert improved(improved({}, right), value_only) == {"tiny": Known(7, 7)}
-    write_solu(tmp_path / "best.solu", improved({}, value_only))
+    assert improve_known({}, right)["tiny"].optimal
+    assert improve_known({}, wrong) == {}
+    assert not improve_known({}, value_only)["tiny"].optimal
+    assert improve_known(improve_known({}, right), value_only) == {"tiny": Known(7, 7)}
+    write_solu(tmp_path / "best.solu", improve_known({}, value_only))
     assert "=opt=" not in (tmp_path / "best.solu").read_text()
-    write_solu(tmp_path / "best.solu", improved(read_solu(tmp_path / "best.solu"), right))
+    write_solu(tmp_path / "best.solu", improve_known(read_solu(tmp_path / "best.solu"), right))
     assert (tmp_path / "best.solu").read_text().startswith("=opt= tiny 7  # highs, 10 s")
 
 
 def recheck_of(one: Row) -> list:  # type: ignore[type-arg]
     """A row that nothing was found wrong with."""
-    from placeopt.benchmark.recheck import Checked
+    from placeopt.benchmark.recheck import RecheckedRow
 
-    return [Checked(one, ())]
+    return [RecheckedRow(one, ())]

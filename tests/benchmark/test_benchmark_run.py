@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from placeopt.benchmark import campaign, supervise
-from placeopt.benchmark.campaign import Outlook, plan_cases, run_cases
+from placeopt.benchmark.campaign import CampaignProgress, plan_cases, run_cases
 from placeopt.benchmark.journal import NAME, Journal, read_journal
-from placeopt.benchmark.records import Answer, Case, Phase
+from placeopt.benchmark.records import Case, CaseAnswer, Phase
 from placeopt.benchmark.sets import read_sets
 from placeopt.benchmark.supervise import CaseOutcome, allowances, run_case
 from placeopt.benchmark.verdicts import judge
@@ -62,7 +62,7 @@ def test_verdicts(
 ) -> None:
     """In both senses: what is 5 of 5 to be maximised is -5 of -5 to be minimised."""
     status, objective, bound = answer
-    said = Answer.model_validate({"status": status, "objective": objective, "bound": bound})
+    said = CaseAnswer.model_validate({"status": status, "objective": objective, "bound": bound})
     assert judge(said, Known(*known)) == verdict
 
     def minus(value: int | None) -> int | None:
@@ -74,7 +74,7 @@ def test_verdicts(
 
 def test_what_the_referee_refused_fails() -> None:
     """However good it claims to be."""
-    assert judge(Answer(status="optimal", objective=5, bound=5, refused=("GPU 0 twice",)), Known(5, 5)) == "fail"
+    assert judge(CaseAnswer(status="optimal", objective=5, bound=5, refused=("GPU 0 twice",)), Known(5, 5)) == "fail"
 
 
 def test_sets_are_named_or_listed(folder: Path) -> None:
@@ -139,7 +139,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def answered(case: Case, **_: object) -> CaseOutcome:
         asked.append(case.key)
-        return CaseOutcome(case, Answer(status="feasible", objective=1, bound=2), (), None, "now", 0.0, 0.0)
+        return CaseOutcome(case, CaseAnswer(status="feasible", objective=1, bound=2), (), None, "now", 0.0, 0.0)
 
     monkeypatch.setattr(campaign, "run_case", answered)
     return asked
@@ -150,7 +150,7 @@ def test_resuming_runs_the_rest(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     asked = pretend(monkeypatch)
     out = folder / "out"
     rows = run_cases(planned(folder), out)
-    news: list[Outlook] = []
+    news: list[CampaignProgress] = []
     again = run_cases(planned(folder, seeds=(0, 1)), out, on_news=news.append)
     assert len(asked) == len(set(asked)) == 4
     assert (news[0].kept, news[0].total, news[-1].done) == (2, 4, 2)
@@ -174,7 +174,7 @@ def test_a_line_cut_off_is_run_again(folder: Path, monkeypatch: pytest.MonkeyPat
     whole = path.read_bytes()
     path.write_bytes(whole[:-20])
     assert len(read_journal(out)[1]) == 1
-    news: list[Outlook] = []
+    news: list[CampaignProgress] = []
     run_cases(cases, out, on_news=news.append)
     assert (news[0].kept, news[-1].done) == (1, 1)
     assert len(read_journal(out)[1]) == 2

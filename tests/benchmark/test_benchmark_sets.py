@@ -8,7 +8,7 @@ import pytest
 from placeopt import generate, write_instance
 from placeopt.benchmark import generated_rounds
 from placeopt.benchmark.sets import read_sets
-from placeopt.benchmark.statistics import figures, statistics_page
+from placeopt.benchmark.statistics import round_statistics, statistics_page
 from placeopt.errors import BadInput
 from placeopt.formats.documents import read_instance
 from placeopt.formats.solu import Known, read_solu
@@ -48,7 +48,7 @@ def test_the_digest_is_of_what_makes_rounds(tmp_path: Path, monkeypatch: pytest.
     file.parent.mkdir()
     file.write_text("LOAD = 1.0\n")
     monkeypatch.setattr(generated_rounds, "__file__", str(tmp_path / "benchmark" / "made.py"))
-    digest = generated_rounds.makers_digest.__wrapped__
+    digest = generated_rounds.generators_digest.__wrapped__
     first = digest()
     assert digest() == first
     file.write_text("LOAD = 1.1\n")
@@ -70,11 +70,11 @@ def test_what_is_no_round_to_generate_is_named(tmp_path: Path, entry: str) -> No
 
 def test_figures_of_a_round() -> None:
     """As the generator's page says: half shares or whole, some busy, gangs with splits."""
-    found = figures(generate("defrag", jobs=10, nodes=8, gpus=4, seed=0))
+    found = round_statistics(generate("defrag", jobs=10, nodes=8, gpus=4, seed=0))
     assert (found.waiting, found.nodes, found.gpus, found.shares, found.gangs) == (10, 8, 32, 0, 0)
     assert found.running > 0
     assert found.features == ("moves",)
-    assert "splits" in figures(generate("gangs", jobs=40, nodes=16, gpus=8, seed=0)).features
+    assert "splits" in round_statistics(generate("gangs", jobs=40, nodes=16, gpus=8, seed=0)).features
 
 
 def test_the_page(tmp_path: Path) -> None:

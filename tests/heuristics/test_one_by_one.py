@@ -13,7 +13,7 @@ from placeopt.heuristics import Candidates, DemandQuota, Moves, OnlinePlacer, pl
 from placeopt.model import Gpu
 from placeopt.problem import Problem, State, compile_problem
 from placeopt_papers.one_at_a_time.arrivals import arrivals_of
-from placeopt_papers.one_at_a_time.playing import placed_by
+from placeopt_papers.one_at_a_time.playing import place_by
 from plans import plan_of
 
 MANY = Moves(most=100, every=3, tried=100, least_saving_micro=1)
@@ -163,7 +163,7 @@ def test_without_moves_and_quota_it_is_greedy_by_prices() -> None:
     arrivals = arrivals_of(crowded(1))
     game = play(arrivals.problem)
     order = np.arange(arrivals.problem.num_jobs)
-    assert [place is not None for place in game.placements] == placed_by("prices", arrivals, order, 0).tolist()
+    assert [place is not None for place in game.placements] == place_by("prices", arrivals, order, 0).tolist()
     assert (game.refused, game.moved) == ([], [])
 
 

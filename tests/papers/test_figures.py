@@ -7,7 +7,7 @@ import pytest
 from placeopt_papers.catalogue import PAPERS, SETTINGS
 from placeopt_papers.figures import paper_figures, setting_figures
 from placeopt_papers.records import PaperCase, PaperRow
-from placeopt_papers.tables import Runs
+from placeopt_papers.tables import CampaignRows
 
 
 def row(policy: str, waits: tuple[float, ...]) -> PaperRow:
@@ -25,7 +25,7 @@ def row(policy: str, waits: tuple[float, ...]) -> PaperRow:
     )
 
 
-RUNS = Runs([row("fcfs", (0.0, 10.0, 20.0)), row("horus", (0.0, 0.0, 5.0))])
+RUNS = CampaignRows([row("fcfs", (0.0, 10.0, 20.0)), row("horus", (0.0, 0.0, 5.0))])
 
 
 def test_bars_have_the_papers_value_and_ours() -> None:
@@ -52,7 +52,7 @@ def test_curves_of_a_setting() -> None:
         ("fcfs", 1.0, 0.25),
     ]
     assert "seed 4" in waits.caption
-    nobody = Runs([row("fcfs", (0.0, 0.0))])
+    nobody = CampaignRows([row("fcfs", (0.0, 0.0))])
     assert setting_figures(SETTINGS["horus-w-large"], nobody) == []
 
 

@@ -12,9 +12,9 @@ from placeopt.simulation import simulate, summarise
 from placeopt_papers import campaign
 from placeopt_papers.catalogue import SETTINGS
 from placeopt_papers.journal import NAME, open_results, read_results
-from placeopt_papers.measures import held_over_time, measured, percentiles, slowdowns, waits_s
-from placeopt_papers.records import Line, PaperCase
-from placeopt_papers.tables import Runs, own_table
+from placeopt_papers.measures import held_over_time, measure_all, percentiles, slowdowns, waits_s
+from placeopt_papers.records import PaperCase, ResultLine
+from placeopt_papers.tables import CampaignRows, own_table
 from scenarios import policy, scenario, timed
 
 INSTANCES = Path(__file__).resolve().parents[2] / "instances"
@@ -25,7 +25,7 @@ def test_measures_of_three_jobs_on_one_machine() -> None:
     """Two of 2 GPUs run at once for 10 and 20 s; the third, of 4 GPUs, waits 20 s and takes 10."""
     jobs = [timed("a", 0, 10_000, gpus=2), timed("b", 0, 20_000, gpus=2), timed("c", 0, 10_000, gpus=4)]
     history = simulate(scenario(jobs), policy(strict=True))
-    found = measured(summarise(history), history)
+    found = measure_all(summarise(history), history)
     assert found["last_end_s"] == 30.0
     assert found["makespan_min"] == 0.5
     assert found["run_s"] == pytest.approx(40 / 3)
@@ -49,7 +49,7 @@ def test_occupancy_while_jobs_come() -> None:
     """Two of four GPUs are active for the eight seconds until the last job comes; what follows does not count."""
     jobs = [timed("a", 0, 10_000, gpus=2), timed("b", 8_000, 90_000)]
     history = simulate(scenario(jobs), policy())
-    assert measured(summarise(history), history)["active_percent"] == 50.0
+    assert measure_all(summarise(history), history)["active_percent"] == 50.0
 
 
 def test_services_are_left_out() -> None:
@@ -61,7 +61,7 @@ def test_services_are_left_out() -> None:
     made = scenario([jobs[0]])
     service = first.model_copy(update={"job": jobs[1], "leaves_ms": 5_000})
     history = simulate(made.model_copy(update={"arrivals": (service, *made.arrivals)}), policy())
-    assert measured(summarise(history), history)["first_slowdown"] == 1.0
+    assert measure_all(summarise(history), history)["first_slowdown"] == 1.0
     assert waits_s(history) == [0.0]
 
 
@@ -74,16 +74,16 @@ def test_percentiles() -> None:
 def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
     """Also after a line was cut off; but a row of another scenario or policy does not count."""
     case = PaperCase(setting=PAIR, policy="fcfs", seed=0)
-    (first,) = campaign.run([case], tmp_path, instances=INSTANCES)
+    (first,) = campaign.run_cases([case], tmp_path, instances=INSTANCES)
     assert first.figures["first_slowdown"] == pytest.approx(1.318, abs=1e-3)
     before = (tmp_path / NAME).read_bytes()
     (tmp_path / NAME).write_bytes(before + b'{"row": {"case"')
-    assert campaign.run([case], tmp_path, instances=INSTANCES) == [first]
+    assert campaign.run_cases([case], tmp_path, instances=INSTANCES) == [first]
     assert (tmp_path / NAME).read_bytes() == before
     stale = first.model_copy(update={"scheduling": "another"})
     with open_results(tmp_path) as file:
-        file.append(Line(row=stale))
-    (again,) = campaign.run([case], tmp_path, instances=INSTANCES)
+        file.append(ResultLine(row=stale))
+    (again,) = campaign.run_cases([case], tmp_path, instances=INSTANCES)
     assert again.scheduling == first.scheduling
     starts, rows = read_results(tmp_path)
     assert len(starts) == 2
@@ -93,7 +93,7 @@ def test_what_was_run_is_not_run_again(tmp_path: Path) -> None:
 def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
     """The simulation makes jobs of them, so its scenario is another (regression: it was run again and again)."""
     case = PaperCase(setting="dynamoml-12", policy="dynamoml", seed=0)
-    (row,) = campaign.run([case], tmp_path, instances=INSTANCES)
+    (row,) = campaign.run_cases([case], tmp_path, instances=INSTANCES)
     assert campaign.is_current(case, row, INSTANCES)
     older = {name: value for name, value in row.figures.items() if name != "training_min"}
     assert not campaign.is_current(case, row.model_copy(update={"figures": older}), INSTANCES), "compared only since"
@@ -102,7 +102,7 @@ def test_runs_with_endpoints_are_kept_too(tmp_path: Path) -> None:
 def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:
     """By the files, the seed and the score."""
     case = PaperCase(setting="fgd-openb", policy="best_fit:points", seed=42)
-    (row,) = campaign.run([case], tmp_path, instances=INSTANCES)
+    (row,) = campaign.run_cases([case], tmp_path, instances=INSTANCES)
     assert row.figures["allocated_100_percent"] == pytest.approx(92.86, abs=0.5)
     assert campaign.is_current(case, row, INSTANCES)
     assert not campaign.is_current(case.model_copy(update={"seed": 43}), row, INSTANCES)
@@ -111,8 +111,8 @@ def test_jobs_one_at_a_time_are_kept_too(tmp_path: Path) -> None:
 def test_ours_one_at_a_time_beside_fgd_s() -> None:
     """By the same order of arrival: prices leave less of the cluster unused than FGD, and the table says so."""
     cases = [PaperCase(setting="fgd-openb", policy=score, seed=42) for score in ("prices", "fgd:points")]
-    rows = [row for case in cases if (row := campaign.play(case, instances=INSTANCES)) is not None]
-    table = own_table([SETTINGS["fgd-openb"]], Runs(rows))
+    rows = [row for case in cases if (row := campaign.run_case(case, instances=INSTANCES)) is not None]
+    table = own_table([SETTINGS["fgd-openb"]], CampaignRows(rows))
     ours = table.columns.index("prices - it")
     assert [(row[2], str(row[ours]).partition(" ")[2]) for row in table.rows] == 2 * [
         ("fgd:points", "better"),
@@ -137,23 +137,25 @@ def test_broken_lines_are_named(tmp_path: Path) -> None:
 
 def test_plans_leave_out_what_does_not_exist() -> None:
     """A setting without seeds is run once; one that is reduced is another case in full size."""
-    plain = campaign.plan([SETTINGS["sc17-table-1"]], [3, 4], whole=True, instances=INSTANCES)
+    plain = campaign.plan_cases([SETTINGS["sc17-table-1"]], [3, 4], whole=True, instances=INSTANCES)
     assert {case.seed for case in plain} == {0}
     assert not any(case.whole for case in plain)
-    assert all(case.whole for case in campaign.plan([SETTINGS["sc17-10kx1k"]], [3], whole=True, instances=INSTANCES))
-    assert [case.seed for case in campaign.plan([SETTINGS["fgd-openb"]], [3], whole=False, instances=INSTANCES)][
+    assert all(
+        case.whole for case in campaign.plan_cases([SETTINGS["sc17-10kx1k"]], [3], whole=True, instances=INSTANCES)
+    )
+    assert [case.seed for case in campaign.plan_cases([SETTINGS["fgd-openb"]], [3], whole=False, instances=INSTANCES)][
         ::8
     ] == [*range(42, 52)]
-    genie = campaign.plan([SETTINGS["genie-5"]], range(5), whole=False, instances=INSTANCES)
+    genie = campaign.plan_cases([SETTINGS["genie-5"]], range(5), whole=False, instances=INSTANCES)
     assert sorted({case.seed for case in genie if case.policy == "genie"}) == [0, 1, 2]
-    month = campaign.plan([SETTINGS["soda-month"]], range(5), whole=False, instances=INSTANCES)
+    month = campaign.plan_cases([SETTINGS["soda-month"]], range(5), whole=False, instances=INSTANCES)
     assert {case.seed for case in month if case.policy == "soda"} == {0, 1, 2, 3, 4}
     assert {case.seed for case in month if case.policy == "placeopt"} == {0, 1, 2}
     assert {
-        c.seed for c in campaign.plan([SETTINGS["sc17-10kx1k-whole"]], [3, 4], whole=False, instances=INSTANCES)
+        c.seed for c in campaign.plan_cases([SETTINGS["sc17-10kx1k-whole"]], [3, 4], whole=False, instances=INSTANCES)
     } == {3}
     assert "no-such-policy" not in {case.policy for case in plain}
-    assert campaign.plan([SETTINGS["sia-philly"]], [0], whole=False, instances=INSTANCES / "nowhere") == []
+    assert campaign.plan_cases([SETTINGS["sia-philly"]], [0], whole=False, instances=INSTANCES / "nowhere") == []
 
 
 @pytest.mark.parametrize(

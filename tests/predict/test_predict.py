@@ -16,9 +16,9 @@ from placeopt.predict import (
     CurveModel,
     InterferenceModel,
     Pair,
+    ProfiledRun,
     RateModel,
     Regressor,
-    Run,
     best_fit_cores,
     first_cores,
     fit_curve,
@@ -102,13 +102,13 @@ class TestCores:
             best_fit_cores(lambda _: 1.0, 9, most=8)
 
 
-def made(across: float, inside: float) -> list[Run]:
+def made(across: float, inside: float) -> list[ProfiledRun]:
     """Runs of a job whose model is known."""
     model = RateModel.model_construct(
         single=(10.0, 2.0, -0.01), across=across, inside=inside, local_batch_min=1.0, local_batch_max=64.0
     )
     shapes = [(1, 1), (1, 2), (1, 4), (2, 4), (4, 4), (2, 1), (4, 1)]
-    return [Run(n, g, n * g * b, model.rate(n, g, n * g * b)) for n, g in shapes for b in (4, 8, 16, 32)]
+    return [ProfiledRun(n, g, n * g * b, model.rate(n, g, n * g * b)) for n, g in shapes for b in (4, 8, 16, 32)]
 
 
 class TestRate:
@@ -148,21 +148,27 @@ class TestRate:
     def test_runs_without_one_gpu_are_refused(self) -> None:
         """All else is built on them."""
         with pytest.raises(BadInput, match="none on one GPU"):
-            fit_rate("odd", [Run(2, 1, 8, 1.0)], source="test")
+            fit_rate("odd", [ProfiledRun(2, 1, 8, 1.0)], source="test")
 
     @pytest.mark.parametrize("fit", [fit_rate, fit_step])
     @pytest.mark.parametrize(
-        "wrong", [Run(1, 1, 8, float("nan")), Run(1, 1, 8, 0.0), Run(1, 1, 0, 1.0), Run(0, 1, 8, 1.0)]
+        "wrong",
+        [
+            ProfiledRun(1, 1, 8, float("nan")),
+            ProfiledRun(1, 1, 8, 0.0),
+            ProfiledRun(1, 1, 0, 1.0),
+            ProfiledRun(0, 1, 8, 1.0),
+        ],
     )
-    def test_runs_that_cannot_have_been_are_refused(self, fit: Callable[..., object], wrong: Run) -> None:
+    def test_runs_that_cannot_have_been_are_refused(self, fit: Callable[..., object], wrong: ProfiledRun) -> None:
         """By number; no fault of linear algebra, and no model of nothing."""
         with pytest.raises(BadInput, match=r"runs\[1\].*leave out what was not measured"):
-            fit("odd", [Run(1, 1, 8, 1.0), wrong], source="test")
+            fit("odd", [ProfiledRun(1, 1, 8, 1.0), wrong], source="test")
 
     def test_sia_profiles_are_read(self) -> None:
         """A digit is a node; uneven rows are counted and left out."""
         text = "placement,local_bsz,step_time,sync_time\n1,4,0.5,0.1\n44,8,0.8,0.2\n31,8,0.8,0.2\n"
-        assert sia_runs(text) == ([Run(1, 1, 4, 8.0), Run(2, 4, 64, 80.0)], 1)
+        assert sia_runs(text) == ([ProfiledRun(1, 1, 4, 8.0), ProfiledRun(2, 4, 64, 80.0)], 1)
         for row in ("1,4,0,0.1", "1,0,0.5,0.1", "1,inf,0.5,0.1", "1,4,nan,0.1", "1,4"):
             with pytest.raises(BadInput, match=r"line 2: .*numbers above 0"):
                 sia_runs(f"placement,local_bsz,step_time,sync_time\n{row}\n")
@@ -181,7 +187,7 @@ class TestStep:
             for local in (4, 8, 16):
                 k = nodes * gpus
                 sync = 0 if k == 1 else 0.05 if nodes == 1 else 0.2 + 0.01 * (k - 2)
-                runs.append(Run(nodes, gpus, k * local, k * local / (0.1 + 0.01 * local + sync)))
+                runs.append(ProfiledRun(nodes, gpus, k * local, k * local / (0.1 + 0.01 * local + sync)))
         model = fit_step("made", runs, source="test")
         assert model.coefficients == pytest.approx((0.1, 0.01, 0.05, 0, 0.2, 0.01), abs=1e-9)
         assert model.step_s(2, 2, 40) == pytest.approx(0.1 + 0.1 + 0.2 + 0.02)
@@ -189,7 +195,7 @@ class TestStep:
 
     def test_coefficients_are_never_below_zero(self) -> None:
         """Larger batches that are quicker say nothing sensible of time."""
-        model = fit_step("odd", [Run(1, 1, 4, 4.0), Run(1, 1, 8, 16.0)], source="test")
+        model = fit_step("odd", [ProfiledRun(1, 1, 4, 4.0), ProfiledRun(1, 1, 8, 16.0)], source="test")
         assert min(model.coefficients) >= 0
         with pytest.raises(BadInput, match="none; expected at least one"):
             fit_step("none", [], source="test")

@@ -101,7 +101,7 @@ def arrivals_of(instance: Instance) -> Arrivals:
     return Arrivals(instance, problem, problem.options.total_milli[first], 1000 * problem.num_gpus)
 
 
-def files_of(folder: Path, name: str) -> tuple[Path, Path]:
+def list_files(folder: Path, name: str) -> tuple[Path, Path]:
     """Return the files of pods and of nodes of a list, below the folder of stored instances."""
     return folder / "openb" / PODS.format(name), folder / "openb" / NODES
 
@@ -122,7 +122,7 @@ def read_arrivals(folder: Path, name: str) -> Arrivals:
     BadInput
         If a file is missing or is no instance.
     """
-    pods, nodes = (read_instance(path) for path in files_of(folder, name))
+    pods, nodes = (read_instance(path) for path in list_files(folder, name))
     by_name = tuple(sorted(nodes.cluster.nodes, key=lambda node: node.id))
     cluster = nodes.cluster.model_copy(update={"nodes": by_name})
     jobs = tuple(sorted(pods.jobs, key=lambda job: job.id))

@@ -88,7 +88,7 @@ def placeable(
         If the relaxation was not solved in time.
     """
     fillings = relaxation(arrivals, jobs)
-    return solved(gpu_milli_objective(fillings), time_limit_s, isolation)[1] - fillings.fixed_milli
+    return solve_relaxation(gpu_milli_objective(fillings), time_limit_s, isolation)[1] - fillings.fixed_milli
 
 
 def relaxation(arrivals: Arrivals, jobs: IntArray) -> GpuPatterns:
@@ -102,7 +102,7 @@ def relaxation(arrivals: Arrivals, jobs: IntArray) -> GpuPatterns:
     return build_gpu_patterns(State(compile_problem(made)))
 
 
-def solved(model: LinearModel, time_limit_s: float, isolation: Isolation) -> tuple[np.ndarray, int]:
+def solve_relaxation(model: LinearModel, time_limit_s: float, isolation: Isolation) -> tuple[np.ndarray, int]:
     """
     Solve a linear program; return its values, (n,), and the bound that its duals prove in integers.
 

@@ -10,7 +10,7 @@ from placeopt.arguments import expect
 from placeopt.errors import BadInput
 from placeopt.heuristics import DemandQuota
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
-from placeopt_papers.one_at_a_time.hindsight import TIME_LIMIT_S, Isolation, relaxation, solved
+from placeopt_papers.one_at_a_time.hindsight import TIME_LIMIT_S, Isolation, relaxation, solve_relaxation
 
 
 def quota_until(
@@ -57,7 +57,7 @@ def quota_until(
     member = np.zeros(len(there), dtype=np.int64)
     member[classes[::-1]] = waiting[::-1]  # of each class the first
     fillings = relaxation(arrivals, np.repeat(member, expected))
-    values, _ = solved(fillings.model, time_limit_s, isolation)
+    values, _ = solve_relaxation(fillings.model, time_limit_s, isolation)
     class_of, planned = np.repeat(np.arange(len(there)), expected), np.zeros(len(there))
     for column, jobs in zip(fillings.start.tolist(), fillings.start_jobs, strict=True):
         planned[class_of[jobs[0]]] += values[column]

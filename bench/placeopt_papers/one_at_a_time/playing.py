@@ -8,13 +8,13 @@ from placeopt.errors import BadInput
 from placeopt.heuristics import SCORES, Candidates, Table, place, score_named, table_for
 from placeopt.problem import IntArray, State
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
-from placeopt_papers.one_at_a_time.points import GradientInPoints, InPoints
+from placeopt_papers.one_at_a_time.points import RoundedGradient, RoundedScore
 
 POINTS = ":points"
 """At the end of a score's name: in whole points, as the authors' simulator compares."""
 
 
-def placed_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.ndarray:
+def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.ndarray:
     """
     Place jobs in order of arrival by a score, which ``:points`` rounds.
 
@@ -43,11 +43,11 @@ def placed_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.
     problem = arrivals.problem
     state = State(problem)
     if points:
-        table = Table(state, GradientInPoints(problem, arrivals.instance.jobs)) if name == "fgd" else None
+        table = Table(state, RoundedGradient(problem, arrivals.instance.jobs)) if name == "fgd" else None
     else:
         table = table_for(state, name)
     if table is None:
-        candidates = Candidates(state, InPoints(name, problem) if points else score_named(name, problem, seed))
+        candidates = Candidates(state, RoundedScore(name, problem) if points else score_named(name, problem, seed))
     placed, hopeless = np.zeros(len(order), dtype=bool), set()
     classes = problem.job_class.tolist()
     for i, job in enumerate(order.tolist()):

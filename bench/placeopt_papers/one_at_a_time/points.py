@@ -20,7 +20,7 @@ MOST_CPU, MOST_MILLI = 128_000, 8_000
 """The simulator's largest node."""
 
 
-class InPoints:
+class RoundedScore:
     """One of the library's scores in whole points, the more the better, turned round to be the lower the better."""
 
     def __init__(self, name: str, problem: Problem) -> None:
@@ -43,7 +43,7 @@ class InPoints:
         return -_packing(exact, candidates.slot_gpu.shape[1] + 1)
 
 
-class GradientInPoints:
+class RoundedGradient:
     """FGD for a table: points of a sigmoid, the first GPU of those with the most points; frequencies by counts."""
 
     def __init__(self, problem: Problem, jobs: Sequence[Job]) -> None:

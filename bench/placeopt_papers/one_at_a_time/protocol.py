@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from placeopt.formats.files import read_bytes
-from placeopt_papers.one_at_a_time.arrivals import Arrivals, files_of, read_arrivals
-from placeopt_papers.one_at_a_time.playing import placed_by
+from placeopt_papers.one_at_a_time.arrivals import Arrivals, list_files, read_arrivals
+from placeopt_papers.one_at_a_time.playing import place_by
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class OneAtATime:
     @property
     def digest(self) -> str:
         """SHA-256 of the files and the seed."""
-        return _digest(files_of(self.folder, self.name), self.seed)
+        return _digest(list_files(self.folder, self.name), self.seed)
 
     def allocated(self, score: str) -> dict[int, float]:
         """
-        Place by a score (see ``placed_by``).
+        Place by a score (see ``place_by``).
 
         Returns
         -------
@@ -46,7 +46,7 @@ class OneAtATime:
             Percent of the cluster's GPUs that arrived -> percent of them allocated by then.
         """
         arrivals, order = _read(self.folder, self.name).by_seed(self.seed)
-        return arrivals.allocated(order, placed_by(score, arrivals, order, self.seed))
+        return arrivals.allocated(order, place_by(score, arrivals, order, self.seed))
 
 
 @cache

@@ -15,7 +15,7 @@ from placeopt.errors import BadInput
 from placeopt.model import Cluster, Communication, Demand, Gpu, Job, Machine, Node, Option, Part
 from placeopt.model.scenario import Arrival, Physics, Scenario
 from placeopt.predict import StepModel, fit_step
-from placeopt.predict.rate import Run
+from placeopt.predict.rate import ProfiledRun
 
 PAPER = (
     "Chen et al., Deep Learning Research and Development Platform: Characterizing and Scheduling with QoS Guarantees "
@@ -52,9 +52,9 @@ def genie_models() -> dict[str, StepModel]:
     on average (lstm), this one by up to 6.
     """
     text = files("placeopt_papers.scenarios").joinpath("genie_rates.csv").read_text(encoding="utf-8")
-    runs: dict[str, list[Run]] = {}
+    runs: dict[str, list[ProfiledRun]] = {}
     for row in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
-        run = Run(int(row["nodes"]), int(row["gpus"]), int(row["batch"]), float(row["rate"]))
+        run = ProfiledRun(int(row["nodes"]), int(row["gpus"]), int(row["batch"]), float(row["rate"]))
         runs.setdefault(row["model"], []).append(run)
     return {name: fit_step(name, some, source="genie_rates.csv") for name, some in runs.items()}
 

@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from placeopt.benchmark.journal import SOLUTIONS, Journal
-from placeopt.benchmark.records import Case, KnownThen, Row, RunRecord
-from placeopt.benchmark.sets import Item, Kind, read_sets
+from placeopt.benchmark.records import Case, KnownAtRun, Row, RunRecord
+from placeopt.benchmark.sets import Kind, SetEntry, read_sets
 from placeopt.benchmark.supervise import CaseOutcome, run_case
 from placeopt.benchmark.verdicts import judge
 from placeopt.environment import usable_cores, versions
@@ -27,7 +27,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignPlan:
     """
     What a benchmark is to run.
 
@@ -44,7 +44,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class CampaignProgress:
     """How far a benchmark is: cases done in this run, in an earlier one, and in all; the last row."""
 
     done: int
@@ -63,7 +63,7 @@ def plan_cases(
     permute: bool = False,
     memory_limit_mib: int | None = None,
     instances: Path = Path("instances"),
-) -> Plan:
+) -> CampaignPlan:
     """
     Return the cases: every solver on every instance of its kind, with every seed.
 
@@ -109,7 +109,7 @@ def plan_cases(
     left_out = tuple(name for name in names if not there & set(kinds[name])) if ALL not in solvers else ()
     if not cases:
         raise BadInput(f"nothing to run: {_nothing(items, names)}")
-    return Plan(cases, left_out)
+    return CampaignPlan(cases, left_out)
 
 
 def run_cases(
@@ -121,7 +121,7 @@ def run_cases(
     solu: Path | None = None,
     command: str = "",
     cancelled: Callable[[], bool] | None = None,
-    on_news: Callable[[Outlook], None] | None = None,
+    on_news: Callable[[CampaignProgress], None] | None = None,
 ) -> list[Row]:
     """
     Run what has not been run, append a row of each case to the folder's journal, and return the rows of all cases.
@@ -154,7 +154,7 @@ def run_cases(
         to_do = [case for key, case in wanted.items() if not resume or key not in journal.rows]
         kept = len(wanted) - len(to_do)
         if on_news is not None:
-            on_news(Outlook(0, kept, len(wanted)))
+            on_news(CampaignProgress(0, kept, len(wanted)))
         if to_do:
             journal.append(_run_record(len(journal.runs) + 1, command, jobs, solu))
         inside = cancelled if jobs is not None else None  # another machine cannot ask us
@@ -167,7 +167,7 @@ def run_cases(
             journal.append(row)
             done += 1
             if on_news is not None:
-                on_news(Outlook(done, kept, len(wanted), row))
+                on_news(CampaignProgress(done, kept, len(wanted), row))
         return [journal.rows[key] for key in wanted if key in journal.rows]
 
 
@@ -178,7 +178,7 @@ def _row(outcome: CaseOutcome, known: Known, run: int) -> Row:
         case=outcome.case,
         answer=outcome.answer,
         verdict=judge(outcome.answer, known),
-        known=KnownThen(value=known.value, bound=known.bound),
+        known=KnownAtRun(value=known.value, bound=known.bound),
         solution=solution,
         trajectory=outcome.trajectory,
         began=outcome.began,
@@ -208,7 +208,7 @@ def _solvers(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-def _nothing(items: Sequence[Item], names: Sequence[str]) -> str:
+def _nothing(items: Sequence[SetEntry], names: Sequence[str]) -> str:
     if not items:
         return "the sets are empty"
     able = ", ".join(METHODS if items[0].kind == "placement" else available())

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from placeopt.benchmark.records import Answer, Case, Point
+from placeopt.benchmark.records import Case, CaseAnswer, TrajectoryPoint
 from placeopt.benchmark.resource_usage import peak_mib
 from placeopt.errors import PlaceoptError, Unsupported
 
@@ -41,21 +41,21 @@ def main() -> None:
 
     module, name = RUNNERS[case.kind]
     try:
-        answer: Answer = getattr(importlib.import_module(module), name)(
+        answer: CaseAnswer = getattr(importlib.import_module(module), name)(
             case, target, _points(lambda p: tell("point", p)), lambda p: tell("phase", p)
         )
     except Unsupported as error:
-        answer = Answer(status="unsupported", message=f"{type(error).__name__}: {error}")
+        answer = CaseAnswer(status="unsupported", message=f"{type(error).__name__}: {error}")
     except PlaceoptError as error:
-        answer = Answer(status="error", message=f"{type(error).__name__}: {error}")
+        answer = CaseAnswer(status="error", message=f"{type(error).__name__}: {error}")
     tell("answer", answer.model_copy(update={"peak_mib": peak_mib()}).model_dump(mode="json"))
 
 
-def _points(tell: Callable[[Point], None]) -> Callable[[Point], None]:
+def _points(tell: Callable[[TrajectoryPoint], None]) -> Callable[[TrajectoryPoint], None]:
     """Pass on what differs from the last point in more than its time."""
     last: list[tuple[int | None, ...]] = []
 
-    def take(point: Point) -> None:
+    def take(point: TrajectoryPoint) -> None:
         if not last or last[-1] != point[1:]:
             last[:] = [point[1:]]
             tell(point)

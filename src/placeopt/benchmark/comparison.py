@@ -16,7 +16,7 @@ from placeopt.benchmark.metrics import (
     steps,
 )
 from placeopt.benchmark.records import Verdict
-from placeopt.benchmark.scored_cases import NO_ANSWER, Sample, sense_of
+from placeopt.benchmark.scored_cases import NO_ANSWER, ScoredCase, sense_of
 from placeopt.formats.table import Table, Value
 from placeopt.metrics import Interval, bootstrap_interval
 
@@ -25,15 +25,15 @@ RANK = "by gap %, then PAR10 s, then primal-dual s"
 """What `ranked` goes by, in the words of the columns."""
 
 
-def by_solver(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
+def by_solver(samples: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
     """Return the samples of each solver, solvers in the order of their first."""
-    out: dict[str, list[Sample]] = {}
+    out: dict[str, list[ScoredCase]] = {}
     for sample in samples:
         out.setdefault(sample.solver, []).append(sample)
     return out
 
 
-def common(samples: Sequence[Sample]) -> list[Sample]:
+def common(samples: Sequence[ScoredCase]) -> list[ScoredCase]:
     """
     Return the samples of the (instance, seed) pairs that every solver has run and can take.
 
@@ -47,14 +47,14 @@ def common(samples: Sequence[Sample]) -> list[Sample]:
     return [sample for sample in samples if counts[sample.pair] == solvers]
 
 
-def ranked(samples: Sequence[Sample]) -> list[str]:
+def ranked(samples: Sequence[ScoredCase]) -> list[str]:
     """
     Return the solvers, best first: by mean gap, then PAR10, then the mean primal-dual integral, then name.
 
     A solver without an integral comes after those of equal gap and PAR10 that have one.
     """
 
-    def standing(entry: tuple[str, list[Sample]]) -> tuple[float, float, float, str]:
+    def standing(entry: tuple[str, list[ScoredCase]]) -> tuple[float, float, float, str]:
         solver, own = entry
         times = [sample.wall_s if sample.solved else None for sample in own]
         par10 = penalised_average(times, [sample.limit_s for sample in own], 10) or 0.0
@@ -64,7 +64,7 @@ def ranked(samples: Sequence[Sample]) -> list[str]:
     return [solver for solver, _ in sorted(by_solver(samples).items(), key=standing)]
 
 
-def verdict_table(samples: Sequence[Sample]) -> Table:
+def verdict_table(samples: Sequence[ScoredCase]) -> Table:
     """Return verdicts by solver."""
     rows: list[tuple[Value, ...]] = []
     for solver, own in by_solver(samples).items():
@@ -73,7 +73,7 @@ def verdict_table(samples: Sequence[Sample]) -> Table:
     return Table("verdicts", "Verdicts", ("solver", "cases", *VERDICTS), tuple(rows))
 
 
-def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
+def summary_table(samples: Sequence[ScoredCase], shift_s: float) -> Table:
     """Return times, penalised averages, gaps and integrals by solver; unsolved cases count their whole limit."""
     rows: list[tuple[Value, ...]] = []
     for solver, own in by_solver(samples).items():
@@ -112,7 +112,7 @@ def summary_table(samples: Sequence[Sample], shift_s: float) -> Table:
     return Table("summary", title, columns, tuple(rows))
 
 
-def comparison_table(samples: Sequence[Sample], baseline: str, shift_s: float) -> Table:
+def comparison_table(samples: Sequence[ScoredCase], baseline: str, shift_s: float) -> Table:
     """
     Return every solver against the baseline, pair by pair, with 95 % intervals.
 
@@ -163,7 +163,7 @@ def paired_interval(differences: Sequence[float]) -> Interval | None:
     return bootstrap_interval(differences)
 
 
-def best_table(samples: Sequence[Sample]) -> Table:
+def best_table(samples: Sequence[ScoredCase]) -> Table:
     """Return every instance once: the best value and bound of all solvers, how many have it, and who had it first."""
     rows: list[tuple[Value, ...]] = []
     for instance, own in sorted(_by_instance(samples).items()):
@@ -186,7 +186,7 @@ def best_table(samples: Sequence[Sample]) -> Table:
     return Table("best", "Best by instance: how many solvers find it, and who does first", columns, tuple(rows))
 
 
-def wrong_table(samples: Sequence[Sample]) -> Table:
+def wrong_table(samples: Sequence[ScoredCase]) -> Table:
     """Return all cases that are wrong or have no answer, with what is the matter."""
     rows = tuple(
         (
@@ -199,15 +199,15 @@ def wrong_table(samples: Sequence[Sample]) -> Table:
     return Table("wrong", "Wrong, or without an answer", ("instance", "solver", "seed", "verdict", "why"), rows)
 
 
-def _reached(sample: Sample, value: int | None) -> float:
+def _reached(sample: ScoredCase, value: int | None) -> float:
     """Seconds until a case first had a value."""
     had = (seconds for seconds, objective, *_ in sample.row.trajectory if objective == value)
     return next(had, sample.wall_s)
 
 
-def instance_table(samples: Sequence[Sample]) -> Table:
+def instance_table(samples: Sequence[ScoredCase]) -> Table:
     """Return every instance: what is known, and of each solver its worst and best value, proven runs and mean time."""
-    found: dict[tuple[str, str], list[Sample]] = defaultdict(list)
+    found: dict[tuple[str, str], list[ScoredCase]] = defaultdict(list)
     for sample in samples:
         found[(sample.row.case.instance, sample.solver)].append(sample)
     rows: list[tuple[Value, ...]] = []
@@ -240,7 +240,7 @@ def instance_table(samples: Sequence[Sample]) -> Table:
     return Table("instances", "By instance", columns, tuple(rows))
 
 
-def case_table(samples: Sequence[Sample]) -> Table:
+def case_table(samples: Sequence[ScoredCase]) -> Table:
     """Return every case."""
     columns = (
         *("instance", "solver", "seed", "verdict", "status", "limit", "objective", "bound", "cost", "cost bound"),
@@ -261,7 +261,7 @@ def case_table(samples: Sequence[Sample]) -> Table:
     return Table("cases", "Cases", columns, tuple(rows))
 
 
-def profiles(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]]:
+def profiles(samples: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
     """Return performance profiles of wall time over the cases given, which all solvers must have run."""
     pairs = list(dict.fromkeys(sample.pair for sample in samples))
     times: dict[str, Sequence[float | None]] = {}
@@ -271,7 +271,7 @@ def profiles(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]]:
     return performance_profile(times)
 
 
-def gap_shares(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]]:
+def gap_shares(samples: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
     """Return of every solver the share of cases that end within a gap, as steps over the gap in percent."""
     return {
         solver: steps((100 * sample.gap for sample in own if sample.gap < 1), len(own))
@@ -279,14 +279,14 @@ def gap_shares(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]
     }
 
 
-def _by_instance(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
-    out: dict[str, list[Sample]] = {}
+def _by_instance(samples: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
+    out: dict[str, list[ScoredCase]] = {}
     for sample in samples:
         out.setdefault(sample.row.case.instance, []).append(sample)
     return out
 
 
-def _log_time(samples: Sequence[Sample], shift_s: float) -> float:
+def _log_time(samples: Sequence[ScoredCase], shift_s: float) -> float:
     walls = (sample.wall_s if sample.solved else max(sample.limit_s, sample.wall_s) for sample in samples)
     return fmean(math.log(wall + shift_s) for wall in walls)
 
@@ -298,5 +298,5 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return fmean(known) if known and len(known) == len(there) else None
 
 
-def _gap(samples: Sequence[Sample]) -> float:
+def _gap(samples: Sequence[ScoredCase]) -> float:
     return fmean(sample.gap for sample in samples)

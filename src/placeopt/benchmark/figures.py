@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placeopt.benchmark.comparison import by_solver, gap_shares, profiles
 from placeopt.benchmark.metrics import height_at
-from placeopt.benchmark.scored_cases import Sample
+from placeopt.benchmark.scored_cases import ScoredCase
 from placeopt.formats.figure import COLOURS, STYLES, Figure, Tips
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ CAPTIONS = {
 }
 
 
-def report_figures(samples: Sequence[Sample], baseline: str, suffix: str) -> list[Figure]:
+def report_figures(samples: Sequence[ScoredCase], baseline: str, suffix: str) -> list[Figure]:
     """
     Return the figures of a report.
 
@@ -152,7 +152,7 @@ def _set_scales(axes: Axes, scales: Scales) -> None:
         axes.set_ylim(-0.02, 1.02)
 
 
-def mean_gaps(samples: Sequence[Sample]) -> dict[str, list[tuple[float, float]]]:
+def mean_gaps(samples: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
     """
     Return by solver the mean primal gap in percent over time; of solvers with a trajectory only.
 

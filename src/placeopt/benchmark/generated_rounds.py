@@ -23,17 +23,17 @@ DIGITS = 12
 _FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
 
 
-def is_form(name: str) -> bool:
+def is_generated_name(name: str) -> bool:
     """Tell whether a name is that of a round to be made, such as ``planted-10000x500x8-s0``."""
     return _FORM.fullmatch(name) is not None
 
 
-def kept_at(name: str, folder: Path) -> Path:
+def generated_path(name: str, folder: Path) -> Path:
     """Return the file in which a round of that name is kept, as the generators of this version make it."""
-    return folder / MADE / f"{name}~{makers_digest()}.json.gz"
+    return folder / MADE / f"{name}~{generators_digest()}.json.gz"
 
 
-def make(name: str, path: Path) -> None:
+def generate_round(name: str, path: Path) -> None:
     """
     Make a round and keep it; what other versions of the generators have made under this name is taken away.
 
@@ -56,7 +56,7 @@ def make(name: str, path: Path) -> None:
 
 
 @cache
-def makers_digest() -> str:
+def generators_digest() -> str:
     """
     Return what stands for this version of the generators: equal digests make equal rounds.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from placeopt.benchmark.records import Line, Row, RunRecord
+from placeopt.benchmark.records import JournalLine, Row, RunRecord
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
 from placeopt.formats.rows import RowFile, read_rows
@@ -32,7 +32,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         make_folder(make_folder(folder) / SOLUTIONS)
-        self._file = RowFile(folder / NAME, Line, EXPECTED)
+        self._file = RowFile(folder / NAME, JournalLine, EXPECTED)
         self.runs, self.rows = _sorted(self._file.found)
 
     def __enter__(self) -> Self:
@@ -45,7 +45,7 @@ class Journal:
 
     def append(self, record: RunRecord | Row) -> None:
         """Write one line, whole, and have it on the disk before returning."""
-        self._file.append(Line(run=record) if isinstance(record, RunRecord) else Line(row=record))
+        self._file.append(JournalLine(run=record) if isinstance(record, RunRecord) else JournalLine(row=record))
         if isinstance(record, RunRecord):
             self.runs.append(record)
         else:
@@ -64,10 +64,10 @@ def read_journal(folder: Path) -> tuple[list[RunRecord], dict[str, Row]]:
     path = folder / NAME
     if not path.is_file():
         raise BadInput(f"{path}: no such file; expected a folder that 'bench run --out' has made")
-    return _sorted(read_rows(path, Line, EXPECTED))
+    return _sorted(read_rows(path, JournalLine, EXPECTED))
 
 
-def own_known(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Known]:
+def known_at_run(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Known]:
     """
     Return by the key of each case what its run knew of the instance.
 
@@ -81,6 +81,6 @@ def own_known(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Know
     }
 
 
-def _sorted(lines: Sequence[Line]) -> tuple[list[RunRecord], dict[str, Row]]:
+def _sorted(lines: Sequence[JournalLine]) -> tuple[list[RunRecord], dict[str, Row]]:
     runs = [line.run for line in lines if line.run is not None]
     return runs, {line.row.case.key: line.row for line in lines if line.row is not None}

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from placeopt.benchmark.linear_files import permuted, read_model
-from placeopt.benchmark.records import Answer, Case, Phase, Point
+from placeopt.benchmark.records import Case, CaseAnswer, Phase, TrajectoryPoint
 from placeopt.benchmark.resource_usage import cpu_s
 from placeopt.errors import Unsupported
 from placeopt.formats.files import write_bytes
@@ -24,7 +24,9 @@ WARM_S = 15.0
 """What loading a solver may take."""
 
 
-def solve_model(case: Case, target: Path, point: Callable[[Point], None], phase: Callable[[Phase], None]) -> Answer:
+def solve_model(
+    case: Case, target: Path, point: Callable[[TrajectoryPoint], None], phase: Callable[[Phase], None]
+) -> CaseAnswer:
     """Solve an integer model through the gateway; values are stored in the order of the file's columns."""
     began = time.monotonic()
     model = read_model(Path(case.path))
@@ -54,7 +56,7 @@ def solve_model(case: Case, target: Path, point: Callable[[Point], None], phase:
         write_bytes(target, (json.dumps({"instance": case.instance, "values": values.tolist()}) + "\n").encode())
     point((wall_s, solution.objective, solution.bound, None, None))
     refusal = solution.status == "error" and solution.message.startswith(f"{Unsupported.__name__}: ")  # by its process
-    return Answer(
+    return CaseAnswer(
         status="unsupported" if refusal else solution.status,
         limit=solution.limit,
         sense=model.sense,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from placeopt.benchmark.records import Answer, Case, Phase, Point
+from placeopt.benchmark.records import Case, CaseAnswer, Phase, TrajectoryPoint
 from placeopt.benchmark.resource_usage import cpu_s
 from placeopt.benchmark.shuffle import shuffled
 from placeopt.check import violations
@@ -16,7 +16,9 @@ from placeopt.solving.audit import audit
 from placeopt.solving.context import Progress
 
 
-def place_round(case: Case, target: Path, point: Callable[[Point], None], phase: Callable[[Phase], None]) -> Answer:
+def place_round(
+    case: Case, target: Path, point: Callable[[TrajectoryPoint], None], phase: Callable[[Phase], None]
+) -> CaseAnswer:
     """Solve a round, have the plan judged once more, and store it."""
     began = time.monotonic()
     with Engine() as engine:
@@ -48,7 +50,7 @@ def place_round(case: Case, target: Path, point: Callable[[Point], None], phase:
     value = levels["value"]
     cost, cost_bound = (levels["cost"].objective, levels["cost"].bound) if "cost" in levels else (None, None)
     point((wall_s, value.objective, value.bound, cost, cost_bound))
-    return Answer(
+    return CaseAnswer(
         status=plan.status,
         limit=plan.limit,
         objective=value.objective,

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from placeopt.benchmark.journal import own_known, read_journal
+from placeopt.benchmark.journal import known_at_run, read_journal
 from placeopt.benchmark.linear_files import read_model
 from placeopt.benchmark.records import Row
 from placeopt.benchmark.scored_cases import NO_ANSWER
-from placeopt.benchmark.sets import item_of
+from placeopt.benchmark.sets import entry_of
 from placeopt.benchmark.verdicts import contradiction, judge
 from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formats.bounds import parse_json
@@ -22,7 +22,7 @@ from placeopt.formats.solu import Known
 from placeopt.parallel import run_parallel
 
 
-class Checked(NamedTuple):
+class RecheckedRow(NamedTuple):
     """A row, and what is wrong with it; nothing if ``faults`` is empty."""
 
     row: Row
@@ -37,7 +37,7 @@ def recheck(
     jobs: int | None = 1,
     cancelled: Callable[[], bool] | None = None,
     on_news: Callable[[int, int], None] | None = None,
-) -> list[Checked]:
+) -> list[RecheckedRow]:
     """
     Judge every row of a folder anew, from the files.
 
@@ -62,7 +62,7 @@ def recheck(
     """
     _, rows = read_journal(folder)
     if known is None:
-        then = own_known(rows.values(), older or {})
+        then = known_at_run(rows.values(), older or {})
     else:
         then = {key: known.get(row.case.instance, Known()) for key, row in rows.items()}
     task = partial(_check, folder=folder, then=then)
@@ -75,7 +75,7 @@ def recheck(
     return sorted(found, key=lambda checked: order[checked.row.case.key])
 
 
-def improved(known: Mapping[str, Known], checked: list[Checked]) -> dict[str, Known]:
+def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> dict[str, Known]:
     """
     Return what is known after the rows that stand; values and bounds only get better.
 
@@ -106,7 +106,7 @@ def _who(row: Row) -> str:
     return f"{row.case.solver}, {row.case.time_limit_s:g} s{seed}, {row.began[:10]}"
 
 
-def _check(row: Row, folder: Path, then: Mapping[str, Known]) -> Checked:
+def _check(row: Row, folder: Path, then: Mapping[str, Known]) -> RecheckedRow:
     """Judge one row."""
     try:
         faults = _faults(row, folder)
@@ -118,11 +118,11 @@ def _check(row: Row, folder: Path, then: Mapping[str, Known]) -> Checked:
     wrong = judge(row.answer, Known()) == "fail"
     if wrong and not faults:
         faults = list(row.answer.refused) or ["failed when it was run"]
-    return Checked(row, tuple(faults))
+    return RecheckedRow(row, tuple(faults))
 
 
 def _faults(row: Row, folder: Path) -> list[str]:
-    item = item_of(Path(row.case.path))
+    item = entry_of(Path(row.case.path))
     if item.sha256() != row.case.sha256:
         return [f"{row.case.path}: the instance has changed since; run it again"]
     if row.solution is None:

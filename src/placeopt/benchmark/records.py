@@ -13,7 +13,7 @@ Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsuppo
 Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported"]
 Phase = Literal["reading", "solving", "judging"]
 """Of a case: only the second is the method's, and only it has a limit of its own."""
-Point = tuple[float, int | None, int | None, int | None, int | None]
+TrajectoryPoint = tuple[float, int | None, int | None, int | None, int | None]
 """Seconds since the solve began; objective and bound of the first level; the same of the cost level. None: unknown."""
 
 
@@ -43,7 +43,7 @@ class Case(Record):
         return "~".join([*parts, self.sha256[:12]]).replace("/", "_")
 
 
-class Answer(Record):
+class CaseAnswer(Record):
     """What a solve gave, as its process tells it; objectives are recomputed, solutions refereed."""
 
     status: Status
@@ -66,7 +66,7 @@ class Answer(Record):
     """Largest resident set of any of its processes."""
 
 
-class KnownThen(Record):
+class KnownAtRun(Record):
     """Best value and proven bound that were known of the instance when the case was run; None: unknown."""
 
     value: int | None = None
@@ -79,13 +79,13 @@ class Row(Record):
     run: int
     """Number of the run, from 1, that it belongs to."""
     case: Case
-    answer: Answer
+    answer: CaseAnswer
     verdict: Verdict
-    known: KnownThen | None = None
+    known: KnownAtRun | None = None
     """What the verdict went by; None in journals of versions that did not write it."""
     solution: str | None = None
     """File of the plan or the values, relative to the folder; None if there is none."""
-    trajectory: tuple[Point, ...] = ()
+    trajectory: tuple[TrajectoryPoint, ...] = ()
     began: str
     load_before: float
     load_after: float
@@ -106,7 +106,7 @@ class RunRecord(Record):
     """Absolute path of the file of known values that the verdicts went by; None if there was none."""
 
 
-class Line(Record):
+class JournalLine(Record):
     """A line of the journal: one of the two."""
 
     run: RunRecord | None = None

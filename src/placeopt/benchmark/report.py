@@ -22,7 +22,7 @@ from placeopt.benchmark.comparison import (
 from placeopt.benchmark.figures import report_figures
 from placeopt.benchmark.journal import read_journal
 from placeopt.benchmark.page import conditions_of, page
-from placeopt.benchmark.scored_cases import Sample, samples_of
+from placeopt.benchmark.scored_cases import ScoredCase, score_rows
 from placeopt.errors import BadArgument, BadInput, Unsupported
 from placeopt.formats.figure import Figure, can_draw
 from placeopt.formats.files import make_folder, write_bytes
@@ -35,7 +35,7 @@ PICTURES = ("svg", "pdf")
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchmarkReport:
     """
     A report before it is written.
 
@@ -69,7 +69,7 @@ def make_report(
     shift_s: float = 1.0,
     baseline: str | None = None,
     plots: bool | None = None,
-) -> Report:
+) -> BenchmarkReport:
     """
     Return the report of a benchmark's folder.
 
@@ -103,7 +103,7 @@ def make_report(
         )
     # cases that ran side by side ended in any order
     ordered = sorted(rows.values(), key=lambda row: (row.case.instance, row.case.solver, row.case.seed, row.case.key))
-    samples = samples_of(ordered, known, older)
+    samples = score_rows(ordered, known, older)
     solvers = by_solver(samples)
     if baseline is not None and baseline not in solvers:
         raise BadArgument(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")
@@ -114,7 +114,7 @@ def make_report(
         suffix = f"-{kind}" if len(kinds) > 1 else ""
         parts.append(_part(own, suffix, shift_s, baseline))
     tables = [verdict_table(samples), *(table for part in parts for table in part.tables)]
-    return Report(
+    return BenchmarkReport(
         conditions_of(runs, list(rows.values()), sum(part.shared for part in parts)),
         (*tables, wrong_table(samples), instance_table(samples), case_table(samples)),
         tuple(figure for part in parts for figure in part.figures),
@@ -130,7 +130,7 @@ class _Part(NamedTuple):
     figures: list[Figure]
 
 
-def _part(samples: Sequence[Sample], suffix: str, shift_s: float, baseline: str | None) -> _Part:
+def _part(samples: Sequence[ScoredCase], suffix: str, shift_s: float, baseline: str | None) -> _Part:
     names = ranked(common(samples))
     shared = sorted(common(samples), key=lambda sample: names.index(sample.solver))
     if not shared:
@@ -144,7 +144,7 @@ def _part(samples: Sequence[Sample], suffix: str, shift_s: float, baseline: str 
     return _Part(len(shared), named, report_figures(shared, chosen, suffix))
 
 
-def write_report(report: Report, out: Path, *, brief: bool = False) -> list[Path]:
+def write_report(report: BenchmarkReport, out: Path, *, brief: bool = False) -> list[Path]:
     """
     Write the page, the tables and the plots, each whole or not at all, and return their paths.
 

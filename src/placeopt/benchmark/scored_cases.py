@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from placeopt.benchmark.journal import own_known
+from placeopt.benchmark.journal import known_at_run
 from placeopt.benchmark.metrics import Curve, integral, primal_dual_gap, primal_gap
 from placeopt.benchmark.records import Case, Row
 from placeopt.formats.solu import Known
@@ -17,7 +17,7 @@ NO_ANSWER = ("fail", "abort", "unsupported")
 
 
 @dataclass(frozen=True)
-class Sample:
+class ScoredCase:
     """
     A case in figures.
 
@@ -73,9 +73,9 @@ class Sample:
         return _reports(self.row.case)
 
 
-def samples_of(
+def score_rows(
     rows: Iterable[Row], known: Mapping[str, Known] | None = None, older: Mapping[str, Known] | None = None
-) -> list[Sample]:
+) -> list[ScoredCase]:
     """
     Return the samples in the order of the rows.
 
@@ -88,7 +88,7 @@ def samples_of(
     """
     rows = list(rows)
     if known is None:
-        then = own_known(rows, older or {})
+        then = known_at_run(rows, older or {})
     else:
         then = {row.case.key: known.get(row.case.instance, Known()) for row in rows}
     best = _best(rows, then)
@@ -96,7 +96,7 @@ def samples_of(
     return [_sample(row, best.get(row.case.instance), many=len(settings) > 1) for row in rows]
 
 
-def _sample(row: Row, best: int | None, *, many: bool) -> Sample:
+def _sample(row: Row, best: int | None, *, many: bool) -> ScoredCase:
     case, answer = row.case, row.answer
     wrong = row.verdict in NO_ANSWER
     reports = _reports(case)
@@ -108,7 +108,7 @@ def _sample(row: Row, best: int | None, *, many: bool) -> Sample:
     solved = not wrong and answer.status in ("optimal", "infeasible")
     if answer.status == "infeasible" and not wrong:  # there is nothing to find
         gaps = both = [(answer.wall_s or 0.0, 0.0)]
-    return Sample(
+    return ScoredCase(
         row=row,
         solver=f"{case.solver} {_setting(case)}" if many else case.solver,
         solved=solved,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from placeopt.benchmark.generated_rounds import is_form, kept_at, make
+from placeopt.benchmark.generated_rounds import generate_round, generated_path, is_generated_name
 from placeopt.errors import BadArgument, BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.files import read_bytes
@@ -24,7 +24,7 @@ GENERATED = "generate:"
 
 
 @dataclass(frozen=True)
-class Item:
+class SetEntry:
     """
     An instance of a set.
 
@@ -48,7 +48,7 @@ class Item:
     def there(self) -> Path:
         """Return the file, which is made first if it is one of a generator's and not there yet."""
         if self.generated and not os.path.isfile(self.path):
-            make(self.name, self.path)
+            generate_round(self.name, self.path)
         return self.path
 
     def sha256(self) -> str:
@@ -57,7 +57,7 @@ class Item:
         return hashlib.sha256(read_bytes(self.path)).hexdigest()
 
 
-def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[Item]:
+def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[SetEntry]:
     """
     Return the instances of the sets, each once, in the order of the lists.
 
@@ -76,7 +76,7 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[Item
         If there is no such list or instance, a list names a file that is not there or of unknown kind, or two
         different files of the same name.
     """
-    found: dict[str, Item] = {}
+    found: dict[str, SetEntry] = {}
     for name in names:
         for item in _items(name, Path(folder)):
             before = found.setdefault(item.name, item)
@@ -92,7 +92,7 @@ def known_sets(folder: str | os.PathLike[str]) -> list[str]:
     return sorted(path.stem for path in Path(folder).glob(f"*{LIST_ENDING}"))
 
 
-def item_of(path: Path) -> Item:
+def entry_of(path: Path) -> SetEntry:
     """
     Return the instance in a file.
 
@@ -106,25 +106,25 @@ def item_of(path: Path) -> Item:
         if stem.endswith(ending):
             if not os.path.isfile(path):
                 raise BadInput(f"{path}: no such file")
-            return Item(stem.removesuffix(ending), path, kind)
+            return SetEntry(stem.removesuffix(ending), path, kind)
     raise BadInput(f"{path}: no instance by its name; expected an ending of {', '.join(ENDINGS)}, or one with .gz")
 
 
-def _generated(entry: str, folder: Path) -> Item:
+def _generated(entry: str, folder: Path) -> SetEntry:
     """Return the round that an entry ``generate:...`` stands for; it is not made yet."""
     name = entry.removeprefix(GENERATED)
-    if not is_form(name):
+    if not is_generated_name(name):
         raise BadInput(f"{entry!r}: expected such as {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
-    return Item(name, kept_at(name, folder), "placement", generated=True)
+    return SetEntry(name, generated_path(name, folder), "placement", generated=True)
 
 
-def _items(name: str, folder: Path) -> list[Item]:
+def _items(name: str, folder: Path) -> list[SetEntry]:
     if name.startswith(GENERATED):
         return [_generated(name, folder)]
     if name.endswith(LIST_ENDING):
         return _listed(Path(name))
     if any(name.removesuffix(".gz").endswith(ending) for ending in ENDINGS):
-        return [item_of(Path(name))]
+        return [entry_of(Path(name))]
     path = folder / f"{name}{LIST_ENDING}"
     meant = [f"{name}{ending}" for ending in _FILES if os.path.isfile(f"{name}{ending}")]
     if meant or (os.sep in name and not os.path.isfile(path)):
@@ -138,7 +138,7 @@ def _items(name: str, folder: Path) -> list[Item]:
     return _listed(path)
 
 
-def _listed(path: Path) -> list[Item]:
+def _listed(path: Path) -> list[SetEntry]:
     """Read a list: a file a line, relative to the list, or a round to be generated; ``#`` begins a comment."""
     try:
         text = read_bytes(path).decode()
@@ -152,7 +152,7 @@ def _listed(path: Path) -> list[Item]:
             continue
         try:
             generated = entry.startswith(GENERATED)
-            items.append(_generated(entry, path.parent) if generated else item_of(path.parent / entry))
+            items.append(_generated(entry, path.parent) if generated else entry_of(path.parent / entry))
         except (BadInput, ValueError) as error:  # ValueError: a NUL byte in the name
             raise BadInput(f"{path}:{number}: {error}") from None
     return items

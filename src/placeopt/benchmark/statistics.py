@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from placeopt.benchmark.linear_files import read_model
-from placeopt.benchmark.sets import Item
+from placeopt.benchmark.sets import SetEntry
 from placeopt.formats.documents import read_instance
 from placeopt.formats.solu import Known
 from placeopt.formats.table import markdown_table
@@ -25,7 +25,7 @@ decompressed. How rounds are made: [docs/generators.md](../docs/generators.md); 
 """
 
 
-class Figures(NamedTuple):
+class RoundStatistics(NamedTuple):
     """A round in figures."""
 
     waiting: int
@@ -39,7 +39,7 @@ class Figures(NamedTuple):
     features: tuple[str, ...]
 
 
-def figures(instance: Instance) -> Figures:
+def round_statistics(instance: Instance) -> RoundStatistics:
     """Count what makes a round what it is."""
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
@@ -47,7 +47,7 @@ def figures(instance: Instance) -> Figures:
     gpus = sum(sizes[node.machine] for node in instance.cluster.nodes)
     free = 1000 * gpus - instance.running_gpu_milli
     asked = sum(_milli(job) for job in waiting)
-    return Figures(
+    return RoundStatistics(
         waiting=len(waiting),
         running=len(runs),
         nodes=len(instance.cluster.nodes),
@@ -88,7 +88,7 @@ FEATURES: Mapping[str, Callable[[Instance], bool]] = {
 
 
 def statistics_page(
-    sets: Mapping[str, Sequence[Item]],
+    sets: Mapping[str, Sequence[SetEntry]],
     known: Mapping[str, Known],
     on_news: Callable[[str], None] | None = None,
 ) -> str:
@@ -138,18 +138,18 @@ KNOWN = ("value", "bound", "found by", "SHA-256")
 
 
 def _round(instance: Instance) -> list[str]:
-    of = figures(instance)
+    of = round_statistics(instance)
     load = "-" if of.load_percent is None else f"{of.load_percent:,.0f}"
     counts = [f"{count:,}" for count in (of.waiting, of.running, of.nodes, of.gpus)]
     return [*counts, load, f"{of.shares:,}", f"{of.gangs:,}", ", ".join(of.features)]
 
 
-def _model(item: Item) -> list[str]:
+def _model(item: SetEntry) -> list[str]:
     model = read_model(item.path)
     return [f"{model.objective.size:,}", f"{model.row_lower.size:,}"]
 
 
-def _known(item: Item, known: Mapping[str, Known]) -> list[str]:
+def _known(item: SetEntry, known: Mapping[str, Known]) -> list[str]:
     entry = known.get(item.name, Known())
     value = "-" if entry.value is None else f"{'= ' if entry.optimal else ''}{entry.value:,}"
     bound = "-" if entry.bound is None else f"{entry.bound:,}"

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from placeopt.benchmark.records import Answer, Case, Phase, Point
+from placeopt.benchmark.records import Case, CaseAnswer, Phase, TrajectoryPoint
 
 CHILD = ("-P", "-m", "placeopt.benchmark.child")
 POLL_S = 0.05
@@ -29,22 +29,22 @@ OURS_S = 600.0
 
 
 @dataclass
-class Said:
+class ChildOutput:
     """What a case's process has said so far."""
 
     phase: Phase = "reading"
     since: float = field(default_factory=time.monotonic)
     """When the phase began, as our clock has it."""
-    points: list[Point] = field(default_factory=list)
-    answer: Answer | None = None
+    points: list[TrajectoryPoint] = field(default_factory=list)
+    answer: CaseAnswer | None = None
 
 
 class CaseOutcome(NamedTuple):
     """What came of a case; ``solution`` is the file it wrote, None if none."""
 
     case: Case
-    answer: Answer
-    trajectory: tuple[Point, ...]
+    answer: CaseAnswer
+    trajectory: tuple[TrajectoryPoint, ...]
     solution: Path | None
     began: str
     load_before: float
@@ -84,7 +84,7 @@ def run_case(
     target.unlink(missing_ok=True)
     allowed = allowances(case) if allowed_s is None else allowed_s
     request = {"case": case.model_dump(mode="json"), "solution": str(target)}
-    said = Said()
+    said = ChildOutput()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(  # noqa: S603 - ourselves
             [sys.executable, *CHILD],
@@ -123,7 +123,7 @@ def allowances(case: Case) -> dict[Phase, float]:
 def _attend(
     process: subprocess.Popen[str],
     request: str,
-    said: Said,
+    said: ChildOutput,
     allowed: Mapping[Phase, float],
     cancelled: Callable[[], bool] | None,
 ) -> str:
@@ -142,7 +142,7 @@ def _attend(
     return "ended"
 
 
-def _read(stream: IO[str] | None, said: Said) -> None:
+def _read(stream: IO[str] | None, said: ChildOutput) -> None:
     """Take in what the process says; a line that was cut off is not taken."""
     if stream is None:
         return
@@ -155,7 +155,7 @@ def _read(stream: IO[str] | None, said: Said) -> None:
                 seconds, *rest = news["point"]
                 said.points.append((float(seconds), *rest))
             if "answer" in news:
-                said.answer = Answer.model_validate_json(json.dumps(news["answer"]))
+                said.answer = CaseAnswer.model_validate_json(json.dumps(news["answer"]))
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
@@ -164,10 +164,10 @@ def _kill(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _no_answer(ended: str, code: int, spent: str, errors: IO[bytes]) -> Answer:
+def _no_answer(ended: str, code: int, spent: str, errors: IO[bytes]) -> CaseAnswer:
     if ended == "killed":
-        return Answer(status="killed", limit="time", message=f"killed after {spent}")
+        return CaseAnswer(status="killed", limit="time", message=f"killed after {spent}")
     errors.seek(0)
     last = errors.read().decode(errors="replace").strip().splitlines()
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
-    return Answer(status="crashed", message=f"its process ended with {how}" + (f": {last[-1]}" if last else ""))
+    return CaseAnswer(status="crashed", message=f"its process ended with {how}" + (f": {last[-1]}" if last else ""))

@@ -14,11 +14,11 @@ The verdict on a case, in the words of the field.
 
 from __future__ import annotations
 
-from placeopt.benchmark.records import Answer, Verdict
+from placeopt.benchmark.records import CaseAnswer, Verdict
 from placeopt.formats.solu import Known
 
 
-def judge(answer: Answer, known: Known) -> Verdict:
+def judge(answer: CaseAnswer, known: Known) -> Verdict:
     """Return the verdict; what is known of the instance comes from a ``.solu`` file."""
     if answer.refused or contradiction(answer, known):
         return "fail"
@@ -35,7 +35,7 @@ def judge(answer: Answer, known: Known) -> Verdict:
     return "timeout"
 
 
-def contradiction(answer: Answer, known: Known) -> str | None:
+def contradiction(answer: CaseAnswer, known: Known) -> str | None:
     """Tell in what an answer contradicts what is known; None if in nothing. One of the two is wrong."""
     if answer.status == "infeasible" and known.value is not None:
         return f"called infeasible, but a value of {known.value} is known"
@@ -48,5 +48,5 @@ def contradiction(answer: Answer, known: Known) -> str | None:
     return None
 
 
-def _better(answer: Answer, one: int, other: int) -> bool:
+def _better(answer: CaseAnswer, one: int, other: int) -> bool:
     return one > other if answer.sense == "max" else one < other

@@ -1,14 +1,17 @@
 """Predictions that a round needs: rates, memory, utilisation, interference, cores; fitted from measured profiles."""
 
+from placeopt.aliases import former_names
 from placeopt.predict.cores import Category, best_fit_cores, first_cores
 from placeopt.predict.curve import CurveModel, fit_curve
 from placeopt.predict.errors import Errors, relative_errors, rmsle
 from placeopt.predict.interference import InterferenceModel, Pair, fit_interference, gavel_pairs
 from placeopt.predict.memory import gpu_memory_mib
-from placeopt.predict.rate import RateModel, Run, fit_rate, lightweight, sia_runs
+from placeopt.predict.rate import ProfiledRun, RateModel, fit_rate, lightweight, sia_runs
 from placeopt.predict.records import Fitted, Provenance, read_fitted, write_fitted
 from placeopt.predict.regressor import REGRESSORS, Regressor, cross_validated, fit_regressor
 from placeopt.predict.step import StepModel, fit_step
+
+__getattr__ = former_names(__name__)
 
 __all__ = [
     "REGRESSORS",
@@ -18,10 +21,10 @@ __all__ = [
     "Fitted",
     "InterferenceModel",
     "Pair",
+    "ProfiledRun",
     "Provenance",
     "RateModel",
     "Regressor",
-    "Run",
     "StepModel",
     "best_fit_cores",
     "cross_validated",

@@ -19,7 +19,7 @@ DEGREE = 2
 COLUMNS = ("placement", "local_bsz", "step_time")
 
 
-class Run(NamedTuple):
+class ProfiledRun(NamedTuple):
     """A profiling run: ``rate`` samples a second with a global ``batch`` on ``nodes`` of ``gpus`` GPUs each."""
 
     nodes: int
@@ -68,7 +68,7 @@ class RateModel(Fitted):
         return batch * iterations / rate + startup_s if rate > 0 else float("inf")
 
 
-def lightweight(runs: Iterable[Run]) -> list[Run]:
+def lightweight(runs: Iterable[ProfiledRun]) -> list[ProfiledRun]:
     """
     Choose the runs of GENIE's lightweight profiling (5.1.5): B + N + G of B x N x G.
 
@@ -88,7 +88,9 @@ def lightweight(runs: Iterable[Run]) -> list[Run]:
     return alone + [run for run in at_batch if run.nodes == 1 or run.gpus == gpus]
 
 
-def fit_rate(name: str, runs: Sequence[Run], *, source: str, licence: str = "", communicates: bool = True) -> RateModel:
+def fit_rate(
+    name: str, runs: Sequence[ProfiledRun], *, source: str, licence: str = "", communicates: bool = True
+) -> RateModel:
     """
     Fit the model to runs: ``single`` to those on one GPU, then the penalty to the others.
 
@@ -138,7 +140,7 @@ def fit_rate(name: str, runs: Sequence[Run], *, source: str, licence: str = "", 
     return model.model_copy(update={"errors": relative_errors(predicted, [run.rate for run in runs])})
 
 
-def check_runs(name: str, runs: Sequence[Run]) -> None:
+def check_runs(name: str, runs: Sequence[ProfiledRun]) -> None:
     """Refuse runs that cannot have been; raises ``BadInput`` with the first of them."""
     for number, run in enumerate(runs):
         if min(run.nodes, run.gpus, run.batch) < 1 or not 0 < run.rate < float("inf"):
@@ -148,7 +150,7 @@ def check_runs(name: str, runs: Sequence[Run]) -> None:
             )
 
 
-def _penalty(model: RateModel, runs: list[Run]) -> tuple[float, float]:
+def _penalty(model: RateModel, runs: list[ProfiledRun]) -> tuple[float, float]:
     """Return gamma and lambda gamma, both at least 0."""
     from scipy.optimize import nnls  # loaded where a model is fitted: it takes longer than all else of this package
 
@@ -160,7 +162,7 @@ def _penalty(model: RateModel, runs: list[Run]) -> tuple[float, float]:
     return across, inside
 
 
-def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:
+def sia_runs(text: str, *, where: str = "profile") -> tuple[list[ProfiledRun], int]:
     """
     Read a profile of Sia's simulator: ``placement`` (a digit for each node), ``local_bsz``, ``step_time`` in seconds.
 
@@ -198,5 +200,5 @@ def sia_runs(text: str, *, where: str = "profile") -> tuple[list[Run], int]:
             uneven += 1
             continue
         total = len(digits) * min(gpus)
-        runs.append(Run(len(digits), min(gpus), total * local, total * local / step))
+        runs.append(ProfiledRun(len(digits), min(gpus), total * local, total * local / step))
     return runs, uneven

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.errors import BadInput
 from placeopt.predict.errors import relative_errors
-from placeopt.predict.rate import Run, check_runs
+from placeopt.predict.rate import ProfiledRun, check_runs
 from placeopt.predict.records import Fitted, Provenance
 
 TERMS, COMPUTING = 6, 2
@@ -37,7 +37,7 @@ class StepModel(Fitted):
         """
         if min(nodes, gpus, batch) < 1:
             raise BadInput(f"nodes, gpus, batch: {nodes}, {gpus}, {batch}; expected 1 or more of each")
-        seconds = _terms([Run(nodes, gpus, batch, 1.0)])[0] * np.array(self.coefficients)
+        seconds = _terms([ProfiledRun(nodes, gpus, batch, 1.0)])[0] * np.array(self.coefficients)
         return float(seconds.sum() if synchronises else seconds[:COMPUTING].sum())
 
     def rate(self, nodes: int, gpus: int, batch: int, *, synchronises: bool = True) -> float:
@@ -46,7 +46,7 @@ class StepModel(Fitted):
         return batch / seconds if seconds > 0 else 0.0
 
 
-def fit_step(name: str, runs: Sequence[Run], *, source: str, licence: str = "") -> StepModel:
+def fit_step(name: str, runs: Sequence[ProfiledRun], *, source: str, licence: str = "") -> StepModel:
     """
     Fit the model by least squares of the relative error of a step, coefficients of at least 0.
 
@@ -73,7 +73,7 @@ def fit_step(name: str, runs: Sequence[Run], *, source: str, licence: str = "") 
     return model.model_copy(update={"errors": relative_errors(predicted, [run.rate for run in runs])})
 
 
-def _terms(runs: Sequence[Run]) -> np.ndarray:
+def _terms(runs: Sequence[ProfiledRun]) -> np.ndarray:
     """Shape (runs, 6): what each coefficient is multiplied with."""
     out = np.zeros((len(runs), TERMS))
     for row, run in zip(out, runs, strict=True):

@@ -13,8 +13,8 @@ from placeopt.heuristics import Candidates
 from placeopt.problem import State
 from placeopt_papers.one_at_a_time.arrivals import arrivals_of
 from placeopt_papers.one_at_a_time.go_random import GoRandom
-from placeopt_papers.one_at_a_time.playing import placed_by
-from placeopt_papers.one_at_a_time.points import InPoints
+from placeopt_papers.one_at_a_time.playing import place_by
+from placeopt_papers.one_at_a_time.points import RoundedScore
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 
 INSTANCES = Path(__file__).resolve().parents[3] / "instances"
@@ -74,7 +74,7 @@ def test_points_of_gpu_packing() -> None:
     problem = arrivals_of(instance(made, jobs, machines=machines)).problem
     state = State(problem)
     state.gpu_free_milli[[0, 3]] = 200, 500
-    candidates = Candidates(state, InPoints("gpu_packing", problem))
+    candidates = Candidates(state, RoundedScore("gpu_packing", problem))
     pair, share = (problem.options_of(j)[0] for j in (0, 3))
     assert candidates.scores(pair).tolist() == [-48, -29, -25]
     assert candidates.scores(share)[0] == -98
@@ -84,9 +84,9 @@ def test_points_of_gpu_packing() -> None:
 def test_who_fits_is_placed(score: str) -> None:
     """Two GPUs of one node: two whole ones fit, the third fails, and so does one of its kind after it."""
     arrivals = arrivals_of(instance(1, [job(f"j{i}") for i in range(4)], machines=[machine(gpus=2)]))
-    assert placed_by(score, arrivals, np.arange(4), 0).tolist() == [True, True, False, False]
+    assert place_by(score, arrivals, np.arange(4), 0).tolist() == [True, True, False, False]
     with pytest.raises(BadInput, match="no score 'fastest'; known: first_fit, "):
-        placed_by("fastest", arrivals, np.arange(4), 0)
+        place_by("fastest", arrivals, np.arange(4), 0)
 
 
 def test_fgd_on_openb_as_published() -> None:

@@ -12,12 +12,12 @@ from placeopt import BadInput
 from placeopt.formats.figure import FORMATS, Figure, render
 from placeopt.model import Domain, Job
 from placeopt.report.html import (
-    Answer,
     Fact,
+    WhatIfAnswer,
     answer_figures,
+    answer_type,
     cluster_map,
     gpu_map,
-    kind_of,
     page,
     read_log,
     simulation_figures,
@@ -398,10 +398,10 @@ MIX = Cheapest(choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mi
         (REVIEW, "Audit: value 5, 100.00 % from the bound 10", ("communication", "paths", 3, 10, 4, 18), "10 paths"),
     ],
 )
-def test_every_other_answer(answer: Answer, title: str, row: tuple[object, ...], words: str) -> None:
+def test_every_other_answer(answer: WhatIfAnswer, title: str, row: tuple[object, ...], words: str) -> None:
     """Told by its fields, drawn with its numbers."""
     fields = set(json.loads(answer.model_dump_json()))
-    assert kind_of(fields) is type(answer)
+    assert answer_type(fields) is type(answer)
     (figure,) = answer_figures(answer, 0)
     assert (figure.title, figure.rows[0]) == (title, row)
     assert words in render(figure, "svg").decode()

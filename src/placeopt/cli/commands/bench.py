@@ -90,7 +90,7 @@ def run(
     started = time.monotonic()
     _check(time_limit, threads, jobs, memory_limit)
     numbers = parse_seeds(seeds)
-    from placeopt.benchmark.campaign import Outlook, plan_cases, run_cases
+    from placeopt.benchmark.campaign import CampaignProgress, plan_cases, run_cases
 
     with (
         Ticker(started, quiet=quiet) as ticker,
@@ -108,7 +108,7 @@ def run(
             instances=Path(instances),
         )
 
-        def news(outlook: Outlook) -> None:
+        def news(outlook: CampaignProgress) -> None:
             done = outlook.done + outlook.kept
             last = "" if outlook.row is None else f"; {outlook.row.case.instance} {outlook.row.case.solver}: "
             verdict = "" if outlook.row is None else outlook.row.verdict
@@ -256,7 +256,7 @@ def check(
     """
     started = time.monotonic()
     _check(1.0, 1, jobs, None)
-    from placeopt.benchmark.recheck import improved, recheck
+    from placeopt.benchmark.recheck import improve_known, recheck
     from placeopt.formats.solu import read_solu, write_solu
     from placeopt.report.text.benchmark import checked_json, checked_page
 
@@ -272,7 +272,7 @@ def check(
             cancelled=interruption.event.is_set,
             on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} rows"),
         )
-    better = improved(known, checked)
+    better = improve_known(known, checked)
     new = [name for name, entry in better.items() if entry != known.get(name)]
     found = any(_finders(entry) != _finders(known.get(name)) for name, entry in better.items())
     if update and (new or found) and not interruption.code:

@@ -22,7 +22,7 @@ from placeopt.cli.signals import Interruption
 from placeopt.environment import find_papers
 
 if TYPE_CHECKING:
-    from placeopt_papers.records import PaperRow, Setting
+    from placeopt_papers.records import PaperRow, PaperSetting
 
 
 def papers(
@@ -64,18 +64,18 @@ def papers(
         return ExitCode.DONE
     if out is None:
         raise UsageError("--out: missing, expected a folder for the results; only --only list does without")
-    names, settings = catalogue.chosen([] if only is None else [name.strip() for name in only.split(",")])
-    cases = campaign.plan(settings, numbers, whole=full, instances=Path(instances))
+    names, settings = catalogue.select([] if only is None else [name.strip() for name in only.split(",")])
+    cases = campaign.plan_cases(settings, numbers, whole=full, instances=Path(instances))
     folder = Path(out)
     code: int = ExitCode.DONE
     if run:
         with Ticker(started, quiet=quiet) as ticker, Interruption("the runs that are there") as interruption:
 
-            def news(now: campaign.News) -> None:
+            def news(now: campaign.CampaignProgress) -> None:
                 last = "" if now.row is None else f"; {now.row.case.setting} {now.row.case.policy}"
                 ticker.doing(f"{now.done + now.kept:,} of {now.total:,} simulations{last}")
 
-            campaign.run(
+            campaign.run_cases(
                 cases,
                 folder,
                 instances=Path(instances),
@@ -108,7 +108,7 @@ def require_papers() -> None:
 
 def _draw(
     names: Sequence[str],
-    settings: Sequence[Setting],
+    settings: Sequence[PaperSetting],
     rows: Sequence[PaperRow],
     folder: Path,
     instances: Path,
@@ -122,11 +122,11 @@ def _draw(
     from placeopt_papers.campaign import write_log
     from placeopt_papers.catalogue import PAPERS
     from placeopt_papers.figures import paper_figures, setting_figures
-    from placeopt_papers.tables import Runs
+    from placeopt_papers.tables import CampaignRows
 
     if wanted is False or (wanted is None and not can_draw()):
         return 0
-    campaign = Runs(rows)
+    campaign = CampaignRows(rows)
     figures = [
         figure for key in names for figure in paper_figures(key, PAPERS[key].title, PAPERS[key].figures, campaign)
     ]

@@ -31,7 +31,7 @@ def doctor(
         from rich.text import Text
 
         from placeopt.report.text.palette import BAD, GOOD
-        from placeopt.report.text.text_table import Rows
+        from placeopt.report.text.text_table import TextTable
 
         rows: list[list[str | Text]] = [
             [
@@ -42,5 +42,5 @@ def doctor(
             for finding in findings
         ]
         verdict = "all is well" if not problems else f"{len(problems)} of {len(findings)} points are wrong"
-        show(Rows(["", "", ""], rows, wrap=""), Text(verdict, style="bold"))
+        show(TextTable(["", "", ""], rows, wrap=""), Text(verdict, style="bold"))
     return ExitCode.NO if problems else ExitCode.DONE

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from placeopt.formats.figure import Figure
     from placeopt.model import Instance, Plan
     from placeopt.model.scenario import Scenario
-    from placeopt.report.html import Answer, Fact, Log
+    from placeopt.report.html import Fact, SimulationLog, WhatIfAnswer
 
 LOG = ".jsonl"
 SHOWN = 5
@@ -84,9 +84,9 @@ class _Found:
         self.instances: list[Instance] = []
         self.plans: list[tuple[str, Plan]] = []
         self.scenarios: list[Scenario] = []
-        self.logs: list[Log] = []
+        self.logs: list[SimulationLog] = []
         self._log_files: list[Path] = []
-        self.answers: list[tuple[str, Answer]] = []
+        self.answers: list[tuple[str, WhatIfAnswer]] = []
 
     def read(self, path: str) -> None:
         """Read a file, or find the logs of a folder."""
@@ -118,7 +118,7 @@ class _Found:
         from placeopt.formats.files import label, read_bytes
         from placeopt.model import Instance, Plan
         from placeopt.model.scenario import Scenario
-        from placeopt.report.html import kind_of
+        from placeopt.report.html import answer_type
 
         data, source = read_bytes(path), label(path)
         keys = set(top_keys(data, source) or ())
@@ -128,7 +128,7 @@ class _Found:
             self.instances.append(loads(Instance, data, source=source))
         elif "placements" in keys:
             self.plans.append((source, loads(Plan, data, source=source)))
-        elif kind := kind_of(keys):
+        elif kind := answer_type(keys):
             self.answers.append((source, loads(kind, data, source=source)))
         else:
             held = f"has {', '.join(sorted(keys)[:6])}" if keys else "is no JSON object"

@@ -31,7 +31,7 @@ from placeopt.whatif.records import (
     Sweep,
 )
 
-Answer = Fit | Slots | Failures | Added | Cheapest | Sweep | Swap | Prices | Defrag | Review | ReplaySeries
+WhatIfAnswer = Fit | Slots | Failures | Added | Cheapest | Sweep | Swap | Prices | Defrag | Review | ReplaySeries
 DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     Fit: ("fit", fit_figure),
     Slots: ("slots", slots_figure),
@@ -46,7 +46,7 @@ DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     ReplaySeries: ("replay", curve_figure),
 }
 """Of every kind of answer what its figures are called, and what draws them."""
-MARKS: tuple[tuple[frozenset[str], type[Answer]], ...] = (
+MARKS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
     (frozenset({"replayed", "spots"}), ReplaySeries),
     (frozenset({"varied", "points"}), Sweep),
     (frozenset({"front", "level"}), Defrag),
@@ -62,12 +62,12 @@ MARKS: tuple[tuple[frozenset[str], type[Answer]], ...] = (
 """By which fields an answer is known."""
 
 
-def kind_of(keys: set[str]) -> type[Answer] | None:
+def answer_type(keys: set[str]) -> type[WhatIfAnswer] | None:
     """Tell which kind of answer a document is, by its fields; None if of none."""
     return next((kind for fields, kind in MARKS if fields <= keys), None)
 
 
-def answer_figures(answer: Answer, number: int) -> list[Figure]:
+def answer_figures(answer: WhatIfAnswer, number: int) -> list[Figure]:
     """Draw the figures of one answer; ``number`` tells it from others of its kind."""
     name, draw = DRAWN[type(answer)]
     return [draw(answer, f"{name}-{number}")]

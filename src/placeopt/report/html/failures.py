@@ -49,20 +49,20 @@ def verdict(failure: Failure) -> str:
     return {True: "survives", False: "loses jobs", None: "open"}[failure.survives]
 
 
-Row = tuple[str, int, int, int, float, str]
-Drawn = tuple[Callable[["Axes"], Tips], tuple[float, float]]
+FailureRow = tuple[str, int, int, int, float, str]
+Drawing = tuple[Callable[["Axes"], Tips], tuple[float, float]]
 """What draws, and in how many inches."""
 
 
-def _tip(row: Row) -> str:
+def _tip(row: FailureRow) -> str:
     return f"{row[0]}: {row[1]} jobs displaced, {row[2]} lose their place, at least {row[3]}"
 
 
-def _count(row: Row) -> str:
+def _count(row: FailureRow) -> str:
     return f"{row[1]}, {row[2]} lost" if row[2] else str(row[1])
 
 
-def _squares(name: str, rows: list[Row]) -> Drawn:
+def _squares(name: str, rows: list[FailureRow]) -> Drawing:
     """One after the other, in lines."""
     named = len(rows) <= MOST_NAMED
     across = min(max(1, len(rows)), ACROSS) if named else math.isqrt(2 * len(rows)) + 1
@@ -95,7 +95,7 @@ def _squares(name: str, rows: list[Row]) -> Drawn:
     return draw, (max(4.0, inches[0]), max(1.2, inches[1]))
 
 
-def _matrix(answer: Failures, name: str, rows: list[Row], names: list[str]) -> Drawn:
+def _matrix(answer: Failures, name: str, rows: list[FailureRow], names: list[str]) -> Drawing:
     """Who fails with whom."""
     side = len(names)
     at = {domain: i for i, domain in enumerate(names)}
@@ -123,7 +123,7 @@ def _matrix(answer: Failures, name: str, rows: list[Row], names: list[str]) -> D
     return draw, (min(12.0, 0.42 * side + 2.5), min(11.0, 0.42 * side + 1.2))
 
 
-def _frame(axes: Axes, rows: list[Row], across: int, deep: int) -> None:
+def _frame(axes: Axes, rows: list[FailureRow], across: int, deep: int) -> None:
     """Give the axes their size, and the legend the words that occur."""
     from matplotlib.patches import Patch
 

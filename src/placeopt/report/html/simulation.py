@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_lines
-from placeopt.formats.figure import COLOURS, MARKS, Figure, Tips
+from placeopt.formats.figure import COLOURS, MARKS, STYLES, Figure, Tips
 from placeopt.formats.files import read_bytes
 from placeopt.metrics import Stay, fragments_over_time, slots_over_time
 from placeopt.model import Running
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
 
 MOST_GANTT_GPUS, MOST_GANTT_JOBS = 64, 400
 """A chart of bars is drawn up to so many GPUs and jobs."""
-STYLES = ("-", "--", ":", "-.")
 SHORT_H = 2.0
 """Hours below which a picture has minutes."""
 
 
 @dataclass(frozen=True)
-class Log:
+class SimulationLog:
     """
     What a log tells, times in milliseconds.
 
@@ -58,7 +57,7 @@ class Log:
         return [Stay(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
 
 
-def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> Log:
+def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> SimulationLog:
     """
     Read the log of a simulation.
 
@@ -125,10 +124,10 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> L
         raise BadInput(f"{source}: no log of a simulation ({type(error).__name__}: {error})") from None
     if not events:
         raise BadInput(f"{source}: empty; expected the log of a simulation, as 'placeopt simulate --out' writes it")
-    return Log(source.stem, arrivals, starts, ends, dict(held), now, options, stranded)
+    return SimulationLog(source.stem, arrivals, starts, ends, dict(held), now, options, stranded)
 
 
-def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> list[Figure]:
+def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = None) -> list[Figure]:
     """
     Draw all figures of some logs: bars by GPU for each small one, and all together GPUs held and waiting.
 
@@ -143,7 +142,7 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
     figures = [gantt(log, i) for i, log in enumerate(logs) if _is_small(log)]
     held = {log.name: _steps([(s, e, m) for spans in log.held.values() for s, e, _, m in spans]) for log in logs}
     figures.append(
-        curves(
+        step_figure(
             "held",
             "GPUs held over time",
             "Sum of the shares that jobs hold.",
@@ -163,7 +162,7 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
         for log in logs
     }
     figures.append(
-        curves(
+        step_figure(
             "waits",
             "Waiting",
             "Part of the jobs that came which waited at most so long; a curve that ends below 1 has jobs that never "
@@ -177,7 +176,7 @@ def simulation_figures(logs: list[Log], scenario: Scenario | None = None) -> lis
     return figures
 
 
-def _slowdowns(logs: list[Log], scenario: Scenario) -> Figure:
+def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
     """Draw each log's slowdowns in descending order."""
     known = {arrival.job.id: arrival for arrival in scenario.arrivals if not arrival.service}
     found = {}
@@ -190,7 +189,7 @@ def _slowdowns(logs: list[Log], scenario: Scenario) -> Figure:
             ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
         first = len(set(log.stranded) & known.keys())  # they are the worst: no ratio is large enough
         found[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
-    return curves(
+    return step_figure(
         "slowdowns",
         "Slowdown with waiting",
         "Time from arrival to end, over the run time alone and well placed; jobs from the worst on. A curve begins "
@@ -200,7 +199,7 @@ def _slowdowns(logs: list[Log], scenario: Scenario) -> Figure:
     )
 
 
-def _idle(logs: list[Log], gpus_of: dict[str, int]) -> list[Figure]:
+def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
     """Idle GPUs of nodes partly in use, and slots of so many GPUs as the largest nodes have, and of half of them."""
     for log in logs:
         strange = next((node for node, _ in log.held if node not in gpus_of), None)
@@ -232,14 +231,14 @@ def _idle(logs: list[Log], gpus_of: dict[str, int]) -> list[Figure]:
 def _amounts(name: str, title: str, caption: str, steps: dict[str, list[tuple[int, int]]], unit: str) -> Figure:
     """Amounts by time, from milliseconds to hours."""
     hours = {log: [(t / 3_600_000, float(v)) for t, v in points] for log, points in steps.items()}
-    return curves(name, title, caption, hours, ("hours", unit))
+    return step_figure(name, title, caption, hours, ("hours", unit))
 
 
-def _is_small(log: Log) -> bool:
+def _is_small(log: SimulationLog) -> bool:
     return 0 < len(log.held) <= MOST_GANTT_GPUS and len(log.starts) <= MOST_GANTT_JOBS
 
 
-def gantt(log: Log, number: int) -> Figure:
+def gantt(log: SimulationLog, number: int) -> Figure:
     """Bars by GPU, as SC'17 figure 8."""
     name = f"bars-{number}"
     gpus = sorted(log.held)
@@ -300,11 +299,21 @@ def _gpus_of(scenario: Scenario) -> dict[str, int]:
     return {node.id: count[node.machine] for node in scenario.cluster.nodes}
 
 
-def curves(
+def step_figure(
     name: str, title: str, caption: str, curves: dict[str, list[tuple[float, float]]], labels: tuple[str, str]
 ) -> Figure:
-    """Step curves, one a log; hours are drawn as minutes where there are few of them."""
-    short = labels[0] == "hours" and max([x for points in curves.values() for x, _ in points], default=0.0) < SHORT_H
+    """
+    Return a figure of step curves, one per log; fewer than two hours are drawn as minutes.
+
+    Parameters
+    ----------
+    curves
+        Points (x, y) by label, x ascending.
+    labels
+        Of the axes: what x is in, what y counts.
+    """
+    longest = max([x for points in curves.values() for x, _ in points], default=0.0)
+    short = labels[0] == "hours" and longest < SHORT_H
     scale, unit = (60.0, "minutes") if short else (1.0, labels[0])
 
     def draw(axes: Axes) -> Tips:

@@ -13,16 +13,16 @@ from placeopt.benchmark.scored_cases import NO_ANSWER
 from placeopt.formats.figure import can_draw
 from placeopt.formats.table import readable
 from placeopt.report.text.text import number, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rich.console import RenderableType
 
-    from placeopt.benchmark.recheck import Checked
-    from placeopt.benchmark.report import Report
-    from placeopt.benchmark.sets import Item
+    from placeopt.benchmark.recheck import RecheckedRow
+    from placeopt.benchmark.report import BenchmarkReport
+    from placeopt.benchmark.sets import SetEntry
     from placeopt.formats.solu import Known
     from placeopt.formats.table import Table
 
@@ -38,13 +38,13 @@ def counts_page(rows: Sequence[Row], total: int, out: str, left_out: Sequence[st
     cells = [
         [name, *(number(count[word]) if count[word] else "" for word in VERDICTS)] for name, count in counts.items()
     ]
-    parts.append(Rows(["solver", *(f">{word}" for word in VERDICTS)], cells, wrap="solver"))
+    parts.append(TextTable(["solver", *(f">{word}" for word in VERDICTS)], cells, wrap="solver"))
     wrong = sorted((row for row in rows if row.verdict in NO_ANSWER), key=lambda row: NO_ANSWER.index(row.verdict))
     if wrong:
         told = [
             [row.verdict, row.case.instance, row.case.solver, str(row.case.seed), _cause(row)] for row in wrong[:SHOWN]
         ]
-        parts += [Text(""), Rows(["", "instance", "solver", ">seed", "cause"], told, wrap="cause")]
+        parts += [Text(""), TextTable(["", "instance", "solver", ">seed", "cause"], told, wrap="cause")]
         if len(wrong) > SHOWN:
             parts.append(Text(f"  ... and {len(wrong) - SHOWN:,} more"))
     if left_out:
@@ -58,7 +58,7 @@ def counts_json(rows: Sequence[Row], total: int, out: str) -> str:
     return json.dumps({"out": out, "cases": total, "rows": len(rows), "verdicts": counts}, indent=2)
 
 
-def sets_page(sets: Mapping[str, Sequence[Item]], known: Mapping[str, Sequence[Known]]) -> list[RenderableType]:
+def sets_page(sets: Mapping[str, Sequence[SetEntry]], known: Mapping[str, Sequence[Known]]) -> list[RenderableType]:
     """Return the named sets: how many instances, of which kind, and what is known of them."""
     cells = [
         [
@@ -70,10 +70,10 @@ def sets_page(sets: Mapping[str, Sequence[Item]], known: Mapping[str, Sequence[K
         ]
         for name, items in sets.items()
     ]
-    return [Rows(["set", ">instances", "kind", ">optimum known", ">value known"], cells, wrap="kind")]
+    return [TextTable(["set", ">instances", "kind", ">optimum known", ">value known"], cells, wrap="kind")]
 
 
-def sets_json(sets: Mapping[str, Sequence[Item]], known: Mapping[str, Sequence[Known]]) -> str:
+def sets_json(sets: Mapping[str, Sequence[SetEntry]], known: Mapping[str, Sequence[Known]]) -> str:
     """Return the same as a JSON document, instances by name."""
     return json.dumps(
         {
@@ -87,7 +87,7 @@ def sets_json(sets: Mapping[str, Sequence[Item]], known: Mapping[str, Sequence[K
     )
 
 
-def report_page(report: Report, folder: str, files: int) -> list[RenderableType]:
+def report_page(report: BenchmarkReport, folder: str, files: int) -> list[RenderableType]:
     """Return the tables that fit a page; the others stand in files."""
     parts: list[RenderableType] = []
     for table in report.tables:
@@ -97,14 +97,14 @@ def report_page(report: Report, folder: str, files: int) -> list[RenderableType]
     return [*parts, Text(f"{files} files in {plain(folder)}; begin with report.md{drawn}", style="dim")]
 
 
-def tables_json(report: Report) -> str:
+def tables_json(report: BenchmarkReport) -> str:
     """Return conditions and tables as a JSON document."""
     tables = {t.name: [dict(zip(t.columns, row, strict=True)) for row in t.rows] for t in report.tables}
     return json.dumps({"conditions": report.conditions, "tables": tables}, indent=2)
 
 
 def checked_page(
-    checked: Sequence[Checked], new: Mapping[str, Known], solu: str, *, updated: bool
+    checked: Sequence[RecheckedRow], new: Mapping[str, Known], solu: str, *, updated: bool
 ) -> list[RenderableType]:
     """Return what is wrong, and which known values the rows improve."""
     wrong = [one for one in checked if one.faults]
@@ -118,17 +118,17 @@ def checked_page(
         told = [
             [one.row.case.instance, one.row.case.solver, str(one.row.case.seed), one.faults[0]] for one in wrong[:SHOWN]
         ]
-        parts.append(Rows(["instance", "solver", ">seed", "wrong"], told, wrap="wrong"))
+        parts.append(TextTable(["instance", "solver", ">seed", "wrong"], told, wrap="wrong"))
         if len(wrong) > SHOWN:
             parts.append(Text(f"  ... and {len(wrong) - SHOWN:,} more"))
     if new:
         said = f"written to {plain(solu)}" if updated else "--update writes them"
         rows = [[name, number(entry.value), number(entry.bound)] for name, entry in sorted(new.items())]
-        parts += [Text(""), heading("Better than known", said), Rows(["instance", ">value", ">bound"], rows)]
+        parts += [Text(""), heading("Better than known", said), TextTable(["instance", ">value", ">bound"], rows)]
     return parts
 
 
-def checked_json(checked: Sequence[Checked], new: Mapping[str, Known], *, updated: bool) -> str:
+def checked_json(checked: Sequence[RecheckedRow], new: Mapping[str, Known], *, updated: bool) -> str:
     """Return the same as a JSON document."""
     return json.dumps(
         {
@@ -142,16 +142,16 @@ def checked_json(checked: Sequence[Checked], new: Mapping[str, Known], *, update
     )
 
 
-def _rows(table: Table) -> Rows:
+def _rows(table: Table) -> TextTable:
     if table.name.startswith("comparison"):
         return _intervals(table)
     numeric = [all(not isinstance(row[i], str) for row in table.rows) for i in range(len(table.columns))]
     columns = [f">{name}" if right else name for name, right in zip(table.columns, numeric, strict=True)]
     cells = [[readable(cell) for cell in row] for row in table.rows]
-    return Rows(columns, cells, wrap=table.columns[0], drop=("spent s", "PAR2 s", "primal s"))
+    return TextTable(columns, cells, wrap=table.columns[0], drop=("spent s", "PAR2 s", "primal s"))
 
 
-def _intervals(table: Table) -> Rows:
+def _intervals(table: Table) -> TextTable:
     """Return a comparison, each interval in one cell."""
     cells = []
     for row in table.rows:
@@ -159,7 +159,7 @@ def _intervals(table: Table) -> Rows:
         spans = (f"{ratio}  [{ratio_low}, {ratio_high}]", f"{gap}  [{gap_low}, {gap_high}]")
         cells.append([solver, instances, *spans, " / ".join(counts)])
     columns = ["solver", ">instances", ">time ratio", ">gap points", ">wins / ties / losses"]
-    return Rows(columns, cells, wrap="solver", drop=("instances",))
+    return TextTable(columns, cells, wrap="solver", drop=("instances",))
 
 
 def _counts(rows: Sequence[Row]) -> dict[str, Counter[str]]:

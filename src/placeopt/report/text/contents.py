@@ -9,7 +9,7 @@ from rich.text import Text
 
 from placeopt.readable import amount
 from placeopt.report.text.text import gpus, number, percent, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -135,7 +135,7 @@ def contents_tables(facts: Contents) -> list[RenderableType]:
         for row in facts["demand"]
     ]
     columns = ["", ">there is", ">running jobs hold", ">waiting jobs ask", ">together"]
-    return [*parts, Text(""), heading("Demand"), Rows(columns, demand_rows, drop=["together"])]
+    return [*parts, Text(""), heading("Demand"), TextTable(columns, demand_rows, drop=["together"])]
 
 
 def note_lines(note: str) -> list[RenderableType]:
@@ -175,7 +175,7 @@ def summary_line(facts: Contents) -> str:
 def _table(title: str, columns: list[str], rows: list[list[str]], wrap: str, drop: list[str]) -> list[RenderableType]:
     if not rows:
         return []
-    parts: list[RenderableType] = [heading(title), Rows(columns, rows[:MAX_ROWS], wrap=wrap, drop=drop)]
+    parts: list[RenderableType] = [heading(title), TextTable(columns, rows[:MAX_ROWS], wrap=wrap, drop=drop)]
     if len(rows) > MAX_ROWS:
         parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
     return parts

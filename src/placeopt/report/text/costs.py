@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from placeopt.report.text.text import number, percent
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,4 +57,6 @@ def cost_table(plan: Plan) -> list[RenderableType]:
         for term in cost_facts(plan)
     ]
     columns = ["term", ">raw", "unit", ">of worst", ">x weight", ">= cost", ">share"]
-    return [heading("Cost"), Rows(columns, rows, wrap="unit", drop=["x weight", "of worst", "unit"])] if rows else []
+    return (
+        [heading("Cost"), TextTable(columns, rows, wrap="unit", drop=["x weight", "of worst", "unit"])] if rows else []
+    )

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from placeopt.readable import duration
 from placeopt.report.text.text import gpus, number, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
         for point in _thinned(found.front)
     ]
     parts += [Text(""), heading("Front", "fewer moves than 'at least' will not do, proven")]
-    parts.append(Rows([">empty", ">moves", ">at least", ">GPUs moved", "emptied last"], rows, wrap="emptied last"))
+    parts.append(TextTable([">empty", ">moves", ">at least", ">GPUs moved", "emptied last"], rows, wrap="emptied last"))
     last = found.front[-1]
     order = (
         "in an order in which each keeps every rule"
@@ -63,7 +63,7 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
         [move.job, _listed(move.from_nodes), _listed(move.to_nodes), gpus(move.gpu_milli)]
         for move in last.moves[:SHOWN]
     ]
-    parts.append(Rows(["job", "from", "to", ">GPUs"], told, wrap="to"))
+    parts.append(TextTable(["job", "from", "to", ">GPUs"], told, wrap="to"))
     if len(last.moves) > SHOWN:
         parts.append(Text(f"  ... and {len(last.moves) - SHOWN:,} more"))
     return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from placeopt.report.text.palette import BUSY, FREE, SHARED
 from placeopt.report.text.text import gpus, number, percent, plain, shorten
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -58,7 +58,7 @@ def density_rows(uses: Sequence[NodeUse], glyphs: Glyphs, *, width: int) -> list
         ">free",
         ">empty",
     ]
-    parts: list[RenderableType] = [heading("GPUs by machine type"), Rows(columns, rows, drop=["empty", "free"])]
+    parts: list[RenderableType] = [heading("GPUs by machine type"), TextTable(columns, rows, drop=["empty", "free"])]
     if len(ordered) > MAX_TYPES:
         parts.append(Text(f"  and {len(ordered) - MAX_TYPES:,} smaller types", style="dim"))
     legend = Text("  ").append(glyphs.free, style=FREE).append(" free   ", style="dim")

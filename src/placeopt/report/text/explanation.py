@@ -8,7 +8,7 @@ from rich.text import Text
 
 from placeopt.readable import duration
 from placeopt.report.text.text import number, plain
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ def _waiting(found: Explanation) -> list[RenderableType]:
         beside = "beside the running jobs that must stay" if found.beside == "running" else "beside the plan"
         rows = [[one.name, one.asks] for one in found.conflict]
         parts += [Text(""), heading("Conflict", f"{beside}; without any one of these it fits")]
-        parts.append(Rows(["constraint", "asks"], rows, wrap="asks"))
+        parts.append(TextTable(["constraint", "asks"], rows, wrap="asks"))
     if found.outvoted_by is not None:
         rows = [[one.job, number(one.value)] for one in found.outvoted_by.jobs[:SHOWN]]
         more = len(found.outvoted_by.jobs) - SHOWN
@@ -57,16 +57,16 @@ def _waiting(found: Explanation) -> list[RenderableType]:
         least = "the cheapest that hold" if found.outvoted_by.proven else "some that hold"
         worth = number(found.outvoted_by.job_value)
         parts += [Text(""), heading("In its place", f"{least} its room; it would be worth {worth}")]
-        parts.append(Rows(["job", ">value"], rows))
+        parts.append(TextTable(["job", ">value"], rows))
     does, fails = (
         [[REMEDY.get(name, name), said] for name, said in remedies.items()]
         for remedies in (found.remedies.said, found.remedies.none)
     )
     if does:
         parts += [Text(""), heading("What would do", "each by itself, and no less")]
-        parts.append(Rows(["remedy", "the least"], does, wrap="the least"))
+        parts.append(TextTable(["remedy", "the least"], does, wrap="the least"))
     if fails and (does or found.conflict):
-        parts += [Text(""), heading("What would not"), Rows(["remedy", "because"], fails, wrap="because")]
+        parts += [Text(""), heading("What would not"), TextTable(["remedy", "because"], fails, wrap="because")]
     return parts
 
 
@@ -80,14 +80,14 @@ def _placed(found: Explanation) -> list[RenderableType]:
         if spot is not None
     ]
     parts += [Text(""), heading("Place", "all other jobs stay where they are")]
-    parts.append(Rows(["", ">value", ">cost", "nodes", "the plan would"], rows, wrap="nodes"))
+    parts.append(TextTable(["", ">value", ">cost", "nodes", "the plan would"], rows, wrap="nodes"))
     for name, spot, change in spots:
         if spot is None and change is not None and change.detail:
             parts.append(Text(f"  {name}: {plain(change.detail)}", style="dim"))
     if found.spot is not None and found.spot.terms:
         rows = [[term.term, number(term.raw), term.unit, number(term.cost)] for term in found.spot.terms]
         parts += [Text(""), heading("Its cost", "what each term would fall by without it")]
-        parts.append(Rows(["term", ">raw", "unit", ">cost"], rows, wrap="unit"))
+        parts.append(TextTable(["term", ">raw", "unit", ">cost"], rows, wrap="unit"))
     return parts
 
 

@@ -20,7 +20,7 @@ SIZES = ((1, "1"), (2, "2"), (4, "4"), (8, "8"))
 LARGER = "+"
 
 
-class Cell(NamedTuple):
+class MapCell(NamedTuple):
     """A character and its rich style."""
 
     glyph: str
@@ -30,11 +30,11 @@ class Cell(NamedTuple):
 class Painter(Protocol):
     """Draws a GPU by who holds it, and says what the drawing means."""
 
-    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> MapCell:
         """Draw one GPU."""
         ...
 
-    def legend(self) -> list[tuple[Cell, str]]:
+    def legend(self) -> list[tuple[MapCell, str]]:
         """Return sample cells with their meaning."""
         ...
 
@@ -45,18 +45,18 @@ class UsePainter:
     def __init__(self, glyphs: Glyphs) -> None:
         self._glyphs = glyphs
 
-    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> MapCell:
         """Draw the share that is held."""
         milli = sum(held.milli for held in holders)
         style = FREE if not holders else BUSY if milli >= 1000 else SHARED
-        return Cell(share_glyph(milli, self._glyphs), style)
+        return MapCell(share_glyph(milli, self._glyphs), style)
 
-    def legend(self) -> list[tuple[Cell, str]]:
+    def legend(self) -> list[tuple[MapCell, str]]:
         """Return free, partly held and busy."""
         return [
-            (Cell(self._glyphs.free, FREE), "free"),
-            (Cell(self._glyphs.parts[3], SHARED), "partly held, as high as the share"),
-            (Cell(self._glyphs.busy, BUSY), "busy"),
+            (MapCell(self._glyphs.free, FREE), "free"),
+            (MapCell(self._glyphs.parts[3], SHARED), "partly held, as high as the share"),
+            (MapCell(self._glyphs.busy, BUSY), "busy"),
         ]
 
 
@@ -68,27 +68,27 @@ class JobPainter:
         self.letters = dict(zip(jobs, ALPHABET, strict=False))
         self._colors = {job: JOB_COLORS[i % len(JOB_COLORS)] for i, job in enumerate(self.letters)}
 
-    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> MapCell:
         """Draw the holder."""
         if not holders:
-            return Cell(self._glyphs.free, FREE)
+            return MapCell(self._glyphs.free, FREE)
         if len(holders) > 1:
-            return Cell(SEVERAL, f"bold {SHARED}")
+            return MapCell(SEVERAL, f"bold {SHARED}")
         letter, milli = self.letters[holders[0].job], holders[0].milli
         letter = letter if milli >= 1000 else letter.lower()
-        return Cell(letter, self.style(holders[0].job))
+        return MapCell(letter, self.style(holders[0].job))
 
     def style(self, job: str) -> str:
         """Return the colours of a job."""
         return f"black on {self._colors[job]}"
 
-    def legend(self) -> list[tuple[Cell, str]]:
+    def legend(self) -> list[tuple[MapCell, str]]:
         """Return what the letters cannot say."""
         return [
-            (Cell(self._glyphs.free, FREE), "free"),
-            (Cell("A", f"black on {JOB_COLORS[0]}"), "job A, whole GPU"),
-            (Cell("a", f"black on {JOB_COLORS[0]}"), "job A, part of a GPU"),
-            (Cell(SEVERAL, f"bold {SHARED}"), "several jobs"),
+            (MapCell(self._glyphs.free, FREE), "free"),
+            (MapCell("A", f"black on {JOB_COLORS[0]}"), "job A, whole GPU"),
+            (MapCell("a", f"black on {JOB_COLORS[0]}"), "job A, part of a GPU"),
+            (MapCell(SEVERAL, f"bold {SHARED}"), "several jobs"),
         ]
 
 
@@ -100,25 +100,25 @@ class SizePainter:
         self._size = {p.job: sum(len(assignment.gpus) for assignment in p.assignments) for p in placements}
         self._marks = [*(mark for _, mark in SIZES), LARGER]
 
-    def cell(self, holders: Sequence[GpuHolder]) -> Cell:
+    def cell(self, holders: Sequence[GpuHolder]) -> MapCell:
         """Draw the size of the holder, or the share that is held where it is less than the GPU."""
         milli = sum(held.milli for held in holders)
         if len(holders) != 1 or milli < 1000:
-            return Cell(share_glyph(milli, self._glyphs), SHARED if holders else FREE)
+            return MapCell(share_glyph(milli, self._glyphs), SHARED if holders else FREE)
         size = self._size[holders[0].job]
         return self._sample(next((mark for most, mark in SIZES if size <= most), LARGER))
 
-    def legend(self) -> list[tuple[Cell, str]]:
+    def legend(self) -> list[tuple[MapCell, str]]:
         """Return free, shared and the sizes."""
         meanings = ["job of 1 GPU", "2", "3 to 4", "5 to 8", "more"]
         return [
-            (Cell(self._glyphs.free, FREE), "free"),
-            (Cell(self._glyphs.parts[3], SHARED), "shares"),
+            (MapCell(self._glyphs.free, FREE), "free"),
+            (MapCell(self._glyphs.parts[3], SHARED), "shares"),
             *((self._sample(mark), meaning) for mark, meaning in zip(self._marks, meanings, strict=True)),
         ]
 
-    def _sample(self, mark: str) -> Cell:
-        return Cell(mark, f"black on {JOB_COLORS[self._marks.index(mark)]}")
+    def _sample(self, mark: str) -> MapCell:
+        return MapCell(mark, f"black on {JOB_COLORS[self._marks.index(mark)]}")
 
 
 def plan_painter(placements: Sequence[Placement], uses: Sequence[NodeUse], glyphs: Glyphs) -> JobPainter | SizePainter:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text import gpus, number, percent, plain
-from placeopt.report.text.text_table import Rows
+from placeopt.report.text.text_table import TextTable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,7 +35,7 @@ def headline(plan: Plan) -> list[RenderableType]:
     milli = _gpu_milli(plan)
     if milli is not None:
         rows.insert(1, milli)
-    parts.append(Rows(["", ">reached", ">bound", ">gap", "of"], rows, wrap="of", drop=["of"]))
+    parts.append(TextTable(["", ">reached", ">bound", ">gap", "of"], rows, wrap="of", drop=["of"]))
     if plan.bound_relaxes:
         parts.append(Text(f"  The bound leaves out: {plain('; '.join(plan.bound_relaxes))}.", style="dim"))
     return parts

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from placeopt.report.text.links import PairLink, job_links
 from placeopt.report.text.text import gpus, number
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -106,7 +106,7 @@ def job_table(facts: list[JobPlace], marks: Mapping[str, Text]) -> list[Renderab
             first = ["", "", ""]
     more = len(facts) - MAX_JOBS
     columns = ["", "job", "", "node", "GPUs", "links between them"]
-    parts: list[RenderableType] = [heading("Jobs"), Rows(columns, rows, wrap="links between them")]
+    parts: list[RenderableType] = [heading("Jobs"), TextTable(columns, rows, wrap="links between them")]
     return [*parts, Text(f"  and {more:,} more", style="dim")] if more > 0 else parts if rows else []
 
 
@@ -115,7 +115,7 @@ def job_key(plan: Plan, marks: Mapping[str, Text]) -> list[RenderableType]:
     held = {p.job: sum(sum(a.gpus.values()) for a in p.assignments) for p in plan.placements}
     nodes = {p.job: len(p.assignments) for p in plan.placements}
     rows: list[list[str | Text]] = [[mark, job, gpus(held[job]), number(nodes[job])] for job, mark in marks.items()]
-    return [heading("Jobs with GPUs"), Rows(["", "job", ">GPUs", ">nodes"], rows, wrap="job")]
+    return [heading("Jobs with GPUs"), TextTable(["", "job", ">GPUs", ">nodes"], rows, wrap="job")]
 
 
 def _gpus(place: JobAssignment) -> str:

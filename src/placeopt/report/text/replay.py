@@ -10,7 +10,7 @@ from placeopt.formats.csv_text import csv_text
 from placeopt.readable import amount, duration
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text import number, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -33,7 +33,7 @@ def curve_page(found: ReplaySeries) -> list[RenderableType]:
     rows = [_row(found, spot) for spot in found.spots]
     draws = f", mean of {len(found.draws)} draws and its 95 % interval" if found.draws else ""
     parts.append(heading(f"{plain(found.scenario)} under {plain(found.policy)}", f"by replay{draws}"))
-    parts.append(Rows(columns, rows))
+    parts.append(TextTable(columns, rows))
     if found.monotone is False:
         parts.append(Text("  more nodes made it worse somewhere: fewer than were found may do", style=SO_SO))
     if any(spot.cut for spot in found.spots):

@@ -9,7 +9,7 @@ from rich.text import Text
 from placeopt.readable import duration
 from placeopt.report.text.palette import BAD, GOOD
 from placeopt.report.text.text import number, percent, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,26 +26,26 @@ def review_page(found: Review) -> list[RenderableType]:
         title = Text("breaks rules", style=BAD).append(f": {plural(found.count, 'violation')}", style="not bold")
         rows = [[text] for text in found.violations[:SHOWN]]
         more = [Text(f"  ... and {found.count - len(rows):,} more")] if found.count > len(rows) else []
-        return [title, Rows([""], rows, wrap=""), *more, Text(f"\n{duration(found.seconds)}", style="dim")]
+        return [title, TextTable([""], rows, wrap=""), *more, Text(f"\n{duration(found.seconds)}", style="dim")]
     parts: list[RenderableType] = [Text("keeps every rule", style=GOOD), Text("")]
     rows = [
         ["value", number(found.value), number(found.best_value), number(found.value_bound), percent(found.value_gap)]
     ]
     if found.cost is not None:
         rows.append(["cost", number(found.cost), number(found.best_cost), number(found.cost_bound), _cost_gap(found)])
-    parts.append(Rows(["", ">this plan", ">best found", ">bound", ">from the bound"], rows))
+    parts.append(TextTable(["", ">this plan", ">best found", ">bound", ">from the bound"], rows))
     if found.terms:
         told = [
             [t.name, number(t.raw), number(t.best_raw), t.unit, number(t.weight * (t.raw - t.best_raw))]
             for t in found.terms
         ]
         parts += [Text(""), heading("Costs", "raw, and what the difference weighs")]
-        parts.append(Rows(["term", ">this plan", ">best found", "unit", ">difference"], told, wrap="unit"))
+        parts.append(TextTable(["term", ">this plan", ">best found", "unit", ">difference"], told, wrap="unit"))
     note = f"{plural(found.jobs_tried, 'job')} tried" + ("" if found.all_tried else "; time was over before all were")
     parts += [Text(""), heading("Moves that help most", f"each while all other jobs stay; {note}")]
     if found.moves:
         told = [[one.kind, one.job, _where(one), number(one.gain_value), number(one.gain_cost)] for one in found.moves]
-        parts.append(Rows(["", "job", "to", ">value gained", ">cost saved"], told, wrap="to"))
+        parts.append(TextTable(["", "job", "to", ">value gained", ">cost saved"], told, wrap="to"))
     else:
         parts.append(Text("  none"))
     return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]

@@ -10,7 +10,7 @@ from rich.text import Text
 from placeopt.readable import duration
 from placeopt.report.text.contents import MAX_ROWS, contents_facts, job_shape, node_table, note_lines
 from placeopt.report.text.text import gpus, number, percent, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -84,7 +84,7 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
     ]
     if rows:
         columns = ["kind", "each", ">jobs", ">GPUs each"]
-        parts += [Text(""), heading("Jobs"), Rows(columns, rows[:MAX_ROWS], wrap="each")]
+        parts += [Text(""), heading("Jobs"), TextTable(columns, rows[:MAX_ROWS], wrap="each")]
     if len(rows) > MAX_ROWS:
         parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
     return parts

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from placeopt.readable import duration
 from placeopt.report.text.text import number, percent, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -66,7 +66,7 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
     )
     parts: list[RenderableType] = [
         heading(f"{first.scenario}: {plural(first.jobs, 'job')}, {plural(first.occupancy.gpus, 'GPU')}"),
-        Rows(columns, rows, wrap="policy", drop=["decision", "p95", *(["in time"] if timed else []), "GPUs held"]),
+        TextTable(columns, rows, wrap="policy", drop=["decision", "p95", *(["in time"] if timed else []), "GPUs held"]),
     ]
     if any(map(_is_part, summaries)):
         parts.append(
@@ -74,7 +74,7 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
         )
     notes = [[summary.policy, told] for summary in summaries for told in _notes(summary)]
     if notes:
-        parts += [Text(""), heading("Beware"), Rows(["policy", "what"], notes, wrap="what")]
+        parts += [Text(""), heading("Beware"), TextTable(["policy", "what"], notes, wrap="what")]
     return parts
 
 

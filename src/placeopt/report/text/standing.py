@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placeopt.report.text.text import plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,4 +23,4 @@ def standing_table(plan: Plan) -> list[RenderableType]:
     if len(plan.standing) > SHOWN:
         rows.append(["", f"and {plural(len(plan.standing) - SHOWN, 'other')}"])
     title = heading("Exceeded by running jobs", "as before the round; nothing starts that would add to it")
-    return [title, Rows(["limit", "by how much"], rows, wrap="by how much")]
+    return [title, TextTable(["limit", "by how much"], rows, wrap="by how much")]

@@ -12,7 +12,7 @@ from placeopt.report.text.headline import headline
 from placeopt.report.text.palette import BAD, GOOD
 from placeopt.report.text.standing import standing_table
 from placeopt.report.text.text import number, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 from placeopt.report.text.waiting import waiting_table
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _stages(plan: Plan) -> list[RenderableType]:
     ]
     columns = ["stage", "outcome", ">objective", ">bound", ">time", "what it did"]
     return (
-        [heading("Stages"), Rows(columns, rows, wrap="what it did", drop=["what it did", "bound", "objective"])]
+        [heading("Stages"), TextTable(columns, rows, wrap="what it did", drop=["what it did", "bound", "objective"])]
         if rows
         else []
     )

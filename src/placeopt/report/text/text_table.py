@@ -20,7 +20,7 @@ LEAST = 24
 """Columns that the wrapped column should have; before it has less, droppable columns go below."""
 
 
-class Rows:
+class TextTable:
     """
     Rows under quiet headers, indented; a rich renderable.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from placeopt.report.text.text import number, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,4 +71,4 @@ def waiting_table(plan: Plan) -> list[RenderableType]:
         if rest := reason["details"][shown:]:
             jobs = sum(detail["jobs"] for detail in rest)
             rows.append(["", f"{jobs:>7,}", f"{plural(len(rest), 'other detail')}"])
-    return [heading("Waiting jobs"), Rows([">jobs", "reason", "why"], rows, wrap="why")] if rows else []
+    return [heading("Waiting jobs"), TextTable([">jobs", "reason", "why"], rows, wrap="why")] if rows else []

@@ -9,7 +9,7 @@ from rich.text import Text
 from placeopt.readable import amount, duration
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text import gpus, number, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,10 +32,10 @@ def fit_page(found: Fit, asked: str) -> list[RenderableType]:
     aside = Text("beside what runs; jobs that wait are left aside", style="dim")
     parts: list[RenderableType] = [title, aside, Text("")]
     parts.append(heading("Largest gang", "of such workers in one domain; proven"))
-    parts.append(Rows(["level", ">workers", ">GPUs"], rows))
+    parts.append(TextTable(["level", ">workers", ">GPUs"], rows))
     if found.binds:
         parts += [Text(""), heading("What binds", "for one more; without any one of these it fits")]
-        parts.append(Rows(["constraint", "asks"], [[one.name, one.asks] for one in found.binds], wrap="asks"))
+        parts.append(TextTable(["constraint", "asks"], [[one.name, one.asks] for one in found.binds], wrap="asks"))
     return [*parts, _took(found.seconds)]
 
 
@@ -52,7 +52,7 @@ def slots_page(found: Slots) -> list[RenderableType]:
     return [
         Text(f"{number(found.free_gpus)} of {plural(found.gpus, 'GPU')}{model} free", style="bold"),
         Text("disjoint slots of so many free GPUs, each in one domain of the level", style="dim"),
-        Rows(["level", ">most free", *(f">{size}" for size in sizes)], rows),
+        TextTable(["level", ">most free", *(f">{size}" for size in sizes)], rows),
     ]
 
 
@@ -93,7 +93,7 @@ def failures_page(found: Failures) -> list[RenderableType]:
             for one in worst[:SHOWN]
         ]
         columns = ["fails", ">nodes", ">of GPUs", ">displaced", ">GPUs", ">lost", ">lost GPUs"]
-        parts.append(Rows(columns, rows, wrap="fails"))
+        parts.append(TextTable(columns, rows, wrap="fails"))
         if len(worst) > SHOWN:
             parts.append(Text(f"  ... and {len(worst) - SHOWN:,} more"))
     return [*parts, _took(found.seconds)]
@@ -142,16 +142,16 @@ def cheapest_page(found: Cheapest) -> list[RenderableType]:
         told = "" if least is None or found.proven else f"; at least {amount(least / 1000)}, proven"
         title.append(f"  {_proof(found.proven)}{told}", style="not bold dim")
     parts: list[RenderableType] = [title, Text(""), heading("Each type alone")]
-    parts.append(Rows(["type", ">nodes", ">an hour"], rows, wrap="type"))
+    parts.append(TextTable(["type", ">nodes", ">an hour"], rows, wrap="type"))
     if found.tried:
         parts.append(Text(f"  {plural(len(found.tried), 'mixture')} tried", style="dim"))
     return [*parts, _took(found.seconds)]
 
 
-def _tried(tried: Sequence[Tried]) -> Rows:
+def _tried(tried: Sequence[Tried]) -> TextTable:
     fits = {True: "all placed", False: "proven too few", None: "open"}
     rows = [[number(t.nodes), fits[t.fits], number(t.waiting), gpus(t.gpu_milli_waiting)] for t in tried]
-    return Rows([">nodes", "", ">jobs waiting", ">GPUs"], rows)
+    return TextTable([">nodes", "", ">jobs waiting", ">GPUs"], rows)
 
 
 def _badness(one: Failure) -> tuple[int, int, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from placeopt.formats.csv_text import csv_text
 from placeopt.readable import amount, duration
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text import gpus, number, percent, plain, plural
-from placeopt.report.text.text_table import Rows, heading
+from placeopt.report.text.text_table import TextTable, heading
 from placeopt.whatif.records import RoundOutcome
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def sweep_page(found: Sweep) -> list[RenderableType]:
     """Return a row a setting."""
     rows = [[number(point.setting), *_cells(point.outcome)] for point in found.points]
     unit = UNITS[found.varied.partition(":")[0]]
-    parts: list[RenderableType] = [heading(f"Varied: {plain(found.varied)}"), Rows([f">{unit}", *COLUMNS], rows)]
+    parts: list[RenderableType] = [heading(f"Varied: {plain(found.varied)}"), TextTable([f">{unit}", *COLUMNS], rows)]
     if found.left:
         parts.append(Text(f"  {plural(found.left, 'setting')} not looked at"))
     return [*parts, _took(found.seconds)]
@@ -46,7 +46,7 @@ def swap_page(found: Swap) -> list[RenderableType]:
     title.append(found.answer, style=ANSWER[found.answer])
     title.append(f"  value {_span(found.gain_low, found.gain_high)}, proven", style="not bold dim")
     rows = [["before", *_cells(found.before)], ["after", *_cells(found.after)]]
-    parts: list[RenderableType] = [title, Rows(["", *COLUMNS], rows)]
+    parts: list[RenderableType] = [title, TextTable(["", *COLUMNS], rows)]
     if found.after.displaced:
         parts.append(Text(f"  {plural(found.after.displaced, 'job')} ran there and had to be placed again"))
     return [*parts, _took(found.seconds)]
@@ -68,7 +68,7 @@ def prices_page(found: Prices) -> list[RenderableType]:
     title = Text(f"One more is worth, beside a value of {number(found.value)}", style="bold")
     title.append(f"  bound {number(found.value_bound)}", style="not bold dim")
     columns = ["of", "like", ">solved again", ">by duals", "duals are", ">an hour"]
-    parts: list[RenderableType] = [title, Rows(columns, rows, wrap="like")]
+    parts: list[RenderableType] = [title, TextTable(columns, rows, wrap="like")]
     if any(one.agreement == "inside" for one in found.prices):
         parts.append(Text("  inside: within an interval, which neither confirms nor refutes them", style="dim"))
     if found.left:
