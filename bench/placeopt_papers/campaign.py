@@ -1,4 +1,4 @@
-"""Runs the simulations that figures are made of; what has been run already is not run again."""
+"""Runs the simulations of the settings; a simulation that has a current row is not run again."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from placeopt_papers.records import WHOLE_ROUND_POLICIES, CampaignStart, PaperCa
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """How far the runs are."""
+    """Progress of a campaign."""
 
     done: int
     kept: int
-    """Of an earlier command."""
+    """Simulations of earlier commands."""
     total: int
     row: PaperRow | None = None
 
@@ -37,10 +37,11 @@ def plan_cases(
     settings: Iterable[PaperSetting], seeds: Sequence[int], *, whole: bool, instances: Path
 ) -> list[PaperCase]:
     """
-    Return the runs that are wanted.
+    Return the cases of settings and seeds.
 
-    Settings without a seed are run once; policies that do not exist not at all, nor settings whose trace is not there.
-    What the papers' figures need comes first, seed by seed; ``WHOLE_ROUND_POLICIES``, which take longest, come last.
+    Settings without a seed have one case per policy; policies that do not exist and settings whose trace is missing
+    have none. Cases that the papers' figures need come first, seed by seed; ``WHOLE_ROUND_POLICIES``, which take
+    longest, come last.
     """
     found = [
         (
@@ -67,18 +68,18 @@ def run_cases(
     on_news: Callable[[CampaignProgress], None] | None = None,
 ) -> list[PaperRow]:
     """
-    Run what is missing or was run on another scenario or policy, and return all rows that there are of ``cases``.
+    Run the cases without a current row and return the rows of ``cases``.
 
     Parameters
     ----------
     out
-        Its ``results.jsonl`` is appended to.
+        Folder of ``results.jsonl``, which is appended to.
     instances
         Folder of the stored scenarios.
     jobs
         Simulations side by side, in processes.
     cancel
-        Ends it between two simulations; with one job the simulation that runs is given up too.
+        Ends the campaign between two simulations; with one job it also stops the running simulation.
 
     Raises
     ------
@@ -119,14 +120,14 @@ def run_case(case: PaperCase, *, instances: Path, cancel: threading.Event | None
 
 
 def write_log(case: PaperCase, path: Path, *, instances: Path) -> None:
-    """Simulate a case once more and write its log: what bars by GPU are drawn from."""
+    """Simulate a case again and write its log, from which bars by GPU are drawn."""
     made = SETTINGS[case.setting].make(case.seed, instances, case.whole)
     if not isinstance(made, OneAtATime):
         simulate(made, named_policy(case.policy), log=path)
 
 
 def row_of(case: PaperCase, digest: str, history: History, cpu_s: float) -> PaperRow:
-    """Measure a simulation that is over; ``digest``: of the scenario as it was made, before endpoints became jobs."""
+    """Return the row of a finished simulation; ``digest``: of the scenario before its endpoints became jobs."""
     summary = summarise(history)
     row = _row(case, digest, history.scheduling.digest, measure_all(summary, history), cpu_s)
     return row.model_copy(
@@ -153,7 +154,7 @@ def _row(case: PaperCase, digest: str, scheduling: str, figures: dict[str, float
 
 
 def start_record(command: str) -> CampaignStart:
-    """Note the machine, the versions and the command."""
+    """Return a record of the machine, the versions and the command."""
     return CampaignStart(
         began=datetime.now(UTC).isoformat(timespec="seconds"),
         command=command,
@@ -163,7 +164,7 @@ def start_record(command: str) -> CampaignStart:
 
 
 def is_current(case: PaperCase, row: PaperRow | None, instances: Path) -> bool:
-    """Whether there is a row, of the scenario and the policy as they are now, with all that is compared."""
+    """Return whether the row is of the present scenario, policy and version, and has all measures."""
     if row is None:
         return False
     return (
@@ -175,7 +176,7 @@ def is_current(case: PaperCase, row: PaperRow | None, instances: Path) -> bool:
 
 
 def _scheduling(case: PaperCase) -> str:
-    """Return the digest of a case's policy; scores of greedy are called by their names."""
+    """Return the digest of a case's policy; for scores of greedy their name."""
     return case.policy if SETTINGS[case.setting].one_at_a_time else named_policy(case.policy).digest
 
 

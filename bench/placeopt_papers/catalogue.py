@@ -13,7 +13,7 @@ from placeopt_papers.records import Ordering, PaperSetting, ReportedFigure
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, or a trace, with what is simulated for it."""
+    """A paper, or the traces, with settings, figures and orders."""
 
     title: str
     settings: tuple[PaperSetting, ...]
@@ -34,7 +34,7 @@ SETTINGS: dict[str, PaperSetting] = {one.name: one for paper in PAPERS.values() 
 
 
 def available_policies(setting: PaperSetting) -> list[str]:
-    """Return those of a setting's policies that there are."""
+    """Return the policies of a setting that exist."""
     if setting.one_at_a_time:
         return list(setting.policies)
     there = set(policy_names())
@@ -43,7 +43,7 @@ def available_policies(setting: PaperSetting) -> list[str]:
 
 def select(only: Sequence[str]) -> tuple[list[str], list[PaperSetting]]:
     """
-    Return the papers and the settings that names of papers or settings stand for; all of them for none.
+    Return the papers and the settings of names, each of a paper or a setting; all of them without names.
 
     Raises
     ------

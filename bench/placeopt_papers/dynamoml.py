@@ -1,4 +1,4 @@
-"""DynamoML: what its evaluation reports, and what is simulated for it."""
+"""DynamoML: figures and orders that its evaluation reports, and settings that reproduce them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FGD: what its simulator reports of openb, by a protocol of its own."""
+"""FGD: figures that its simulator reports for openb, and the setting that plays its protocol."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from placeopt_papers.records import Ordering, PaperSetting, ReportedFigure
 KEY = "fgd"
 SETTING = "fgd-openb"
 SEEDS = tuple(range(42, 52))
-"""The authors' ten."""
+"""The authors' ten seeds."""
 ALLOCATED = (
     ("random", 86.30, 87.47),
     ("dot_product:points", 90.62, 90.85),
@@ -22,7 +22,7 @@ ALLOCATED = (
     ("fgd:points", 95.23, 95.39),
 )
 OWN_SCORES = ("stranding", "prices")
-"""Ours. With moves or quotas it is another game, since FGD's rules neither move nor refuse: ``bench/online.py``."""
+"""Scores of placeopt. Moves and quotas are compared in ``bench/online.py``: FGD's rules neither move nor refuse."""
 RANDOM = "Drawn by another generator."
 
 

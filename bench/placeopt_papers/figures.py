@@ -1,4 +1,4 @@
-"""Pictures of ``bench papers``: the papers' bars with ours beside them, and curves of single settings."""
+"""Figures of ``bench papers``: bars of the papers' values beside ours, and curves of single settings."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ MOST_LABEL = 34
 Points = list[tuple[float, float]]
 
 
-def paper_figures(key: str, title: str, reported: Sequence[ReportedFigure], runs: CampaignRows) -> list[Figure]:
-    """Draw a bar chart for each place of a paper and unit: the paper's values, and ours where there are any."""
+def paper_figures(key: str, title: str, reported: Sequence[ReportedFigure], results: CampaignRows) -> list[Figure]:
+    """Return a bar chart per place in a paper and unit: the paper's values, and ours where there are any."""
     groups: dict[tuple[str, str], list[ReportedFigure]] = {}
     for one in reported:
         groups.setdefault((one.place, one.unit), []).append(one)
     drawn = []
     for (place, unit), members in groups.items():
-        values = [None if one.way is None else one.way.of(runs) for one in members]
+        values = [None if one.metric is None else one.metric.of(results) for one in members]
         if any(values):
             ours = [None if value is None else fmean(value) for value in values]
             name = f"{key}-{_plain(place)}-{_plain(unit)}".rstrip("-")
@@ -34,11 +34,11 @@ def paper_figures(key: str, title: str, reported: Sequence[ReportedFigure], runs
     return drawn
 
 
-def setting_figures(setting: PaperSetting, runs: CampaignRows) -> list[Figure]:
-    """Draw waiting, slowdowns and GPUs held over time of every policy, all by the first seed."""
-    rows = {policy: found[0] for policy in setting.policies if (found := runs.rows(setting.name, policy))}
+def setting_figures(setting: PaperSetting, results: CampaignRows) -> list[Figure]:
+    """Return curves of waiting, slowdowns and GPUs held over time of every policy, for the first seed."""
+    rows = {policy: found[0] for policy in setting.policies if (found := results.rows(setting.name, policy))}
     if not any(len(row.waits_s) > 1 and row.waits_s[-1] > 0 for row in rows.values()):
-        return []  # nobody waited; nothing is to be seen
+        return []  # no job waited: the curves would be flat
     seed = f"seed {next(iter(rows.values())).case.seed}" if setting.seeded else "one scenario"
     return [
         step_figure(

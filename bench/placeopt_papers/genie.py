@@ -1,4 +1,4 @@
-"""GENIE: what its evaluation reports, and what is simulated for it."""
+"""GENIE: figures and orders that its evaluation reports, and settings that reproduce them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ OURS = "genie"
 BASELINES = ("fcfs", "capacity", "min-min", "weighted-fair", "tetris-perf", "tetris-cer")
 PLAYED = (*BASELINES, OURS)
 FEW = 10
-"""Tasks an hour up to which our policies of whole rounds play too: at 20 a round of theirs takes a second."""
+"""Tasks per hour up to which ``WHOLE_ROUND_POLICIES`` are played too: at 20 a round of theirs takes a second."""
 RUNS = 3
-"""As many as the paper's means are of (7.1)."""
+"""Seeds per mean, as in the paper (7.1)."""
 MEASURES = ("in_time_percent", "makespan_h", "normalised")
 DENSITIES = (5, 10, 20)
 MORE_DENSITIES = (15, 25)
 MIXES = ((10, 40, 50), (20, 40, 40))
 HOURS = (12, 48)
 NODES = (8, 16, 32)
-"""32 to 128 GPUs; 16 are the cluster of the other settings."""
+"""32 to 128 GPUs; the other settings have 16."""
 
 
 def _tasks(
@@ -44,7 +44,7 @@ def _setting(
     *,
     main: bool = False,
 ) -> PaperSetting:
-    """Return a setting; those of the main comparison are played more often, and by our own policies too."""
+    """Return a setting; those of the main comparison have more seeds and our own policies too."""
     return PaperSetting(
         name,
         f"GENIE {title}",
@@ -106,10 +106,10 @@ def _figures() -> list[ReportedFigure]:
             ("in_time_percent", "in time", quality, True),
             ("makespan_h", "makespan", makespan, False),
         ):
-            way = Change(settings, OURS, BASELINES, measure, more)
+            metric = Change(settings, OURS, BASELINES, measure, more)
             title = f"{what} over the best baseline, up to"
             figures.append(
-                ReportedFigure(f"genie-{name}-{measure}", KEY, place, title, "%", reported, way, UNPUBLISHED)
+                ReportedFigure(f"genie-{name}-{measure}", KEY, place, title, "%", reported, metric, UNPUBLISHED)
             )
     return figures
 

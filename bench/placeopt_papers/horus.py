@@ -1,4 +1,4 @@
-"""Horus: what its tables report, and what is simulated for it."""
+"""Horus: figures and orders that its tables report, and settings that reproduce them."""
 
 from __future__ import annotations
 
@@ -70,8 +70,8 @@ def _figures() -> list[ReportedFigure]:
         setting = f"horus-w-{workload}"
         for policy, minutes in reported:
             what = f"W-{workload.title()}, {policy}: makespan"
-            way = Value(setting, policy, "makespan_min")
-            figures.append(ReportedFigure(f"{setting}-{policy}", KEY, "table 6", what, "min", minutes, way, LISTS))
+            metric = Value(setting, policy, "makespan_min")
+            figures.append(ReportedFigure(f"{setting}-{policy}", KEY, "table 6", what, "min", minutes, metric, LISTS))
         base = reported[0][1]
         for policy, minutes in reported[1:]:
             what = f"W-{workload.title()}, {policy} / fcfs"
@@ -93,8 +93,10 @@ def _figures() -> list[ReportedFigure]:
     base = WAITS[0][1]
     for policy, steps in WAITS:
         what = f"398 jobs, {policy}: mean wait"
-        way = Value("horus-trace", policy, "wait_min")
-        figures.append(ReportedFigure(f"horus-trace-{policy}", KEY, "table 7", what, "steps", steps, way, MISSING_MIX))
+        metric = Value("horus-trace", policy, "wait_min")
+        figures.append(
+            ReportedFigure(f"horus-trace-{policy}", KEY, "table 7", what, "steps", steps, metric, MISSING_MIX)
+        )
     for policy, steps in WAITS[1:]:
         what = f"398 jobs, {policy} / fcfs: mean wait"
         ratio = Ratio("horus-trace", policy, "fcfs", "wait_min")

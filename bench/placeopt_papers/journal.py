@@ -1,4 +1,4 @@
-"""The results of ``bench papers``: JSON lines that are only ever appended to, by one command at a time."""
+"""The results of ``bench papers``: JSON lines, append-only, written by one command at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXPECTED = "a start or a row of 'bench papers'"
 
 def open_results(folder: Path) -> RowFile[ResultLine]:
     """
-    Open the results of a folder to append to them; a context manager that keeps others out.
+    Open the results of a folder for appending; a context manager that holds a lock on the file.
 
     Raises
     ------
@@ -27,7 +27,7 @@ def open_results(folder: Path) -> RowFile[ResultLine]:
 
 def read_results(folder: Path) -> tuple[list[CampaignStart], dict[PaperCase, PaperRow]]:
     """
-    Read the starts and the rows of a folder; of a case that was run more than once the last row.
+    Return the starts and the rows of a folder; the last row of a case counts.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What is measured in a simulation, by the names that figures and tables use."""
+"""Measures of a simulation, by the names that figures and tables use."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from placeopt.simulation import History, JobHistory, Summary, occupancy_between
 PERCENTILES = 101
 STRIPS = 100
 ALLOCATED_AT = (100, 130)
-"""Percent of the GPUs asked for by jobs that came one at a time."""
+"""Demand of the jobs arrived one at a time, in percent of the GPUs, at which allocation is measured."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: how it is called, its unit, whether more of it is better, and what it is of a simulation."""
+    """A measure: title, unit, whether more is better, and its value for a simulation."""
 
     title: str
     unit: str
@@ -28,25 +28,25 @@ class Measure:
 
 
 def jobs_that_end(history: History) -> list[JobHistory]:
-    """Return the jobs that end by themselves: services aside."""
+    """Return the jobs that end by themselves: all but services."""
     return [job for job in history.jobs if not job.service]
 
 
 def _run_s(history: History) -> float | None:
-    """Mean time from start to end."""
+    """Return the mean time from start to end, in seconds."""
     return _mean(
         [(_end(job) - job.start_ms) / 1000 for job in jobs_that_end(history) if job.start_ms is not None and job.end_ms]
     )
 
 
 def _coming(history: History) -> Occupancy:
-    """Sum up the GPUs' time from the first to the last arrival: of a load that would go on, without its end."""
+    """Return the occupancy from the first to the last arrival, without the queue drained afterwards."""
     came = [job.arrival_ms for job in jobs_that_end(history)]
     return occupancy_between(history, min(came, default=0), max(came, default=0))
 
 
 def _training_min(history: History) -> float | None:
-    """Mean time from start to end of training jobs, in minutes."""
+    """Return the mean time from start to end of training jobs, in minutes."""
     trains = {arrival.job.id for arrival in history.scenario.arrivals if arrival.job.kind == "training"}
     done = [job for job in jobs_that_end(history) if job.job in trains and job.end_ms is not None]
     return _mean([(_end(job) - (job.start_ms or 0)) / 60_000 for job in done])
@@ -54,9 +54,9 @@ def _training_min(history: History) -> float | None:
 
 def _normalised(history: History) -> float | None:
     """
-    Mean of (end - arrival) / run time alone in the first option.
+    Return the mean of (end - arrival) / run time alone in the first option.
 
-    GENIE eq. 15 and 16, where it is the wall time of a task; with its waiting, for the text speaks of long waits.
+    GENIE eq. 15 and 16 use the wall time of a task; read with its waiting, since the text speaks of long waits.
     """
     jobs = {job.job: job for job in jobs_that_end(history) if job.end_ms is not None}
     return _mean(
@@ -69,7 +69,7 @@ def _normalised(history: History) -> float | None:
 
 
 def _gpu_at_once(history: History) -> float | None:
-    """Percent of the jobs with GPUs that started when they came, or in the first step after; never is not at once."""
+    """Return the percentage of GPU jobs that started on arrival or in the first step after."""
     step = history.scenario.physics.step_ms or 0
     starts = [(job.arrival_ms, job.start_ms) for job in jobs_that_end(history) if job.gpu_milli]
     at_once = sum(start is not None and start - arrival <= step for arrival, start in starts)
@@ -77,7 +77,7 @@ def _gpu_at_once(history: History) -> float | None:
 
 
 def _first_slowdown(history: History) -> float | None:
-    """Slowdown of the scenario's first job."""
+    """Return the slowdown of the scenario's first job."""
     job = next(iter(jobs_that_end(history)), None)
     if job is None or job.start_ms is None or job.end_ms is None:
         return None
@@ -136,7 +136,7 @@ MEASURES: dict[str, Measure] = {
 
 
 def allocated(by_arrived: Mapping[int, float]) -> dict[str, float | None]:
-    """Return the measures of jobs one at a time: percent of the GPUs allocated, by percent that arrived."""
+    """Return the measures of jobs placed one at a time: percent of the GPUs allocated, by percent that arrived."""
     return {f"allocated_{at}_percent": by_arrived.get(at) for at in ALLOCATED_AT}
 
 
@@ -144,11 +144,11 @@ OVER_ALL_JOBS = (
     *("last_end_s", "makespan_min", "makespan_h", "completion_s", "run_s", "training_min"),
     *("wait_s", "wait_min", "wait_median_min", "slowdown", "slowdown_with_wait", "slowed", "delayed", "normalised"),
 )
-"""Measures that do not exist where a job never ends: over those that ended they would reward who leaves jobs out."""
+"""Measures that are None if a job never ends: over the other jobs they would reward policies that leave jobs out."""
 
 
 def measure_all(summary: Summary, history: History) -> dict[str, float | None]:
-    """Return all measures of a simulation; of those over all jobs none where some never end."""
+    """Return all measures of a simulation; those of ``OVER_ALL_JOBS`` are None if a job never ends."""
     return {
         name: None if summary.stranded and name in OVER_ALL_JOBS else measure.of(summary, history)
         for name, measure in MEASURES.items()
@@ -156,7 +156,7 @@ def measure_all(summary: Summary, history: History) -> dict[str, float | None]:
 
 
 def percentiles(values: list[float]) -> tuple[float, ...]:
-    """Return percentiles 0 to 100, rounded to four digits that count; nothing of nothing."""
+    """Return percentiles 0 to 100, rounded to four significant digits; empty if there are no values."""
     if not values:
         return ()
     found = np.percentile(np.asarray(values), np.linspace(0, 100, PERCENTILES))

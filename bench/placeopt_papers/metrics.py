@@ -1,4 +1,4 @@
-"""Ways in which a figure of ours comes out of runs."""
+"""Metrics that compute a figure from the rows of a campaign."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Value:
 
     @property
     def needs(self) -> tuple[tuple[str, str], ...]:
-        """See ``Way``."""
+        """See ``FigureMetric``."""
         return ((self.setting, self.policy),)
 
     def of(self, results: SeedValues) -> list[float] | None:
-        """See ``Way``."""
+        """See ``FigureMetric``."""
         return results.values(self.setting, self.policy, self.measure)
 
 
@@ -37,11 +37,11 @@ class Ratio:
 
     @property
     def needs(self) -> tuple[tuple[str, str], ...]:
-        """See ``Way``."""
+        """See ``FigureMetric``."""
         return ((self.setting, self.policy), (self.setting, self.over))
 
     def of(self, results: SeedValues) -> list[float] | None:
-        """See ``Way``; None where one is divided by 0."""
+        """See ``FigureMetric``; None where one is divided by 0."""
         return _each(
             results.values(self.setting, self.policy, self.measure, (self.over,)),
             results.values(self.setting, self.over, self.measure, (self.policy,)),
@@ -51,10 +51,10 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Gain(Ratio):
-    """By how much a measure of one policy is above that of another, of the same seed, in percent of it."""
+    """Difference of a measure of one policy from that of another, of the same seed, in percent of the latter."""
 
     def of(self, results: SeedValues) -> list[float] | None:
-        """See ``Way``; None where one is divided by 0."""
+        """See ``FigureMetric``; None where one is divided by 0."""
         ratio = super().of(results)
         return None if ratio is None else [100 * (one - 1) for one in ratio]
 
@@ -62,9 +62,9 @@ class Gain(Ratio):
 @dataclass(frozen=True)
 class Change:
     """
-    By how much a policy is above the best of its rivals, in percent of it; the largest (or least) over some settings.
+    Difference of a policy from the best of its rivals, in percent of it; the largest (or least) over some settings.
 
-    ``more``: more is better, so the best is the largest rival by its mean over seeds, and "up to" the largest change.
+    ``more``: more is better, so the best rival has the largest mean over seeds, and "up to" is the largest change.
     """
 
     settings: tuple[str, ...]
@@ -75,11 +75,11 @@ class Change:
 
     @property
     def needs(self) -> tuple[tuple[str, str], ...]:
-        """See ``Way``."""
+        """See ``FigureMetric``."""
         return tuple((setting, policy) for setting in self.settings for policy in (self.policy, *self.rivals))
 
     def of(self, results: SeedValues) -> list[float] | None:
-        """See ``Way``. Rivals that were not run are passed over; None where all were not."""
+        """See ``FigureMetric``. Rivals that were not run are left out; None if none was run."""
         best: list[float] | None = None
         for setting in self.settings:
             there = [name for name in self.rivals if results.values(setting, name, self.measure)]

@@ -1,4 +1,4 @@
-"""What is compared: settings to simulate, figures that a paper reports, orders of policies; and the rows of runs."""
+"""Records: settings to simulate, figures that a paper reports, orders of policies, and the rows of a campaign."""
 
 from __future__ import annotations
 
@@ -15,41 +15,40 @@ from placeopt.model.scenario import Scenario
 from placeopt_papers.one_at_a_time.protocol import OneAtATime
 
 ONCE = (0,)
-"""Seeds of a setting of which nothing is drawn."""
+"""Seeds of a setting without random draws."""
 WHOLE_ROUND_POLICIES = ("placeopt", "placeopt-jct")
 OWN = (*WHOLE_ROUND_POLICIES, "placeopt-queue", "prices")
-"""
-What is compared with all others, in every setting where it is played: policies, and of jobs one at a time a score.
-"""
+"""placeopt's own policies and scores, compared with all others in every setting that plays them."""
 
 
 @dataclass(frozen=True)
 class PaperSetting:
     """
-    What is played by seed, a scenario or jobs one at a time, and the policies that play it.
+    A scenario, or a list of jobs placed one at a time, by seed, with the policies that play it.
 
     Attributes
     ----------
     name, title
-        For files and for people.
+        Name in files, and title on the page.
     make
-        By the seed, the folder of stored scenarios, and whether it is wanted in full size.
+        Makes it from the seed, the folder of stored scenarios, and whether full size is wanted.
     policies
-        Names; those that do not exist yet are left out and told of.
+        Names; those that do not exist yet are left out and listed as missing.
     measures
         Keys of ``measures.MEASURES`` in which ``OWN`` are compared with the others.
     seeds
-        Those that are played whatever is asked for; (0,): nothing is drawn. Empty: those that are asked for.
+        Fixed seeds; (0,) without random draws. Empty: the requested seeds.
     seeds_most, whole_seeds
-        Of those that are asked for the first ones, where a seed takes minutes; those of ``WHOLE_ROUND_POLICIES``.
+        Limits on the number of requested seeds, where a seed takes minutes: for all policies, and for
+        ``WHOLE_ROUND_POLICIES``.
     reduced
-        What is smaller than in the paper unless full size is asked for; empty: nothing.
+        What is smaller than in the paper unless full size is requested; empty: nothing.
     timeline
         Whether bars by GPU are drawn for every policy.
     one_at_a_time
-        Whether it is jobs one at a time; policies are scores of greedy then.
+        Whether jobs are placed one at a time; policies are scores of greedy then.
     needs
-        A file or folder of somebody else's below the folder of scenarios, without which it is left out.
+        A file or folder of third parties below the folder of scenarios, without which the setting is left out.
     """
 
     name: str
@@ -67,35 +66,35 @@ class PaperSetting:
 
     @property
     def seeded(self) -> bool:
-        """Whether anything is drawn."""
+        """Whether the setting has random draws."""
         return self.seeds != ONCE
 
     def played(self, policy: str, asked: Sequence[int]) -> Sequence[int]:
-        """Return the seeds that a policy plays, of those asked for."""
+        """Return the seeds that a policy plays, of the requested ones."""
         played = self.seeds or asked[: self.seeds_most]
         return played[: self.whole_seeds] if policy in WHOLE_ROUND_POLICIES else played
 
 
 class SeedValues(Protocol):
-    """Figures of runs, seed by seed."""
+    """Values of measures, seed by seed."""
 
     def values(self, setting: str, policy: str, measure: str, beside: Sequence[str] = ()) -> list[float] | None:
         """
-        Return one value a seed, in the order of seeds, of those that ``beside`` have too.
+        Return one value per seed, in the order of seeds, of the seeds that all of ``beside`` have too.
 
-        None where there is no such run, or one has no such figure.
+        None if there is no such row, or a row lacks the measure.
         """
 
 
 class FigureMetric(Protocol):
-    """How one of our figures comes out of runs."""
+    """Computes one of our figures from the rows of a campaign."""
 
     @property
     def needs(self) -> tuple[tuple[str, str], ...]:
-        """(setting, policy) of the runs it is made of."""
+        """(setting, policy) of the rows it uses."""
 
     def of(self, results: SeedValues) -> list[float] | None:
-        """Return the figure, one value a seed; None where a run is missing."""
+        """Return the figure, one value per seed; None if a row is missing."""
 
 
 @dataclass(frozen=True)
@@ -106,17 +105,17 @@ class ReportedFigure:
     Attributes
     ----------
     name
-        Of its row.
+        Name of its row.
     paper, place
         Key of ``catalogue.PAPERS``; section, table or figure.
     what, unit
-        For people.
+        Description and unit.
     reported
         The paper's value.
-    way
-        How ours is made; None where nothing here can make it yet.
+    metric
+        Computes our value; None if placeopt cannot compute it yet.
     reason
-        Why ours differs, where it does: data that are missing, physics, a reading.
+        Why our value differs, if it does: missing data, physics, a reading of the paper.
     """
 
     name: str
@@ -125,7 +124,7 @@ class ReportedFigure:
     what: str
     unit: str
     reported: float
-    way: FigureMetric | None
+    metric: FigureMetric | None
     reason: str = ""
 
 
@@ -134,7 +133,7 @@ class Ordering:
     """
     The order in which a paper ranks policies by a measure, best first.
 
-    ``ranks``: groups of policies that the paper calls alike. ``more``: more is better.
+    ``ranks``: groups of policies that the paper ranks equal. ``more``: more is better.
     """
 
     paper: str
@@ -144,7 +143,7 @@ class Ordering:
     ranks: tuple[tuple[str, ...], ...]
     more: bool = False
     reason: str = ""
-    """Why it does not hold, where it does not."""
+    """Why the order does not hold here, if it does not."""
 
 
 class PaperCase(Record):
@@ -158,7 +157,7 @@ class PaperCase(Record):
 
 
 class PaperRow(Record):
-    """What came of it."""
+    """Result of a simulation."""
 
     case: PaperCase
     scenario: str
@@ -175,10 +174,10 @@ class PaperRow(Record):
     held: tuple[tuple[float, float], ...] = ()
     """Hours since the first arrival, part of the GPUs' time granted in the strip up to then."""
     cpu_s: float
-    """Of the simulation, this process alone; the machine may have been loaded."""
+    """CPU time of the simulation in this process; the machine may have been loaded."""
     jobs: int = 0
     never_end: int = 0
-    """Jobs that never end; then figures of all jobs are None, for there is no mean over them."""
+    """Jobs that never end; if there are any, measures over all jobs are None."""
     why: str = ""
     """The first of them, and why."""
 
@@ -193,7 +192,7 @@ class CampaignStart(Record):
 
 
 class ResultLine(Record):
-    """A line of the results: one of the two."""
+    """A line of the results: a start or a row."""
 
     start: CampaignStart | None = None
     row: PaperRow | None = None

@@ -16,12 +16,12 @@ from placeopt_papers.tables import CampaignRows, figure_table, ordering_table, o
 
 WIDTH = 100
 MOST_OWN = 2
-"""Columns of our own policies that a page is wide enough for; the CSV file has all."""
+"""Columns of our own policies that fit on the page; the CSV file has all."""
 
 
 @dataclass(frozen=True)
 class PapersReport:
-    """Tables, and the page made of them."""
+    """The tables and the page made of them."""
 
     page: str
     tables: tuple[Table, ...]
@@ -31,21 +31,21 @@ def make_report(
     papers: Sequence[str], settings: Sequence[PaperSetting], rows: Sequence[PaperRow], starts: Sequence[CampaignStart]
 ) -> PapersReport:
     """
-    Put the tables together.
+    Return the report.
 
     Parameters
     ----------
     papers, settings
-        What was asked for.
+        Papers and settings of the report.
     rows
-        Runs that there are; figures that lack one say so.
+        Rows of the campaign; figures without one are marked.
     starts
-        Commands by which they were made.
+        Commands that made the rows.
     """
-    runs = CampaignRows(rows)
-    figures, reasons = figure_table(papers, runs)
-    orderings, why_not = ordering_table(papers, runs)
-    own = own_table(settings, runs)
+    results = CampaignRows(rows)
+    figures, reasons = figure_table(papers, results)
+    orderings, why_not = ordering_table(papers, results)
+    own = own_table(settings, results)
     page = [
         "# The papers' figures, and ours",
         "",
@@ -84,7 +84,7 @@ def make_report(
         *_own(own),
         "## Settings",
         "",
-        *(line for setting in settings for line in _setting(setting, runs)),
+        *(line for setting in settings for line in _setting(setting, results)),
     ]
     return PapersReport("\n".join([*page, ""]), (figures, orderings, own))
 
@@ -103,7 +103,7 @@ def aligned_lines(columns: Sequence[str], rows: Sequence[Sequence[Value]], *, ri
 
 
 def _figures(table: Table) -> list[str]:
-    """Return a table a paper, the unit beside the paper's value."""
+    """Return a table per paper, the unit beside the paper's value."""
     lines = []
     for key, paper in PAPERS.items():
         rows = [
@@ -153,22 +153,22 @@ def _made_by(rows: Sequence[PaperRow], starts: Sequence[CampaignStart]) -> list[
     )
 
 
-def _setting(setting: PaperSetting, runs: CampaignRows) -> list[str]:
-    told = f"- `{setting.name}`: {setting.title}."
-    if setting.reduced and not any(row.case.whole for p in setting.policies for row in runs.rows(setting.name, p)):
-        told += f" Reduced: {setting.reduced}; `--full` plays it whole."
-    told += _seeds(setting, runs) if setting.seeded else ""
-    told += f" Made from {setting.needs}, which is not part of this repository." if setting.needs else ""
+def _setting(setting: PaperSetting, results: CampaignRows) -> list[str]:
+    text = f"- `{setting.name}`: {setting.title}."
+    if setting.reduced and not any(row.case.whole for p in setting.policies for row in results.rows(setting.name, p)):
+        text += f" Reduced: {setting.reduced}; `--full` plays it whole."
+    text += _seeds(setting, results) if setting.seeded else ""
+    text += f" Made from {setting.needs}, which is not part of this repository." if setting.needs else ""
     lacking = sorted(set(setting.policies) - set(available_policies(setting)))
-    told += f" Not built yet: {', '.join(lacking)}." if lacking else ""
-    return _wrapped(told, indent="  ")
+    text += f" Not built yet: {', '.join(lacking)}." if lacking else ""
+    return _wrapped(text, indent="  ")
 
 
-def _seeds(setting: PaperSetting, runs: CampaignRows) -> str:
-    """Name the seeds that were played, for each group of policies with the same ones."""
+def _seeds(setting: PaperSetting, results: CampaignRows) -> str:
+    """Return the seeds that were played, by groups of policies with the same seeds."""
     of: dict[str, list[str]] = {}
     for policy in setting.policies:
-        seeds = ", ".join(str(row.case.seed) for row in runs.rows(setting.name, policy))
+        seeds = ", ".join(str(row.case.seed) for row in results.rows(setting.name, policy))
         of.setdefault(seeds or "none", []).append(policy)
     most = max(of, key=lambda seeds: len(of[seeds]))
     others = "".join(f"; {', '.join(of[seeds])}: {seeds}" for seeds in of if seeds != most)

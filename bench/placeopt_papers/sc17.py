@@ -1,4 +1,4 @@
-"""SC'17: what its tables, figures and text report, and what is simulated for it."""
+"""SC'17: figures and orders that the paper reports, and settings that reproduce them."""
 
 from __future__ import annotations
 
@@ -171,25 +171,25 @@ def _figures() -> list[ReportedFigure]:
         ("sc17-table-1", "table 1, printed", PRINTED),
     ):
         for policy, total in TOTALS:
-            way = Value(setting, policy, "last_end_s")
+            metric = Value(setting, policy, "last_end_s")
             figures.append(
-                ReportedFigure(f"{setting}-{policy}", KEY, place, f"6 jobs, {policy}: end", "s", total, way, reason)
+                ReportedFigure(f"{setting}-{policy}", KEY, place, f"6 jobs, {policy}: end", "s", total, metric, reason)
             )
         for policy, gain in GAINS:
             ratio = Ratio(setting, policy, "topo-aware-p", "last_end_s")
             what = f"6 jobs, {policy} / topo-aware-p"
             figures.append(ReportedFigure(f"{setting}-gain-{policy}", KEY, place, what, "x", gain, ratio, reason))
     for batch, reported in (("1", 1.30), ("64", 1.0), ("128", 1.0)):
-        way = Value(_pair_name(batch, None), "fcfs", "first_slowdown")
+        metric = Value(_pair_name(batch, None), "fcfs", "first_slowdown")
         what = f"AlexNet batch {batch}: spread / pack"
         figures.append(
-            ReportedFigure(f"sc17-pack-{batch}", KEY, "3.2, figure 4", what, "x", reported, way, ONCE_MEASURED)
+            ReportedFigure(f"sc17-pack-{batch}", KEY, "3.2, figure 4", what, "x", reported, metric, ONCE_MEASURED)
         )
     for batch, beside, reported in (("1", "1", 1.30), ("1", "128", 1.24), ("4", "128", 1.21)):
-        way = Value(_pair_name(batch, beside), "fcfs", "first_slowdown")
+        metric = Value(_pair_name(batch, beside), "fcfs", "first_slowdown")
         what = f"AlexNet batch {batch} beside batch {beside}"
         figures.append(
-            ReportedFigure(f"sc17-beside-{batch}-{beside}", KEY, "3.3, figure 6", what, "x", reported, way, BESIDE)
+            ReportedFigure(f"sc17-beside-{batch}-{beside}", KEY, "3.3, figure 6", what, "x", reported, metric, BESIDE)
         )
     figures += [
         ReportedFigure(
@@ -224,7 +224,7 @@ def _figures() -> list[ReportedFigure]:
         ),
     ]
     for policy, total in zip(ARTIFACT, PUBLISHED_5, strict=True):
-        way = Value("sc17-artifact-5", policy, "last_end_s")
+        metric = Value("sc17-artifact-5", policy, "last_end_s")
         figures.append(
             ReportedFigure(
                 f"artifact-5-{policy}",
@@ -233,7 +233,7 @@ def _figures() -> list[ReportedFigure]:
                 f"workloads-5, {policy.removeprefix('sc17-')}: end",
                 "s",
                 total,
-                way,
+                metric,
             )
         )
     for policy, (end, wait, slowed) in zip(ARTIFACT, PUBLISHED_100, strict=True):
@@ -242,10 +242,10 @@ def _figures() -> list[ReportedFigure]:
             ("wait_s", "wait", "s", wait),
             ("slowed", "slowed", "jobs", slowed),
         ):
-            way = Value("sc17-artifact-100", policy, measure)
+            metric = Value("sc17-artifact-100", policy, measure)
             name = f"artifact-100-{policy}-{measure}"
             what = f"workloads-100, {policy.removeprefix('sc17-')}: {what}"
-            figures.append(ReportedFigure(name, KEY, "artifact, mended", what, unit, value, way, REPAIRED))
+            figures.append(ReportedFigure(name, KEY, "artifact, mended", what, unit, value, metric, REPAIRED))
     return figures
 
 

@@ -1,4 +1,4 @@
-"""SODA: what its evaluation reports, and what is simulated for it."""
+"""SODA: figures and orders that its evaluation reports, and settings that reproduce them."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def _figures() -> list[ReportedFigure]:
             ("utilisation_of_active_percent", "GPU utilisation", used, CURVES),
             ("active_percent", "GPUs active", active, MORE_WORK),
         ):
-            way = Value("soda-month", policy, measure)
+            metric = Value("soda-month", policy, measure)
             name = f"soda-{policy}-{measure}"
-            figures.append(ReportedFigure(name, KEY, "VI-B", f"{policy}: {what}", "%", reported, way, reason))
+            figures.append(ReportedFigure(name, KEY, "VI-B", f"{policy}: {what}", "%", reported, metric, reason))
     for policy, reported in (("coda", 82.2), ("soda", 88.2)):
-        way = Value("soda-month", policy, "gpu_at_once_percent")
+        metric = Value("soda-month", policy, "gpu_at_once_percent")
         what = f"{policy}: GPU jobs that start at once"
-        figures.append(ReportedFigure(f"soda-{policy}-at-once", KEY, "VI-C", what, "%", reported, way, CORES))
+        figures.append(ReportedFigure(f"soda-{policy}-at-once", KEY, "VI-C", what, "%", reported, metric, CORES))
     return figures
 
 

@@ -14,11 +14,11 @@ from placeopt_papers.records import OWN, Ordering, PaperRow, PaperSetting, Repor
 
 NOTHING = 1e-9
 NEAR = 0.02
-"""A figure that is so near to the paper's needs no reason."""
+"""Largest relative difference from the paper's value without a stated reason."""
 
 
 class CampaignRows:
-    """Rows by setting and policy, one a seed; in full size where there are such rows."""
+    """Rows of a campaign by setting, policy and seed."""
 
     def __init__(self, rows: Iterable[PaperRow]) -> None:
         self._rows: dict[tuple[str, str], dict[int, PaperRow]] = {}
@@ -31,7 +31,7 @@ class CampaignRows:
         return [found[seed] for seed in sorted(found)]
 
     def values(self, setting: str, policy: str, measure: str, beside: Sequence[str] = ()) -> list[float] | None:
-        """See ``Results``."""
+        """See ``SeedValues``."""
         mine = self._rows.get((setting, policy), {})
         values = [mine[seed].figures.get(measure) for seed in self.seeds(setting, (policy, *beside))]
         return None if not values or None in values else [value for value in values if value is not None]
@@ -41,20 +41,20 @@ class CampaignRows:
         return [row for setting, policy in needed for row in self.rows(setting, policy) if row.never_end]
 
     def seeds(self, setting: str, policies: Sequence[str]) -> list[int]:
-        """Return the seeds that all of some policies have."""
+        """Return the seeds that all of the policies have."""
         return sorted(set.intersection(*(set(self._rows.get((setting, policy), {})) for policy in policies)))
 
 
-def figure_table(papers: Iterable[str], runs: CampaignRows) -> tuple[Table, list[str]]:
-    """Return one row a figure, and the reasons that its last column counts."""
+def figure_table(papers: Iterable[str], results: CampaignRows) -> tuple[Table, list[str]]:
+    """Return one row per figure, and the reasons that its last column numbers."""
     notes: dict[str, int] = {}
     rows: list[tuple[Value, ...]] = []
     for key in papers:
         for figure in PAPERS[key].figures:
-            values = None if figure.way is None else figure.way.of(runs)
+            values = None if figure.metric is None else figure.metric.of(results)
             ours = None if values is None else fmean(values)
             ratio = None if ours is None or not figure.reported else ours / figure.reported
-            reason = _reason(figure, ours, ratio, runs)
+            reason = _reason(figure, ours, ratio, results)
             note = notes.setdefault(reason, len(notes) + 1) if reason else None
             rows.append(
                 (
@@ -72,12 +72,12 @@ def figure_table(papers: Iterable[str], runs: CampaignRows) -> tuple[Table, list
     return Table("figures", "Every figure, the papers' beside ours", columns, tuple(rows)), list(notes)
 
 
-def _reason(figure: ReportedFigure, ours: float | None, ratio: float | None, runs: CampaignRows) -> str:
-    if figure.way is None:
+def _reason(figure: ReportedFigure, ours: float | None, ratio: float | None, results: CampaignRows) -> str:
+    if figure.metric is None:
         return figure.reason
     if ours is None:
-        missing = [(setting, policy) for setting, policy in figure.way.needs if not runs.rows(setting, policy)]
-        endless = runs.endless(figure.way.needs)
+        missing = [(setting, policy) for setting, policy in figure.metric.needs if not results.rows(setting, policy)]
+        endless = results.endless(figure.metric.needs)
         return _endless(endless) if endless and not missing else _lacking(missing)
     if ratio is None:
         return "" if ours == figure.reported else figure.reason
@@ -85,24 +85,24 @@ def _reason(figure: ReportedFigure, ours: float | None, ratio: float | None, run
 
 
 def _lacking(needed: Iterable[tuple[str, str]]) -> str:
-    """Return why runs of (setting, policy) are missing."""
+    """Return why rows of (setting, policy) are missing."""
     unbuilt = sorted(policy for setting, policy in needed if policy not in available_policies(SETTINGS[setting]))
     return f"Not built yet: {', '.join(unbuilt)}." if unbuilt else "Not run."
 
 
 def _endless(rows: Sequence[PaperRow]) -> str:
-    """Say under which policies jobs never end, and why."""
+    """Return under which policies jobs never end, and why, as text."""
     of_policy: dict[str, PaperRow] = {}
     for row in rows:
         of_policy.setdefault(row.case.policy, row)
-    told = (
+    reasons = (
         f"under {name} {row.never_end:,} of {row.jobs:,} jobs never end ({row.why})" for name, row in of_policy.items()
     )
-    return f"No mean over all jobs: {'; '.join(told)}."
+    return f"No mean over all jobs: {'; '.join(reasons)}."
 
 
 def _with_half(values: list[float] | None) -> Value:
-    """Return the mean, with the half width of its interval of 95 % where there are several seeds."""
+    """Return the mean, with the half width of its 95 % interval if there are several seeds."""
     if values is None:
         return None
     interval = t_interval(values)
@@ -116,19 +116,19 @@ def _short(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.1f}" if abs(value) >= 100 else amount(value, 3)
 
 
-def ordering_table(papers: Iterable[str], runs: CampaignRows) -> tuple[Table, list[str]]:
-    """Return one row for each pair of neighbours in a paper's order, and the reasons that the last column counts."""
+def ordering_table(papers: Iterable[str], results: CampaignRows) -> tuple[Table, list[str]]:
+    """Return one row per pair of neighbours in a paper's order, and the reasons that the last column numbers."""
     notes: dict[str, int] = {}
     rows: list[tuple[Value, ...]] = []
     for key in papers:
         for ordering in PAPERS[key].orderings:
             for better, worse in neighbours(ordering):
-                verdict, told = judge_order(ordering, better, worse, runs)
+                verdict, text = judge_order(ordering, better, worse, results)
                 reason = ordering.reason if verdict in ("tie", "reversed") else ""
                 note = notes.setdefault(reason, len(notes) + 1) if reason else None
                 measure = MEASURES[ordering.measure].title
                 rows.append(
-                    (ordering.setting, ordering.place, measure, f"{better} before {worse}", told, verdict, note)
+                    (ordering.setting, ordering.place, measure, f"{better} before {worse}", text, verdict, note)
                 )
     columns = ("setting", "where", "by", "the paper's order", "ours", "verdict", "why")
     return Table("orderings", "The papers' orders of policies", columns, tuple(rows)), list(notes)
@@ -140,70 +140,70 @@ def neighbours(ordering: Ordering) -> list[tuple[str, str]]:
     return [(a, b) for i, rank in enumerate(ranks[:-1]) for a in rank for b in ranks[i + 1]]
 
 
-def judge_order(ordering: Ordering, better: str, worse: str, runs: CampaignRows) -> tuple[Verdict, str]:
+def judge_order(ordering: Ordering, better: str, worse: str, results: CampaignRows) -> tuple[Verdict, str]:
     """
-    Tell whether the order of two policies holds here, and by how much the first is better.
+    Return whether the order of two policies holds here, and the two means.
 
-    Over seeds: where the interval of the paired differences holds 0 it is a tie. One scenario: equal is a tie.
+    Over several seeds a tie means that the interval of the paired differences holds 0, for one scenario that they are equal.
     """
-    one = runs.values(ordering.setting, better, ordering.measure, (worse,))
-    other = runs.values(ordering.setting, worse, ordering.measure, (better,))
+    one = results.values(ordering.setting, better, ordering.measure, (worse,))
+    other = results.values(ordering.setting, worse, ordering.measure, (better,))
     if one is None or other is None:
         both = [(ordering.setting, name) for name in (better, worse)]
-        lacking, endless = [one for one in both if not runs.rows(*one)], runs.endless(both)
+        lacking, endless = [one for one in both if not results.rows(*one)], results.endless(both)
         return "missing", _endless(endless) if endless and not lacking else _lacking(lacking)
-    told = f"{_short(fmean(one))} to {_short(fmean(other))}"
+    text = f"{_short(fmean(one))} to {_short(fmean(other))}"
     interval = paired_interval(one, other)
     if interval is None:
         interval = Interval(one[0] - other[0], one[0] - other[0], one[0] - other[0])
     elif not interval.excludes_zero:
-        return "tie", told
+        return "tie", text
     if interval.mean == 0:
-        return "tie", told
-    return ("holds" if (interval.mean > 0) == ordering.more else "reversed"), told
+        return "tie", text
+    return ("holds" if (interval.mean > 0) == ordering.more else "reversed"), text
 
 
-def own_table(settings: Sequence[PaperSetting], runs: CampaignRows) -> Table:
-    """Return, for every setting and measure, all policies and how far our two are from each, seed by seed."""
+def own_table(settings: Sequence[PaperSetting], results: CampaignRows) -> Table:
+    """Return for every setting and measure all policies, with the paired differences of our own from each."""
     rows: list[tuple[Value, ...]] = []
     for setting in settings:
         for measure in setting.measures:
-            if not any(runs.values(setting.name, own, measure) for own in OWN):
+            if not any(results.values(setting.name, own, measure) for own in OWN):
                 continue
             name = f"{MEASURES[measure].title}, {MEASURES[measure].unit}".rstrip(", ")
             for policy in setting.policies:
-                values = runs.values(setting.name, policy, measure)
-                endless = runs.endless([(setting.name, policy)])
+                values = results.values(setting.name, policy, measure)
+                endless = results.endless([(setting.name, policy)])
                 if values is None and endless:
                     ended = f"{endless[0].jobs - endless[0].never_end:,} of {endless[0].jobs:,} jobs end"
                     rows.append((setting.name, name, policy, ended, *("" for _ in OWN)))
                 elif values is not None:
-                    told = [_told(setting.name, own, policy, measure, runs) for own in OWN]
-                    rows.append((setting.name, name, policy, _with_half(values), *told))
+                    text = [_difference_text(setting.name, own, policy, measure, results) for own in OWN]
+                    rows.append((setting.name, name, policy, _with_half(values), *text))
     columns = ("setting", "measure", "policy", "its", *(f"{own} - it" for own in OWN))
     return Table("own", "placeopt's own policies beside the others", columns, tuple(rows))
 
 
-def _told(setting: str, own: str, policy: str, measure: str, runs: CampaignRows) -> str:
-    mine = runs.values(setting, own, measure, (policy,))
-    values = runs.values(setting, policy, measure, (own,))
+def _difference_text(setting: str, own: str, policy: str, measure: str, results: CampaignRows) -> str:
+    mine = results.values(setting, own, measure, (policy,))
+    values = results.values(setting, policy, measure, (own,))
     if mine is None or values is None or own == policy:
         return ""
     return " ".join(compare(mine, values, more=MEASURES[measure].more))
 
 
 def compare(mine: list[float], values: list[float], *, more: bool) -> tuple[str, str]:
-    """Return the paired difference with its interval, and whether ours is better, worse or tied."""
+    """Return the paired difference with its interval, and whether ours is ``better``, ``worse`` or a ``tie``."""
     interval = paired_interval(mine, values)
     if interval is None:
         difference = mine[0] - values[0]
         return f"{_signed(difference)}", _side(difference, more)
-    told = f"{_signed(interval.mean)} ± {_short(interval.high - interval.mean)}"
-    return told, _side(interval.mean, more) if interval.excludes_zero else "tie"
+    text = f"{_signed(interval.mean)} ± {_short(interval.high - interval.mean)}"
+    return text, _side(interval.mean, more) if interval.excludes_zero else "tie"
 
 
 def _side(difference: float, more: bool) -> str:
-    """Tell who is better; what is left of equal sums by floats is a tie."""
+    """Return the verdict on a difference; rounding errors of equal sums are a tie."""
     if abs(difference) < NOTHING:
         return "tie"
     return "better" if (difference > 0) == more else "worse"

@@ -17,7 +17,7 @@ KEY = "traces"
 QUEUES = ("fcfs", "best-fit", "topo-aware", "topo-aware-p", "srtf", "drf", "las", "placeopt-queue")
 MEASURES = ("completion_s", "wait_s", "slowdown", "slowed", "delayed", "last_end_s")
 WORKLOADS = {"newtrace": 10, "philly": 8}
-"""Files that there are of each kind; the seed says which."""
+"""Number of files of each kind; the seed selects one."""
 PHILLY_FROM, PHILLY_DAYS = 40, 1
 
 

@@ -148,15 +148,15 @@ def test_unsupported_cases_enter_no_mean() -> None:
         unsupported("b", "other"),
         unsupported("a", "none"),
     ]
-    samples = score_rows(rows, {})
-    assert {(one.pair[0], one.solver) for one in common(samples)} == {("a", "able"), ("a", "other")}
-    assert ranked(common(samples)) == ["able", "other"]
-    gaps = {(line[0], line[1]): line[8] for line in instance_table(samples).rows}
+    scored_cases = score_rows(rows, {})
+    assert {(one.pair[0], one.solver) for one in common(scored_cases)} == {("a", "able"), ("a", "other")}
+    assert ranked(common(scored_cases)) == ["able", "other"]
+    gaps = {(line[0], line[1]): line[8] for line in instance_table(scored_cases).rows}
     assert gaps[("b", "other")] is None
     assert gaps[("a", "able")] == 0.0
-    cells = {(line[0], line[1]): line[14:17] for line in case_table(samples).rows}
+    cells = {(line[0], line[1]): line[14:17] for line in case_table(scored_cases).rows}
     assert cells[("b", "other")] == (None, None, None)
-    assert [line[3] for line in wrong_table(samples).rows] == ["unsupported", "unsupported"]
+    assert [line[3] for line in wrong_table(scored_cases).rows] == ["unsupported", "unsupported"]
 
 
 def test_the_best_of_an_instance_whose_first_case_has_no_answer() -> None:
@@ -176,8 +176,8 @@ def test_a_solver_without_a_trajectory_has_no_integrals() -> None:
         row("a", "highs", wall=1, objective=10, bound=10, verdict="solved"),
         row("a", "pulp-cbc", wall=1, objective=10, bound=10, verdict="solved"),
     ]
-    samples = score_rows(rows, {})
-    table = summary_table(samples, 1.0)
+    scored_cases = score_rows(rows, {})
+    table = summary_table(scored_cases, 1.0)
     by_name = {line[0]: line for line in table.rows}
     primal, both = table.columns.index("primal s"), table.columns.index("primal-dual s")
     assert (by_name["pulp-cbc"][primal], by_name["pulp-cbc"][both]) == (None, None)

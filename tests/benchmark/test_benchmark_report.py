@@ -89,9 +89,9 @@ def test_summary_by_hand() -> None:
     until 10: mean 5.5. slow: (4 x 8)^(1/2) - 1 = 4.6569; CPU (7 x 15)^(1/2) - 1 = 9.2470; PAR2 = PAR10 = 5; gap 0;
     primal and primal-dual (3 + 7) / 2.
     """
-    samples = common(score_rows(ROWS, {}))
-    assert {sample.row.case.instance for sample in samples} == {"a", "b"}
-    fast, slow = summary_table(samples, 1.0).rows
+    scored_cases = common(score_rows(ROWS, {}))
+    assert {scored.row.case.instance for scored in scored_cases} == {"a", "b"}
+    fast, slow = summary_table(scored_cases, 1.0).rows
     assert fast[:3] == ("fast", 2, 1)
     assert list(fast[3:]) == pytest.approx([3.690416, 3.690416, 6.937254, 10.5, 50.5, 10, 5.5, 5.5], abs=1e-6)
     assert list(slow[3:9]) == pytest.approx([4.656854, 4.656854, 9.246951, 5, 5, 0], abs=1e-6)
@@ -116,13 +116,13 @@ def test_best_of_every_instance_by_hand() -> None:
     A liar's value and bound count for nothing, but it is named.
     """
     liar = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
-    samples = score_rows([*ROWS, liar], {"b": Known(90, 80)})
-    assert best_table(samples).rows == (
+    scored_cases = score_rows([*ROWS, liar], {"b": Known(90, 80)})
+    assert best_table(scored_cases).rows == (
         ("a", 100, 100, 100, 0.0, 2, 2, "fast", 1.0),
         ("b", 90, 100, 100, 0.0, 1, 1, "slow", 7.0),
         ("c", 9, 9, 9, 0.0, 1, 1, "fast", 1.0),
     )
-    assert wrong_table(samples).rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
+    assert wrong_table(scored_cases).rows == (("a", "liar", 0, "fail", "contradicts what is known"),)
 
 
 def test_the_best_solver_comes_first() -> None:
@@ -139,16 +139,16 @@ def test_known_values_move_gaps() -> None:
 def test_what_is_wrong_counts_as_nothing() -> None:
     """Neither its value nor its time helps it."""
     wrong = row("a", "liar", wall=0.1, objective=1, bound=1, verdict="fail")
-    [sample] = score_rows([wrong], {"a": Known(100, 100)})
-    assert (sample.solved, sample.gap, sample.primal_s, sample.best) == (False, 1.0, 10.0, 100)
-    assert verdict_table([sample]).rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
+    [scored] = score_rows([wrong], {"a": Known(100, 100)})
+    assert (scored.solved, scored.gap, scored.primal_s, scored.best) == (False, 1.0, 10.0, 100)
+    assert verdict_table([scored]).rows == (("liar", 1, 0, 0, 0, 0, 1, 0, 0),)
 
 
 def test_settings_tell_solvers_apart() -> None:
     """One solver with two limits is two columns of a report."""
     longer = ROWS[0].case.model_copy(update={"time_limit_s": 60.0})
     rows = [ROWS[0], ROWS[0].model_copy(update={"case": longer})]
-    assert [sample.solver for sample in score_rows(rows, {})] == ["fast 10 s x 1", "fast 60 s x 1"]
+    assert [scored.solver for scored in score_rows(rows, {})] == ["fast 10 s x 1", "fast 60 s x 1"]
 
 
 def test_tables_as_text() -> None:

@@ -145,7 +145,7 @@ def test_the_catalogue_is_consistent() -> None:
     assert len(names) == len(set(names))
     for paper in PAPERS.values():
         for figure in paper.figures:
-            for setting, policy in () if figure.way is None else figure.way.needs:
+            for setting, policy in () if figure.metric is None else figure.metric.needs:
                 assert policy in SETTINGS[setting].policies, figure.name
         for ordering in paper.orderings:
             for rank in ordering.ranks:

@@ -1,4 +1,4 @@
-"""FGD's protocol on openb: who arrives in what order, and what is allocated when so much has arrived."""
+"""FGD's protocol on openb: the order of arrival, and the allocation as a function of what has arrived."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Arrivals:
 
     instance: Instance
     problem: Problem
-    milli: IntArray  # (J,) GPU-milli that a pod asks for
+    milli: IntArray  # (J,) GPU-milli that a pod requests
     capacity: int  # GPU-milli of the cluster
 
     def order(self, seed: int) -> IntArray:

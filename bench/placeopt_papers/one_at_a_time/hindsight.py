@@ -1,4 +1,4 @@
-"""What any plan in hindsight could have placed of the jobs that arrived: a bound, by the relaxation over fillings."""
+"""A bound on the jobs that any plan in hindsight could have placed, by the relaxation over GPU patterns."""
 
 from __future__ import annotations
 

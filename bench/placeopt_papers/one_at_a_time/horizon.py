@@ -1,4 +1,4 @@
-"""Quotas for those who know how much arrives, and in what mix, but not who comes when."""
+"""Quotas for a known amount and mix of arrivals in an unknown order."""
 
 from __future__ import annotations
 
@@ -17,30 +17,29 @@ def quota_until(
     arrivals: Arrivals, percent: int, *, time_limit_s: float = TIME_LIMIT_S, isolation: Isolation = "process"
 ) -> DemandQuota:
     """
-    Return which part of each class of jobs the best plan has room for, of all that arrive until a horizon. Ours.
+    Return which part of each class of jobs the best plan places, of all that arrive until a horizon. Ours.
 
-    The plan is of most value, which jobs state, by the relaxation over fillings, beside what runs. The demand is the
-    list's own mix of jobs that wait, each class scaled and rounded to whole jobs; a class of which that makes none is
-    refused altogether.
+    The plan maximises the value that jobs state, by the relaxation over GPU patterns, beside what runs. The demand is
+    the list's own mix of waiting jobs, each class scaled and rounded to whole jobs; a class rounded to none is refused.
 
     Parameters
     ----------
     arrivals
-        The list, whose mix it is, and the cluster.
+        The list, whose mix is used, and the cluster.
     percent
-        Horizon: what arrives until then, in percent of the cluster's GPUs. The parts stay the same beyond it.
+        Horizon: demand that arrives until then, in percent of the cluster's GPUs. The parts stay the same beyond it.
     time_limit_s, isolation
-        As of ``hindsight.placeable``.
+        See ``hindsight.placeable``.
 
     Returns
     -------
-    Quota
-        Of the classes of ``arrivals.problem``; for ``placeopt.heuristics.OneByOne``.
+    DemandQuota
+        Quota of the classes of ``arrivals.problem``, for ``placeopt.heuristics.OnlinePlacer``.
 
     Raises
     ------
     BadInput
-        If ``percent`` is no whole number of 1 or more, or no job that waits asks for a GPU.
+        If ``percent`` is no whole number of 1 or more, or no waiting job requests a GPU.
     PlaceoptError
         If the relaxation was not solved in time.
     """

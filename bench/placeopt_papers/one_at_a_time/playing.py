@@ -1,4 +1,4 @@
-"""Who is placed of those that arrive one at a time, by the scores of greedy."""
+"""Places jobs that arrive one at a time by a score of greedy."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from placeopt_papers.one_at_a_time.arrivals import Arrivals
 from placeopt_papers.one_at_a_time.points import RoundedGradient, RoundedScore
 
 POINTS = ":points"
-"""At the end of a score's name: in whole points, as the authors' simulator compares."""
+"""Suffix of a score's name: rounded to whole points, as the authors' simulator compares."""
 
 
 def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.ndarray:
     """
-    Place jobs in order of arrival by a score, which ``:points`` rounds.
+    Place jobs in order of arrival by a score, rounded if its name ends in ``:points``.
 
     Parameters
     ----------
     score
-        As methods of greedy are called; ``random`` draws by the seed.
+        Name of a method of greedy; ``random`` draws by the seed.
     arrivals
-        Jobs and nodes; among equals the first node is taken.
+        Jobs and nodes; the first of several best nodes is taken.
     order
-        Jobs as they come.
+        Jobs in order of arrival.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def place_by(score: str, arrivals: Arrivals, order: IntArray, seed: int) -> np.n
             continue
         state.take(job, placement)
         for node in placement.nodes:
-            if name == "gpu_clustering" and placement.gpus:  # asks who has GPUs there
+            if name == "gpu_clustering" and placement.gpus:  # this score reads the jobs of a node
                 state.node_jobs[node][job] = None
                 state.placements[job] = placement
             (candidates if table is None else table).changed(node)

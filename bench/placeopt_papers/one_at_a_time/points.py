@@ -17,19 +17,19 @@ from placeopt.problem.target import Target
 
 CPU = RESOURCES.index("cpu_millicores")
 MOST_CPU, MOST_MILLI = 128_000, 8_000
-"""The simulator's largest node."""
+"""CPU and GPU capacity of the simulator's largest node."""
 
 
 class RoundedScore:
-    """One of the library's scores in whole points, the more the better, turned round to be the lower the better."""
+    """One of the library's scores in whole points, negated so that lower is better."""
 
     def __init__(self, name: str, problem: Problem) -> None:
         self._name = name
         self._exact = score_named(name, problem)
-        self.sees_state_only = name != "gpu_clustering"  # it asks who is there
+        self.sees_state_only = name != "gpu_clustering"  # this score reads the jobs of a node
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-        """Round what the library says of ``nodes``."""
+        """Return the rounded scores of ``nodes``."""
         if self._name == "best_fit":
             return _best_fit(candidates, option, nodes)
         exact = self._exact(candidates, option, nodes)
@@ -91,7 +91,7 @@ def _packing(exact: np.ndarray, width: int) -> np.ndarray:
 
 
 def _best_fit(candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-    """CPU and GPU share left over, each over the largest node's, at one half; memory does not count there."""
+    """Return the points of ``best_fit``: remaining CPU and GPU share over the largest node's, half each."""
     options = candidates.problem.options
     share = free_share(candidates, nodes).sum(axis=1) - int(options.gpus[option] * options.milli[option])
     cpu = candidates.state.node_free[nodes, CPU] - int(options.demand[option, CPU])
@@ -102,8 +102,8 @@ def _target(problem: Problem, jobs: Sequence[Job]) -> Target:
     """
     Return the typical pods: the most frequent kinds until 95 % are covered, each with its number of pods.
 
-    Of equally frequent ones the simulator takes those first that ask for more; the library sorts the other way, and
-    rounds frequencies to thousandths.
+    Of equally frequent kinds the simulator takes larger requests first; the library sorts the other way, and rounds
+    frequencies to thousandths.
     """
     demands = [one.options[0].demand for one in jobs]
     counts = Counter((d.cpu_millicores, d.gpu_milli if d.gpus else 0, d.gpus, "|".join(d.gpu_models)) for d in demands)

@@ -1,4 +1,4 @@
-"""One order of arrival of a list of openb, to be played by policies."""
+"""One order of arrival of a list of openb, played by policies."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from placeopt_papers.one_at_a_time.playing import place_by
 @dataclass(frozen=True)
 class OneAtATime:
     """
-    Pods of a list that come one after the other in the order of a seed, none leaving and none tried twice.
+    Pods of a list that arrive one after the other in the order of a seed; none leaves and none is tried twice.
 
     Attributes
     ----------
     folder
-        Of the stored instances.
+        Folder of the stored instances.
     name
-        Of the list.
+        Name of the list.
     seed
-        Of the authors' simulator, which takes 42 to 51.
+        Seed of the authors' simulator, which uses 42 to 51.
     """
 
     folder: Path
@@ -38,7 +38,7 @@ class OneAtATime:
 
     def allocated(self, score: str) -> dict[int, float]:
         """
-        Place by a score (see ``place_by``).
+        Place by a score, see ``place_by``.
 
         Returns
         -------

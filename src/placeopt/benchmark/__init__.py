@@ -1,7 +1,7 @@
 """
-Benchmarks: methods and solvers on named sets of instances, one killable process a case.
+Benchmarks: methods and solvers on named sets of instances, one killable process per case.
 
-`sets` says which instances there are, `cases` what is to be run, `child` runs one case and `supervise` watches it,
-`journal` keeps the rows, `campaign` has all of them run. `metrics` and `bootstrap` turn rows into figures, `comparison`
-into tables, `report` writes them beside `plots`. `recheck` judges everything that was stored once more.
+`sets` lists the instances, `campaign` plans and runs the cases, `supervise` starts and limits the process of a case,
+`child` is that process, `journal` stores the rows. `scored_cases` and `metrics` compute figures from rows, `comparison`
+tables, `figures` pictures; `report` writes them. `recheck` checks everything that was stored again.
 """

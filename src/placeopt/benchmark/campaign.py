@@ -1,4 +1,4 @@
-"""A benchmark from its arguments to its rows: what is to be run, what has been, and the rest side by side."""
+"""A benchmark campaign: plans the cases, runs those that have no row yet, side by side, and stores their rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ALL = "all"
 @dataclass(frozen=True)
 class CampaignPlan:
     """
-    What a benchmark is to run.
+    The cases of a campaign.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class CampaignPlan:
 
 @dataclass(frozen=True)
 class CampaignProgress:
-    """How far a benchmark is: cases done in this run, in an earlier one, and in all; the last row."""
+    """Progress of a campaign: cases done by this run, by earlier runs, and in total; the last row."""
 
     done: int
     kept: int
@@ -108,7 +108,7 @@ def plan_cases(
     there = {item.kind for item in items}
     left_out = tuple(name for name in names if not there & set(kinds[name])) if ALL not in solvers else ()
     if not cases:
-        raise BadInput(f"nothing to run: {_nothing(items, names)}")
+        raise BadInput(f"nothing to run: {_no_case_text(items, names)}")
     return CampaignPlan(cases, left_out)
 
 
@@ -131,17 +131,17 @@ def run_cases(
     cases
         As `plan_cases` gives them.
     out
-        Folder of journal and solutions; made if it is not there.
+        Folder of journal and solutions; created if missing.
     jobs
         Cases side by side; None: as ``joblib.parallel_config`` says, dask and ray included.
     resume
-        Cases that have a row are not run again; otherwise all are, and the later row counts.
+        Whether cases that have a row are skipped; otherwise all are run, and the later row counts.
     solu
-        File of what is known of the instances; verdicts go by it, and every row keeps what it said of its instance.
+        File of known values; verdicts refer to it, and every row stores the values known of its instance.
     cancelled
-        Asked often; true ends it, and cases that were cut off count as not run.
+        Called often; true ends the campaign, and cases that were cut off count as not run.
     on_news
-        Told once at the beginning and of every row.
+        Called once at the beginning and after every row.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def run_cases(
             on_news(CampaignProgress(0, kept, len(wanted)))
         if to_do:
             journal.append(_run_record(len(journal.runs) + 1, command, jobs, solu))
-        inside = cancelled if jobs is not None else None  # another machine cannot ask us
+        inside = cancelled if jobs is not None else None  # a callable of this process does not reach other machines
         task = partial(run_case, folder=out.resolve() / SOLUTIONS, cancelled=inside, start=Path.cwd())
         done = 0
         for outcome in run_parallel(task, to_do, jobs, prefer="threads", cancelled=cancelled):
@@ -192,7 +192,7 @@ def _known() -> dict[Kind, tuple[str, ...]]:
 
 
 def _solvers(names: Sequence[str]) -> list[str]:
-    """Return the names, ``all`` written out; raises `BadInput` at one that is not known or not installed."""
+    """Return the names, ``all`` expanded; raises `BadArgument` for a name that is not known or not installed."""
     installed = available()
     out: list[str] = []
     for name in names:
@@ -208,7 +208,7 @@ def _solvers(names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(out))
 
 
-def _nothing(items: Sequence[SetEntry], names: Sequence[str]) -> str:
+def _no_case_text(items: Sequence[SetEntry], names: Sequence[str]) -> str:
     if not items:
         return "the sets are empty"
     able = ", ".join(METHODS if items[0].kind == "placement" else available())
@@ -248,7 +248,7 @@ def _memory_mib() -> str:
 
 
 def _field(path: str, name: str) -> str | None:
-    """Return a line's value of one of the system's own files; None where it does not say."""
+    """Return the value of a field of a file in /proc; None if it is missing."""
     try:
         lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

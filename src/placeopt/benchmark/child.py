@@ -1,9 +1,9 @@
 """
-One case in a process of its own: ``python -m placeopt.benchmark.child``.
+The process of one case: ``python -m placeopt.benchmark.child``.
 
 Reads a case and the name of a file for the solution, a JSON line, from its standard input. Writes JSON lines: the phase
-when solving begins and when judging does, a point whenever objective or bound has changed, and at the end the answer.
-When its input closes, it leaves.
+when solving begins and checking begins, a point whenever objective or bound has changed, and at the end the answer.
+The process exits when its input closes.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ RUNNERS = {
     "placement": ("placeopt.benchmark.placement_case", "place_round"),
     "linear": ("placeopt.benchmark.linear_case", "solve_model"),
 }
-"""Loaded when asked for: a model needs no engine."""
+"""Modules are imported on use: an integer model needs no engine."""
 
 
 def main() -> None:
-    """Run the case and leave."""
+    """Run the case that standard input describes."""
     request = json.loads(sys.stdin.readline())
     threading.Thread(target=_watch_input, daemon=True).start()
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what solvers print is no answer
+    os.dup2(2, 1)  # output of solvers goes to standard error
     case, target = Case.model_validate_json(json.dumps(request["case"])), Path(request["solution"])
 
     def tell(kind: str, value: object) -> None:
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _points(tell: Callable[[TrajectoryPoint], None]) -> Callable[[TrajectoryPoint], None]:
-    """Pass on what differs from the last point in more than its time."""
+    """Return a callback that passes on points that differ from the last one in more than time."""
     last: list[tuple[int | None, ...]] = []
 
     def take(point: TrajectoryPoint) -> None:
@@ -64,7 +64,7 @@ def _points(tell: Callable[[TrajectoryPoint], None]) -> Callable[[TrajectoryPoin
 
 
 def _watch_input() -> None:
-    """Leave with whoever asked."""
+    """Exit when the parent process closes standard input."""
     sys.stdin.read()
     os._exit(1)
 

@@ -1,4 +1,4 @@
-"""What a benchmark shows: solvers side by side, against a baseline, by instance and by case."""
+"""Tables of a benchmark: solvers side by side, against a baseline, by instance and by case."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from placeopt.metrics import Interval, bootstrap_interval
 
 VERDICTS = get_args(Verdict)
 RANK = "by gap %, then PAR10 s, then primal-dual s"
-"""What `ranked` goes by, in the words of the columns."""
+"""The order of `ranked`, in the words of the columns."""
 
 
-def by_solver(samples: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
-    """Return the samples of each solver, solvers in the order of their first."""
+def by_solver(scored_cases: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
+    """Return the scored cases of each solver, solvers in the order of their first case."""
     out: dict[str, list[ScoredCase]] = {}
-    for sample in samples:
-        out.setdefault(sample.solver, []).append(sample)
+    for scored in scored_cases:
+        out.setdefault(scored.solver, []).append(scored)
     return out
 
 
-def common(samples: Sequence[ScoredCase]) -> list[ScoredCase]:
+def common(scored_cases: Sequence[ScoredCase]) -> list[ScoredCase]:
     """
-    Return the samples of the (instance, seed) pairs that every solver has run and can take.
+    Return the scored cases of the (instance, seed) pairs that every solver has run and supports.
 
-    What one solver cannot take is compared for none; a solver that can take nothing is left out.
+    A pair that one solver does not support is compared for none; a solver that supports no pair is left out.
     """
-    samples = [sample for sample in samples if sample.supported]
+    scored_cases = [scored for scored in scored_cases if scored.supported]
     counts: dict[tuple[str, int], set[str]] = defaultdict(set)
-    for sample in samples:
-        counts[sample.pair].add(sample.solver)
-    solvers = {sample.solver for sample in samples}
-    return [sample for sample in samples if counts[sample.pair] == solvers]
+    for scored in scored_cases:
+        counts[scored.pair].add(scored.solver)
+    solvers = {scored.solver for scored in scored_cases}
+    return [scored for scored in scored_cases if counts[scored.pair] == solvers]
 
 
-def ranked(samples: Sequence[ScoredCase]) -> list[str]:
+def ranked(scored_cases: Sequence[ScoredCase]) -> list[str]:
     """
     Return the solvers, best first: by mean gap, then PAR10, then the mean primal-dual integral, then name.
 
@@ -56,43 +56,43 @@ def ranked(samples: Sequence[ScoredCase]) -> list[str]:
 
     def standing(entry: tuple[str, list[ScoredCase]]) -> tuple[float, float, float, str]:
         solver, own = entry
-        times = [sample.wall_s if sample.solved else None for sample in own]
-        par10 = penalised_average(times, [sample.limit_s for sample in own], 10) or 0.0
-        gap, both = fmean(sample.gap for sample in own), _mean(sample.primal_dual_s for sample in own)
+        times = [scored.wall_s if scored.solved else None for scored in own]
+        par10 = penalised_average(times, [scored.limit_s for scored in own], 10) or 0.0
+        gap, both = fmean(scored.gap for scored in own), _mean(scored.primal_dual_s for scored in own)
         return round(gap, 9), par10, math.inf if both is None else both, solver
 
-    return [solver for solver, _ in sorted(by_solver(samples).items(), key=standing)]
+    return [solver for solver, _ in sorted(by_solver(scored_cases).items(), key=standing)]
 
 
-def verdict_table(samples: Sequence[ScoredCase]) -> Table:
-    """Return verdicts by solver."""
+def verdict_table(scored_cases: Sequence[ScoredCase]) -> Table:
+    """Return the number of verdicts of each kind by solver."""
     rows: list[tuple[Value, ...]] = []
-    for solver, own in by_solver(samples).items():
-        words = [sample.row.verdict for sample in own]
+    for solver, own in by_solver(scored_cases).items():
+        words = [scored.row.verdict for scored in own]
         rows.append((solver, len(own), *(words.count(word) for word in VERDICTS)))
     return Table("verdicts", "Verdicts", ("solver", "cases", *VERDICTS), tuple(rows))
 
 
-def summary_table(samples: Sequence[ScoredCase], shift_s: float) -> Table:
+def summary_table(scored_cases: Sequence[ScoredCase], shift_s: float) -> Table:
     """Return times, penalised averages, gaps and integrals by solver; unsolved cases count their whole limit."""
     rows: list[tuple[Value, ...]] = []
-    for solver, own in by_solver(samples).items():
-        times = [sample.wall_s if sample.solved else None for sample in own]
-        limits = [sample.limit_s for sample in own]
-        walls = [sample.wall_s if sample.solved else max(sample.limit_s, sample.wall_s) for sample in own]
+    for solver, own in by_solver(scored_cases).items():
+        times = [scored.wall_s if scored.solved else None for scored in own]
+        limits = [scored.limit_s for scored in own]
+        walls = [scored.wall_s if scored.solved else max(scored.limit_s, scored.wall_s) for scored in own]
         rows.append(
             (
                 solver,
                 len(own),
-                sum(sample.solved for sample in own),
+                sum(scored.solved for scored in own),
                 shifted_geometric_mean(walls, shift_s),
-                shifted_geometric_mean([sample.wall_s for sample in own], shift_s),
-                shifted_geometric_mean([sample.cpu_s for sample in own], shift_s),
+                shifted_geometric_mean([scored.wall_s for scored in own], shift_s),
+                shifted_geometric_mean([scored.cpu_s for scored in own], shift_s),
                 penalised_average(times, limits, 2),
                 penalised_average(times, limits, 10),
-                100 * fmean(sample.gap for sample in own),
-                _mean(sample.primal_s for sample in own),
-                _mean(sample.primal_dual_s for sample in own),
+                100 * fmean(scored.gap for scored in own),
+                _mean(scored.primal_s for scored in own),
+                _mean(scored.primal_dual_s for scored in own),
             )
         )
     columns = (
@@ -112,14 +112,14 @@ def summary_table(samples: Sequence[ScoredCase], shift_s: float) -> Table:
     return Table("summary", title, columns, tuple(rows))
 
 
-def comparison_table(samples: Sequence[ScoredCase], baseline: str, shift_s: float) -> Table:
+def comparison_table(scored_cases: Sequence[ScoredCase], baseline: str, shift_s: float) -> Table:
     """
     Return every solver against the baseline, pair by pair, with 95 % intervals.
 
     A pair is an instance, its seeds averaged: of ``log(wall s + shift)`` for the ratio of times, and of final gaps.
     Wins and losses count instances on which the mean gap is smaller and larger.
     """
-    solvers = by_solver(samples)
+    solvers = by_solver(scored_cases)
     rows: list[tuple[Value, ...]] = []
     base = _by_instance(solvers[baseline])
     for solver, own in solvers.items():
@@ -163,12 +163,12 @@ def paired_interval(differences: Sequence[float]) -> Interval | None:
     return bootstrap_interval(differences)
 
 
-def best_table(samples: Sequence[ScoredCase]) -> Table:
-    """Return every instance once: the best value and bound of all solvers, how many have it, and who had it first."""
+def best_table(scored_cases: Sequence[ScoredCase]) -> Table:
+    """Return per instance the best value and bound of all solvers, how many found it, and which one first."""
     rows: list[tuple[Value, ...]] = []
-    for instance, own in sorted(_by_instance(samples).items()):
-        right = [sample for sample in own if sample.row.verdict not in NO_ANSWER]
-        sense = sense_of(sample.row for sample in own)
+    for instance, own in sorted(_by_instance(scored_cases).items()):
+        right = [scored for scored in own if scored.row.verdict not in NO_ANSWER]
+        sense = sense_of(scored.row for scored in own)
         best, least = (max, min) if sense == "max" else (min, max)
         found = best((s.row.answer.objective for s in right if s.row.answer.objective is not None), default=None)
         bound = least((s.row.answer.bound for s in right if s.row.answer.bound is not None), default=None)
@@ -186,51 +186,51 @@ def best_table(samples: Sequence[ScoredCase]) -> Table:
     return Table("best", "Best by instance: how many solvers find it, and who does first", columns, tuple(rows))
 
 
-def wrong_table(samples: Sequence[ScoredCase]) -> Table:
-    """Return all cases that are wrong or have no answer, with what is the matter."""
+def wrong_table(scored_cases: Sequence[ScoredCase]) -> Table:
+    """Return all cases that are wrong or have no answer, with the reason."""
     rows = tuple(
         (
-            *(sample.row.case.instance, sample.solver, sample.row.case.seed, sample.row.verdict),
-            "; ".join(sample.row.answer.refused) or sample.row.answer.message or "contradicts what is known",
+            *(scored.row.case.instance, scored.solver, scored.row.case.seed, scored.row.verdict),
+            "; ".join(scored.row.answer.refused) or scored.row.answer.message or "contradicts what is known",
         )
-        for sample in samples
-        if sample.row.verdict in NO_ANSWER
+        for scored in scored_cases
+        if scored.row.verdict in NO_ANSWER
     )
     return Table("wrong", "Wrong, or without an answer", ("instance", "solver", "seed", "verdict", "why"), rows)
 
 
-def _reached(sample: ScoredCase, value: int | None) -> float:
-    """Seconds until a case first had a value."""
-    had = (seconds for seconds, objective, *_ in sample.row.trajectory if objective == value)
-    return next(had, sample.wall_s)
+def _reached(scored: ScoredCase, value: int | None) -> float:
+    """Return the seconds until a case first reported a value."""
+    had = (seconds for seconds, objective, *_ in scored.row.trajectory if objective == value)
+    return next(had, scored.wall_s)
 
 
-def instance_table(samples: Sequence[ScoredCase]) -> Table:
-    """Return every instance: what is known, and of each solver its worst and best value, proven runs and mean time."""
+def instance_table(scored_cases: Sequence[ScoredCase]) -> Table:
+    """Return per instance and solver the known value, worst and best value found, proven runs and mean time."""
     found: dict[tuple[str, str], list[ScoredCase]] = defaultdict(list)
-    for sample in samples:
-        found[(sample.row.case.instance, sample.solver)].append(sample)
+    for scored in scored_cases:
+        found[(scored.row.case.instance, scored.solver)].append(scored)
     rows: list[tuple[Value, ...]] = []
     names = list(dict.fromkeys(instance for instance, _ in found))
-    senses = {name: sense_of(s.row for s in own) for name, own in _by_instance(samples).items()}
+    senses = {name: sense_of(s.row for s in own) for name, own in _by_instance(scored_cases).items()}
     for (instance, solver), own in sorted(found.items(), key=lambda entry: names.index(entry[0][0])):
-        values = [sample.row.answer.objective for sample in own]
+        values = [scored.row.answer.objective for scored in own]
         there = [value for value in values if value is not None]
-        bounds = [sample.row.answer.bound for sample in own if sample.row.answer.bound is not None]
+        bounds = [scored.row.answer.bound for scored in own if scored.row.answer.bound is not None]
         worst, best = (min, max) if senses[instance] == "max" else (max, min)
-        supported = [sample for sample in own if sample.supported]
+        supported = [scored for scored in own if scored.supported]
         rows.append(
             (
                 instance,
                 solver,
                 len(own),
-                sum(sample.solved for sample in own),
+                sum(scored.solved for scored in own),
                 own[0].best,
                 best(there, default=None),
                 worst(there, default=None),
                 worst(bounds, default=None),
-                100 * fmean(sample.gap for sample in supported) if supported else None,
-                _mean(sample.wall_s for sample in supported),
+                100 * fmean(scored.gap for scored in supported) if supported else None,
+                _mean(scored.wall_s for scored in supported),
             )
         )
     columns = (
@@ -240,63 +240,63 @@ def instance_table(samples: Sequence[ScoredCase]) -> Table:
     return Table("instances", "By instance", columns, tuple(rows))
 
 
-def case_table(samples: Sequence[ScoredCase]) -> Table:
-    """Return every case."""
+def case_table(scored_cases: Sequence[ScoredCase]) -> Table:
+    """Return one row per case."""
     columns = (
         *("instance", "solver", "seed", "verdict", "status", "limit", "objective", "bound", "cost", "cost bound"),
         *("wall s", "CPU s", "read s", "peak MiB", "gap %", "primal s", "primal-dual s", "load", "sha256", "message"),
     )
     rows: list[tuple[Value, ...]] = []
-    for sample in samples:
-        case, answer = sample.row.case, sample.row.answer
+    for scored in scored_cases:
+        case, answer = scored.row.case, scored.row.answer
         rows.append(
             (
-                *(case.instance, sample.solver, case.seed, sample.row.verdict, answer.status, answer.limit),
+                *(case.instance, scored.solver, case.seed, scored.row.verdict, answer.status, answer.limit),
                 *(answer.objective, answer.bound, answer.cost, answer.cost_bound, answer.wall_s, answer.cpu_s),
                 *(answer.read_s, answer.peak_mib),
-                *((100 * sample.gap, sample.primal_s, sample.primal_dual_s) if sample.supported else (None,) * 3),
-                *(max(sample.row.load_before, sample.row.load_after), case.sha256, answer.message),
+                *((100 * scored.gap, scored.primal_s, scored.primal_dual_s) if scored.supported else (None,) * 3),
+                *(max(scored.row.load_before, scored.row.load_after), case.sha256, answer.message),
             )
         )
     return Table("cases", "Cases", columns, tuple(rows))
 
 
-def profiles(samples: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
+def profiles(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
     """Return performance profiles of wall time over the cases given, which all solvers must have run."""
-    pairs = list(dict.fromkeys(sample.pair for sample in samples))
+    pairs = list(dict.fromkeys(scored.pair for scored in scored_cases))
     times: dict[str, Sequence[float | None]] = {}
-    for solver, own in by_solver(samples).items():
-        at = {sample.pair: sample for sample in own}
+    for solver, own in by_solver(scored_cases).items():
+        at = {scored.pair: scored for scored in own}
         times[solver] = [at[pair].wall_s if at[pair].solved else None for pair in pairs]
     return performance_profile(times)
 
 
-def gap_shares(samples: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
-    """Return of every solver the share of cases that end within a gap, as steps over the gap in percent."""
+def gap_shares(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
+    """Return by solver the share of cases that end within a gap, as steps over the gap in percent."""
     return {
-        solver: steps((100 * sample.gap for sample in own if sample.gap < 1), len(own))
-        for solver, own in by_solver(samples).items()
+        solver: steps((100 * scored.gap for scored in own if scored.gap < 1), len(own))
+        for solver, own in by_solver(scored_cases).items()
     }
 
 
-def _by_instance(samples: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
+def _by_instance(scored_cases: Sequence[ScoredCase]) -> dict[str, list[ScoredCase]]:
     out: dict[str, list[ScoredCase]] = {}
-    for sample in samples:
-        out.setdefault(sample.row.case.instance, []).append(sample)
+    for scored in scored_cases:
+        out.setdefault(scored.row.case.instance, []).append(scored)
     return out
 
 
-def _log_time(samples: Sequence[ScoredCase], shift_s: float) -> float:
-    walls = (sample.wall_s if sample.solved else max(sample.limit_s, sample.wall_s) for sample in samples)
+def _log_time(scored_cases: Sequence[ScoredCase], shift_s: float) -> float:
+    walls = (scored.wall_s if scored.solved else max(scored.limit_s, scored.wall_s) for scored in scored_cases)
     return fmean(math.log(wall + shift_s) for wall in walls)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    """Return the mean; None of no values, or where one is unknown."""
+    """Return the mean; None if there are no values or one is unknown."""
     there = list(values)
     known = [value for value in there if value is not None]
     return fmean(known) if known and len(known) == len(there) else None
 
 
-def _gap(samples: Sequence[ScoredCase]) -> float:
-    return fmean(sample.gap for sample in samples)
+def _gap(scored_cases: Sequence[ScoredCase]) -> float:
+    return fmean(scored.gap for scored in scored_cases)

@@ -46,7 +46,7 @@ CAPTIONS = {
 }
 
 
-def report_figures(samples: Sequence[ScoredCase], baseline: str, suffix: str) -> list[Figure]:
+def report_figures(scored_cases: Sequence[ScoredCase], baseline: str, suffix: str) -> list[Figure]:
     """
     Return the figures of a report.
 
@@ -62,9 +62,9 @@ def report_figures(samples: Sequence[ScoredCase], baseline: str, suffix: str) ->
     return [
         step_figure(name, curves, x=x, y=y, beside=baseline, suffix=suffix)
         for name, curves, x, y in (
-            ("profile", profiles(samples), "times the fastest", "share of cases"),
-            ("gaps", gap_shares(samples), "primal gap, %", "share of cases"),
-            ("course", mean_gaps(samples), "time, s", "mean primal gap, %"),
+            ("profile", profiles(scored_cases), "times the fastest", "share of cases"),
+            ("gaps", gap_shares(scored_cases), "primal gap, %", "share of cases"),
+            ("course", mean_gaps(scored_cases), "time, s", "mean primal gap, %"),
         )
     ]
 
@@ -152,15 +152,15 @@ def _set_scales(axes: Axes, scales: Scales) -> None:
         axes.set_ylim(-0.02, 1.02)
 
 
-def mean_gaps(samples: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
+def mean_gaps(scored_cases: Sequence[ScoredCase]) -> dict[str, list[tuple[float, float]]]:
     """
     Return by solver the mean primal gap in percent over time; of solvers with a trajectory only.
 
     The times are in geometric progression from a thousandth of the longest limit to the limit: most is decided early.
     """
-    end = max([sample.limit_s for sample in samples], default=0.0)
+    end = max([scored.limit_s for scored in scored_cases], default=0.0)
     times = [end * 1000 ** (i / TIMES - 1) for i in range(TIMES + 1)]
     return {
-        solver: [(time, 100 * fmean(height_at(sample.gap_curve, time) for sample in own)) for time in times]
-        for solver, own in by_solver([sample for sample in samples if sample.has_trajectory]).items()
+        solver: [(time, 100 * fmean(height_at(scored.gap_curve, time) for scored in own)) for time in times]
+        for solver, own in by_solver([scored for scored in scored_cases if scored.has_trajectory]).items()
     }

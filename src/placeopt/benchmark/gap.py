@@ -12,25 +12,25 @@ MAX_ENTRIES = 5_000_000
 
 def gap_model(text: str, source: str = "document") -> LinearModel:
     """
-    Read a generalised assignment problem: each of n items to one of m agents at the least cost, none overloaded.
+    Return the integer model of a generalised assignment problem: n items to m agents at least cost.
 
     Parameters
     ----------
     text
-        Integers apart by white space: m, n; m rows of n costs; m rows of n weights; m capacities.
+        Integers separated by white space: m, n; m rows of n costs; m rows of n weights; m capacities.
     source
-        What messages call it.
+        Name of the text in messages.
 
     Returns
     -------
     LinearModel
-        To be minimised. Column ``a * n + i`` is 1 if agent ``a`` does item ``i``; rows 0 to n - 1 say that every item
-        is done once, the next m what each agent can carry.
+        To be minimised. Column ``a * n + i`` is 1 if agent ``a`` gets item ``i``; rows 0 to n - 1 assign every item
+        once, the next m rows limit the weight of each agent.
 
     Raises
     ------
     BadInput
-        If a word is no integer at least 0, or there are not as many as m and n ask for.
+        If a word is no integer of at least 0, or their number does not follow from m and n.
     Unsupported
         If a sum may go beyond 2**53.
 

@@ -1,4 +1,4 @@
-"""Rounds that generators make when they are needed, kept in a folder under names that say by what they were made."""
+"""Generated rounds of the sets: made on first use and kept under names that hold the generators' digest."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from placeopt.formats.files import make_folder
 from placeopt.generators import generate
 
 MADE = "made"
-"""Folder beside the lists in which such rounds are kept."""
+"""Folder beside the lists that holds generated rounds."""
 SOURCES = ("generators", "model", "topology", "formats")
-"""Rooms that what a generator writes depends on."""
+"""Packages that determine what a generator writes."""
 DIGITS = 12
 _FORM = re.compile(r"([a-z]+)-([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})-s([0-9]{1,18})")
 
 
 def is_generated_name(name: str) -> bool:
-    """Tell whether a name is that of a round to be made, such as ``planted-10000x500x8-s0``."""
+    """Return whether a name is that of a generated round, such as ``planted-10000x500x8-s0``."""
     return _FORM.fullmatch(name) is not None
 
 
 def generated_path(name: str, folder: Path) -> Path:
-    """Return the file in which a round of that name is kept, as the generators of this version make it."""
+    """Return the path of a generated round as this version of the generators makes it."""
     return folder / MADE / f"{name}~{generators_digest()}.json.gz"
 
 
 def generate_round(name: str, path: Path) -> None:
     """
-    Make a round and keep it; what other versions of the generators have made under this name is taken away.
+    Generate a round and write it; files of the same round by other versions of the generators are deleted.
 
     Raises
     ------
@@ -51,17 +51,17 @@ def generate_round(name: str, path: Path) -> None:
     write_instance(path, made)
     for other in (*path.parent.glob(f"{name}~*.json.gz"), path.parent / f"{name}.json.gz"):
         if other != path:
-            with contextlib.suppress(OSError):  # somebody else has taken it away, or may not be asked to
+            with contextlib.suppress(OSError):  # deleted by another process, or not ours to delete
                 other.unlink()
 
 
 @cache
 def generators_digest() -> str:
     """
-    Return what stands for this version of the generators: equal digests make equal rounds.
+    Return a digest of this version of the generators: equal digests make equal rounds.
 
-    It is of the package's version, numpy's (whose streams of random numbers are drawn from), and the sources of all
-    rooms that take part, so that a change to a generator is enough, without a release.
+    It covers the versions of placeopt and numpy (whose random streams are used) and the sources of all packages of
+    ``SOURCES``, so that a change to a generator changes it without a release.
     """
     digest = hashlib.sha256(f"{__version__} {version('numpy')}".encode())
     package = Path(__file__).parents[1]

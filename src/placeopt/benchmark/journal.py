@@ -1,4 +1,4 @@
-"""The journal of a benchmark: JSON lines that are only ever appended to, by one run at a time."""
+"""The journal of a benchmark: JSON lines, append-only, written by one run at a time."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ EXPECTED = "a run or a row"
 
 class Journal:
     """
-    Appends to the journal of a folder; a context manager that keeps others out.
+    The journal of a folder, opened for appending; a context manager that holds a lock on the file.
 
-    A line that a kill has cut off is taken away when the journal is opened: nothing whole is lost.
+    Opening removes a last line that a kill has cut off; complete lines are never lost.
 
     Raises
     ------
@@ -44,7 +44,7 @@ class Journal:
         self._file.__exit__(kind, error, trace)
 
     def append(self, record: RunRecord | Row) -> None:
-        """Write one line, whole, and have it on the disk before returning."""
+        """Append one line and flush it to the disk."""
         self._file.append(JournalLine(run=record) if isinstance(record, RunRecord) else JournalLine(row=record))
         if isinstance(record, RunRecord):
             self.runs.append(record)
@@ -54,7 +54,7 @@ class Journal:
 
 def read_journal(folder: Path) -> tuple[list[RunRecord], dict[str, Row]]:
     """
-    Read the runs and the rows of a folder; of a case that was run more than once the last row, by its key.
+    Return the runs of a folder and its rows by the key of their case; the last row of a case counts.
 
     Raises
     ------
@@ -69,9 +69,9 @@ def read_journal(folder: Path) -> tuple[list[RunRecord], dict[str, Row]]:
 
 def known_at_run(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Known]:
     """
-    Return by the key of each case what its run knew of the instance.
+    Return by the key of each case the values that its run knew of the instance.
 
-    ``older``: known values by instance, for rows of journals that do not state any.
+    ``older``: known values by instance, for rows of journals that do not state them.
     """
     return {
         row.case.key: older.get(row.case.instance, Known())

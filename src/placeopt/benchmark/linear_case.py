@@ -1,4 +1,4 @@
-"""An integer model of a benchmark: solved through the gateway, values put into the model again and stored."""
+"""The case of an integer model: solved by a solver process, values checked against the model and stored."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import Progress, SolveOptions
 
 GRACE_S = 1.0
-"""A solver process may be that late on its limit before it is killed."""
+"""Seconds beyond its limit after which a solver process is killed."""
 WARM_S = 15.0
-"""What loading a solver may take."""
+"""Time limit of loading a solver, in seconds."""
 
 
 def solve_model(
     case: Case, target: Path, point: Callable[[TrajectoryPoint], None], phase: Callable[[Phase], None]
 ) -> CaseAnswer:
-    """Solve an integer model through the gateway; values are stored in the order of the file's columns."""
+    """Solve an integer model and store its values in the order of the file's columns."""
     began = time.monotonic()
     model = read_model(Path(case.path))
     asked, before = permuted(model, case.seed) if case.permuted else (model, np.arange(model.num_variables))
@@ -71,14 +71,14 @@ def solve_model(
 
 
 def _warm(worker: Worker, solver: str) -> None:
-    """Have the solver loaded: its first model would wait for that."""
+    """Solve a model of one variable, so that loading the solver does not count as solving."""
     builder = ModelBuilder()
     builder.set_objective(builder.add_variables(0, 1, 1), 1, "max")
     worker.solve(solver, builder.build(), SolveOptions(WARM_S), deadline=time.monotonic() + WARM_S)
 
 
 def misfits(model: LinearModel, values: IntArray, objective: int | None) -> list[str]:
-    """Return what is wrong with values of a model and the objective stated of them; empty if nothing."""
+    """Return the faults of values of a model and of the objective stated for them; empty if there are none."""
     if len(values) != model.num_variables:
         return [f"{len(values)} values for {model.num_variables} variables"]
     found = [f"variable {j} is {values[j]}, outside its bounds" for j in model.violated_bounds(values)[:20]]

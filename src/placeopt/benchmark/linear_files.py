@@ -16,14 +16,14 @@ from placeopt.linear import IntArray, LinearModel, ModelBuilder
 
 def read_model(path: Path) -> LinearModel:
     """
-    Read an integer model, its format told by the ending of the file's name.
+    Return the integer model of a file; the ending of its name states the format.
 
     Raises
     ------
     BadInput
         If the file cannot be read or is malformed.
     Unsupported
-        If the model has what `placeopt.linear` has not.
+        If the model needs what `placeopt.linear` does not have.
     """
     try:
         text = read_bytes(path).decode()

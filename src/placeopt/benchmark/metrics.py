@@ -1,4 +1,4 @@
-"""Figures of single runs and of many: means, penalties, gaps, integrals and profiles."""
+"""Benchmark metrics: means, penalties, gaps, integrals and profiles."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Curve = Sequence[tuple[float, float]]
 
 def shifted_geometric_mean(values: Sequence[float], shift: float) -> float | None:
     """
-    Return ``exp(mean(log(v + shift))) - shift``; None of no values.
+    Return ``exp(mean(log(v + shift))) - shift``; None if there are no values.
 
     The shift keeps runs of milliseconds from deciding (Achterberg, Constraint Integer Programming, 2007, A.3).
     Example: 0, 3 and 8 with shift 1 are (1 x 4 x 9)^(1/3) - 1 = 2.3019.
@@ -75,7 +75,7 @@ def integral(curve: Curve, limit: float) -> float:
 
 
 def height_at(curve: Curve, time: float) -> float:
-    """Return the value of such a step function at a time."""
+    """Return the value of a step function at a time."""
     height = 1.0
     for since, value in curve:
         if since > time:
@@ -86,17 +86,17 @@ def height_at(curve: Curve, time: float) -> float:
 
 def performance_profile(times: Mapping[str, Sequence[float | None]]) -> dict[str, list[tuple[float, float]]]:
     """
-    Return of every solver the share of cases it solves within ``tau`` times the best solver's time, as steps.
+    Return by solver the share of cases it solves within ``tau`` times the best solver's time, as steps.
 
     Parameters
     ----------
     times
-        Of each solver, the seconds of every case, all solvers in the same order; None where unsolved.
+        By solver, the seconds of every case, in the same order for all solvers; None where unsolved.
 
     Returns
     -------
     dict[str, list[tuple[float, float]]]
-        Pairs (tau, share), tau ascending from 1. A case that nobody solves counts for nobody.
+        Pairs (tau, share), tau ascending from 1. A case that no solver solves counts for none.
 
     Notes
     -----
@@ -115,7 +115,7 @@ def performance_profile(times: Mapping[str, Sequence[float | None]]) -> dict[str
 
 
 def steps(values: Iterable[float], count: int, first: float = 0.0) -> list[tuple[float, float]]:
-    """Return the share of ``count`` that is at most x, as pairs (x, share) from ``first`` on, one a distinct value."""
+    """Return the share of ``count`` that is at most x, as pairs (x, share) from ``first`` on; distinct values."""
     found = {first: 0.0}
     for number, value in enumerate(sorted(values), 1):
         found[max(value, first)] = number / count

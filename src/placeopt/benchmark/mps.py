@@ -16,17 +16,17 @@ SENSES = {"MAX": "max", "MAXIMIZE": "max", "MIN": "min", "MINIMIZE": "min"}
 BOUNDS_WITHOUT_VALUE = ("FR", "MI", "PL", "BV")
 BOUNDS = ("LO", "UP", "FX", "LI", "UI", *BOUNDS_WITHOUT_VALUE)
 INFINITE = Decimal(10) ** 20
-"""From here on a bound is none, as most writers mean it."""
+"""A bound of this size or more means that there is none, as most writers of MPS use it."""
 
 
 def mps_model(text: str, source: str = "document") -> LinearModel:
     """
-    Read a model whose variables are all integer and bounded.
+    Return the model of an MPS text whose variables are all integer and bounded.
 
-    Fields are separated by blanks, so names hold none (in either format). A row with decimals is multiplied until it
-    has none, which changes nothing but its scale. As readers agree, an integer variable without any bound is 0 or 1, a
-    negative range of an equation goes downwards, and the constant of the objective is the negative of its right-hand
-    side. Free rows after the first are left out.
+    Fields are separated by blanks, so names hold none (in either format). A row with decimals is scaled until all its
+    coefficients are integer. As in other readers, an integer variable without bounds is binary, a negative range of an
+    equation goes downwards, and the constant of the objective is the negative of its right-hand side. Free rows after
+    the first are ignored.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class _Column:
 
 
 class _Reader:
-    """Takes in lines, section by section."""
+    """Parser of the lines, section by section."""
 
     def __init__(self, source: str) -> None:
         self.number = 0
@@ -74,7 +74,7 @@ class _Reader:
         self._ranges: dict[str, Fraction] = {}
 
     def take(self, line: str) -> bool:
-        """Take a line; False after the last."""
+        """Parse a line; return False after the last."""
         words = line.split()
         if not line[0].isspace():
             section = words[0].upper()
@@ -98,7 +98,7 @@ class _Reader:
         return True
 
     def model(self) -> LinearModel:
-        """Return what was read as arrays."""
+        """Return the model that was read."""
         if self._objective is None:
             raise BadInput(f"{self._source}: no free row, so no objective")
         builder = ModelBuilder()
@@ -201,7 +201,7 @@ class _Reader:
         return pairs
 
     def _limit(self, word: str) -> Fraction | None:
-        """Read a bound; None where it means that there is none."""
+        """Return a bound; None if it stands for infinity."""
         with contextlib.suppress(InvalidOperation):
             if abs(Decimal(word)) >= INFINITE:
                 return None

@@ -1,4 +1,4 @@
-"""The page of a benchmark's report, in Markdown: how to read it, tables, pictures, faults, how it came about."""
+"""The page of a benchmark's report, in Markdown: how to read it, tables, pictures, faults, conditions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ answer; *unsupported* the solver cannot take the instance, which then enters no 
 SUMMARY, COMPARISON, BEST, VERDICT = "summary", "comparison", "best", "verdicts"
 WRONG = "wrong"
 SHOWN = (SUMMARY, COMPARISON, BEST, VERDICT, WRONG)
-"""Tables that stand on the page; the others are long, and only in their CSV files."""
+"""Tables on the page; the others are long and only written as CSV."""
 
 
 def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequence[str], *, brief: bool = False) -> str:
@@ -45,13 +45,13 @@ def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequenc
     Parameters
     ----------
     tables
-        By name; what belongs to one kind of instances ends in its name where there are several kinds.
+        All tables; where there are several kinds of instances, a table's name ends in its kind.
     figures
         Figures that are drawn; named like the tables.
     conditions
-        How the figures came about, a sentence each.
+        Conditions of the measurements, one sentence each.
     brief
-        Without links to files that a brief report leaves out.
+        Whether links to files that a brief report leaves out are omitted.
     """
     by_name = {table.name: table for table in tables}
     ends = [f"-{kind}" for kind in KINDS if f"{SUMMARY}-{kind}" in by_name] or [""]
@@ -68,7 +68,7 @@ def page(tables: Sequence[Table], figures: Sequence[Figure], conditions: Sequenc
 
 
 def _part(tables: dict[str, Table], end: str, figures: Sequence[Figure], level: str, *, brief: bool) -> list[str]:
-    """Return what there is of one kind of instances."""
+    """Return the part of the page about one kind of instances."""
     out = []
     for name in (SUMMARY, COMPARISON):
         if table := tables.get(name + end):
@@ -83,7 +83,7 @@ def _part(tables: dict[str, Table], end: str, figures: Sequence[Figure], level: 
 
 
 def _heading(level: str, table: Table) -> str:
-    """Return a table's title; of which kind it is, the heading above says."""
+    """Return a table's title without its kind, which the heading above states."""
     title = table.title
     for kind in KINDS:
         title = title.removesuffix(f" ({kind})")
@@ -103,7 +103,7 @@ def _intervals(table: Table) -> Table:
 
 
 def conditions_of(runs: Sequence[RunRecord], rows: Sequence[Row], shared: int) -> tuple[str, ...]:
-    """Say how the figures came about, and what about them differs from run to run; first how many there are."""
+    """Return the conditions of the measurements, one sentence each: number of cases first, then settings and runs."""
     limits = sorted({row.case.time_limit_s for row in rows})
     threads = sorted({row.case.threads for row in rows})
     seeds = sorted({row.case.seed for row in rows})
@@ -117,7 +117,7 @@ def conditions_of(runs: Sequence[RunRecord], rows: Sequence[Row], shared: int) -
         + ("; orders shuffled by seed" if any(r.case.permuted for r in rows) else ""),
         f"the machine's load was {min(loads):.1f} to {max(loads):.1f}",
         "gaps and integrals are of the first level of a round's objective; integrals in seconds up to the limit",
-        *(_told(list(alike)) for _, alike in groupby(runs, lambda run: (run.command, run.versions, run.machine))),
+        *(_runs_text(list(alike)) for _, alike in groupby(runs, lambda run: (run.command, run.versions, run.machine))),
     ]
     if len({tuple(run.versions.items()) for run in runs}) > 1:
         out.append("versions differ between the runs: compare with care")
@@ -128,8 +128,8 @@ def _many(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
-def _told(runs: Sequence[RunRecord]) -> str:
-    """Tell of runs by the same command on the same machine, which went on where the one before was stopped."""
+def _runs_text(runs: Sequence[RunRecord]) -> str:
+    """Return a line about runs of the same command on the same machine, each the continuation of the one before."""
     first, last = runs[0], runs[-1]
     packages = ", ".join(f"{name} {version}" for name, version in first.versions.items())
     machine = ", ".join(f"{name} {value}" for name, value in first.machine.items())

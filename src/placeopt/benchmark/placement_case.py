@@ -1,4 +1,4 @@
-"""A round of a benchmark: solved, judged once more, and its plan stored."""
+"""The case of a placement round: solved, its plan checked again and stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from placeopt.solving.context import Progress
 def place_round(
     case: Case, target: Path, point: Callable[[TrajectoryPoint], None], phase: Callable[[Phase], None]
 ) -> CaseAnswer:
-    """Solve a round, have the plan judged once more, and store it."""
+    """Solve a round, check its plan by referee and audit, and store it."""
     began = time.monotonic()
     with Engine() as engine:
         instance = read_instance(case.path)

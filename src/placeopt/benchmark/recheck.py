@@ -1,4 +1,4 @@
-"""Everything that a benchmark has stored, judged once more: instances, solutions, objectives, verdicts."""
+"""Checks everything that a benchmark has stored again: instances, solutions, objectives, verdicts."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ def recheck(
     on_news: Callable[[int, int], None] | None = None,
 ) -> list[RecheckedRow]:
     """
-    Judge every row of a folder anew, from the files.
+    Check every row of a folder again, from the files.
 
     Parameters
     ----------
     known
-        Best known values by instance; a row that contradicts them is wrong, whatever it was called. None: what each
-        row's run went by.
+        Best known values by instance; a row that contradicts them is wrong, whatever its verdict. None: the values
+        that each row's run knew.
     older
-        With None: known values for rows of journals that do not state any.
+        Known values for rows of journals that do not state them; used if ``known`` is None.
     jobs
         Rows side by side, in processes.
     cancelled
-        Asked between rows; true ends it with what there is.
+        Called between rows; true ends the check with the rows done.
     on_news
-        Told how many rows of how many are done.
+        Called with the number of rows done and their total.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def recheck(
 
 def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> dict[str, Known]:
     """
-    Return what is known after the rows that stand; values and bounds only get better.
+    Return the known values improved by the rows without faults; values and bounds only get better.
 
-    A value is the optimum only where a bound meets it and the referee has read its solution.
+    A value is the optimum only if a bound meets it and the referee has checked its solution.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> di
             continue
         answer, name = row.answer, row.case.instance
         try:
-            new = out.get(name, Known()).improved(answer.objective, answer.bound, answer.sense, by=_who(row))
+            new = out.get(name, Known()).improved(answer.objective, answer.bound, answer.sense, by=_found_by(row))
         except BadInput as error:
             raise BadInput(f"{name}: {error}") from None
         if new != Known():
@@ -100,14 +100,14 @@ def improve_known(known: Mapping[str, Known], checked: list[RecheckedRow]) -> di
     return out
 
 
-def _who(row: Row) -> str:
-    """Say who has found a row's value: solver, limit, seed, day."""
+def _found_by(row: Row) -> str:
+    """Return what found a row's value: solver, limit, seed, day."""
     seed = f", seed {row.case.seed}" if row.case.seed else ""
     return f"{row.case.solver}, {row.case.time_limit_s:g} s{seed}, {row.began[:10]}"
 
 
 def _check(row: Row, folder: Path, then: Mapping[str, Known]) -> RecheckedRow:
-    """Judge one row."""
+    """Return one row with its faults."""
     try:
         faults = _faults(row, folder)
     except PlaceoptError as error:

@@ -1,4 +1,4 @@
-"""What a benchmark writes down: a record of every run, a row of every case."""
+"""Records of a benchmark's journal: one of every run, one of every case."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from placeopt.model.base import Name, Record
 Verdict = Literal["ok", "solved", "better", "timeout", "fail", "abort", "unsupported"]
 Status = Literal["optimal", "feasible", "no_solution", "infeasible", "error", "killed", "crashed", "unsupported"]
 Phase = Literal["reading", "solving", "judging"]
-"""Of a case: only the second is the method's, and only it has a limit of its own."""
+"""Phase of a case; only ``solving`` counts as the method's time and has a limit of its own."""
 TrajectoryPoint = tuple[float, int | None, int | None, int | None, int | None]
-"""Seconds since the solve began; objective and bound of the first level; the same of the cost level. None: unknown."""
+"""Seconds since the solve began; objective and bound of the first level, then of the cost level. None: unknown."""
 
 
 class Case(Record):
-    """One solver on one instance with one seed: what is to be run."""
+    """One solver on one instance with one seed."""
 
     instance: Name
     path: str
     kind: Literal["placement", "linear"]
     sha256: str
-    """Of the instance's content."""
+    """SHA-256 of the instance's content."""
     solver: Name
-    """A method of placeopt for a round, a solver of the gateway for an integer model."""
+    """A method of ``placeopt.solve`` for a round, a solver's name for an integer model."""
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
     time_limit_s: Annotated[float, Field(gt=0)]
     threads: Annotated[int, Field(ge=1)]
@@ -36,7 +36,7 @@ class Case(Record):
 
     @property
     def key(self) -> str:
-        """What tells cases apart: names files, and says what has been run already."""
+        """Key of the case: unique in a journal, and the stem of its solution's file name."""
         parts = [self.instance, self.solver, f"s{self.seed}", f"t{self.time_limit_s:g}", f"n{self.threads}"]
         parts += ["permuted"] * self.permuted
         parts += [] if self.memory_limit_mib is None else [f"m{self.memory_limit_mib}"]
@@ -44,7 +44,7 @@ class Case(Record):
 
 
 class CaseAnswer(Record):
-    """What a solve gave, as its process tells it; objectives are recomputed, solutions refereed."""
+    """Result of a case as its process reports it; objectives are recomputed, solutions checked by the referee."""
 
     status: Status
     limit: str = "none"
@@ -55,19 +55,19 @@ class CaseAnswer(Record):
     cost_bound: int | None = None
     """The second level of a round; None where there is none."""
     refused: tuple[str, ...] = ()
-    """What the referee and the audit found wrong; empty if nothing."""
+    """Faults found by the referee and the audit."""
     message: str = ""
     wall_s: float | None = None
-    """Of the solve alone: starting the process and reading the instance stand apart."""
+    """Wall time of the solve alone, without starting the process and reading the instance."""
     cpu_s: float | None = None
-    """The same, of the process and all that it started."""
+    """CPU time of the solve, of the process and its children."""
     read_s: float | None = None
     peak_mib: int | None = None
     """Largest resident set of any of its processes."""
 
 
 class KnownAtRun(Record):
-    """Best value and proven bound that were known of the instance when the case was run; None: unknown."""
+    """Best value and proven bound of the instance that were known when the case was run; None: unknown."""
 
     value: int | None = None
     bound: int | None = None
@@ -77,23 +77,23 @@ class Row(Record):
     """A case that was run."""
 
     run: int
-    """Number of the run, from 1, that it belongs to."""
+    """Number of the run that the row belongs to, from 1."""
     case: Case
     answer: CaseAnswer
     verdict: Verdict
     known: KnownAtRun | None = None
-    """What the verdict went by; None in journals of versions that did not write it."""
+    """Known values that the verdict refers to; None in journals of versions that did not write them."""
     solution: str | None = None
     """File of the plan or the values, relative to the folder; None if there is none."""
     trajectory: tuple[TrajectoryPoint, ...] = ()
     began: str
     load_before: float
     load_after: float
-    """Processes that want to run, a minute's mean, by the operating system."""
+    """Load average of the operating system over one minute."""
 
 
 class RunRecord(Record):
-    """One start of the benchmark: on what, with what, by which command."""
+    """One start of the benchmark: machine, versions and command."""
 
     number: int
     began: str
@@ -103,11 +103,11 @@ class RunRecord(Record):
     jobs: int
     """Cases side by side."""
     solu: str | None = None
-    """Absolute path of the file of known values that the verdicts went by; None if there was none."""
+    """Absolute path of the file of known values; None if there was none."""
 
 
 class JournalLine(Record):
-    """A line of the journal: one of the two."""
+    """A line of the journal: a run or a row."""
 
     run: RunRecord | None = None
     row: Row | None = None

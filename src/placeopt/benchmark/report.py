@@ -1,4 +1,4 @@
-"""A benchmark's report: a Markdown page, a CSV file of every table, plots, in one folder."""
+"""A benchmark's report: a Markdown page, a CSV file per table, and figures, in one folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BenchmarkReport:
     Attributes
     ----------
     conditions
-        How the figures came about, a sentence each.
+        Conditions of the measurements, one sentence each.
     tables
         All tables; the page shows the short ones.
     figures
@@ -76,14 +76,14 @@ def make_report(
     Parameters
     ----------
     known
-        Best known values by instance, from a ``.solu`` file; what the rows have found counts beside them. None: what
-        the runs went by, as their rows state it.
+        Best known values by instance, from a ``.solu`` file; values found by the rows count beside them. None: the
+        values that the runs knew, as their rows state them.
     older
-        With None: known values for rows of journals that do not state any.
+        Known values for rows of journals that do not state them; used if ``known`` is None.
     shift_s
         Of the shifted geometric means, in seconds.
     baseline
-        What the others of its kind are compared with; left out, the first solver by name.
+        Solver that the others of its kind are compared with; left out, the first by name.
     plots
         Whether to draw; left out, if matplotlib is installed.
 
@@ -103,52 +103,52 @@ def make_report(
         )
     # cases that ran side by side ended in any order
     ordered = sorted(rows.values(), key=lambda row: (row.case.instance, row.case.solver, row.case.seed, row.case.key))
-    samples = score_rows(ordered, known, older)
-    solvers = by_solver(samples)
+    scored_cases = score_rows(ordered, known, older)
+    solvers = by_solver(scored_cases)
     if baseline is not None and baseline not in solvers:
         raise BadArgument(f"baseline {baseline!r} is no solver of {folder}; there are: {', '.join(solvers)}")
-    kinds = list(dict.fromkeys(sample.row.case.kind for sample in samples))
+    kinds = list(dict.fromkeys(scored.row.case.kind for scored in scored_cases))
     parts = []
     for kind in kinds:
-        own = [sample for sample in samples if sample.row.case.kind == kind]
+        own = [scored for scored in scored_cases if scored.row.case.kind == kind]
         suffix = f"-{kind}" if len(kinds) > 1 else ""
         parts.append(_part(own, suffix, shift_s, baseline))
-    tables = [verdict_table(samples), *(table for part in parts for table in part.tables)]
+    tables = [verdict_table(scored_cases), *(table for part in parts for table in part.tables)]
     return BenchmarkReport(
         conditions_of(runs, list(rows.values()), sum(part.shared for part in parts)),
-        (*tables, wrong_table(samples), instance_table(samples), case_table(samples)),
+        (*tables, wrong_table(scored_cases), instance_table(scored_cases), case_table(scored_cases)),
         tuple(figure for part in parts for figure in part.figures),
         can_draw() if plots is None else plots,
     )
 
 
 class _Part(NamedTuple):
-    """Rounds or models: what is compared within them, over how many shared cases."""
+    """Tables and figures of one kind of instances, with the number of cases that all its solvers share."""
 
     shared: int
     tables: list[Table]
     figures: list[Figure]
 
 
-def _part(samples: Sequence[ScoredCase], suffix: str, shift_s: float, baseline: str | None) -> _Part:
-    names = ranked(common(samples))
-    shared = sorted(common(samples), key=lambda sample: names.index(sample.solver))
+def _part(scored_cases: Sequence[ScoredCase], suffix: str, shift_s: float, baseline: str | None) -> _Part:
+    names = ranked(common(scored_cases))
+    shared = sorted(common(scored_cases), key=lambda scored: names.index(scored.solver))
     if not shared:
         return _Part(0, [], [])
     chosen = baseline if baseline in names else min(names)
     tables = [summary_table(shared, shift_s)]
     if len(names) > 1:
         tables.append(comparison_table(shared, chosen, shift_s))
-    tables.append(best_table(samples))
+    tables.append(best_table(scored_cases))
     named = [replace(t, name=t.name + suffix, title=t.title + (f" ({suffix[1:]})" if suffix else "")) for t in tables]
     return _Part(len(shared), named, report_figures(shared, chosen, suffix))
 
 
 def write_report(report: BenchmarkReport, out: Path, *, brief: bool = False) -> list[Path]:
     """
-    Write the page, the tables and the plots, each whole or not at all, and return their paths.
+    Write the page, the tables and the figures, each file atomically, and return their paths.
 
-    A brief report is the page, its pictures and the table of all cases: what is small enough to be kept for good.
+    A brief report is the page, its pictures and the table of all cases: small enough to be kept in a repository.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a process and all that it has started have used."""
+"""Resource usage of this process and its children."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import resource
 
 
 def cpu_s() -> float:
-    """Seconds of this process and of all that it has started and seen the end of."""
+    """Return the CPU seconds of this process and of its children that have ended."""
     return sum(one.ru_utime + one.ru_stime for one in _usage())
 
 
 def peak_mib() -> int:
-    """Largest resident set of any of them."""
+    """Return the largest resident set of this process or one of its children, in MiB."""
     return max(one.ru_maxrss for one in _usage()) >> 10
 
 

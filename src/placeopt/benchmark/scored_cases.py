@@ -1,4 +1,4 @@
-"""Rows as samples: what of a case enters comparisons."""
+"""Rows with their scores: what of a case enters comparisons."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from placeopt.formats.solu import Known
 from placeopt.solvers.registry import SOLVERS
 
 NO_ANSWER = ("fail", "abort", "unsupported")
-"""Verdicts of cases whose values count for nothing."""
+"""Verdicts of cases whose values do not count."""
 
 
 @dataclass(frozen=True)
 class ScoredCase:
     """
-    A case in figures.
+    A row with the figures that comparisons use.
 
     Attributes
     ----------
@@ -30,12 +30,12 @@ class ScoredCase:
     wall_s, cpu_s
         Of the solve; where there was no answer, the limit, and the limit times threads.
     gap
-        Final primal gap to the best value that is known, here or in the ``.solu`` file; 1 if wrong or without value.
+        Final primal gap to the best value known, from rows or the ``.solu`` file; 1 if wrong or without value.
     bound_gap
         Final gap of value and bound.
     primal_s, primal_dual_s
-        Integrals up to the limit, in seconds: from 0, the best at once, to the limit, nothing ever. None for solvers
-        that report nothing before their end: there is no trajectory to integrate.
+        Integrals up to the limit, in seconds: 0 if the best value is there at once, the limit if there is never a
+        value. None for solvers that report nothing before their end, so have no trajectory.
     gap_curve
         Primal gap over time.
     """
@@ -54,17 +54,17 @@ class ScoredCase:
 
     @property
     def pair(self) -> tuple[str, int]:
-        """What it shares with other solvers' samples: instance and seed."""
+        """Instance and seed, which cases of several solvers share."""
         return self.row.case.instance, self.row.case.seed
 
     @property
     def limit_s(self) -> float:
-        """The case's time limit."""
+        """Time limit of the case, in seconds."""
         return self.row.case.time_limit_s
 
     @property
     def supported(self) -> bool:
-        """Whether the solver can take the instance; a case that it cannot enters no mean."""
+        """Whether the solver supports the instance; a case that it does not support enters no mean."""
         return self.row.verdict != "unsupported"
 
     @property
@@ -77,14 +77,14 @@ def score_rows(
     rows: Iterable[Row], known: Mapping[str, Known] | None = None, older: Mapping[str, Known] | None = None
 ) -> list[ScoredCase]:
     """
-    Return the samples in the order of the rows.
+    Return the scored cases in the order of the rows.
 
     Parameters
     ----------
     known
-        Best known values by instance; None: those that each row's run went by.
+        Best known values by instance; None: those that each row's run knew.
     older
-        With None: known values for rows of journals that do not state any.
+        Known values for rows of journals that do not state them; used if ``known`` is None.
     """
     rows = list(rows)
     if known is None:
@@ -129,7 +129,7 @@ def sense_of(rows: Iterable[Row]) -> Literal["max", "min"]:
 
 
 def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, int]:
-    """Return the best value of every instance: known before (``then``: by case), or by a row that is right."""
+    """Return the best value of every instance: known before (``then``, by case) or found by a correct row."""
     of_instance: dict[str, list[Row]] = {}
     for row in rows:
         of_instance.setdefault(row.case.instance, []).append(row)
@@ -144,12 +144,12 @@ def _best(rows: Iterable[Row], then: Mapping[str, Known]) -> dict[str, int]:
 
 
 def _reports(case: Case) -> bool:
-    """Tell whether a solver reports while it runs: methods of rounds do, solvers as the registry says."""
+    """Return whether a solver reports while it runs: methods do, solvers as the registry states."""
     entry = SOLVERS.get(case.solver) if case.kind == "linear" else None
     return entry is None or entry.capability.progress
 
 
 def _setting(case: Case) -> str:
-    """Say with which limits a case was run."""
+    """Return the limits of a case as text."""
     memory = "" if case.memory_limit_mib is None else f" {case.memory_limit_mib} MiB"
     return f"{case.time_limit_s:g} s x {case.threads}{' permuted' if case.permuted else ''}{memory}"

@@ -1,4 +1,4 @@
-"""Named sets of instances: lists in files, of GPU rounds and of plain integer models."""
+"""Named sets of instances: lists of GPU rounds and of integer models, in files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from placeopt.formats.files import read_bytes
 Kind = Literal["placement", "linear"]
 LIST_ENDING = ".test"
 ENDINGS: dict[str, Kind] = {".json": "placement", ".mps": "linear", ".gap": "linear"}
-"""What a file is, by the ending of its name; each may be followed by ``.gz``."""
+"""Kind of a file by the ending of its name; ``.gz`` may follow."""
 _FILES = (LIST_ENDING, *(f"{ending}{packed}" for ending in ENDINGS for packed in ("", ".gz")))
 GENERATED = "generate:"
-"""Begins the entry of a round that is made when it is needed: ``generate:planted-10000x500x8-s0``."""
+"""Prefix of an entry for a generated round: ``generate:planted-10000x500x8-s0``."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,13 @@ class SetEntry:
     Attributes
     ----------
     name
-        The file's name without its endings; what ``.solu`` files and reports call it.
+        The file's name without its endings, as in ``.solu`` files and reports.
     path
         The file.
     kind
         ``placement``: a round as JSON. ``linear``: an integer model, as MPS or as a generalised assignment problem.
     generated
-        Whether the file is made by a generator, by its name, where it is not there yet.
+        Whether the file is generated from its name if it does not exist yet.
     """
 
     name: str
@@ -46,13 +46,13 @@ class SetEntry:
     generated: bool = False
 
     def there(self) -> Path:
-        """Return the file, which is made first if it is one of a generator's and not there yet."""
+        """Return the path of the file; a generated round that does not exist yet is written first."""
         if self.generated and not os.path.isfile(self.path):
             generate_round(self.name, self.path)
         return self.path
 
     def sha256(self) -> str:
-        """Checksum of the content, decompressed: what says that two runs saw the same instance."""
+        """Return the checksum of the decompressed content: equal for runs of the same instance."""
         self.there()
         return hashlib.sha256(read_bytes(self.path)).hexdigest()
 
@@ -68,7 +68,7 @@ def read_sets(names: Iterable[str], folder: str | os.PathLike[str]) -> list[SetE
         be generated (``generate:planted-10000x500x8-s0``), which are kept in ``made/`` there, see
         `placeopt.benchmark.generated_rounds`.
     folder
-        Where named lists lie.
+        Folder of the named lists.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def entry_of(path: Path) -> SetEntry:
 
 
 def _generated(entry: str, folder: Path) -> SetEntry:
-    """Return the round that an entry ``generate:...`` stands for; it is not made yet."""
+    """Return the set entry of ``generate:...``; the round is not generated yet."""
     name = entry.removeprefix(GENERATED)
     if not is_generated_name(name):
         raise BadInput(f"{entry!r}: expected such as {GENERATED}planted-10000x500x8-s0: spec, jobs, nodes, GPUs, seed")
@@ -139,7 +139,7 @@ def _items(name: str, folder: Path) -> list[SetEntry]:
 
 
 def _listed(path: Path) -> list[SetEntry]:
-    """Read a list: a file a line, relative to the list, or a round to be generated; ``#`` begins a comment."""
+    """Return the entries of a list: one file per line, relative to the list, or a generated round; ``#`` comments."""
     try:
         text = read_bytes(path).decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The same round with jobs and nodes in another order: what a method should not depend on, and often does."""
+"""A round with jobs and nodes in another order, on which results should not depend and often do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the instances of sets are like, and what is known of them: a page in Markdown."""
+"""Statistics of the instances of sets and their known values: a page in Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from placeopt.formats.table import markdown_table
 from placeopt.model import Instance, Job
 
 DIGITS = 12
-"""Of a checksum on the page; the first of them tell instances apart."""
+"""Digits of a checksum on the page."""
 HEAD = """\
 # Statistics of the instances
 
@@ -26,7 +26,7 @@ decompressed. How rounds are made: [docs/generators.md](../docs/generators.md); 
 
 
 class RoundStatistics(NamedTuple):
-    """A round in figures."""
+    """Counts that characterise a round."""
 
     waiting: int
     running: int
@@ -40,7 +40,7 @@ class RoundStatistics(NamedTuple):
 
 
 def round_statistics(instance: Instance) -> RoundStatistics:
-    """Count what makes a round what it is."""
+    """Return the counts that characterise a round."""
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
     sizes = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
@@ -84,7 +84,7 @@ FEATURES: Mapping[str, Callable[[Instance], bool]] = {
     "queues": lambda instance: bool(instance.policy.queues),
     "minimal utility": lambda instance: instance.policy.postpone.rule == "utility",
 }
-"""What a round has beside jobs of GPUs, CPU and memory on nodes, by its name on the page."""
+"""Features of a round beyond jobs that need GPUs, CPU and memory, by their name on the page."""
 
 
 def statistics_page(
@@ -93,7 +93,7 @@ def statistics_page(
     on_news: Callable[[str], None] | None = None,
 ) -> str:
     """
-    Return the page: a table a set; an instance of several sets stands in the first of them only.
+    Return the page: one table per set; an instance of several sets is listed in the first of them only.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def statistics_page(
     known
         Best values and bounds by instance.
     on_news
-        Told of every instance.
+        Called with the name of every instance.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A case under supervision: its process is ended if it does not end by itself, and what it has said is kept."""
+"""Runs a case in a process under supervision: kills it when a phase takes too long, keeps its output."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ CHILD = ("-P", "-m", "placeopt.benchmark.child")
 POLL_S = 0.05
 GRACE_S = 30.0
 HARD_FACTOR = 2.0
-"""A solve may take so many times its limit, and so many seconds more, before it is killed."""
+"""A solve is killed after ``HARD_FACTOR`` times its limit plus ``GRACE_S`` seconds."""
 OURS_S = 600.0
-"""What starting and reading may take, and what judging may: no method is to blame for a large instance."""
+"""Seconds allowed for starting and reading, and for checking: they do not count as the method's time."""
 
 
 @dataclass
 class ChildOutput:
-    """What a case's process has said so far."""
+    """Output of a case's process so far."""
 
     phase: Phase = "reading"
     since: float = field(default_factory=time.monotonic)
-    """When the phase began, as our clock has it."""
+    """Start of the phase by this process's monotonic clock."""
     points: list[TrajectoryPoint] = field(default_factory=list)
     answer: CaseAnswer | None = None
 
 
 class CaseOutcome(NamedTuple):
-    """What came of a case; ``solution`` is the file it wrote, None if none."""
+    """Outcome of a case; ``solution`` is the file it wrote, None if none."""
 
     case: Case
     answer: CaseAnswer
@@ -68,16 +68,16 @@ def run_case(
     folder
         Where the solution goes, as ``<key>.json.gz``.
     cancelled
-        Asked twenty times a second; true kills the case.
+        Called twenty times a second; true kills the case.
     allowed_s
         Seconds after which a phase is cut short and the case killed; left out, `allowances`.
     start
-        Folder that the case's path begins at, for workers that were started elsewhere; left out, the present one.
+        Folder that the case's path is relative to, for workers started elsewhere; left out, the current one.
 
     Returns
     -------
-    Outcome | None
-        None if it was cancelled: it counts as not run.
+    CaseOutcome | None
+        None if the case was cancelled; it then counts as not run.
     """
     began, load_before = datetime.now(UTC).isoformat(timespec="seconds"), os.getloadavg()[0]
     target = folder / f"{case.key}.json.gz"
@@ -116,7 +116,7 @@ def run_case(
 
 
 def allowances(case: Case) -> dict[Phase, float]:
-    """Return what each phase of a case may take, in seconds of this machine's clock."""
+    """Return the seconds that each phase of a case may take."""
     return {"reading": OURS_S, "solving": GRACE_S + HARD_FACTOR * case.time_limit_s, "judging": OURS_S}
 
 
@@ -127,7 +127,7 @@ def _attend(
     allowed: Mapping[Phase, float],
     cancelled: Callable[[], bool] | None,
 ) -> str:
-    """Hand over the request and wait; says how it ended: ``ended``, ``killed`` or ``cancelled``."""
+    """Send the request and wait; return how the process ended: ``ended``, ``killed`` or ``cancelled``."""
     with contextlib.suppress(OSError):  # it has died already
         if process.stdin is not None:
             process.stdin.write(request + "\n")
@@ -143,7 +143,7 @@ def _attend(
 
 
 def _read(stream: IO[str] | None, said: ChildOutput) -> None:
-    """Take in what the process says; a line that was cut off is not taken."""
+    """Read the output of the process; an incomplete line is ignored."""
     if stream is None:
         return
     with contextlib.suppress(ValueError, OSError):

@@ -19,7 +19,7 @@ from placeopt.formats.solu import Known
 
 
 def judge(answer: CaseAnswer, known: Known) -> Verdict:
-    """Return the verdict; what is known of the instance comes from a ``.solu`` file."""
+    """Return the verdict on an answer; ``known`` comes from a ``.solu`` file."""
     if answer.refused or contradiction(answer, known):
         return "fail"
     if answer.status == "unsupported":
@@ -36,7 +36,7 @@ def judge(answer: CaseAnswer, known: Known) -> Verdict:
 
 
 def contradiction(answer: CaseAnswer, known: Known) -> str | None:
-    """Tell in what an answer contradicts what is known; None if in nothing. One of the two is wrong."""
+    """Return how an answer contradicts the known values; None if it does not. One of the two is wrong."""
     if answer.status == "infeasible" and known.value is not None:
         return f"called infeasible, but a value of {known.value} is known"
     if answer.objective is not None and known.bound is not None and _better(answer, answer.objective, known.bound):

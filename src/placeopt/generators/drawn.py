@@ -38,9 +38,9 @@ def drawn_anew(scenario: Scenario, *, jobs: int, nodes: int, per_minute: float, 
     moments = np.floor(np.cumsum(rng.exponential(60_000 / per_minute, size=jobs))).astype(np.int64).tolist()
     arrivals = []
     for i, (kind, moment) in enumerate(zip(kinds, moments, strict=True)):
-        told = scenario.arrivals[kind]
-        job = told.job.model_copy(update={"id": str(i), "arrival_ms": moment})
-        arrivals.append(told.model_copy(update={"job": job}))
+        arrival = scenario.arrivals[kind]
+        job = arrival.job.model_copy(update={"id": str(i), "arrival_ms": moment})
+        arrivals.append(arrival.model_copy(update={"job": job}))
     first = scenario.cluster.nodes[0]
     width = len(str(nodes - 1))
     cluster = Cluster(

@@ -1,4 +1,4 @@
-"""What-if answers: which figure each has."""
+"""Figures of what-if answers, by the type of the answer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     Review: ("audit", review_figure),
     ReplaySeries: ("replay", curve_figure),
 }
-"""Of every kind of answer what its figures are called, and what draws them."""
+"""Type of answer -> name of its figure, and the function that makes it."""
 MARKS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
     (frozenset({"replayed", "spots"}), ReplaySeries),
     (frozenset({"varied", "points"}), Sweep),
@@ -59,15 +59,15 @@ MARKS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
     (frozenset({"counts", "free_gpus"}), Slots),
     (frozenset({"valid", "count"}), Review),
 )
-"""By which fields an answer is known."""
+"""Fields that identify a type of answer."""
 
 
 def answer_type(keys: set[str]) -> type[WhatIfAnswer] | None:
-    """Tell which kind of answer a document is, by its fields; None if of none."""
+    """Return the type of answer of a document with these fields; None if it is no answer."""
     return next((kind for fields, kind in MARKS if fields <= keys), None)
 
 
 def answer_figures(answer: WhatIfAnswer, number: int) -> list[Figure]:
-    """Draw the figures of one answer; ``number`` tells it from others of its kind."""
+    """Return the figures of one answer; ``number`` makes their names unique."""
     name, draw = DRAWN[type(answer)]
     return [draw(answer, f"{name}-{number}")]

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_GPUS = 4000
-"""GPUs up to which each is a square."""
+"""Number of GPUs up to which each GPU is a square; beyond it each node is."""
 WIDE = 2.2
-"""Width over height that the map should have."""
+"""Target ratio of width to height."""
 RACK_HEIGHT = 32
 """Nodes in a column where there are no racks."""
 STATES = {
@@ -30,7 +30,7 @@ HEADER = ("node", "domain", "gpu", "state", "milli_held", "jobs")
 
 def gpu_map(instance: Instance, plan: Plan | None = None, *, name: str = "gpus") -> Figure:
     """
-    Draw who holds which GPU: what runs, or what the plan places.
+    Return the map of the GPUs held: by running jobs, or by the plan.
 
     With more than ``MOST_GPUS`` GPUs a square is a node, coloured by the share of its GPUs that is held.
     """
@@ -42,7 +42,7 @@ def gpu_map(instance: Instance, plan: Plan | None = None, *, name: str = "gpus")
     columns = _columns(racks, across)
     depth = sum(max(len(nodes) for nodes in racks[i : i + columns]) + 2 for i in range(0, len(racks), columns))
     width = min(columns, len(racks)) * (max(across, 1) + 1)
-    beside = 2.2 if by_node else 1.0  # the scale of colours stands there
+    beside = 2.2 if by_node else 1.0  # width of the colour bar
     inches = (min(16.0, max(7.0, 0.16 * width + beside)), min(30.0, max(3.0, 0.16 * depth + 1.5)))
     held = sum(int(str(row[4])) for row in rows) / 1000
     unit = "a square is a node, white where it has none" if by_node else "a square is a GPU, a row a node"
@@ -59,7 +59,7 @@ def gpu_map(instance: Instance, plan: Plan | None = None, *, name: str = "gpus")
 
 
 def _rows(instance: Instance, plan: Plan | None) -> list[tuple[str, str, int | str, str, int, str]]:
-    """One row a GPU; nodes without any have one with an empty number."""
+    """Return one row per GPU; a node without GPUs has one row with an empty number."""
     held: dict[tuple[str, int], list[tuple[str, int]]] = defaultdict(list)
     for entry in instance.running if plan is None else plan.placements:
         for assignment in entry.assignments:
@@ -83,7 +83,7 @@ def _rows(instance: Instance, plan: Plan | None) -> list[tuple[str, str, int | s
 
 
 def _racks(instance: Instance) -> list[tuple[str, ...]]:
-    """Nodes by the domain they lie in, in the order of the file; long columns are broken."""
+    """Return the nodes by domain, in the order of the file; long columns are split."""
     racks: dict[str | None, list[str]] = {}
     for node in instance.cluster.nodes:
         racks.setdefault(node.domain, []).append(node.id)
@@ -91,7 +91,7 @@ def _racks(instance: Instance) -> list[tuple[str, ...]]:
 
 
 def _columns(racks: list[tuple[str, ...]], across: int) -> int:
-    """Return how many racks stand side by side, so that the map is wide rather than high and its lines are alike."""
+    """Return the number of racks side by side that brings the map near ``WIDE``, with lines of similar length."""
     deep = max((len(nodes) for nodes in racks), default=1) + 2
     wanted = math.isqrt(int(WIDE * len(racks) * deep / (across + 1))) + 1
     lines = -(-len(racks) // wanted)

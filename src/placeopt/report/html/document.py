@@ -1,4 +1,4 @@
-"""One HTML file with everything in it: no script, no font, no picture from elsewhere."""
+"""A self-contained HTML file: no script, and no font or picture from the network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from placeopt.formats.figure import Figure, render
 from placeopt.readable import amount
 
 MOST_ROWS = 200
-"""Rows of numbers shown on the page; the CSV behind the link has them all."""
+"""Rows of numbers shown on the page; the linked CSV has all."""
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 1100px; margin: 2em auto; padding: 0 1em; color: #222; }
 h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
@@ -23,7 +23,7 @@ code { background: #f4f4f4; padding: 0.1em 0.3em; }
 
 
 class Fact(NamedTuple):
-    """A line of what the page is about: seeds, limits, assumptions, results."""
+    """A line of the table at the top of the page: seeds, limits, assumptions, results."""
 
     name: str
     value: str
@@ -36,13 +36,13 @@ def page(title: str, command: str, facts: Sequence[Fact], figures: Sequence[Figu
     Parameters
     ----------
     title
-        Of the page.
+        Title of the page.
     command
-        That makes it again.
+        Command that makes the page.
     facts
-        Shown as a table at its top.
+        Table at the top.
     figures
-        Drawn as SVG; each with its numbers, the first ``MOST_ROWS`` to be seen, all of them as CSV behind a link.
+        Drawn as SVG; each with the first ``MOST_ROWS`` rows of its numbers and a link to all of them as CSV.
 
     Raises
     ------

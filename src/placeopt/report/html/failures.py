@@ -1,4 +1,4 @@
-"""The figure of failures: a square for every scenario with its name, what it displaces and what finds no place."""
+"""The figure of failures: a square per scenario with its name, jobs displaced and jobs that lose their place."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ANSWERS = {
     "unknown": "not every case is decided",
 }
 MOST_NAMED = 160
-"""Scenarios up to which each square says who fails."""
+"""Number of scenarios up to which each square names what fails."""
 ACROSS = 8
 
 
 def failures_figure(answer: Failures, name: str) -> Figure:
-    """Draw a square for every scenario; pairs as a matrix of who fails with whom."""
+    """Return a figure with a square per scenario; pairs as a matrix of the domains that fail together."""
     rows = [
         ("+".join(s.domains), s.displaced, s.lost, s.lost_at_least, s.lost_gpu_milli / 1000, verdict(s))
         for s in answer.scenarios
@@ -45,13 +45,13 @@ def failures_figure(answer: Failures, name: str) -> Figure:
 
 
 def verdict(failure: Failure) -> str:
-    """Say in a word what comes of a failure."""
+    """Return the outcome of a failure in a word."""
     return {True: "survives", False: "loses jobs", None: "open"}[failure.survives]
 
 
 FailureRow = tuple[str, int, int, int, float, str]
 Drawing = tuple[Callable[["Axes"], Tips], tuple[float, float]]
-"""What draws, and in how many inches."""
+"""The drawing function and the size in inches."""
 
 
 def _tip(row: FailureRow) -> str:
@@ -63,7 +63,7 @@ def _count(row: FailureRow) -> str:
 
 
 def _squares(name: str, rows: list[FailureRow]) -> Drawing:
-    """One after the other, in lines."""
+    """Return the drawing of scenarios in lines."""
     named = len(rows) <= MOST_NAMED
     across = min(max(1, len(rows)), ACROSS) if named else math.isqrt(2 * len(rows)) + 1
     deep = -(-len(rows) // across) or 1
@@ -96,7 +96,7 @@ def _squares(name: str, rows: list[FailureRow]) -> Drawing:
 
 
 def _matrix(answer: Failures, name: str, rows: list[FailureRow], names: list[str]) -> Drawing:
-    """Who fails with whom."""
+    """Return the drawing of pairs of domains as a matrix."""
     side = len(names)
     at = {domain: i for i, domain in enumerate(names)}
 
@@ -124,7 +124,7 @@ def _matrix(answer: Failures, name: str, rows: list[FailureRow], names: list[str
 
 
 def _frame(axes: Axes, rows: list[FailureRow], across: int, deep: int) -> None:
-    """Give the axes their size, and the legend the words that occur."""
+    """Set the limits of the axes and a legend of the verdicts that occur."""
     from matplotlib.patches import Patch
 
     axes.set_xlim(0, across)

@@ -1,4 +1,4 @@
-"""Figures of simulations, from their logs: who held which GPU when, GPUs held over time, waiting, slowdowns."""
+"""Figures of simulations from their logs: jobs by GPU and time, GPUs held over time, waiting, slowdowns."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_GANTT_GPUS, MOST_GANTT_JOBS = 64, 400
-"""A chart of bars is drawn up to so many GPUs and jobs."""
+"""Numbers of GPUs and jobs up to which bars by GPU are drawn."""
 SHORT_H = 2.0
-"""Hours below which a picture has minutes."""
+"""Hours below which the time axis is in minutes."""
 
 
 @dataclass(frozen=True)
 class SimulationLog:
     """
-    What a log tells, times in milliseconds.
+    Contents of a log, times in milliseconds.
 
     ``held`` maps (node, GPU) to (start, end, job, share in thousandths); ``end`` of a job that still runs is the log's.
     ``options`` has the option in which each job started first, where the log states it. ``stranded``: jobs that never
@@ -49,11 +49,11 @@ class SimulationLog:
 
     @property
     def label(self) -> str:
-        """Name of the log, with how many jobs never end."""
+        """Name of the log, with the number of jobs that never end."""
         return self.name + (f" ({len(self.stranded):,} never end)" if self.stranded else "")
 
     def stays(self) -> list[Stay]:
-        """Return who held what and when, as `placeopt.metrics` takes it."""
+        """Return the GPU shares held over time, in the form of `placeopt.metrics`."""
         return [Stay(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
 
 
@@ -64,13 +64,13 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
     Parameters
     ----------
     running
-        What the scenario lets run from its beginning, which no line of the log tells. Such jobs have held their GPUs
-        from 0 on, and have not waited; left out, they are not there until they are placed anew.
+        Jobs that the scenario lets run from its beginning, which the log does not contain. They hold their GPUs from 0
+        and have not waited; left out, they are missing until they are placed again.
 
     Raises
     ------
     BadInput
-        If the file cannot be read or is no such log; a last line that was cut is left out.
+        If the file cannot be read or is no such log; an incomplete last line is ignored.
     """
     source = Path(path)
     try:
@@ -93,7 +93,7 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
             placed[one.job] = 0, one.model_dump(mode="json")
 
         def leave(job: str) -> None:
-            if job not in placed:  # a service that left while it waited, or what has run from the beginning
+            if job not in placed:  # a service that left while it waited, or a job that has run from the beginning
                 return
             since, placement = placed.pop(job)
             for assignment in placement["assignments"]:
@@ -129,10 +129,10 @@ def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> S
 
 def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = None) -> list[Figure]:
     """
-    Draw all figures of some logs: bars by GPU for each small one, and all together GPUs held and waiting.
+    Return the figures of logs: bars by GPU for each small log, GPUs held and waiting for all together.
 
-    With the scenario, which tells the cluster and run times, also what idle GPUs are good for: pieces left on nodes
-    partly in use, and slots for jobs to come; and slowdowns.
+    With the scenario, which holds the cluster and run times, also idle GPUs on nodes partly in use, slots for jobs to
+    come, and slowdowns.
 
     Raises
     ------
@@ -177,7 +177,7 @@ def simulation_figures(logs: list[SimulationLog], scenario: Scenario | None = No
 
 
 def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
-    """Draw each log's slowdowns in descending order."""
+    """Return a figure of each log's slowdowns in descending order."""
     known = {arrival.job.id: arrival for arrival in scenario.arrivals if not arrival.service}
     found = {}
     for log in logs:
@@ -187,7 +187,7 @@ def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
             option = options.get(log.options.get(job, ""), known[job].job.options[0])
             alone = known[job].alone_ms(option)
             ratios.append((log.ends[job] - known[job].job.arrival_ms) / alone)
-        first = len(set(log.stranded) & known.keys())  # they are the worst: no ratio is large enough
+        first = len(set(log.stranded) & known.keys())  # jobs that never end are the worst and have no ratio
         found[log.label] = [(float(first + i), ratio) for i, ratio in enumerate(sorted(ratios, reverse=True))]
     return step_figure(
         "slowdowns",
@@ -200,7 +200,7 @@ def _slowdowns(logs: list[SimulationLog], scenario: Scenario) -> Figure:
 
 
 def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
-    """Idle GPUs of nodes partly in use, and slots of so many GPUs as the largest nodes have, and of half of them."""
+    """Return figures of idle GPUs on nodes partly in use, and of slots as large as the largest node and half of it."""
     for log in logs:
         strange = next((node for node, _ in log.held if node not in gpus_of), None)
         if strange is not None:
@@ -229,7 +229,7 @@ def _idle(logs: list[SimulationLog], gpus_of: dict[str, int]) -> list[Figure]:
 
 
 def _amounts(name: str, title: str, caption: str, steps: dict[str, list[tuple[int, int]]], unit: str) -> Figure:
-    """Amounts by time, from milliseconds to hours."""
+    """Return a figure of amounts over time; times are converted from milliseconds to hours."""
     hours = {log: [(t / 3_600_000, float(v)) for t, v in points] for log, points in steps.items()}
     return step_figure(name, title, caption, hours, ("hours", unit))
 
@@ -239,7 +239,7 @@ def _is_small(log: SimulationLog) -> bool:
 
 
 def gantt(log: SimulationLog, number: int) -> Figure:
-    """Bars by GPU, as SC'17 figure 8."""
+    """Return bars by GPU, as SC'17 figure 8."""
     name = f"bars-{number}"
     gpus = sorted(log.held)
     rows = [
@@ -282,7 +282,7 @@ def gantt(log: SimulationLog, number: int) -> Figure:
 
 
 def _steps(spans: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """(time, sum of what is held from then on)."""
+    """Return pairs (time, sum held from then on)."""
     change: dict[int, int] = defaultdict(int)
     for start, end, amount in spans:
         change[start] += amount

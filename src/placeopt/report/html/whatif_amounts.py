@@ -20,7 +20,7 @@ def _bars_high(count: int) -> float:
 
 
 def fit_figure(answer: Fit, name: str) -> Figure:
-    """The largest gang of such workers by level."""
+    """Return the figure of the largest gang of such workers by level."""
     rows = [(gang.level, gang.workers, gang.gpu_milli / 1000) for gang in answer.gangs]
     more = f"{answer.found}" if answer.proven else f"{answer.found} to {answer.most}"
     binds = "; ".join(f"{one.name} ({one.asks})" for one in answer.binds or ())
@@ -46,7 +46,7 @@ def fit_figure(answer: Fit, name: str) -> Figure:
 
 
 def slots_figure(answer: Slots, name: str) -> Figure:
-    """Slots by level and size, the number in each cell."""
+    """Return the figure of slots by level and size, the number in each cell."""
     levels = list(dict.fromkeys(one.level for one in answer.counts))
     sizes = list(dict.fromkeys(one.size for one in answer.counts))
     at = {(one.level, one.size): one for one in answer.counts}
@@ -95,7 +95,7 @@ def _how_many(answer: Added) -> str:
 
 
 def added_figure(answer: Added, name: str) -> Figure:
-    """What every number of nodes tried leaves waiting."""
+    """Return the figure of the GPU demand that still waits for each number of nodes tried."""
     tried = sorted(answer.tried, key=lambda one: one.nodes)
     rows = [(one.nodes, one.waiting, one.gpu_milli_waiting / 1000, WORDS[one.fits]) for one in tried]
 
@@ -130,7 +130,7 @@ def added_figure(answer: Added, name: str) -> Figure:
 
 
 def cheapest_figure(answer: Cheapest, name: str) -> Figure:
-    """What each type costs alone, and the mixture."""
+    """Return the figure of the cost of each node type alone, and of the mixture."""
     found = [
         (choice.node_type, choice.found, choice.price_milli_per_hour * choice.found / 1000)
         for choice in answer.choices
@@ -166,7 +166,7 @@ def cheapest_figure(answer: Cheapest, name: str) -> Figure:
 
 
 def swap_figure(answer: Swap, name: str) -> Figure:
-    """Value of the round before and after, up to its bound."""
+    """Return the figure of the round's value before and after, up to its bound."""
     sides = (("before", answer.before), ("after", answer.after))
     rows = [
         (word, one.value, one.value_bound, one.jobs_placed, one.jobs_waiting, one.gpu_milli_placed / 1000)
@@ -204,7 +204,7 @@ def swap_figure(answer: Swap, name: str) -> Figure:
 
 
 def prices_figure(answer: Prices, name: str) -> Figure:
-    """What one more of each thing is worth: an interval by solving again, a mark by duals."""
+    """Return the figure of marginal values: an interval by solving again, a mark by duals."""
     rows = [(one.of, one.name, one.low, one.high, one.by_duals) for one in answer.prices]
 
     def draw(axes: Axes) -> Tips:
@@ -238,7 +238,7 @@ def prices_figure(answer: Prices, name: str) -> Figure:
 
 
 def review_figure(answer: Review, name: str) -> Figure:
-    """Costs of the placement under review and of the best plan found, term by term."""
+    """Return the figure of the costs of the reviewed placement and of the best plan found, term by term."""
     rows = [
         (term.name, term.unit, term.weight, term.raw, term.best_raw, term.weight * (term.raw - term.best_raw))
         for term in answer.terms

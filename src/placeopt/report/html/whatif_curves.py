@@ -1,4 +1,4 @@
-"""Figures of what-if answers along a line: sweeps with their bounds, replays, fronts of defragmentation."""
+"""Figures of what-if answers that are curves: sweeps with their bounds, replays, fronts of defragmentation."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 UNITS = {"demand": "demand, % of the GPUs", "nodes": "nodes more", "quota": "quota, GPUs", "arrivals": "arrivals, %"}
-"""What is varied, as an axis says it; a name may follow in what the answer says."""
+"""Axis label of what is varied."""
 
 
 def axis_label(varied: str) -> str:
-    """Return what is varied with its unit: ``nodes:minsky`` is ``nodes more of minsky``."""
+    """Return the axis label of what is varied: ``nodes:minsky`` is ``nodes more of minsky``."""
     what, _, name = varied.partition(":")
     return UNITS.get(what, what) + (f" of {name}" if name else "")
 
 
 def sweep_figure(answer: Sweep, name: str) -> Figure:
-    """What is placed at every setting, and the band up to what may be possible."""
+    """Return the figure of GPUs placed at every setting, with a band up to the bound."""
     points = sorted(answer.points, key=lambda point: point.setting)
     rows = [
         (p.setting, p.outcome.gpu_milli_placed / 1000, p.outcome.gpu_milli_bound / 1000, p.outcome.jobs_waiting)
@@ -59,7 +59,7 @@ def sweep_figure(answer: Sweep, name: str) -> Figure:
 
 
 def curve_figure(answer: ReplaySeries, name: str) -> Figure:
-    """What was measured at every setting of a trace; where arrivals were drawn, with its confidence band."""
+    """Return the figure of the measure at every setting of a trace, with a confidence band if arrivals were drawn."""
     rows = [(s.setting, s.nodes, s.mean, s.low, s.high, s.stranded, s.met) for s in answer.spots]
     known = [(i, s) for i, s in enumerate(answer.spots) if s.mean is not None]
     number = all(s.setting.isdecimal() for s in answer.spots)
@@ -102,7 +102,7 @@ def curve_figure(answer: ReplaySeries, name: str) -> Figure:
 
 
 def front_figure(answer: Defrag, name: str) -> Figure:
-    """Empty domains against moves."""
+    """Return the figure of empty domains against moves."""
     front = sorted(answer.front, key=lambda point: point.freed)
     rows = [(p.freed, len(p.moves), p.at_least, ", ".join(p.domains)) for p in front]
 

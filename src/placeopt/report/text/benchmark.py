@@ -41,10 +41,10 @@ def counts_page(rows: Sequence[Row], total: int, out: str, left_out: Sequence[st
     parts.append(TextTable(["solver", *(f">{word}" for word in VERDICTS)], cells, wrap="solver"))
     wrong = sorted((row for row in rows if row.verdict in NO_ANSWER), key=lambda row: NO_ANSWER.index(row.verdict))
     if wrong:
-        told = [
+        table_rows = [
             [row.verdict, row.case.instance, row.case.solver, str(row.case.seed), _cause(row)] for row in wrong[:SHOWN]
         ]
-        parts += [Text(""), TextTable(["", "instance", "solver", ">seed", "cause"], told, wrap="cause")]
+        parts += [Text(""), TextTable(["", "instance", "solver", ">seed", "cause"], table_rows, wrap="cause")]
         if len(wrong) > SHOWN:
             parts.append(Text(f"  ... and {len(wrong) - SHOWN:,} more"))
     if left_out:
@@ -115,10 +115,10 @@ def checked_page(
     )
     parts: list[RenderableType] = [Text(title)]
     if wrong:
-        told = [
+        table_rows = [
             [one.row.case.instance, one.row.case.solver, str(one.row.case.seed), one.faults[0]] for one in wrong[:SHOWN]
         ]
-        parts.append(TextTable(["instance", "solver", ">seed", "wrong"], told, wrap="wrong"))
+        parts.append(TextTable(["instance", "solver", ">seed", "wrong"], table_rows, wrap="wrong"))
         if len(wrong) > SHOWN:
             parts.append(Text(f"  ... and {len(wrong) - SHOWN:,} more"))
     if new:

@@ -59,11 +59,11 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
         else "no order found in which each keeps every rule"
     )
     parts += [Text(""), heading("Moves", f"of the last point, {order}")]
-    told = [
+    table_rows = [
         [move.job, _listed(move.from_nodes), _listed(move.to_nodes), gpus(move.gpu_milli)]
         for move in last.moves[:SHOWN]
     ]
-    parts.append(TextTable(["job", "from", "to", ">GPUs"], told, wrap="to"))
+    parts.append(TextTable(["job", "from", "to", ">GPUs"], table_rows, wrap="to"))
     if len(last.moves) > SHOWN:
         parts.append(Text(f"  ... and {len(last.moves) - SHOWN:,} more"))
     return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]

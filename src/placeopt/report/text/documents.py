@@ -8,17 +8,15 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from placeopt.report.text.contents import contents_facts, contents_tables
-from placeopt.report.text.costs import cost_facts, cost_table
 from placeopt.report.text.gpu_map import gpu_map
 from placeopt.report.text.gpu_painters import JobPainter, UsePainter, plan_painter
 from placeopt.report.text.headline import headline
 from placeopt.report.text.job_table import MAX_NODES, job_facts, job_key, job_table
 from placeopt.report.text.links import job_links, machine_picture
 from placeopt.report.text.node_use import node_uses
-from placeopt.report.text.standing import standing_table
+from placeopt.report.text.plan_tables import cost_facts, cost_table, standing_table, waiting_facts, waiting_table
 from placeopt.report.text.text import gpus, plural
 from placeopt.report.text.text_table import heading
-from placeopt.report.text.waiting import waiting_facts, waiting_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -65,11 +65,11 @@ def _answer(found: ReplaySeries) -> Text:
         most = max((int(spot.setting) for spot in found.spots), default=0)
         return Text(f"{goal} not met with up to {number(most)} more of {kind}", style=BAD)
     title = Text(f"{number(found.found)} more of {kind}: {goal}", style=GOOD)
-    told = "with none" if found.missed is None else f"not with {number(found.missed)}"
+    remark = "with none" if found.missed is None else f"not with {number(found.missed)}"
     if found.found == 0:
-        told = "met as it is"
+        remark = "met as it is"
     price = (found.price_milli_per_hour or 0) * found.found / 1000
-    title.append(f"  {told}; {amount(price)} an hour; by replay, not proven", style="not bold dim")
+    title.append(f"  {remark}; {amount(price)} an hour; by replay, not proven", style="not bold dim")
     return title
 
 

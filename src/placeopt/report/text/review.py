@@ -35,17 +35,19 @@ def review_page(found: Review) -> list[RenderableType]:
         rows.append(["cost", number(found.cost), number(found.best_cost), number(found.cost_bound), _cost_gap(found)])
     parts.append(TextTable(["", ">this plan", ">best found", ">bound", ">from the bound"], rows))
     if found.terms:
-        told = [
+        table_rows = [
             [t.name, number(t.raw), number(t.best_raw), t.unit, number(t.weight * (t.raw - t.best_raw))]
             for t in found.terms
         ]
         parts += [Text(""), heading("Costs", "raw, and what the difference weighs")]
-        parts.append(TextTable(["term", ">this plan", ">best found", "unit", ">difference"], told, wrap="unit"))
+        parts.append(TextTable(["term", ">this plan", ">best found", "unit", ">difference"], table_rows, wrap="unit"))
     note = f"{plural(found.jobs_tried, 'job')} tried" + ("" if found.all_tried else "; time was over before all were")
     parts += [Text(""), heading("Moves that help most", f"each while all other jobs stay; {note}")]
     if found.moves:
-        told = [[one.kind, one.job, _where(one), number(one.gain_value), number(one.gain_cost)] for one in found.moves]
-        parts.append(TextTable(["", "job", "to", ">value gained", ">cost saved"], told, wrap="to"))
+        table_rows = [
+            [one.kind, one.job, _where(one), number(one.gain_value), number(one.gain_cost)] for one in found.moves
+        ]
+        parts.append(TextTable(["", "job", "to", ">value gained", ">cost saved"], table_rows, wrap="to"))
     else:
         parts.append(Text("  none"))
     return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]

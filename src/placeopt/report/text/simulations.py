@@ -72,7 +72,7 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
         parts.append(
             Text(f"  {STAR} of the jobs that ended alone: does not compare with policies under which all end", "dim")
         )
-    notes = [[summary.policy, told] for summary in summaries for told in _notes(summary)]
+    notes = [[summary.policy, note] for summary in summaries for note in _notes(summary)]
     if notes:
         parts += [Text(""), heading("Beware"), TextTable(["policy", "what"], notes, wrap="what")]
     return parts
@@ -107,14 +107,14 @@ def _row(summary: Summary) -> list[str]:
 
 
 def _notes(summary: Summary) -> list[str]:
-    told = []
+    notes = []
     if not summary.finished:
-        told.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended")
+        notes.append(f"stopped: {summary.ended:,} of {summary.jobs:,} jobs had ended")
     if summary.stranded:
-        told.append(f"{plural(summary.stranded, 'job')} will never end:")
-        told += [f"{one.job}: {one.why}" for one in summary.never_ends[:SHOWN]]
+        notes.append(f"{plural(summary.stranded, 'job')} will never end:")
+        notes += [f"{one.job}: {one.why}" for one in summary.never_ends[:SHOWN]]
         if summary.stranded > SHOWN:
-            told.append(f"and {summary.stranded - SHOWN:,} more")
+            notes.append(f"and {summary.stranded - SHOWN:,} more")
     if summary.rounds_cut:
-        told.append(f"{plural(summary.rounds_cut, 'round')} cut by --time-limit: another run may decide otherwise")
-    return told
+        notes.append(f"{plural(summary.rounds_cut, 'round')} cut by --time-limit: another run may decide otherwise")
+    return notes

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from placeopt.readable import duration
-from placeopt.report.text.costs import cost_table
 from placeopt.report.text.headline import headline
 from placeopt.report.text.palette import BAD, GOOD
-from placeopt.report.text.standing import standing_table
+from placeopt.report.text.plan_tables import cost_table, standing_table, waiting_table
 from placeopt.report.text.text import number, plural
 from placeopt.report.text.text_table import TextTable, heading
-from placeopt.report.text.waiting import waiting_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -57,8 +55,8 @@ def _jobs(plan: Plan) -> Text:
         text.append(f" ({number(running)} of them ran before)", style="not bold")
     text.append(f", {number(len(plan.unplaced))} waiting", style="bold")
     changes = [("moved", plan.moved), ("shrunk", plan.shrunk), ("preempted", plan.preempted)]
-    told = [f"{number(len(jobs))} {what}" for what, jobs in changes if jobs]
-    return text.append(f"; {', '.join(told)}", style="not bold") if told else text
+    phrases = [f"{number(len(jobs))} {what}" for what, jobs in changes if jobs]
+    return text.append(f"; {', '.join(phrases)}", style="not bold") if phrases else text
 
 
 def _stages(plan: Plan) -> list[RenderableType]:
@@ -85,7 +83,7 @@ def _times(plan: Plan, total_s: float | None) -> Text:
     phases = plan.seconds
     total = phases.total if phases.total is not None else total_s
     text = Text(f"{duration(total)} in all", style="bold")
-    told = [
+    phrases = [
         f"{name} {duration(spent)}"
         for name, spent in (
             ("read", phases.read),
@@ -96,5 +94,5 @@ def _times(plan: Plan, total_s: float | None) -> Text:
         if spent is not None
     ]
     return text.append(
-        f"  {', '.join(told)}" if told else "  deterministic: the log has the times", style="not bold dim"
+        f"  {', '.join(phrases)}" if phrases else "  deterministic: the log has the times", style="not bold dim"
     )

@@ -139,8 +139,8 @@ def cheapest_page(found: Cheapest) -> list[RenderableType]:
         price = f"{amount(found.price_milli_per_hour / 1000)} an hour"
         title = Text(f"{' + '.join(words) or 'no more nodes'}: {price}", style="bold")
         least = found.at_least_milli_per_hour
-        told = "" if least is None or found.proven else f"; at least {amount(least / 1000)}, proven"
-        title.append(f"  {_proof(found.proven)}{told}", style="not bold dim")
+        remark = "" if least is None or found.proven else f"; at least {amount(least / 1000)}, proven"
+        title.append(f"  {_proof(found.proven)}{remark}", style="not bold dim")
     parts: list[RenderableType] = [title, Text(""), heading("Each type alone")]
     parts.append(TextTable(["type", ">nodes", ">an hour"], rows, wrap="type"))
     if found.tried:

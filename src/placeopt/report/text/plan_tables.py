@@ -1,10 +1,10 @@
-"""The jobs that wait, counted by reason, with the details that most of them share."""
+"""Tables of a plan: its cost term by term, the limits that running jobs exceed, the jobs that wait by reason."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
-from placeopt.report.text.text import number, plural
+from placeopt.report.text.text import number, percent, plural
 from placeopt.report.text.text_table import TextTable, heading
 
 if TYPE_CHECKING:
@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from placeopt.model import Plan
 
+STANDING_SHOWN = 10
+"""Exceeded limits listed before the rest is counted."""
 DETAILS = 3
 """Details shown of each reason."""
 
@@ -22,6 +24,66 @@ MEANING = {
     "policy": "its queue or the policy keeps it back",
     "not_reached": "time ended before it was tried",
 }
+
+
+class Term(TypedDict):
+    """What a term costs: raw, times its weight, as a share of the level and of the term's own worst case."""
+
+    term: str
+    raw: int
+    unit: str
+    weight: int
+    cost: int
+    share: float | None
+    of_worst: float | None
+
+
+def cost_facts(plan: Plan) -> list[Term]:
+    """Return the terms of the cost level in the policy's order."""
+    total = sum(cost.raw * cost.weight for cost in plan.costs.values())
+    return [
+        Term(
+            term=name,
+            raw=cost.raw,
+            unit=cost.unit,
+            weight=cost.weight,
+            cost=cost.raw * cost.weight,
+            share=cost.raw * cost.weight / total if total else None,
+            of_worst=cost.raw / cost.worst if cost.worst else None,
+        )
+        for name, cost in plan.costs.items()
+    ]
+
+
+def cost_table(plan: Plan) -> list[RenderableType]:
+    """Return the table of terms; nothing if the policy counts no cost."""
+    rows = [
+        [
+            term["term"],
+            number(term["raw"]),
+            term["unit"],
+            percent(term["of_worst"]),
+            number(term["weight"]),
+            number(term["cost"]),
+            percent(term["share"]),
+        ]
+        for term in cost_facts(plan)
+    ]
+    columns = ["term", ">raw", "unit", ">of worst", ">x weight", ">= cost", ">share"]
+    return (
+        [heading("Cost"), TextTable(columns, rows, wrap="unit", drop=["x weight", "of worst", "unit"])] if rows else []
+    )
+
+
+def standing_table(plan: Plan) -> list[RenderableType]:
+    """Return a line each, the first of many; nothing if nothing stands."""
+    if not plan.standing:
+        return []
+    rows = [[entry.rule, entry.detail] for entry in plan.standing[:STANDING_SHOWN]]
+    if len(plan.standing) > STANDING_SHOWN:
+        rows.append(["", f"and {plural(len(plan.standing) - STANDING_SHOWN, 'other')}"])
+    title = heading("Exceeded by running jobs", "as before the round; nothing starts that would add to it")
+    return [title, TextTable(["limit", "by how much"], rows, wrap="by how much")]
 
 
 class Detail(TypedDict):
