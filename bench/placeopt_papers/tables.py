@@ -144,7 +144,7 @@ def judge_order(ordering: Ordering, better: str, worse: str, results: CampaignRo
     """
     Return whether the order of two policies holds here, and the two means.
 
-    Over several seeds a tie means that the interval of the paired differences holds 0, for one scenario that they are equal.
+    A tie means: over several seeds that the interval of the paired differences holds 0, else that the two are equal.
     """
     one = results.values(ordering.setting, better, ordering.measure, (worse,))
     other = results.values(ordering.setting, worse, ordering.measure, (better,))

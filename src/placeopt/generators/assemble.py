@@ -1,4 +1,4 @@
-"""Puts cluster, running and waiting jobs together."""
+"""Assembles an instance from cluster, running and waiting jobs."""
 
 from collections.abc import Callable
 
@@ -24,9 +24,9 @@ def assemble(
     policy: Policy | None = None,
 ) -> Instance:
     """
-    Make the instance: running jobs first (arrived at 0), then the waiting ones by arrival; now is the last arrival.
+    Return the instance: running jobs first (arrived at 0), then waiting ones by arrival; now is the last arrival.
 
-    ``draw`` gives the columns of so many jobs without ``id`` and ``arrival_ms``; ``profiles`` adds the slowdowns.
+    ``draw`` returns the columns of a number of jobs without ``id`` and ``arrival_ms``; ``profiles`` adds the slowdowns.
     """
     names = [node.id for node in cluster.nodes]
     held, running = busy(rng, cluster.machines[0], names, draw, busy_share)

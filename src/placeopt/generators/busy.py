@@ -1,4 +1,4 @@
-"""Running jobs: a part of the cluster is taken when the round begins."""
+"""Running jobs, which hold a part of the cluster when the round begins."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,15 +9,15 @@ import numpy as np
 from placeopt.model import Assignment, Machine, Running, WorkerGpus
 
 Columns = dict[str, list[Any]]
-"""Column name of ``placeopt.formats.columns`` -> one value a job; all the same length."""
+"""Column name of ``placeopt.formats.columns`` -> one value per job; all of the same length."""
 
 BUSY_SHARE = 0.35
 """Share of the GPUs that running jobs hold, in GPU-milli; never more, and less where the draw does not fit."""
 
 USED_NODES_SHARE = 0.6
 """
-Share of the nodes that running jobs may lie on, a random choice; the others are empty. Spread over all nodes, running
-jobs would leave hardly a whole node of eight GPUs free, and no gang could ever start. Ours.
+Share of the nodes, chosen at random, that running jobs may use; the others are empty. Spread over all nodes, running
+jobs would leave hardly any whole node of eight GPUs free, and no gang could start. Ours.
 """
 
 TRIES = 30
@@ -25,7 +25,7 @@ TRIES = 30
 
 @dataclass
 class _Room:
-    """What is left on one node, with the order in which its GPUs are handed out."""
+    """Free resources of one node, with the order in which its GPUs are used."""
 
     node: str
     order: list[int]
@@ -49,16 +49,16 @@ def busy(
     machine, nodes
         The machine type that all ``nodes`` have, and their ids.
     draw
-        Draws the columns of so many jobs; those of several workers are thrown away, running jobs have one.
+        Draws the columns of a number of jobs; jobs of several workers are discarded, running jobs have one.
     share
-        Of the GPUs, 0 to 1.
+        Share of the GPUs that is held, 0 to 1.
 
     Returns
     -------
     Columns, list of Running
         The running jobs' columns, ``id`` (``run-...``) included, and their placements in the same order. Largest jobs
-        are placed first; each goes to the first of up to 30 random nodes with room, or is dropped. Shares go on the
-        GPU that they fill best, whole GPUs are handed out in a random order of each node.
+        are placed first; each goes to the first of up to 30 random nodes with room, or is dropped. Shares go to the
+        GPU that they fill best, whole GPUs are used in a random order per node.
     """
     budget = int(share * 1000 * len(nodes) * len(machine.gpus))
     drawn = draw(rng, max(3 * budget // 1000, 16) if budget else 0)
@@ -94,7 +94,7 @@ def _rooms(rng: np.random.Generator, machine: Machine, nodes: Sequence[str]) -> 
 
 
 def _fit(room: _Room, drawn: Columns, job: int) -> list[int] | None:
-    """GPUs of the node for the job, or None."""
+    """Return GPUs of the node for the job, or None."""
     if drawn["cpu_millicores"][job] > room.cpu_millicores or drawn["memory_mib"][job] > room.memory_mib:
         return None
     milli, count = drawn["gpu_milli"][job], drawn["gpus"][job]

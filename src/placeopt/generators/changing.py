@@ -1,4 +1,4 @@
-"""The specs ``preempt`` and ``defrag``: running jobs stand in the way, and may be stopped, or moved."""
+"""The specs ``preempt`` and ``defrag``: running jobs block waiting ones, and may be stopped, or moved."""
 
 import numpy as np
 
@@ -21,16 +21,16 @@ BUSY_SHARE = {"preempt": 0.5, "defrag": 0.25}
 RUNNING_GPUS = {1: 0.7, 2: 0.3}
 """Shares of running jobs by GPUs; ours."""
 PREEMPTION_PRICE, MOVE_PRICE = 500, 200
-"""In value, a GPU being worth 1000 and more; ours."""
+"""Costs of a change, in value; a GPU is worth 1000 or more; ours."""
 MOVES_PER_NODE = 0.5
 
 
 def preempt(size: Size) -> Instance:
     """
-    Half of the GPUs run jobs of little worth that may be stopped at a price; those that wait want half or whole nodes.
+    Half of the GPUs run jobs of low value that may be stopped at a price; waiting jobs need half or whole nodes.
 
-    Nodes as in ``uniform``. What runs has 1 or 2 GPUs, is of the lowest class and preemptible; a stop costs 500.
-    Waiting jobs are one worker of half of a node's GPUs or all of them, as likely, of any class. Nothing else counts.
+    Nodes as in ``uniform``. Running jobs have 1 or 2 GPUs, are of the lowest class and preemptible; a stop costs 500.
+    Waiting jobs are one worker with half or all of a node's GPUs, equally likely, of any class. There is no other cost.
     """
     changes = Changes(preemptions_max=1_000_000, preemption_price=PREEMPTION_PRICE)
     return _changing("preempt", size, changes, preemptible=True)
@@ -38,7 +38,7 @@ def preempt(size: Size) -> Instance:
 
 def defrag(size: Size) -> Instance:
     """
-    A quarter of the GPUs runs scattered small jobs that may be moved; those that wait want half or whole nodes.
+    A quarter of the GPUs runs scattered small jobs that may be moved; waiting jobs need half or whole nodes.
 
     As ``preempt``, but running jobs may be moved instead, one for two nodes of the cluster at most, for 200 each.
     """

@@ -1,4 +1,4 @@
-"""A scenario drawn anew: more jobs of the same kinds, on more nodes."""
+"""A scenario with jobs drawn from another one: more jobs of the same kinds, on more nodes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from placeopt.model.scenario import Scenario
 
 def drawn_anew(scenario: Scenario, *, jobs: int, nodes: int, per_minute: float, seed: int = 0) -> Scenario:
     """
-    Draw jobs of a scenario with replacement, arriving by a Poisson process, on so many nodes of its first machine.
+    Return a scenario of jobs drawn with replacement, arriving by a Poisson process, on nodes of the first machine.
 
     Parameters
     ----------
     scenario
-        Whose jobs are drawn, each as likely; nothing runs in it from the beginning, and no job names nodes.
+        Source of the jobs, each equally likely; without running jobs, and no job may name nodes.
     jobs, nodes
-        How many there are to be.
+        Numbers of jobs and nodes of the result.
     per_minute
-        Arrivals; SC'17 5.3 has 10.
+        Arrivals per minute; SC'17 5.3 has 10.
     seed
-        Of everything that is drawn.
+        Seed of all draws.
 
     Raises
     ------

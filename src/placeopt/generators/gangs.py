@@ -1,4 +1,4 @@
-"""The spec ``gangs``: jobs over several nodes and racks, with conditions on how their workers lie."""
+"""The spec ``gangs``: jobs over several nodes and racks, with constraints on where their workers run."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from placeopt.generators.worth import worth
 from placeopt.model import Instance, Split
 
 NODES_PER_RACK = 8
-"""Small racks, so that gangs reach over several."""
+"""Small racks, so that gangs span several."""
 
 BUSY_SHARE = 0.2
 WORKERS = {1: 0.3, 2: 0.2, 4: 0.2, 8: 0.15, 16: 0.1, 32: 0.05}
@@ -64,7 +64,7 @@ def gangs(size: Size) -> Instance:
 
 
 def _lie(size: Size, condition: str, workers: int, gpus: int) -> tuple[tuple[Split, ...], int | None]:
-    """Splits and workers a node of a job, as far as the empty cluster could meet them."""
+    """Return splits and workers per node of a job, as far as the empty cluster could satisfy them."""
     in_rack = _most_in_rack(size.nodes, size.gpus, gpus)
     if workers == 1:
         return (), None
@@ -78,7 +78,7 @@ def _lie(size: Size, condition: str, workers: int, gpus: int) -> tuple[tuple[Spl
 
 
 def _most_in_rack(nodes: int, node_gpus: int, worker_gpus: int) -> list[int]:
-    """Workers that an empty rack holds, of the first two racks; no other holds more."""
+    """Return the workers that each of the first two racks holds when empty; no other rack holds more."""
     first, rest = min(nodes, NODES_PER_RACK), max(nodes - NODES_PER_RACK, 0)
     filled = [first, min(rest, NODES_PER_RACK)] if rest else [first]
     return [in_rack * (node_gpus // worker_gpus) for in_rack in filled]

@@ -1,4 +1,4 @@
-"""The spec ``islands``: jobs that do not divide the NVLink islands they had better stay in."""
+"""The spec ``islands``: jobs whose sizes do not divide the NVLink islands in which they communicate best."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""openb's pods as a scenario: their shapes and run times, with arrivals so much closer together that GPUs are short."""
+"""openb's pods as a scenario: shapes and run times of the trace, with arrivals compressed to a given load."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from placeopt.model import Cluster, Instance
 from placeopt.model.scenario import Arrival, Physics, Scenario
 
 STEPS = 200
-"""Halvings of the interval in which the factor is looked for."""
+"""Bisection steps in the search for the factor."""
 
 
 def openb_scenario(
     round_: Instance, run_time_ms: Mapping[str, int], *, cluster: Cluster | None = None, load: float = 0.9
 ) -> Scenario:
     """
-    Make a scenario of a round of openb, with arrivals divided by the factor that makes the load.
+    Return a scenario of a round of openb, with arrivals divided by the factor that gives the load.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def openb_scenario(
 
 
 def _load(came: np.ndarray, runs: np.ndarray, milli: np.ndarray, factor: float, gpus: int) -> float:
-    """Part of the GPU time up to the last arrival that is held if nobody waits."""
+    """Return the part of the GPU time up to the last arrival that is held if no pod waits."""
     at = came / factor
     span = max(1.0, float(at.max()))
     return float((milli * np.minimum(runs, span - at)).sum() / (1000 * gpus * span))

@@ -1,4 +1,4 @@
-"""The spec ``parity``: there are GPUs enough for all, and yet no plan can place all."""
+"""The spec ``parity``: there are enough GPUs for all jobs, yet no plan can place all."""
 
 import numpy as np
 
@@ -21,7 +21,7 @@ NODES_PER_RACK = 5
 WORKERS = {1: 0.6, 2: 0.2, 4: 0.2}
 """Shares of jobs by number of workers; ours."""
 HALVES = 0.5
-"""Part of the gangs that must lie in halves in two racks; ours."""
+"""Share of the gangs that must be split into halves over two racks; ours."""
 
 
 def parity(size: Size) -> Instance:

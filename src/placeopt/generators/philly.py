@@ -1,4 +1,4 @@
-"""Job sizes in the proportions of Microsoft's Philly trace, and how a size becomes workers."""
+"""Job sizes in the proportions of Microsoft's Philly trace, and their division into workers."""
 
 from typing import Any
 

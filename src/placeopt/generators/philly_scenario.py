@@ -1,4 +1,4 @@
-"""Philly's arrivals on a cluster of our own, as a scenario to simulate."""
+"""Philly's arrivals on an assumed cluster, as a scenario to simulate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GPUs loses where they are as far apart as a machine allows.
 SPREAD_THOUSANDTHS |= {"googlenet-tiny": 29, "googlenet-big": 9}
 VALUE_PER_GPU = 1000
 RESTART_MS = 30_000
-"""A job that is stopped or moved loses so much; ours, as in ``sia_scenario``."""
+"""Time that a job loses when it is stopped or moved; ours, as in ``sia_scenario``."""
 MAX_DAYS = 100_000
 DIVIDED = 1000
 """
@@ -44,7 +44,7 @@ def philly_scenario(
     prediction_error: float = 0.0,
 ) -> Scenario:
     """
-    Make a scenario of the jobs submitted in a window of days, on as many nodes as make the load.
+    Return a scenario of the jobs submitted in a window of days, on as many nodes as give the load.
 
     Parameters
     ----------

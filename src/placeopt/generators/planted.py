@@ -1,4 +1,4 @@
-"""The spec ``planted``: a packing without a gap is cut into jobs, so the optimum is known at any size."""
+"""The spec ``planted``: jobs are cut from a perfect packing, so the optimum is known at any size."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from placeopt.model import Instance, Policy
 from placeopt.model.policy import Weights
 
 DECOYS = 0.2
-"""Part of the jobs that is not of the packing; ours."""
+"""Share of the jobs that do not belong to the packing; ours."""
 DECOY_PERCENT = 95
-"""What a decoy is worth beside a planted job of its size; ours."""
+"""Value of a decoy relative to a planted job of its size; ours."""
 STEP, LEAST = 10, 50
 """Shares of GPUs are multiples of the one and at least the other, in GPU-milli; openb's smallest share is 50."""
 
@@ -76,7 +76,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def _cut(rng: np.random.Generator, size: Size, count: int) -> tuple[Ints, Ints, Ints]:
-    """Return node, GPUs and share of each of so many pieces of the cluster."""
+    """Return node, GPUs and share of each piece of the cluster."""
     node = np.repeat(np.arange(size.nodes, dtype=np.int64), size.gpus).tolist()
     gpus = [1] * len(node)
     milli = [1000] * len(node)

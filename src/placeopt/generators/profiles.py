@@ -11,7 +11,7 @@ from placeopt.model import Slowdown
 
 PROFILES = ("alexnet-tiny", "alexnet-small", "alexnet-medium", "alexnet-big", "googlenet-tiny", "googlenet-big")
 WEIGHTS = (4, 3, 2, 1, 4, 1)
-"""Communication weight of each profile, for jobs of two GPUs or more; a single GPU has nobody to talk to."""
+"""Communication weight of each profile, for jobs of two GPUs or more; one GPU does not communicate."""
 
 _SUFFERED = {
     "tiny": {"tiny": 300, "small": 280, "medium": 260, "big": 240},

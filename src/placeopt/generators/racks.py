@@ -5,7 +5,7 @@ from placeopt.model import Cluster, Domain, Gpu, Machine, Part
 
 
 def two_socket_machine(spec: str, gpus: int, cpu_millicores_per_gpu: int, memory_mib_per_gpu: int) -> Machine:
-    """Make a node with two sockets and the first half of the GPUs (rounded up) on the first one; no bandwidth known."""
+    """Return a machine with two sockets, the first half of the GPUs (rounded up) on the first; bandwidths unknown."""
     sockets = (Part(id="socket0", level="socket"), Part(id="socket1", level="socket"))
     first = (gpus + 1) // 2
     return Machine(
@@ -19,7 +19,7 @@ def two_socket_machine(spec: str, gpus: int, cpu_millicores_per_gpu: int, memory
 
 
 def racks(machine: Machine, nodes: int, nodes_per_rack: int) -> Cluster:
-    """Put ``nodes`` nodes of one machine type into racks of ``nodes_per_rack``, the last one perhaps smaller."""
+    """Return ``nodes`` nodes of one machine type in racks of ``nodes_per_rack``; the last one may be smaller."""
     count = -(-nodes // nodes_per_rack)
     return cluster_from_columns(
         [machine],

@@ -14,10 +14,10 @@ from placeopt.model.policy import Weights
 
 BUSY_SHARE = 0.2
 HEAVY, LIGHT = (0.35, 0.65), (0.03, 0.15)
-"""Parts of a node that a job asks for of the resource it is heavy in, and of the other two; ours."""
+"""Ranges of a job's demand, as parts of a node: of its main resource, and of the other two; ours."""
 VALUE = 1000
 SPREAD = (80, 121)
-"""Percent by which values scatter about what a job asks for; ours."""
+"""Scatter of values about the demand, in percent; ours."""
 
 
 def resources(size: Size) -> Instance:

@@ -13,7 +13,7 @@ from placeopt.topology.builders import pcie_box
 
 VALUE_PER_GPU = 1000
 RESTART_MS = 30_000
-"""A job that is stopped or moved loses so much, what Pollux's simulator (OSDI'21) charges for any reallocation."""
+"""Time that a job loses when it is stopped or moved, as Pollux's simulator (OSDI'21) charges for a reallocation."""
 DIVIDED = 1000
 """
 Excess run time in thousandths beside a job on the same GPU: nothing was measured for these applications, so it is
@@ -25,7 +25,7 @@ NODE_GPUS = 4
 @dataclass(frozen=True)
 class Application:
     """
-    What an application of the workloads trains: our table, since the files do not tell.
+    An application of the workloads: our table, since the files do not state it.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ GPU hours, about what Pollux (OSDI'21, table 1) calls small, medium, medium, lar
 
 def sia_scenario(jobs: Sequence[SiaJob], *, name: str, nodes: int = 16) -> Scenario:
     """
-    Make a scenario of a workload, every job with the GPUs and the batch that it states.
+    Return a scenario of a workload, every job with the GPUs and the batch that it states.
 
     Parameters
     ----------

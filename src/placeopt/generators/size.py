@@ -1,4 +1,4 @@
-"""The size of a round to generate."""
+"""Size and seed of a generated round."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from placeopt.model.base import MAX_NODES
 
 @dataclass(frozen=True)
 class Size:
-    """Waiting jobs, nodes, GPUs of each node, and the seed; refused with ``BadInput`` where out of range."""
+    """Waiting jobs, nodes, GPUs per node, and the seed; raises ``BadInput`` if one is out of range."""
 
     jobs: int
     nodes: int
@@ -31,11 +31,11 @@ class Size:
 
     @property
     def num_gpus(self) -> int:
-        """GPUs of the whole cluster."""
+        """Number of GPUs of the cluster."""
         return self.nodes * self.gpus
 
     def random(self) -> np.random.Generator:
-        """Make the generator that the whole round is drawn from."""
+        """Return the random generator of the round."""
         return np.random.default_rng(self.seed)
 
     def title(self, spec: str) -> str:

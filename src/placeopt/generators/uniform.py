@@ -17,7 +17,7 @@ NODE_CPU_MILLICORES_PER_GPU = 12_000
 NODE_MEMORY_MIB_PER_GPU = 65_536
 JOB_CPU_MILLICORES_PER_GPU = 8_000
 JOB_MEMORY_MIB_PER_GPU = 40_960
-"""A job asks for two thirds of a GPU's part of CPU and memory, so GPUs run out first, always."""
+"""CPU and memory per GPU of a job: two thirds of a node's, so GPUs always run out first."""
 
 
 def uniform(size: Size) -> Instance:
@@ -42,7 +42,7 @@ def uniform(size: Size) -> Instance:
 
 
 def draw_philly(rng: np.random.Generator, num_jobs: int, size: Size) -> Columns:
-    """Draw jobs of Philly's sizes with profile, CPU and memory in proportion to their GPUs, and worth."""
+    """Return jobs of Philly's sizes with profile, CPU and memory in proportion to their GPUs, and value."""
     milli = philly.draw_sizes(rng, num_jobs, size.num_gpus)
     shape = philly.workers(rng, milli, size.gpus)
     columns = in_proportion(workers=shape["workers"], gpus=shape["gpus"], gpu_milli=shape["gpu_milli"])
@@ -58,7 +58,7 @@ def in_proportion(
     memory_mib: int = JOB_MEMORY_MIB_PER_GPU,
 ) -> Columns:
     """
-    Write down jobs whose CPU and memory are in proportion to their GPUs, shape (jobs,) each, or one value for all.
+    Return the columns of jobs with CPU and memory in proportion to their GPUs, shape (jobs,), or one value for all.
 
     ``gpus`` of each worker and ``gpu_milli`` of each GPU; ``cpu_millicores`` and ``memory_mib`` of a whole GPU.
     """

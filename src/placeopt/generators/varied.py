@@ -1,4 +1,4 @@
-"""The spec ``varied``: CPU and memory bind too, and hardly two nodes are alike."""
+"""The spec ``varied``: CPU and memory bind too, and node states differ widely."""
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ def varied(size: Size) -> Instance:
 def _draw_cpu_and_memory(
     rng: np.random.Generator, gpus: npt.NDArray[np.int64], shared: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """CPU and memory of a worker with ``gpus`` GPUs, or with a share of one where ``shared``."""
+    """Return CPU and memory of a worker with ``gpus`` GPUs, or with a share of one where ``shared``."""
     classes = openb_classes()
     of_share = classes.gpu_milli < 1000
     pod = np.where(shared, classes.draw(rng, gpus.size, of_share), classes.draw(rng, gpus.size, ~of_share))

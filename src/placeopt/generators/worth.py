@@ -1,4 +1,4 @@
-"""What a job is worth, who sent it and when."""
+"""Value, user and arrival time of jobs."""
 
 from typing import Any
 
@@ -29,6 +29,6 @@ def worth(rng: np.random.Generator, gpu_milli: npt.NDArray[np.int64]) -> dict[st
 
 
 def arrivals(rng: np.random.Generator, num_jobs: int) -> list[int]:
-    """Draw arrival times in ms from the start of the round's history, rising."""
+    """Return arrival times in ms from the start of the round's history, ascending."""
     waits: list[int] = np.cumsum(rng.exponential(ARRIVAL_MEAN_MS, num_jobs)).astype(np.int64).tolist()
     return waits

@@ -1,4 +1,4 @@
-"""The fewest cores with which a training job runs as fast as it can: SODA's search."""
+"""The fewest cores at which a training job reaches its full speed: SODA's search."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def first_cores(
     Parameters
     ----------
     category
-        Of the model; None: not told, then ``largest_before`` must be.
+        Category of the model; may be None if ``largest_before`` is given.
     largest_before
-        Most cores that the owner's earlier jobs of the category got; it goes before the category's own figure.
+        Most cores of the owner's earlier jobs of the category; it takes precedence over the category's own figure.
     pipelined, many_weights, heavy_preprocessing
         One core less, one less, one more.
 
@@ -50,12 +50,12 @@ def best_fit_cores(
     utilisation: Callable[[int], float], start: int, *, most: int, tolerance: float = 0.0
 ) -> tuple[int, int]:
     """
-    Search the fewest cores with the highest GPU utilisation, by trying (SODA V-B 2).
+    Return the fewest cores with the highest GPU utilisation, found by measuring (SODA V-B 2).
 
     Parameters
     ----------
     utilisation
-        Measures the job's GPU utilisation, or its speed, with so many cores; asked at most once for each number.
+        Measures the job's GPU utilisation, or its speed, for a number of cores; called at most once per number.
     start
         See ``first_cores``.
     most
@@ -66,7 +66,7 @@ def best_fit_cores(
     Returns
     -------
     tuple of int
-        The cores, and how often was measured.
+        The cores, and the number of measurements.
 
     Notes
     -----

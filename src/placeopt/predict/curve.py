@@ -1,4 +1,4 @@
-"""Slowdown of jobs that share a GPU by how much of it they use together: a quadratic fitted to measured pairs."""
+"""Slowdown of jobs that share a GPU by their joint utilisation: a quadratic fitted to measured pairs."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class CurveModel(Fitted):
     a: float
     b: float
     c: float
-    """None below 0; together at least 1."""
+    """Each at least 0; their sum at least 1."""
     most: float
-    """The fullest GPU that was measured; beyond it the curve is a guess."""
+    """Largest joint utilisation that was measured; the curve extrapolates beyond it."""
 
     def slowdown(self, x: float) -> float:
         """Return s(x)."""
@@ -62,11 +62,11 @@ def fit_curve(
     pairs
         With ratios above 0. A ratio above 1 counts as no slowdown.
     utilisation_percent
-        Of a GPU that each profile has alone, 0 to 100; a pair's x is the sum of both.
+        Utilisation of a GPU by each profile alone, 0 to 100; a pair's x is the sum of both.
     left_out
-        Pairs that the reader left out, for the record: how many by reason, or how many of zeros.
+        Pairs that the reader left out, for the record: counts by reason, or the count of zeros.
     folds, seed
-        Of the cross-validation.
+        Folds and seed of the cross-validation.
 
     Raises
     ------
@@ -75,8 +75,8 @@ def fit_curve(
 
     Notes
     -----
-    Horus prints its fits and not how it came to them. Coefficients are at least 0, which the bounds on its cost need;
-    its own have a b of -0.003 and -0.007. A curve below 1 at full use is lifted to 1.
+    Horus prints its fits without the method. Here coefficients are at least 0, which the bounds on its cost need; the
+    published ones have a b of -0.003 and -0.007. A curve below 1 at full use is lifted to 1.
     """
     if len(pairs) < folds:
         raise BadInput(f"pairs: {len(pairs)}; expected at least {folds}, one for each fold")
@@ -112,7 +112,7 @@ def fit_curve(
 
 
 def _terms(x: Floats) -> tuple[Floats, Floats]:
-    """Shapes (rows, 3) and (rows,): what a, b, c are multiplied with, and what stands beside them, in s(x)."""
+    """Return the factors of a, b, c in s(x), shape (rows, 3), and the constant part, shape (rows,)."""
     line = (x <= 1)[:, None]
     return np.where(line, x[:, None], np.stack([x * x, x, np.ones(len(x))], axis=1)), np.where(x <= 1, 1 - x, 0.0)
 

@@ -1,4 +1,4 @@
-"""How far predictions are from what was measured."""
+"""Errors of predictions against measurements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Errors(Record):
     worst: float
 
     def __str__(self) -> str:
-        """Return them for people, in percent."""
+        """Return the errors in percent as text."""
         return (
             f"{self.count} pairs, relative error: mean {100 * self.mean:.1f} %, median {100 * self.median:.1f} %, "
             f"95th percentile {100 * self.p95:.1f} %, worst {100 * self.worst:.0f} %"
@@ -29,7 +29,7 @@ class Errors(Record):
 
 def relative_errors(predicted: Sequence[float] | np.ndarray, measured: Sequence[float] | np.ndarray) -> Errors:
     """
-    Compare predictions with measurements.
+    Return the relative errors of predictions.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from placeopt.predict.errors import Errors, relative_errors
 from placeopt.predict.records import Fitted, Provenance
 
 LEAST_RATIO = 1e-3
-"""A rate beside another that is a smaller part of the rate alone is no measurement but a job that starved."""
+"""Ratios up to this are left out: the job starved, so the rate is no measurement of interference."""
 MOST_THOUSANDTHS = 1_000_000
 _NAME = re.compile(r"\(.+, ([1-9][0-9]{0,4})\)", re.DOTALL)
 ZEROS = "of zeros: not runnable together, or never measured"
@@ -28,7 +28,7 @@ ODD = "of a name that is no job's"
 
 
 class Pair(NamedTuple):
-    """A job of ``profile`` beside one job of ``beside`` on one GPU: its rate there over its rate alone."""
+    """A job of ``profile`` beside one job of ``beside`` on one GPU; ``ratio``: its rate there over its rate alone."""
 
     profile: str
     beside: str
@@ -51,7 +51,7 @@ class InterferenceModel(Fitted):
     """(j, k, e(j, k)): positions in ``profiles``."""
 
     def excess(self, profile: str, beside: str) -> float:
-        """Return what was measured, else what is predicted, at least 0; raises ``BadInput`` for unknown profiles."""
+        """Return the measured excess, else the predicted one, at least 0; raises ``BadInput`` for unknown profiles."""
         for name in (profile, beside):
             if name not in self._position:
                 raise BadInput(f"profile {name!r}: not among the {len(self.profiles)} that were measured")
@@ -80,7 +80,7 @@ class InterferenceModel(Fitted):
 
 def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[list[Pair], dict[str, int]]:
     """
-    Read the pairs of one worker type from Gavel's throughput file, jobs of one GPU each.
+    Return the pairs of one worker type from Gavel's throughput file, of jobs of one GPU.
 
     A job is named ``('ResNet-18 (batch size 16)', 1)``, with its number of GPUs; a name without a number, as in Gavel's
     first files, is of a job of one GPU.
@@ -93,7 +93,7 @@ def gavel_pairs(text: str, worker: str, *, where: str = "throughputs") -> tuple[
     Raises
     ------
     BadInput
-        If the file has another form or no such worker type, or no pair can be read; says what was left out.
+        If the file has another form or no such worker type, or no pair can be read; counts the pairs left out.
     """
     check_bounds(text, where)
     left: Counter[str] = Counter()
@@ -163,9 +163,9 @@ def fit_interference(
     pairs
         With ratios above 0. A ratio above 1 counts as no slowdown.
     left_out
-        Pairs that the reader left out, for the record: how many by reason, or how many of zeros.
+        Pairs that the reader left out, for the record: counts by reason, or the count of zeros.
     folds, seed
-        Of the cross-validation.
+        Folds and seed of the cross-validation.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def why_left_out(reasons: Mapping[str, int]) -> str:
 
 
 def check_pairs(pairs: Sequence[Pair]) -> None:
-    """Refuse ratios that cannot have been; raises ``BadInput`` with the first of them."""
+    """Raise ``BadInput`` with the first impossible ratio."""
     for pair in pairs:
         if not 0 < pair.ratio < float("inf"):
             raise BadInput(
@@ -224,7 +224,7 @@ def check_pairs(pairs: Sequence[Pair]) -> None:
 
 
 def _solve(j: np.ndarray, k: np.ndarray, stretch: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Least squares of the logarithms; of all solutions the one of least norm, so nothing unmeasured stands out."""
+    """Return the least-squares solution of the logarithms; the one of least norm, so unmeasured pairs stay moderate."""
     a = np.zeros((len(j), 2 * n))
     a[np.arange(len(j)), j] = 1
     a[np.arange(len(j)), n + k] = 1

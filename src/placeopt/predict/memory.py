@@ -28,7 +28,7 @@ def gpu_memory_mib(
     parameters
         Elements of the model.
     startup_mib
-        What libraries take before the first sample (Horus's delta).
+        Memory of libraries before the first sample (Horus's delta).
     bytes_per_element
         4 for single precision.
 

@@ -43,7 +43,7 @@ class RateModel(Fitted):
     inside: float
     local_batch_min: float
     local_batch_max: float
-    """Local batches that were profiled on one GPU; outside, the nearer of the two counts."""
+    """Range of local batches profiled on one GPU; a batch outside is replaced by the nearer end."""
 
     def penalty(self, nodes: int, gpus: int) -> float:
         """
@@ -72,8 +72,8 @@ def lightweight(runs: Iterable[ProfiledRun]) -> list[ProfiledRun]:
     """
     Choose the runs of GENIE's lightweight profiling (5.1.5): B + N + G of B x N x G.
 
-    All on one GPU; and at one global batch those on one node, and those on several nodes with as many GPUs each as most
-    runs at that batch have. The batch is the one with most runs on several GPUs, the smallest of those.
+    These are all runs on one GPU, and at one global batch those on one node and those on several nodes with the most
+    frequent number of GPUs per node. The batch is the one with most runs on several GPUs, the smallest if tied.
     """
     runs = list(runs)
     alone = [run for run in runs if run.nodes * run.gpus == 1]
@@ -95,13 +95,12 @@ def fit_rate(
     Fit the model to runs: ``single`` to those on one GPU, then the penalty to the others.
 
     Both are linear least squares of the relative error, the second since eq. 5 is linear in gamma and lambda gamma once
-    ``single`` is known. Coefficients of the penalty are at least 0: where the best fit has one below, it is 0 and the
-    other is fitted alone.
+    ``single`` is known. Coefficients of the penalty are at least 0 (non-negative least squares).
 
     Parameters
     ----------
     name, source, licence
-        For the file.
+        Stored in the model.
     runs
         At least one on one GPU, all with a rate above 0.
     communicates
@@ -141,7 +140,7 @@ def fit_rate(
 
 
 def check_runs(name: str, runs: Sequence[ProfiledRun]) -> None:
-    """Refuse runs that cannot have been; raises ``BadInput`` with the first of them."""
+    """Raise ``BadInput`` with the first impossible run."""
     for number, run in enumerate(runs):
         if min(run.nodes, run.gpus, run.batch) < 1 or not 0 < run.rate < float("inf"):
             raise BadInput(
@@ -164,12 +163,12 @@ def _penalty(model: RateModel, runs: list[ProfiledRun]) -> tuple[float, float]:
 
 def sia_runs(text: str, *, where: str = "profile") -> tuple[list[ProfiledRun], int]:
     """
-    Read a profile of Sia's simulator: ``placement`` (a digit for each node), ``local_bsz``, ``step_time`` in seconds.
+    Return the runs of a profile of Sia's simulator: ``placement`` (a digit per node), ``local_bsz``, ``step_time`` (s).
 
     Returns
     -------
-    tuple of list of Run and int
-        Runs on equally used nodes, and how many rows were left out because their nodes are not.
+    tuple of list of ProfiledRun and int
+        Runs on equally used nodes, and the number of rows left out because their nodes are not equally used.
 
     Raises
     ------

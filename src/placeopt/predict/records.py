@@ -1,4 +1,4 @@
-"""Fitted models as small JSON files that say where they come from."""
+"""Fitted models as small JSON files that state their source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from placeopt.predict.errors import Errors
 
 
 class Provenance(Record):
-    """What a model was fitted to: source and licence of the data, rows used, and rows left out with the reason."""
+    """The data of a fit: source and licence, rows used, and rows left out with the reason."""
 
     source: str
     licence: str = ""
@@ -22,13 +22,13 @@ class Provenance(Record):
 
 
 class Fitted(Record):
-    """What all fitted models have."""
+    """Base of all fitted models."""
 
     format_version: int = 1
     name: str
     provenance: Provenance
     errors: Errors
-    """On the rows it was fitted to, unless the model says otherwise."""
+    """Errors on the rows of the fit, unless the model states otherwise."""
 
 
 M = TypeVar("M", bound=Fitted)

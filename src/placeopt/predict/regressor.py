@@ -14,12 +14,12 @@ from placeopt.predict.records import Fitted, Provenance
 
 Kind = Literal["linear", "forest", "boosting"]
 REGRESSORS: tuple[Kind, ...] = get_args(Kind)
-"""``linear`` needs nothing; the others are fitted with scikit-learn (extra ``predict``), and used without it."""
+"""``linear`` needs no extra; the others are fitted with scikit-learn (extra ``predict``) and used without it."""
 
 TREES, DEPTH, RATE = 100, 6, 0.1
 """Trees of a forest and of boosting, their depth, and boosting's learning rate: the library's usual sizes."""
 RIDGE = 1e-6
-"""Keeps the linear fit defined where features say the same."""
+"""Keeps the linear fit defined if features are collinear."""
 
 
 class Tree(Record):
@@ -64,7 +64,7 @@ class Regressor(Fitted):
     rmsle: float
     least: float
     most: float
-    """Range of the target that was seen; predictions stay inside."""
+    """Range of the target in the data; predictions are clipped to it."""
 
     def predict(self, rows: Sequence[Mapping[str, float]]) -> np.ndarray:
         """Shape (n,): the target for ``n`` rows of features; raises ``BadInput`` where one is missing or negative."""
@@ -99,9 +99,9 @@ def fit_regressor(
     kind
         One of ``REGRESSORS``.
     rows
-        Figures of at least 0, the same columns in each.
+        Values of at least 0, the same columns in each.
     folds, seed
-        Of the cross-validation, and of the forest.
+        Folds and seed of the cross-validation; the seed is also the forest's.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def cross_validated(kind: Kind, x: np.ndarray, y: np.ndarray, *, folds: int = 5,
 
 
 def _fit(kind: Kind, x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Any]:
-    """Return the fields of the model that the fit decides."""
+    """Return the fitted fields of the model."""
     z = np.log1p(x)
     centre, scale = z.mean(axis=0), z.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
@@ -186,7 +186,7 @@ def _fit(kind: Kind, x: np.ndarray, y: np.ndarray, seed: int) -> dict[str, Any]:
 
 
 def _tree(tree: Any) -> Tree:
-    """Copy a tree of scikit-learn; it compares in single precision, so thresholds are a hair apart from ours."""
+    """Return a tree of scikit-learn; it compares in single precision, so its thresholds differ slightly from ours."""
     return Tree(
         feature=tuple(max(int(f), -1) for f in tree.feature),
         threshold=tuple(float(t) for t in tree.threshold),

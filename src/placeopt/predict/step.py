@@ -1,4 +1,4 @@
-"""Rate by placement from the time of a step: computing, then synchronising. Ours, by the same runs as GENIE's."""
+"""Rate by placement from the time of a step: computing, then synchronising. Ours, from the same runs as GENIE's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class StepModel(Fitted):
     """
 
     coefficients: tuple[float, float, float, float, float, float]
-    """c0, c1, i0, i1, a0, a1; none below 0."""
+    """c0, c1, i0, i1, a0, a1; each at least 0."""
 
     def step_s(self, nodes: int, gpus: int, batch: int, *, synchronises: bool = True) -> float:
         """
@@ -41,7 +41,7 @@ class StepModel(Fitted):
         return float(seconds.sum() if synchronises else seconds[:COMPUTING].sum())
 
     def rate(self, nodes: int, gpus: int, batch: int, *, synchronises: bool = True) -> float:
-        """Return samples a second; 0 where a step takes no time, which no run ever showed."""
+        """Return samples per second; 0 if a step takes no time, which no measured run shows."""
         seconds = self.step_s(nodes, gpus, batch, synchronises=synchronises)
         return batch / seconds if seconds > 0 else 0.0
 
@@ -74,7 +74,7 @@ def fit_step(name: str, runs: Sequence[ProfiledRun], *, source: str, licence: st
 
 
 def _terms(runs: Sequence[ProfiledRun]) -> np.ndarray:
-    """Shape (runs, 6): what each coefficient is multiplied with."""
+    """Return the factors of the coefficients, shape (runs, 6)."""
     out = np.zeros((len(runs), TERMS))
     for row, run in zip(out, runs, strict=True):
         total = run.nodes * run.gpus

@@ -1,1 +1,1 @@
-"""What people see: summaries, GPU maps and pictures of machines as text. Nothing here reads, solves or prints."""
+"""Text for terminals: summaries, GPU maps and pictures of machines. Nothing here reads, solves or prints."""

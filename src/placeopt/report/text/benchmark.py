@@ -1,4 +1,4 @@
-"""Benchmarks as text: what ran and with which verdict, and which sets there are."""
+"""Benchmarks as text: verdicts of a run, named sets, report tables, findings of a check."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 VERDICTS = get_args(Verdict)
 SHOWN = 10
-"""Cases that went wrong listed before the rest is counted."""
+"""Wrong cases listed before the rest is counted."""
 
 
 def counts_page(rows: Sequence[Row], total: int, out: str, left_out: Sequence[str]) -> list[RenderableType]:
-    """Return verdicts by solver, and the cases that failed, were aborted or are unsupported by name."""
+    """Return verdicts by solver, and the cases that failed, were aborted or are unsupported."""
     parts: list[RenderableType] = [Text(f"{len(rows):,} of {plural(total, 'case')} in {plain(out)}")]
     counts = _counts(rows)
     cells = [
@@ -59,7 +59,7 @@ def counts_json(rows: Sequence[Row], total: int, out: str) -> str:
 
 
 def sets_page(sets: Mapping[str, Sequence[SetEntry]], known: Mapping[str, Sequence[Known]]) -> list[RenderableType]:
-    """Return the named sets: how many instances, of which kind, and what is known of them."""
+    """Return the named sets: number and kind of their instances, and how many values are known."""
     cells = [
         [
             name,
@@ -88,7 +88,7 @@ def sets_json(sets: Mapping[str, Sequence[SetEntry]], known: Mapping[str, Sequen
 
 
 def report_page(report: BenchmarkReport, folder: str, files: int) -> list[RenderableType]:
-    """Return the tables that fit a page; the others stand in files."""
+    """Return the tables that fit a terminal; the others are in the report's files."""
     parts: list[RenderableType] = []
     for table in report.tables:
         if table.name.split("-")[0] in ("summary", "comparison") and table.rows:
@@ -106,7 +106,7 @@ def tables_json(report: BenchmarkReport) -> str:
 def checked_page(
     checked: Sequence[RecheckedRow], new: Mapping[str, Known], solu: str, *, updated: bool
 ) -> list[RenderableType]:
-    """Return what is wrong, and which known values the rows improve."""
+    """Return the faults found, and the known values that the rows improve."""
     wrong = [one for one in checked if one.faults]
     title = (
         f"ok: {plural(len(checked), 'row')} checked"

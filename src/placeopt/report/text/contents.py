@@ -1,4 +1,4 @@
-"""What an instance holds: nodes by class, GPUs by model, jobs by class, and what is asked of what there is."""
+"""Contents of an instance: nodes by class, GPUs by model, jobs by class, demand against capacity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from placeopt.model import Instance, Job
 
 MAX_ROWS = 16
-"""Rows of a table; the rest is counted."""
+"""Rows of a table before the rest is counted."""
 
 
 class NodeClass(TypedDict):
@@ -43,7 +43,7 @@ class JobClass(TypedDict):
 
 
 class Demand(TypedDict):
-    """A resource of the whole cluster: what there is, what running jobs hold, what waiting jobs ask for."""
+    """A resource of the whole cluster: capacity, held by running jobs, demanded by waiting jobs."""
 
     resource: str
     capacity: int
@@ -52,7 +52,7 @@ class Demand(TypedDict):
 
 
 class Contents(TypedDict):
-    """An instance in figures."""
+    """Counts that describe an instance."""
 
     name: str
     revision: int
@@ -72,9 +72,9 @@ class Contents(TypedDict):
 
 def contents_facts(instance: Instance) -> Contents:
     """
-    Count what is in an instance.
+    Return the counts that describe an instance.
 
-    Demand is that of each job's first option with all its workers; running jobs count with what they hold.
+    Demand is that of each job's first option with all its workers; running jobs count what they hold.
     """
     cluster, running = instance.cluster, {held.job for held in instance.running}
     nodes = Counter(node.machine for node in cluster.nodes)
@@ -139,7 +139,7 @@ def contents_tables(facts: Contents) -> list[RenderableType]:
 
 
 def note_lines(note: str) -> list[RenderableType]:
-    """Return where the data come from, cut where it is long; nothing where nothing is said."""
+    """Return the source of the data, shortened; nothing if it is not stated."""
     words = plain(" ".join(note.split()))
     return [Text(words if len(words) <= 300 else f"{words[:299]}…", style="dim")] if words else []
 
@@ -200,7 +200,7 @@ def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[JobClass]:
 
 
 def job_shape(job: Job) -> tuple[str, int]:
-    """Return what a job asks for in words, and in GPU-milli."""
+    """Return a job's demand in words, and in GPU-milli."""
     option = job.options[0]
     demand = option.demand
     if demand.gpus == 0:

@@ -22,7 +22,7 @@ NODES = 4
 
 
 def defrag_page(found: Defrag) -> list[RenderableType]:
-    """Return how many are empty against how many moves, and the moves that empty most."""
+    """Return the number of empty domains against moves, and the moves that empty most."""
     after = found.front[-1].freed if found.front else found.free_before
     title = Text(
         f"{number(after)} of {number(found.domains)} empty instead of {number(found.free_before)}", style="bold"
@@ -70,7 +70,7 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
 
 
 def _thinned(front: Sequence[Freed]) -> Sequence[Freed]:
-    """Return at most so many points, the first and the last among them."""
+    """Return at most ``SHOWN`` points, the first and the last among them."""
     if len(front) <= SHOWN:
         return front
     return [front[i * (len(front) - 1) // (SHOWN - 1)] for i in range(SHOWN)]

@@ -1,4 +1,4 @@
-"""A cluster too large to draw: how full the nodes of each machine type are, on one line a type."""
+"""A cluster too large to draw by GPU: one line per machine type shows how full its nodes are."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 MAX_TYPES = 30
 CELLS = 28
-"""Cells of a line; a page of 100 columns has room for them."""
+"""Cells of a line, as many as fit 100 columns."""
 
 
 def density_rows(uses: Sequence[NodeUse], glyphs: Glyphs, *, width: int) -> list[RenderableType]:
     """
-    Draw a line a machine type, the largest first: its nodes in file order, each cell the mean of some of them.
+    Return a line per machine type, the largest first: its nodes in file order, each cell the mean of some of them.
 
-    Beside it stand what people ask next: GPUs held, whole GPUs free, and nodes that are still empty.
+    The columns beside it are GPUs held, whole GPUs free, and empty nodes.
     """
     types: dict[str, list[NodeUse]] = {}
     for use in uses:

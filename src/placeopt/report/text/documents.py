@@ -1,4 +1,4 @@
-"""What ``show`` tells of an instance, a plan or a machine: once for people, once as plain data for JSON."""
+"""The output of ``show`` for an instance, a plan or a machine: as text, and as plain data for JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def instance_page(instance: Instance, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
-    """Return what is in an instance, and its GPUs as they are held now."""
+    """Return the contents of an instance, and the map of its GPUs as they are held now."""
     uses = node_uses(instance, instance.running, "running")
     title = heading("GPUs now", _held(uses))
     drawn = gpu_map(uses, UsePainter(glyphs), glyphs, width=width)
@@ -41,7 +41,7 @@ def instance_data(instance: Instance) -> dict[str, Any]:
 
 
 def plan_page(instance: Instance, plan: Plan, glyphs: Glyphs, *, width: int) -> list[RenderableType]:
-    """Return how good a plan is, what it costs, who waits, its GPUs by job, and small plans job by job."""
+    """Return quality and costs of a plan, the jobs that wait, its GPUs by job, and small plans job by job."""
     uses = node_uses(instance, plan.placements)
     painter = plan_painter(plan.placements, uses, glyphs)
     pages: list[list[RenderableType]] = [
@@ -87,7 +87,7 @@ def plan_data(instance: Instance, plan: Plan) -> dict[str, Any]:
 
 
 def machine_page(machine: Machine) -> list[RenderableType]:
-    """Return the picture of a machine with nothing on it."""
+    """Return the picture of an empty machine."""
     return [machine_picture(machine, {})]
 
 

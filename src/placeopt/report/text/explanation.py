@@ -1,4 +1,4 @@
-"""Why a job waits and what would let it in, or what its place costs, for people."""
+"""Why a job waits and what would let it start, or what its placement costs, as text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """
-The cluster drawn GPU by GPU: a row a node while there is room, several nodes a row after that, densities in the end.
+The cluster drawn by GPU: one row per node while there is room, then several nodes per row, then densities.
 
-Nodes stand in their domain (rack) or, without domains, in their machine type. A gap in a row is a change of socket.
+Nodes are grouped by domain (rack) or, without domains, by machine type. A gap in a row is a change of socket.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from placeopt.report.text.palette import Glyphs
 
 MAX_ROWS = 24
-"""Nodes up to which each gets a row with its CPU and memory."""
+"""Number of nodes up to which each has a row with its CPU and memory."""
 
 MAX_LINES = 70
-"""Lines up to which nodes are drawn at all: two screens."""
+"""Number of lines up to which nodes are drawn: two screens."""
 
 NAME_WIDTH = 20
 DRAINED = "!"
@@ -39,9 +39,9 @@ def gpu_map(uses: Sequence[NodeUse], painter: Painter, glyphs: Glyphs, *, width:
     Parameters
     ----------
     uses
-        The nodes and who holds what.
+        The nodes with what jobs hold on them.
     painter
-        What a GPU looks like.
+        Draws a GPU.
     glyphs
         Characters of the folded form.
     width
@@ -63,7 +63,7 @@ def gpu_map(uses: Sequence[NodeUse], painter: Painter, glyphs: Glyphs, *, width:
 
 
 def _rows(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
-    """Draw a node a row, with what is left of its CPU and memory."""
+    """Draw one node per row, with its free CPU and memory."""
     name_width = min(NAME_WIDTH, max(len(use.node.id) + use.node.drained for use in uses))
     room = max(8, width - name_width - 40)
     lines = []
@@ -84,7 +84,7 @@ def _rows(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
 
 
 def _grid(uses: Sequence[NodeUse], painter: Painter, width: int) -> list[Text]:
-    """Draw as many nodes a row as the page takes."""
+    """Draw as many nodes per row as the width allows."""
     name_width = min(NAME_WIDTH, max(len(use.node.id) + use.node.drained for use in uses))
     lines = []
     for title, members in _groups(uses):
@@ -136,7 +136,7 @@ def _strip(use: NodeUse, painter: Painter, room: int) -> list[Text]:
 
 
 def top_parts(machine: Machine) -> list[str | None]:
-    """Return, per GPU, the part right below the machine that it hangs under; None where nothing is known."""
+    """Return per GPU the top-level part of the machine that it belongs to; None if unknown."""
     parents = {part.id: part.parent for part in machine.parts}
     tops = []
     for gpu in machine.gpus:

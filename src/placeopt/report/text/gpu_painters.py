@@ -1,4 +1,4 @@
-"""What one GPU looks like on the map: a character that says it all, and a colour that says it faster."""
+"""The look of a GPU on the map: a character, which is enough without colours, and a colour."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from placeopt.report.text.node_use import GpuHolder, NodeUse
 
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Letters of jobs; for more jobs than that, sizes are drawn."""
+"""Letters of jobs; for more jobs, sizes are drawn."""
 
 SEVERAL = "*"
 
@@ -28,7 +28,7 @@ class MapCell(NamedTuple):
 
 
 class Painter(Protocol):
-    """Draws a GPU by who holds it, and says what the drawing means."""
+    """Draws a GPU by its holders, and explains the drawing."""
 
     def cell(self, holders: Sequence[GpuHolder]) -> MapCell:
         """Draw one GPU."""
@@ -40,7 +40,7 @@ class Painter(Protocol):
 
 
 class UsePainter:
-    """Draws how much of a GPU is held, whoever holds it."""
+    """Draws how much of a GPU is held."""
 
     def __init__(self, glyphs: Glyphs) -> None:
         self._glyphs = glyphs
@@ -61,7 +61,7 @@ class UsePainter:
 
 
 class JobPainter:
-    """Draws a letter a job: capital on whole GPUs, small on a part, ``*`` where several jobs share one."""
+    """Draws one letter per job: capital on whole GPUs, small on a part, ``*`` where several jobs share one."""
 
     def __init__(self, jobs: Sequence[str], glyphs: Glyphs) -> None:
         self._glyphs = glyphs
@@ -83,7 +83,7 @@ class JobPainter:
         return f"black on {self._colors[job]}"
 
     def legend(self) -> list[tuple[MapCell, str]]:
-        """Return what the letters cannot say."""
+        """Return the meaning of capital and small letters and of ``*``."""
         return [
             (MapCell(self._glyphs.free, FREE), "free"),
             (MapCell("A", f"black on {JOB_COLORS[0]}"), "job A, whole GPU"),
@@ -93,7 +93,7 @@ class JobPainter:
 
 
 class SizePainter:
-    """Draws how large the job is that holds a GPU: its number of GPUs, rounded up to 1, 2, 4, 8 or more."""
+    """Draws the size of the job that holds a GPU: its number of GPUs, rounded up to 1, 2, 4, 8 or more."""
 
     def __init__(self, placements: Sequence[Placement], glyphs: Glyphs) -> None:
         self._glyphs = glyphs
@@ -101,7 +101,7 @@ class SizePainter:
         self._marks = [*(mark for _, mark in SIZES), LARGER]
 
     def cell(self, holders: Sequence[GpuHolder]) -> MapCell:
-        """Draw the size of the holder, or the share that is held where it is less than the GPU."""
+        """Draw the size of the holder, or the share held if it is less than the GPU."""
         milli = sum(held.milli for held in holders)
         if len(holders) != 1 or milli < 1000:
             return MapCell(share_glyph(milli, self._glyphs), SHARED if holders else FREE)

@@ -1,4 +1,4 @@
-"""What was read from dumps of hardware: as a document, and in a few lines for people."""
+"""Hardware read from dumps: as a document, and as a summary."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_UNRESOLVED = 5
 
 def hardware_document(found: Hardware) -> bytes:
     """
-    Write hardware as JSON, a line an element.
+    Return hardware as JSON, one line per element.
 
     A machine or cluster has the keys of the model. A network alone has ``domains`` and ``node_domains`` (node ->
     domain); a list of nodes alone has ``machines`` and ``nodes``. Each can be pasted into an instance's ``cluster``.
@@ -37,7 +37,7 @@ def hardware_document(found: Hardware) -> bytes:
 
 
 def hardware_summary(found: Hardware) -> str:
-    """Tell in a few lines what was understood, and what was not."""
+    """Return a few lines about what was recognised and what is unknown."""
     if isinstance(found, Machine):
         return _machine_text(found)
     if isinstance(found, Fabric):
@@ -74,7 +74,7 @@ def _dump(records: tuple[Record, ...]) -> list[Any]:
 
 
 def _value(value: Any) -> str:
-    """Write a list of objects an element a line, anything else on one line."""
+    """Return a list of objects with one line per element, anything else on one line."""
     if isinstance(value, list) and value and isinstance(value[0], dict | list):
         return "[\n" + ",\n".join(f"    {json.dumps(item)}" for item in value) + "\n  ]"
     return json.dumps(value)

@@ -1,4 +1,4 @@
-"""The first lines of a plan: how good it is, and how good it is proven to be."""
+"""The first lines of a plan's summary: its status, objective, bounds and gaps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMITS = {
 
 
 def headline(plan: Plan) -> list[RenderableType]:
-    """Return name and status, then value, GPU share and cost level with bounds and gaps, a line each."""
+    """Return name and status, then one line each for value, GPU share and cost level with bounds and gaps."""
     title = Text(plain(plan.instance.name), style="bold")
     title.append(f"  policy {plain(plan.policy.name)}", style="not bold dim")
     parts: list[RenderableType] = [title, Padding(_status(plan), (0, 0, 1, 0))]

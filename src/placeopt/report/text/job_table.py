@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from placeopt.model import Assignment, Instance, Plan
 
 MAX_NODES = 4
-"""Nodes up to which a plan is told job by job."""
+"""Number of nodes up to which a plan is listed job by job."""
 
 MAX_JOBS = 40
-"""Rows of the table; more are counted."""
+"""Rows of the table before the rest is counted."""
 
 
 class Pair(TypedDict):
@@ -43,7 +43,7 @@ class JobAssignment(TypedDict):
 
 
 class JobPlace(TypedDict):
-    """Where a job is."""
+    """The placement of a job, node by node."""
 
     job: str
     option: str
@@ -111,7 +111,7 @@ def job_table(facts: list[JobPlace], marks: Mapping[str, Text]) -> list[Renderab
 
 
 def job_key(plan: Plan, marks: Mapping[str, Text]) -> list[RenderableType]:
-    """Return which job each letter of the map is, and how much it holds where."""
+    """Return the job of each letter of the map, and what it holds on which node."""
     held = {p.job: sum(sum(a.gpus.values()) for a in p.assignments) for p in plan.placements}
     nodes = {p.job: len(p.assignments) for p in plan.placements}
     rows: list[list[str | Text]] = [[mark, job, gpus(held[job]), number(nodes[job])] for job, mark in marks.items()]

@@ -1,4 +1,4 @@
-"""Which links a job got: a machine's GPUs and their connections, drawn as text and coloured by job."""
+"""The links between a job's GPUs: a machine's GPUs and their connections, drawn as text and coloured by job."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ from placeopt.report.text.palette import JOB_COLORS
 from placeopt.topology import bottleneck_mbps, gpu_distances
 
 WIDTH = 100
-"""Columns that the picture keeps to."""
+"""Largest width of the picture, in columns."""
 
 MAX_MATRIX_GPUS = 32
-"""Above, the matrix would be all there is; the jobs' lines still tell their links."""
+"""Number of GPUs up to which the matrix is drawn; the jobs' lines state their links at any size."""
 
 LEGEND: Mapping[str, str] = {
     "NV#": "NVLink, # lanes",
@@ -32,18 +32,18 @@ LEGEND: Mapping[str, str] = {
 
 
 class PairLink(NamedTuple):
-    """How two GPUs of a machine are connected."""
+    """The connection of two GPUs of a machine."""
 
     a: int
     b: int
     kind: str
     """``nvlink``, ``xgmi``, ``pcie`` for a direct link, else ``PIX``, ``PXB``, ``NODE``, ``SYS`` or ``HOST``."""
     lanes: int
-    """Of a direct link; 0 without one."""
+    """Number of lanes of a direct link; 0 without one."""
     bandwidth_mbps: int | None
-    """One direction, of the direct link or of the way up and down the tree; None where not known."""
+    """Bandwidth in one direction, of the direct link or of the path through the tree; None if unknown."""
     distance: int
-    """As ``gpu_distances``: what the communication cost counts, over the shortest path of all."""
+    """Length of the shortest path, as in ``gpu_distances``; the communication cost counts it."""
 
     @property
     def label(self) -> str:
@@ -105,13 +105,13 @@ def machine_picture(machine: Machine, held: Mapping[int, str]) -> Text:
     Returns
     -------
     rich.text.Text
-        At most ``WIDTH`` columns. Jobs have letters as well as colours, and a connection inside a job stands in
-        brackets, so ``.plain`` tells the same.
+        At most ``WIDTH`` columns. Jobs have letters as well as colours, and a connection inside a job is in brackets,
+        so ``.plain`` holds the same information.
 
     Raises
     ------
     BadInput
-        If ``held`` names a GPU that the machine has not.
+        If ``held`` names a GPU that the machine does not have.
     """
     drawn = range(len(machine.gpus)) if len(machine.gpus) <= MAX_MATRIX_GPUS else sorted(held)
     pairs = {(pair.a, pair.b): pair for pair in job_links(machine, sorted({*drawn, *held}))}
@@ -136,7 +136,7 @@ def machine_picture(machine: Machine, held: Mapping[int, str]) -> Text:
 def _append_tree(
     text: Text, machine: Machine, held: Mapping[int, str], letters: Mapping[str, str], styles: Mapping[str, str]
 ) -> None:
-    """Parts as an indented list, each with its own GPUs: ``switch0  0 A  1 A  2 .``."""
+    """Return the parts as an indented list, each with its own GPUs: ``switch0  0 A  1 A  2 .``."""
     parents = {part.id: part.parent for part in machine.parts}
     gpus: dict[str | None, list[int]] = {}
     for i, place in enumerate(machine.gpus):
@@ -172,7 +172,7 @@ def _append_matrix(
     styles: Mapping[str, str],
     size: int,
 ) -> None:
-    """The matrix of connections, in as many blocks of columns as the width asks for, and its legend."""
+    """Return the matrix of connections, in as many blocks of columns as the width needs, and its legend."""
     marks = [letters[held[gpu]] if gpu in held else "." for gpu in range(size)]
     head = max(len(f"{gpu} {mark}") for gpu, mark in enumerate(marks)) + 1
     cell = max(5, *(len(pair.label) + 2 for pair in pairs.values()))
@@ -197,7 +197,7 @@ def _append_matrix(
 
 
 def _summary(letter: str, name: str, gpus: list[int], inside: list[PairLink]) -> str:
-    """One job's line: its GPUs, how many connections of each kind, and the sum of distances."""
+    """Return a job's line: its GPUs, the number of connections of each kind, and the sum of distances."""
     line = f"{letter} = {_short(name, 30)}: GPU{'s' if len(gpus) > 1 else ''} {','.join(map(str, gpus))}"
     if not inside:
         return line
@@ -207,7 +207,7 @@ def _summary(letter: str, name: str, gpus: list[int], inside: list[PairLink]) ->
 
 
 def _chains(machine: Machine) -> list[list[str]]:
-    """Per GPU, the parts above it, the nearest first."""
+    """Return per GPU the parts above it, the nearest first."""
     parents = {part.id: part.parent for part in machine.parts}
     chains = []
     for gpu in machine.gpus:
@@ -221,7 +221,7 @@ def _chains(machine: Machine) -> list[list[str]]:
 
 
 def _meeting(machine: Machine, a: list[str], b: list[str]) -> str:
-    """Where the ways up from two GPUs meet."""
+    """Return the lowest part above both GPUs."""
     levels = {part.id: part.level for part in machine.parts}
     common = next((part for part in a if part in set(b)), None)
     if common is None:
@@ -232,7 +232,7 @@ def _meeting(machine: Machine, a: list[str], b: list[str]) -> str:
 
 
 def _letters(i: int) -> str:
-    """A, B, ..., Z, AA, AB, ..."""
+    """Return the name of a letter by index: A, B, ..., Z, AA, AB, ..."""
     name = ""
     i += 1
     while i:

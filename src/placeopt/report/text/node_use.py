@@ -1,4 +1,4 @@
-"""Who holds which GPU: placements, running or planned, seen from the nodes."""
+"""Holders of every GPU, node by node: of running or planned placements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GpuHolder(NamedTuple):
 
 @dataclass
 class NodeUse:
-    """What is held on one node; ``gpus[i]`` lists the holders of GPU ``i``."""
+    """Resources held on one node; ``gpus[i]`` lists the holders of GPU ``i``."""
 
     node: Node
     machine: Machine
@@ -51,12 +51,12 @@ def node_uses(instance: Instance, placements: Sequence[Placement], source: str =
     """
     Return the nodes of an instance in file order, with what the placements hold on them.
 
-    Nodes and GPUs that running jobs hold and the instance does not list come as drained ones, after those it lists.
+    Nodes and GPUs that running jobs hold but the instance does not list follow as drained ones.
 
     Raises
     ------
     BadInput
-        If a placement names a node or GPU that is not there; ``source`` is what the message calls the list.
+        If a placement names a node or GPU that does not exist; ``source`` is the name of the list in the message.
     """
     lost = find_lost(instance)
     cluster = instance.cluster if lost is None else lost.instance.cluster

@@ -27,7 +27,7 @@ MEANING = {
 
 
 class Term(TypedDict):
-    """What a term costs: raw, times its weight, as a share of the level and of the term's own worst case."""
+    """The cost of a term: raw, times its weight, as a share of the level and of the term's own worst case."""
 
     term: str
     raw: int
@@ -76,7 +76,7 @@ def cost_table(plan: Plan) -> list[RenderableType]:
 
 
 def standing_table(plan: Plan) -> list[RenderableType]:
-    """Return a line each, the first of many; nothing if nothing stands."""
+    """Return one line per limit that running jobs exceed; nothing if there is none."""
     if not plan.standing:
         return []
     rows = [[entry.rule, entry.detail] for entry in plan.standing[:STANDING_SHOWN]]
@@ -87,7 +87,7 @@ def standing_table(plan: Plan) -> list[RenderableType]:
 
 
 class Detail(TypedDict):
-    """A sentence that the referee or a stage gave, how many jobs share it, and one of them."""
+    """A sentence of the referee or a stage, the number of jobs that share it, and one of them."""
 
     detail: str
     jobs: int
@@ -120,7 +120,7 @@ def waiting_facts(plan: Plan) -> list[Reason]:
 
 
 def waiting_table(plan: Plan) -> list[RenderableType]:
-    """Return one line a reason and under it its most frequent details; nothing if no job waits."""
+    """Return one line per reason and below it its most frequent details; nothing if no job waits."""
     rows: list[list[str]] = []
     for reason in waiting_facts(plan):
         rows.append([number(reason["jobs"]), reason["reason"], MEANING.get(reason["reason"], "")])

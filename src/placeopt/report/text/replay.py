@@ -1,4 +1,4 @@
-"""What replays of a trace come to, as text and CSV."""
+"""Results of replays of a trace, as text and CSV."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MET = {True: "yes", False: "no", None: "not told"}
 
 
 def curve_page(found: ReplaySeries) -> list[RenderableType]:
-    """Return the answer, and a row for every setting that was played."""
+    """Return the answer, and one row per setting that was played."""
     parts: list[RenderableType] = []
     if found.question == "add":
         parts += [_answer(found), Text("")]
@@ -47,7 +47,7 @@ def curve_page(found: ReplaySeries) -> list[RenderableType]:
 
 
 def curve_csv(found: ReplaySeries) -> str:
-    """Return the settings as CSV, a column for every draw."""
+    """Return the settings as CSV, with one column per draw."""
     draws = [f"draw_{draw}" for draw in found.draws] or ["value"]
     rows = (
         [spot.setting, spot.nodes, spot.mean, spot.low, spot.high, spot.stranded, spot.met, *spot.values]

@@ -21,7 +21,7 @@ NODES = 4
 
 
 def review_page(found: Review) -> list[RenderableType]:
-    """Return rules, distance from the best, costs by term, and the moves that help most."""
+    """Return broken rules, distance from the best plan, costs by term, and the moves that help most."""
     if not found.valid:
         title = Text("breaks rules", style=BAD).append(f": {plural(found.count, 'violation')}", style="not bold")
         rows = [[text] for text in found.violations[:SHOWN]]
@@ -54,7 +54,7 @@ def review_page(found: Review) -> list[RenderableType]:
 
 
 def _cost_gap(found: Review) -> str:
-    """Costs of plans of different value do not compare."""
+    """Return the gap of the cost; a dash for plans of different value, whose costs do not compare."""
     if found.cost is None or found.cost_bound is None or found.value != found.best_value:
         return "-"
     return percent(abs(found.cost - found.cost_bound) / max(1, abs(found.cost)))

@@ -1,4 +1,4 @@
-"""What a scenario holds: its nodes, who arrives over which time, and how much that is of what there is."""
+"""Contents of a scenario: its nodes, arrivals over time, and the load."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ HOUR_S = 3_600
 
 def scenario_facts(scenario: Scenario) -> dict[str, Any]:
     """
-    Count what is in a scenario, as plain data.
+    Return the counts that describe a scenario, as plain data.
 
-    Work is that of each job's first option, for as long as it takes alone; jobs without an end have none.
+    Work is that of each job's first option, for its run time alone; jobs without an end have none.
     """
     contents = contents_facts(scenario.instance())
     times = sorted(arrival.job.arrival_ms for arrival in scenario.arrivals)
@@ -62,7 +62,7 @@ def scenario_facts(scenario: Scenario) -> dict[str, Any]:
 
 
 def scenario_page(scenario: Scenario) -> list[RenderableType]:
-    """Return the same for people."""
+    """Return the same as text."""
     facts = scenario_facts(scenario)
     models = ", ".join(f"{count:,} {plain(model)}" for model, count in list(facts["gpu_models"].items())[:6])
     more = f", {facts['services']:,} of them without an end" if facts["services"] else ""

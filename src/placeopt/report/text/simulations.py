@@ -1,4 +1,4 @@
-"""Simulations side by side: one line a policy."""
+"""Simulations side by side: one line per policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STAR = "*"
 SHOWN = 3
-"""Jobs that never end listed with their reason."""
+"""Jobs that never end, listed with their reason before the rest is counted."""
 COLUMNS = [
     "policy",
     ">ended",
@@ -38,7 +38,7 @@ COLUMNS = [
 
 
 def simulation_facts(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
-    """Return the figures as they go to JSON, with the ratios of the GPUs' time in the place of its sums."""
+    """Return the figures for JSON, with ratios of the GPUs' time instead of its sums."""
     out = []
     for summary in summaries:
         facts = asdict(summary)
@@ -55,7 +55,7 @@ def simulation_facts(summaries: Sequence[Summary]) -> list[dict[str, Any]]:
 
 
 def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
-    """Return the table of the simulations of one scenario, and what it leaves out."""
+    """Return the table of the simulations of one scenario, and notes on what it leaves out."""
     first = summaries[0]
     stopped = any(summary.delayed != summary.slowed for summary in summaries)
     timed = any(summary.in_time is not None for summary in summaries)
@@ -79,7 +79,7 @@ def simulation_table(summaries: Sequence[Summary]) -> list[RenderableType]:
 
 
 def _is_part(summary: Summary) -> bool:
-    """Tell whether means are over a part of the jobs."""
+    """Return whether means are over a part of the jobs."""
     return summary.ended < summary.jobs
 
 

@@ -1,4 +1,4 @@
-"""The summary of a plan that ``solve`` prints: how good, what it costs, who waits and why, and where the time went."""
+"""The summary of a plan that ``solve`` prints: quality, costs, waiting jobs with reasons, and times."""
 
 from __future__ import annotations
 

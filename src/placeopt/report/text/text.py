@@ -1,4 +1,4 @@
-"""Counts, shares and names as people read them; `placeopt.readable` has amounts and durations."""
+"""Counts, shares and names as text for reading; `placeopt.readable` has amounts and durations."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from placeopt.errors import printable
 
 
 def number(value: int | None) -> str:
-    """Write an integer with separators; unknown is a dash."""
+    """Return an integer with separators; a dash for unknown."""
     return "-" if value is None else f"{value:,}"
 
 
 def percent(fraction: float | None) -> str:
-    """Write a fraction as a percentage of three digits that count; unknown is a dash, and only 0 is 0."""
+    """Return a fraction as a percentage of three significant digits; a dash for unknown; only 0 is written as 0."""
     if fraction is None:
         return "-"
     value = 100 * fraction
@@ -23,23 +23,23 @@ def percent(fraction: float | None) -> str:
 
 
 def gpus(milli: int) -> str:
-    """Write GPU-milli as GPUs: 2, 0.25."""
+    """Return GPU-milli as GPUs: 2, 0.25."""
     whole, part = divmod(milli, 1000)
     return f"{whole:,}" if part == 0 else f"{milli / 1000:,.3f}".rstrip("0")
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a count and its noun: 1 job, 2 jobs."""
+    """Return a count and its noun: 1 job, 2 jobs."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def plain(text: str) -> str:
-    """Make text harmless for one line of a terminal: what cannot be printed, and line breaks, become escapes."""
+    """Return text that is safe on one line of a terminal: unprintable characters and line breaks are escaped."""
     return printable(text).replace("\n", "\\n")
 
 
 def shorten(text: str, width: int) -> str:
-    """Cut text to ``width`` characters, the middle left out, so that numbered names stay apart."""
+    """Return text cut to ``width`` characters; the middle is left out, so that numbered names stay distinct."""
     if len(text) <= width:
         return text
     head = (width - 1) // 2

@@ -1,4 +1,4 @@
-"""The look of all tables: no frames, a quiet header, numbers to the right, and no column hidden by a narrow page."""
+"""Tables for the terminal: no frames, dim headers, numbers to the right, no column hidden by a narrow terminal."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 INDENT, GAP = 2, 2
 LEAST = 24
-"""Columns that the wrapped column should have; before it has less, droppable columns go below."""
+"""Least width of the wrapped column; droppable columns move below before it gets narrower."""
 
 
 class TextTable:
     """
-    Rows under quiet headers, indented; a rich renderable.
+    Rows under dim headers, indented; a rich renderable.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class TextTable:
     rows
         Cells; plain strings are made printable.
     wrap
-        The column that gives way in a narrow terminal; its text is folded into lines.
+        The column that is narrowed in a narrow terminal; its text is folded into lines.
     drop
-        Columns that a narrow terminal shows in a table below, beside the first column again, the first to go first.
+        Columns that a narrow terminal shows in a table below, beside the first column again; they move in this order.
         No column is left out.
     """
 
@@ -51,7 +51,7 @@ class TextTable:
         self._wrap, self._drop = wrap, tuple(drop)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Lay out the columns in the width there is; those that do not fit stand in tables below."""
+        """Lay out the columns in the available width; those that do not fit are in tables below."""
         widths = [
             max([cell_len(name), *(cell_len(row[i].plain) for row in self._rows)])
             for i, name in enumerate(self._columns)
@@ -83,12 +83,12 @@ class TextTable:
         return Padding(grid, (0, 0, 0, INDENT))
 
     def _needed(self, widths: list[int], kept: list[int]) -> int:
-        """Columns of the page that the kept ones want, the wrapped one at its least."""
+        """Return the width that the kept columns need, the wrapped one at its least."""
         wanted = (min(LEAST, widths[i]) if self._columns[i] == self._wrap else widths[i] for i in kept)
         return INDENT + sum(wanted) + GAP * (len(kept) - 1)
 
 
 def heading(title: str, note: str = "") -> Text:
-    """Return a section's heading with a quiet note behind it."""
+    """Return a section's heading with a dim note behind it."""
     text = Text(plain(title), style="bold")
     return text.append(f"  {plain(note)}", style="not bold dim") if note else text

@@ -24,7 +24,7 @@ ANSWER = {"yes": GOOD, "no": BAD, "unknown": SO_SO}
 
 
 def fit_page(found: Fit, asked: str) -> list[RenderableType]:
-    """Return how many copies fit, the largest gangs, and what binds."""
+    """Return the number of copies that fit, the largest gangs, and the binding constraints."""
     title = Text(f"{_span(found.found, found.most)} more of {plain(asked)}", style="bold")
     share = f"{gpus(found.found * found.gpu_milli_each)} GPUs" if found.gpu_milli_each else "no GPUs"
     title.append(f"  {share}, {_proof(found.proven)}", style="not bold dim")
@@ -40,7 +40,7 @@ def fit_page(found: Fit, asked: str) -> list[RenderableType]:
 
 
 def slots_page(found: Slots) -> list[RenderableType]:
-    """Return slots, a row a level and a column a size."""
+    """Return slots, one row per level and one column per size."""
     model = "" if found.model is None else f" of model {plain(found.model)}"
     sizes = list(dict.fromkeys(one.size for one in found.counts))
     levels = list(dict.fromkeys(one.level for one in found.counts))

@@ -24,7 +24,7 @@ UNITS = {"demand": "% demand", "quota": "GPUs of quota", "nodes": "nodes more"}
 
 
 def sweep_page(found: Sweep) -> list[RenderableType]:
-    """Return a row a setting."""
+    """Return one row per setting."""
     rows = [[number(point.setting), *_cells(point.outcome)] for point in found.points]
     unit = UNITS[found.varied.partition(":")[0]]
     parts: list[RenderableType] = [heading(f"Varied: {plain(found.varied)}"), TextTable([f">{unit}", *COLUMNS], rows)]
@@ -53,7 +53,7 @@ def swap_page(found: Swap) -> list[RenderableType]:
 
 
 def prices_page(found: Prices) -> list[RenderableType]:
-    """Return a row for every thing that there could be one more of."""
+    """Return one row per resource, quota or other thing that has a price."""
     rows = [
         [
             one.of,
