@@ -234,10 +234,10 @@ def topo(
 
 def _write_round(round_: Instance, out: str) -> None:
     from placeopt.formats.documents import dumps
-    from placeopt.report.text.contents import contents_facts, summary_line
+    from placeopt.report.text.instance_summary import instance_facts, summary_line
 
     write_document(out, dumps(round_))
-    say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+    say(f"{round_.name}: {summary_line(instance_facts(round_))}", out)
 
 
 def _write_seen(round_: Instance, out: str) -> None:

@@ -234,9 +234,9 @@ def apply(
     if is_scenario(instance):
         return apply_to_scenario(instance, plan, patch, out)
     from placeopt.formats.documents import dumps
-    from placeopt.report.text.contents import contents_facts, summary_line
+    from placeopt.report.text.instance_summary import instance_facts, summary_line
 
     changed = read_base(instance, plan, patch, None)
     write_document(out, dumps(changed))
-    say(f"{changed.name}: {summary_line(contents_facts(changed))}", out)
+    say(f"{changed.name}: {summary_line(instance_facts(changed))}", out)
     return ExitCode.DONE

@@ -51,7 +51,7 @@ class Demand(TypedDict):
     waiting: int
 
 
-class Contents(TypedDict):
+class InstanceSummary(TypedDict):
     """Counts that describe an instance."""
 
     name: str
@@ -70,7 +70,7 @@ class Contents(TypedDict):
     demand: list[Demand]
 
 
-def contents_facts(instance: Instance) -> Contents:
+def instance_facts(instance: Instance) -> InstanceSummary:
     """
     Return the counts that describe an instance.
 
@@ -83,7 +83,7 @@ def contents_facts(instance: Instance) -> Contents:
     for machine in cluster.machines:
         for gpu in machine.gpus:
             models[gpu.model] += nodes[machine.id]
-    return Contents(
+    return InstanceSummary(
         name=instance.name,
         revision=instance.revision,
         policy=instance.policy.name,
@@ -113,7 +113,7 @@ def contents_facts(instance: Instance) -> Contents:
     )
 
 
-def contents_tables(facts: Contents) -> list[RenderableType]:
+def instance_tables(facts: InstanceSummary) -> list[RenderableType]:
     """Return the tables of an instance: what it is, its nodes, its jobs, and demand against capacity."""
     title = heading(facts["name"], f"revision {facts['revision']}, policy {facts['policy']}, {facts['share_mode']}")
     parts: list[RenderableType] = [title, Text(summary_line(facts))]
@@ -144,7 +144,7 @@ def note_lines(note: str) -> list[RenderableType]:
     return [Text(words if len(words) <= 300 else f"{words[:299]}…", style="dim")] if words else []
 
 
-def node_table(facts: Contents) -> list[RenderableType]:
+def node_table(facts: InstanceSummary) -> list[RenderableType]:
     """Return nodes by machine type, under an empty line."""
     node_rows = [
         [
@@ -161,7 +161,7 @@ def node_table(facts: Contents) -> list[RenderableType]:
     return [Text(""), *_table("Nodes", columns, node_rows, "machine", ["memory", "cores"])]
 
 
-def summary_line(facts: Contents) -> str:
+def summary_line(facts: InstanceSummary) -> str:
     """Return an instance in one line."""
     models = ", ".join(f"{count:,} {plain(model)}" for model, count in list(facts["gpu_models"].items())[:6])
     domains = ", ".join(plural(count, plain(level)) for level, count in facts["domains"].items())
