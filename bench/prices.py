@@ -17,8 +17,8 @@ from placeopt import generate
 from placeopt.live_cluster.engine import Engine
 from placeopt.whatif import Limits, price
 from placeopt.whatif.instance_edit import with_nodes
+from placeopt.whatif.node_swap import gain
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.swap import gain
 
 SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")
 

@@ -12,11 +12,11 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Domain, Gpu, Instance, Part, Policy
 from placeopt.model.policy import Postpone, Queue, Quota
 from placeopt.whatif import Limits, add, cheapest, defrag, fail, fit, parse_job, slots
-from placeopt.whatif.capacity import attempt, weigh
-from placeopt.whatif.cheapest import sharpened
+from placeopt.whatif.answers import Added, MixTried
+from placeopt.whatif.cheapest_nodes import sharpened
 from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.patch import apply_patch
-from placeopt.whatif.records import Added, MixTried
+from placeopt.whatif.round_solving import attempt, weigh
 from placeopt.whatif.steps import Patch
 
 SHORT = Limits(time_limit_s=5.0, threads=1)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from placeopt.model import Instance
     from placeopt.model.base import Record
-    from placeopt.whatif.capacity import Limits
+    from placeopt.whatif.round_solving import Limits
     from placeopt.whatif.steps import Patch
 
 InstanceFile = Annotated[
@@ -63,7 +63,7 @@ def read_base(instance: str, plan: str | None, patches: list[str] | None, ticker
     check_sources(named)
     from placeopt.formats.documents import read_instance, read_plan
     from placeopt.formats.files import label
-    from placeopt.whatif.after_plan import after_plan
+    from placeopt.whatif.applied_plan import after_plan
     from placeopt.whatif.patch import apply_patch
 
     read = [read_patch(path) for path in patches or []]
@@ -111,7 +111,7 @@ def limits_of(time_limit: float, threads: int | None, seed: int) -> Limits:
         raise UsageError(f"--threads: {threads}, expected 1 or more")
     if not 0 <= seed <= MAX_SEED:
         raise UsageError(f"--seed: {seed}, expected 0 to {MAX_SEED}")
-    from placeopt.whatif.capacity import Limits
+    from placeopt.whatif.round_solving import Limits
 
     return Limits(time_limit_s=time_limit, threads=threads, seed=seed)
 

@@ -2,7 +2,7 @@
 
 from placeopt.metrics.confidence import Interval, bootstrap_interval, paired_interval, t_interval
 from placeopt.metrics.fairness import jain_index
-from placeopt.metrics.occupancy import Occupancy, Stay, occupancy
+from placeopt.metrics.gpu_time import Occupancy, Stay, occupancy
 from placeopt.metrics.over_time import fragments_over_time, slots_over_time
 from placeopt.metrics.spread import Spread, spread_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from placeopt.errors import BadInput
-from placeopt.metrics.occupancy import Gpu, Stay
+from placeopt.metrics.gpu_time import Gpu, Stay
 
 Steps = list[tuple[int, int]]
 """(time in ms, amount from then on), times rising; the first is that of the first change, or 0 if that is later."""

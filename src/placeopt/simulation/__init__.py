@@ -2,10 +2,10 @@
 
 from placeopt.simulation.estimates import MissingEstimates, missing_estimates, with_actual_estimates
 from placeopt.simulation.history import History, JobHistory, Rounds
-from placeopt.simulation.never import NeverEnds, never_ending
 from placeopt.simulation.play import Tick, simulate
-from placeopt.simulation.scheduling.registry import named_policy, policy_names
+from placeopt.simulation.scheduling.named_policies import named_policy, policy_names
 from placeopt.simulation.snapshot import longest_queue_ms, round_at
+from placeopt.simulation.stranded_jobs import NeverEnds, never_ending
 from placeopt.simulation.summary import Summary, UserFigures, occupancy_between, summarise
 
 __all__ = [

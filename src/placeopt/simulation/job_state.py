@@ -9,7 +9,7 @@ from placeopt.model.scenario import Arrival, Physics
 from placeopt.simulation.history import JobHistory, Span
 from placeopt.simulation.performance_model import HeldResources
 from placeopt.simulation.progress import NANO, RunningJob
-from placeopt.simulation.scheduling.free_capacity import workers_of
+from placeopt.simulation.scheduling.free_resources import workers_of
 from placeopt.simulation.scheduling.scheduler import least_milli, milli_of
 
 NEVER_MS = 10**16

@@ -11,7 +11,7 @@ from placeopt.simulation.job_state import NEVER_MS, JobState
 from placeopt.simulation.performance_model import PerformanceModel
 from placeopt.simulation.progress import ByRate, LongestSeen, ProgressRule
 from placeopt.simulation.scheduling.decision import Decision
-from placeopt.simulation.scheduling.free_capacity import workers_of
+from placeopt.simulation.scheduling.free_resources import workers_of
 from placeopt.simulation.shares import Shares
 
 Jobs = dict[str, None]

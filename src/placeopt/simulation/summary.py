@@ -10,9 +10,9 @@ from placeopt.arguments import checked
 from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
 from placeopt.simulation.estimates import MissingEstimates, missing_estimates
 from placeopt.simulation.history import History, JobHistory, Span
-from placeopt.simulation.never import NeverEnds, never_ending
 from placeopt.simulation.replicas import replicas
 from placeopt.simulation.serving import Serving, serving
+from placeopt.simulation.stranded_jobs import NeverEnds, never_ending
 
 
 @dataclass(frozen=True)

@@ -7,22 +7,23 @@ What if? Questions about capacity, each answered on a copy of an instance, with 
 `defrag` empties nodes by moving what runs.
 """
 
-from placeopt.whatif.add import add
-from placeopt.whatif.after_plan import after_plan
-from placeopt.whatif.capacity import Limits
-from placeopt.whatif.cheapest import cheapest
-from placeopt.whatif.defrag import defrag
-from placeopt.whatif.fail import fail
-from placeopt.whatif.fit import fit
+from placeopt.aliases import former_submodules
+from placeopt.whatif.add_nodes import add
+from placeopt.whatif.applied_plan import after_plan
+from placeopt.whatif.cheapest_nodes import cheapest
+from placeopt.whatif.defragmentation import defrag
+from placeopt.whatif.failures import fail
+from placeopt.whatif.fit_copies import fit
+from placeopt.whatif.free_slots import slots
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.job_spec import parse_job
+from placeopt.whatif.marginal_prices import price
+from placeopt.whatif.node_swap import swap
 from placeopt.whatif.patch import apply_patch
-from placeopt.whatif.price import price
-from placeopt.whatif.review import Placements, plan_of, review
-from placeopt.whatif.slots import slots
+from placeopt.whatif.plan_review import Placements, plan_of, review
+from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_sweep import parse_variation, sweep
 from placeopt.whatif.steps import Patch
-from placeopt.whatif.swap import swap
-from placeopt.whatif.sweep import parse_variation, sweep
 
 __all__ = [
     "Limits",
@@ -45,3 +46,5 @@ __all__ = [
     "swap",
     "sweep",
 ]
+
+former_submodules(__name__)

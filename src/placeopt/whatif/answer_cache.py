@@ -13,8 +13,8 @@ from placeopt import __version__
 from placeopt.formats.rows import RowFile
 from placeopt.model import Instance
 from placeopt.model.base import Record
-from placeopt.whatif.capacity import Limits
-from placeopt.whatif.records import Failure, Point, Price, RoundOutcome
+from placeopt.whatif.answers import Failure, Point, Price, RoundOutcome
+from placeopt.whatif.round_solving import Limits
 
 A = TypeVar("A", Failure, Point, Price)
 

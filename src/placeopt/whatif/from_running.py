@@ -6,7 +6,7 @@ from placeopt.aliases import former_names
 from placeopt.arguments import checked
 from placeopt.model import Instance, Placement, Plan, Running
 from placeopt.problem.classes import admits, effective_labels
-from placeopt.whatif.review import plan_of
+from placeopt.whatif.plan_review import plan_of
 
 __getattr__ = former_names(__name__)
 

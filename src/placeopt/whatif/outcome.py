@@ -6,9 +6,9 @@ import threading
 
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.whatif.capacity import FREE, Limits
+from placeopt.whatif.answers import RoundOutcome
 from placeopt.whatif.instance_edit import edit_instance
-from placeopt.whatif.records import RoundOutcome
+from placeopt.whatif.round_solving import FREE, Limits
 
 
 def valued(instance: Instance) -> Instance:

@@ -22,8 +22,8 @@ from placeopt.report.html import (
     read_log,
     simulation_figures,
 )
-from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
-from placeopt.whatif.records import (
+from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
+from placeopt.whatif.answers import (
     Added,
     Binding,
     Cheapest,

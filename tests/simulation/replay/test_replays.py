@@ -14,11 +14,11 @@ from placeopt.model.scenario import Arrival, Scenario
 from placeopt.report.text.replay import curve_page
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
-from placeopt.simulation.replay.arrivals import drawn
+from placeopt.simulation.replay.drawn_arrivals import drawn
 from placeopt.simulation.replay.goals import measures
-from placeopt.simulation.replay.patching import patched
-from placeopt.simulation.replay.playing import ReplayLimits, Setup, measured, play
-from placeopt.simulation.replay.records import Played
+from placeopt.simulation.replay.measured_run import ReplayLimits, Setup, measured, play
+from placeopt.simulation.replay.scenario_patch import patched
+from placeopt.simulation.replay.series import Played
 from placeopt.whatif.steps import Patch
 
 FCFS = named_policy("fcfs")
@@ -88,7 +88,7 @@ def test_an_answer_needs_all_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
             measures=told, seconds=0.0,
         )  # fmt: skip
 
-    monkeypatch.setattr("placeopt.simulation.replay.runs.play", anomalous)
+    monkeypatch.setattr("placeopt.simulation.replay.campaign.play", anomalous)
     curve = add(trace(*range(9)), FCFS, "box", parse_goal("max_wait<=2s"))
     assert (curve.found, curve.missed, curve.monotone) == (3, 2, False)
 
@@ -112,7 +112,7 @@ def test_draws_give_an_interval_and_rows_are_not_run_twice(tmp_path: Path, monke
     rows.write_text("\n".join(lines) + "\n")
     assert add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows).kept == len(lines) - 1
     lines = rows.read_text().splitlines()
-    monkeypatch.setattr("placeopt.simulation.replay.runs.play", lambda *_, **__: pytest.fail("ran again"))
+    monkeypatch.setattr("placeopt.simulation.replay.campaign.play", lambda *_, **__: pytest.fail("ran again"))
     third = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows)
     assert third.spots == again.spots == first.spots
     assert len(rows.read_text().splitlines()) == len(lines)

@@ -48,7 +48,7 @@ def audit(
     from placeopt.formats.documents import read_instance
     from placeopt.report.text.review import review_page
     from placeopt.whatif.from_running import running_as_plan
-    from placeopt.whatif.review import review
+    from placeopt.whatif.plan_review import review
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         round_ = read_instance(instance)
@@ -68,7 +68,7 @@ def _read(path: str, instance: Instance) -> Plan:
     from placeopt.formats.documents import loads
     from placeopt.formats.files import label, read_bytes
     from placeopt.model import Plan
-    from placeopt.whatif.review import Placements, plan_of
+    from placeopt.whatif.plan_review import Placements, plan_of
 
     data = read_bytes(path)
     keys = top_keys(data, label(path))  # where there are none, the reader of plans says what is wrong

@@ -38,7 +38,7 @@ from placeopt.cli.settings import check_jobs
 from placeopt.parallel import HERE, workers
 
 if TYPE_CHECKING:
-    from placeopt.whatif.records import MixTried, Tried
+    from placeopt.whatif.answers import MixTried, Tried
 
 PLACED = "placed=all"
 
@@ -69,7 +69,7 @@ def fit(
     """
     limits = limits_of(time_limit, threads, seed)
     from placeopt.report.text.whatif import fit_page
-    from placeopt.whatif.fit import fit as ask
+    from placeopt.whatif.fit_copies import fit as ask
     from placeopt.whatif.job_spec import parse_job
 
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
@@ -100,7 +100,7 @@ def slots(
     if min(numbers) < 1:
         raise UsageError(f"--sizes: {sizes!r}, expected numbers of GPUs from 1 on, separated by commas")
     from placeopt.report.text.whatif import slots_page
-    from placeopt.whatif.slots import slots as ask
+    from placeopt.whatif.free_slots import slots as ask
 
     with asking(instance, plan, patch, quiet=quiet) as (base, _, interruption):
         found = ask(base, numbers, model)
@@ -142,7 +142,7 @@ def fail(
         raise UsageError("expected --all, or --domains with some of the level")
     check_jobs(jobs)
     from placeopt.report.text.whatif import failures_page
-    from placeopt.whatif.fail import fail as ask
+    from placeopt.whatif.failures import fail as ask
 
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption), workers(on, jobs) as width:
         found = ask(
@@ -201,8 +201,8 @@ def add(
     if refused := asked.refused() or ("--most" if most is not None else "--on" if on != HERE else None):
         raise UsageError(f"{refused}: goes with a scenario, and a goal such as --until 'p95_wait<=30m'")
     from placeopt.report.text.whatif import added_page, cheapest_page
-    from placeopt.whatif.add import add as ask
-    from placeopt.whatif.cheapest import cheapest
+    from placeopt.whatif.add_nodes import add as ask
+    from placeopt.whatif.cheapest_nodes import cheapest
 
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
         ticker.doing("0 nodes")

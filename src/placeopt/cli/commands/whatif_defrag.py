@@ -21,7 +21,7 @@ from placeopt.cli.scenario import (
 )
 
 if TYPE_CHECKING:
-    from placeopt.whatif.records import Freed
+    from placeopt.whatif.answers import Freed
 
 
 def defrag(
@@ -49,7 +49,7 @@ def defrag(
     if moves is not None and moves < 0:
         raise UsageError(f"--moves: {moves}, expected 0 or more")
     from placeopt.report.text.defragmenting import defrag_page
-    from placeopt.whatif.defrag import defrag as ask
+    from placeopt.whatif.defragmentation import defrag as ask
 
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
 

@@ -116,7 +116,7 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
         raise UsageError(PLAN_OF_A_ROUND)
     from placeopt.formats.documents import dumps, read_scenario
     from placeopt.report.text.text import plural
-    from placeopt.simulation.replay.patching import patched
+    from placeopt.simulation.replay.scenario_patch import patched
 
     before = read_scheduling(DEFAULT_POLICY)
     world, after = patched(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
@@ -138,8 +138,8 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     check_sources({"SCENARIO": asked.scenario})
     started = time.monotonic()
     from placeopt.formats.documents import read_scenario
-    from placeopt.simulation.replay.patching import patched
-    from placeopt.simulation.replay.playing import ReplayLimits
+    from placeopt.simulation.replay.measured_run import ReplayLimits
+    from placeopt.simulation.replay.scenario_patch import patched
 
     done = 0
     with (

@@ -72,8 +72,8 @@ def sweep(
     if refused := asked.refused(rows=True) or ("--measure" if measure is not None else None):
         raise UsageError(f"{refused}: goes with a scenario; {instance} is none")
     from placeopt.report.text.whatif_rounds import sweep_csv, sweep_page
-    from placeopt.whatif.sweep import parse_variation
-    from placeopt.whatif.sweep import sweep as ask
+    from placeopt.whatif.round_sweep import parse_variation
+    from placeopt.whatif.round_sweep import sweep as ask
 
     variation = parse_variation(vary)
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption), workers(on, jobs) as width:
@@ -115,7 +115,7 @@ def swap(
     if of is None and nodes is None:
         raise UsageError("expected --of with a machine type, or --nodes with ids")
     from placeopt.report.text.whatif_rounds import swap_page
-    from placeopt.whatif.swap import swap as ask
+    from placeopt.whatif.node_swap import swap as ask
 
     with asking(instance, plan, patch, quiet=quiet) as (base, _, interruption):
         chosen = () if nodes is None else tuple(nodes.split(","))
@@ -146,7 +146,7 @@ def price(
     limits = limits_of(time_limit, threads, seed)
     check_jobs(jobs)
     from placeopt.report.text.whatif_rounds import prices_page
-    from placeopt.whatif.price import price as ask
+    from placeopt.whatif.marginal_prices import price as ask
 
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption), workers(on, jobs) as width:
         found = ask(

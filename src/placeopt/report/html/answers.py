@@ -17,8 +17,8 @@ from placeopt.report.html.whatif_amounts import (
     swap_figure,
 )
 from placeopt.report.html.whatif_curves import curve_figure, front_figure, sweep_figure
-from placeopt.simulation.replay.records import ReplaySeries
-from placeopt.whatif.records import (
+from placeopt.simulation.replay.series import ReplaySeries
+from placeopt.whatif.answers import (
     Added,
     Cheapest,
     Defrag,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
-from placeopt.whatif.records import Added, Cheapest, Fit, Prices, Review, Slots, Swap
+from placeopt.whatif.answers import Added, Cheapest, Fit, Prices, Review, Slots, Swap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Defrag, Freed
+    from placeopt.whatif.answers import Defrag, Freed
 
 SHOWN = 20
 NODES = 4

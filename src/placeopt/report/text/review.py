@@ -14,7 +14,7 @@ from placeopt.report.text.text_table import TextTable, heading
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Helps, Review
+    from placeopt.whatif.answers import Helps, Review
 
 SHOWN = 20
 NODES = 4

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Added, Cheapest, Failure, Failures, Fit, Slots, Tried
+    from placeopt.whatif.answers import Added, Cheapest, Failure, Failures, Fit, Slots, Tried
 
 SHOWN = 10
 ANSWER = {"yes": GOOD, "no": BAD, "unknown": SO_SO}

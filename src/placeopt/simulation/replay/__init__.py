@@ -5,9 +5,12 @@ Capacity questions about traces: a scenario is played again and again, with more
 other. What a simulation says is measured, not proven.
 """
 
-from placeopt.simulation.replay.add import add
+from placeopt.aliases import former_submodules
+from placeopt.simulation.replay.add_nodes import add
 from placeopt.simulation.replay.goals import Goal, parse_goal
-from placeopt.simulation.replay.records import Played, ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.sweep import parse_settings, sweep
+from placeopt.simulation.replay.scenario_sweep import parse_settings, sweep
+from placeopt.simulation.replay.series import Played, ReplayPoint, ReplaySeries
 
 __all__ = ["Goal", "Played", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]
+
+former_submodules(__name__)

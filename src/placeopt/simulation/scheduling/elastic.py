@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
-from placeopt.simulation.scheduling.free_capacity import NodeCapacity, with_one_more
+from placeopt.simulation.scheduling.free_resources import NodeCapacity, with_one_more
 
 
 @dataclass

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from placeopt.model import Demand, Job, Option, Placement
 from placeopt.model.scheduling import Preempts
 from placeopt.simulation.scheduling.attained_service import Service
-from placeopt.simulation.scheduling.free_capacity import NodeCapacity, without_last
+from placeopt.simulation.scheduling.free_resources import NodeCapacity, without_last
 from placeopt.simulation.scheduling.job_arrays import JobArrayQueue, amounts_of
 
 

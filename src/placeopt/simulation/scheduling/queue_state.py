@@ -12,10 +12,10 @@ from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.attained_service import Service
 from placeopt.simulation.scheduling.decision import Decision, Scene
 from placeopt.simulation.scheduling.elastic import with_workers
-from placeopt.simulation.scheduling.free_capacity import NodeCapacity, workers_of
+from placeopt.simulation.scheduling.free_resources import NodeCapacity, workers_of
 from placeopt.simulation.scheduling.interference_monitor import InterferenceMonitor
 from placeopt.simulation.scheduling.job_arrays import Division
-from placeopt.simulation.scheduling.queues import make_queue
+from placeopt.simulation.scheduling.queue_orders import make_queue
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
 from placeopt.simulation.scheduling.scheduler import Scheduler, milli_of
 

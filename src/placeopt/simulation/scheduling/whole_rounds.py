@@ -10,7 +10,7 @@ from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted,
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.decision import Decision, Scene
-from placeopt.simulation.scheduling.free_capacity import workers_of
+from placeopt.simulation.scheduling.free_resources import workers_of
 from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, milli_of
 
 

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placeopt.errors import BadArgument, BadInput
+from placeopt.simulation.replay.campaign import News, Runs, spot_of
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.playing import ReplayLimits, Setup
-from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.runs import News, Runs, spot_of
-from placeopt.simulation.replay.settings import Setting, parse_settings
+from placeopt.simulation.replay.measured_run import ReplayLimits, Setup
+from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
+from placeopt.simulation.replay.variations import Setting, parse_settings
 
 __all__ = ["parse_settings", "sweep"]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from placeopt.errors import BadArgument
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.replay.patching import patched, stepped
+from placeopt.simulation.replay.scenario_patch import patched, stepped
 from placeopt.whatif.domain_levels import free_prefix
+from placeopt.whatif.round_sweep import MOST_POINTS, parse_range
 from placeopt.whatif.steps import AddNodes, Patch, ScaleArrivals
-from placeopt.whatif.sweep import MOST_POINTS, parse_range
 
 KINDS = ("nodes:TYPE=0-10", "arrivals=80-130:10", "policy=fcfs,srtf", "patch=a.json,b.json")
 

@@ -14,8 +14,8 @@ from placeopt.formats.rows import RowFile
 from placeopt.metrics import t_interval
 from placeopt.parallel import run_parallel
 from placeopt.simulation.replay.goals import Goal, measures
-from placeopt.simulation.replay.playing import Setup, play
-from placeopt.simulation.replay.records import Played, ReplayPoint
+from placeopt.simulation.replay.measured_run import Setup, play
+from placeopt.simulation.replay.series import Played, ReplayPoint
 
 News = Callable[[Played], None]
 

@@ -13,11 +13,11 @@ from placeopt.errors import BadArgument
 from placeopt.formats.faults import validation_fault
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.whatif.capacity import Limits
+from placeopt.whatif.answers import RoundOutcome, Swap
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.patch import apply_step
-from placeopt.whatif.records import RoundOutcome, Swap
+from placeopt.whatif.round_solving import Limits
 from placeopt.whatif.steps import ReplaceNodes
 
 

@@ -17,11 +17,11 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.model.job import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
-from placeopt.whatif.after_plan import only_running
-from placeopt.whatif.capacity import Limits, attempt, weigh
+from placeopt.whatif.answers import Binding, Fit, Gang
+from placeopt.whatif.applied_plan import only_running
 from placeopt.whatif.domain_levels import levels_of
 from placeopt.whatif.instance_edit import edit_instance
-from placeopt.whatif.records import Binding, Fit, Gang
+from placeopt.whatif.round_solving import Limits, attempt, weigh
 
 MOST_COPIES = 20_000
 """Copies that are tried; where more may fit, only what arithmetic says bounds them."""
@@ -37,7 +37,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     Parameters
     ----------
     instance
-        The cluster and what runs on it, as `placeopt.whatif.after_plan.after_plan` gives it for a plan.
+        The cluster and what runs on it, as `placeopt.whatif.after_plan` gives it for a plan.
     job
         What is asked for; `placeopt.whatif.job_spec.parse_job` reads ``8xH100``.
     limits

@@ -22,12 +22,12 @@ from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
 from placeopt.terms.rules import fits
-from placeopt.whatif.after_plan import only_running
-from placeopt.whatif.capacity import Limits, attempt, weigh
+from placeopt.whatif.answers import Defrag, Freed, Relocation
+from placeopt.whatif.applied_plan import only_running
 from placeopt.whatif.domain_levels import nodes_under
 from placeopt.whatif.instance_edit import Patched, asked_milli, edit_instance, without_nodes
-from placeopt.whatif.records import Defrag, Freed, Relocation
-from placeopt.whatif.review import plan_of
+from placeopt.whatif.plan_review import plan_of
+from placeopt.whatif.round_solving import Limits, attempt, weigh
 
 ROUND_S = 5.0
 """What one try may take at most."""

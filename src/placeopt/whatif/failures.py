@@ -16,13 +16,13 @@ from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.parallel import run_parallel
-from placeopt.whatif.after_plan import only_running
 from placeopt.whatif.answer_cache import AnswerCache
-from placeopt.whatif.capacity import Limits, attempt, weigh
+from placeopt.whatif.answers import Failure, Failures
+from placeopt.whatif.applied_plan import only_running
 from placeopt.whatif.domain_levels import nodes_under
 from placeopt.whatif.instance_edit import Patched, asked_milli, without_nodes
 from placeopt.whatif.machine_levels import INSIDE, gpus_under, without_gpus
-from placeopt.whatif.records import Failure, Failures
+from placeopt.whatif.round_solving import Limits, attempt, weigh
 
 TOGETHER = 8
 """Scenarios that share a solver process."""

@@ -12,9 +12,9 @@ from placeopt import __version__
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation import History, simulate, summarise
-from placeopt.simulation.replay.arrivals import drawn
+from placeopt.simulation.replay.drawn_arrivals import drawn
 from placeopt.simulation.replay.goals import OVER_JOBS, STATISTICS
-from placeopt.simulation.replay.records import Played
+from placeopt.simulation.replay.series import Played
 
 PERCENT = {"median": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
 

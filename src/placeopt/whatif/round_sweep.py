@@ -17,12 +17,12 @@ from placeopt.model import Instance
 from placeopt.model.policy import Quota
 from placeopt.parallel import run_parallel
 from placeopt.whatif.answer_cache import AnswerCache
-from placeopt.whatif.capacity import Limits
+from placeopt.whatif.answers import Point, Sweep
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.outcome import outcome_of, valued
 from placeopt.whatif.patch import apply_step
-from placeopt.whatif.records import Point, Sweep
+from placeopt.whatif.round_solving import Limits
 from placeopt.whatif.steps import AddNodes, ScaleDemand, SetQuota
 
 MOST_POINTS = 1000

@@ -15,10 +15,10 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
 from placeopt.problem import State, compile_problem
-from placeopt.whatif.capacity import Limits, Trial, attempt, weigh
+from placeopt.whatif.answers import Added, Tried
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import asked_milli, with_nodes
-from placeopt.whatif.records import Added, Tried
+from placeopt.whatif.round_solving import Limits, Trial, attempt, weigh
 
 QUICK = "stranding"
 """Greedy and a bound: what refutes most numbers of nodes at once."""

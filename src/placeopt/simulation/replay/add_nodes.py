@@ -12,11 +12,11 @@ from placeopt.errors import BadArgument
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import width_of
+from placeopt.simulation.replay.campaign import News, Runs, spot_of
 from placeopt.simulation.replay.goals import Goal, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.playing import ReplayLimits, Setup
-from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.runs import News, Runs, spot_of
-from placeopt.simulation.replay.settings import with_more
+from placeopt.simulation.replay.measured_run import ReplayLimits, Setup
+from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
+from placeopt.simulation.replay.variations import with_more
 
 MOST_NODES = 10_000
 BEYOND = 2
@@ -47,7 +47,7 @@ def add(
     goal
         As `placeopt.simulation.replay.parse_goal` reads it.
     draws
-        Seeds by which arrivals are drawn (`placeopt.simulation.replay.arrivals.drawn`): the goal is met where the
+        Seeds by which arrivals are drawn (`placeopt.simulation.replay.drawn_arrivals.drawn`): the goal is met where the
         whole 95 % interval of the mean over them is. None: the trace as it is, one run a number.
     most
         The largest number to try; by default as many as there are workers, beyond which nothing changes.
@@ -56,7 +56,7 @@ def add(
     rows
         A file of finished runs: what stands there is not run again.
     jobs, cancel, on_news
-        As of `placeopt.simulation.replay.runs.Runs`.
+        As of `placeopt.simulation.replay.campaign.Runs`.
 
     Returns
     -------

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
-from placeopt.whatif.capacity import Limits, attempt, weigh
+from placeopt.whatif.answers import Added, MixTried
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import with_nodes
-from placeopt.whatif.records import Added, MixTried
+from placeopt.whatif.round_solving import Limits, attempt, weigh
 
 Grid = npt.NDArray[np.bool_]
 MOST_MIXTURES = 4_000_000

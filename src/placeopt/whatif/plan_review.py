@@ -21,8 +21,8 @@ from placeopt.problem import Allocation, Move, Problem, State, compile_problem
 from placeopt.problem.grants import bounds_of, granted
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
-from placeopt.whatif.capacity import Limits
-from placeopt.whatif.records import Helps, Review, Term
+from placeopt.whatif.answers import Helps, Review, Term
+from placeopt.whatif.round_solving import Limits
 
 MOVES_SHARE = 0.5
 """Part of the time for the round that single moves may take on top of it."""

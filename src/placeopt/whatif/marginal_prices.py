@@ -24,12 +24,12 @@ from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 from placeopt.whatif.answer_cache import AnswerCache
-from placeopt.whatif.capacity import Limits
+from placeopt.whatif.answers import Price, Prices, RoundOutcome
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.instance_edit import edit_instance, with_nodes
+from placeopt.whatif.node_swap import gain
 from placeopt.whatif.outcome import outcome_of, valued
-from placeopt.whatif.records import Price, Prices, RoundOutcome
-from placeopt.whatif.swap import gain
+from placeopt.whatif.round_solving import Limits
 
 Kind = Literal["node", "domain", "quota"]
 UNIT_MILLI = 1000

@@ -9,7 +9,7 @@ from placeopt.formats.faults import validation_fault
 from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.replay.arrivals import with_job
+from placeopt.simulation.replay.drawn_arrivals import with_job
 from placeopt.whatif.instance_edit import Patched, edit_instance
 from placeopt.whatif.patch import apply_step
 from placeopt.whatif.steps import Patch, ScaleDemand, Step

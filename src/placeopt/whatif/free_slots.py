@@ -12,8 +12,8 @@ from placeopt.errors import BadArgument
 from placeopt.model import Instance
 from placeopt.problem import State, compile_problem
 from placeopt.problem.domains import gpu_parts
+from placeopt.whatif.answers import SlotCount, Slots
 from placeopt.whatif.domain_levels import levels_of, nodes_under
-from placeopt.whatif.records import SlotCount, Slots
 
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 

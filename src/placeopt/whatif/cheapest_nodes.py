@@ -11,10 +11,10 @@ from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.whatif.add import add, model_node
-from placeopt.whatif.capacity import Limits
-from placeopt.whatif.mixture import Mixtures
-from placeopt.whatif.records import Added, Cheapest, MixTried, Tried
+from placeopt.whatif.add_nodes import add, model_node
+from placeopt.whatif.answers import Added, Cheapest, MixTried, Tried
+from placeopt.whatif.node_mixtures import Mixtures
+from placeopt.whatif.round_solving import Limits
 
 MIXED = 0.5
 """Part of the time that is kept for mixtures."""
