@@ -8,7 +8,7 @@ from placeopt.formats.documents import loads
 from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.bandwidth import Traffic
+from placeopt.simulation.bandwidth import MemoryBandwidthUse
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from scenarios import policy, scenario, timed
 
@@ -107,7 +107,7 @@ class TestBandwidth:
 
     def test_a_tenth_is_always_left(self) -> None:
         """GPU jobs use all there is; 6 GB/s stay with the CPU job, and 81 of 75 slow all by 1.08."""
-        traffic = Traffic([75_000], throttle=True)
+        traffic = MemoryBandwidthUse([75_000], throttle=True)
         traffic.start("gpu", {0: 75_000}, may_be_held_back=False)
         traffic.start("cpu", {0: 60_000}, may_be_held_back=True)
         assert traffic.excess([0], may_be_held_back=False) == 80
@@ -115,7 +115,7 @@ class TestBandwidth:
 
     def test_a_gang_goes_at_the_pace_of_its_worst_node(self) -> None:
         """Only one of its two nodes has a neighbour; unknown bandwidth limits nobody."""
-        traffic = Traffic([1000, 1000, None], throttle=False)
+        traffic = MemoryBandwidthUse([1000, 1000, None], throttle=False)
         traffic.start("gang", {0: 600, 1: 600}, may_be_held_back=False)
         traffic.start("other", {1: 900, 2: 9000}, may_be_held_back=False)
         assert traffic.excess([0, 1], may_be_held_back=False) == 500

@@ -10,7 +10,7 @@ Gpu = tuple[str, int]
 
 
 @dataclass(frozen=True)
-class Stay:
+class GpuUse:
     """A job on its GPUs from ``start_ms`` to ``end_ms``."""
 
     start_ms: int
@@ -72,7 +72,7 @@ class Occupancy:
         return self.stranded / self.total if self.total else 0.0
 
 
-def occupancy(stays: Iterable[Stay], gpus_of: Mapping[str, int], start_ms: int, end_ms: int) -> Occupancy:
+def occupancy(stays: Iterable[GpuUse], gpus_of: Mapping[str, int], start_ms: int, end_ms: int) -> Occupancy:
     """
     Sum up a window of time.
 

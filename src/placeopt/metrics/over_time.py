@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from placeopt.errors import BadInput
-from placeopt.metrics.gpu_time import Gpu, Stay
+from placeopt.metrics.gpu_time import Gpu, GpuUse
 
 Steps = list[tuple[int, int]]
 """(time in ms, amount from then on), times rising; the first is that of the first change, or 0 if that is later."""
 
 
-def fragments_over_time(stays: Iterable[Stay], gpus_of: Mapping[str, int]) -> Steps:
+def fragments_over_time(stays: Iterable[GpuUse], gpus_of: Mapping[str, int]) -> Steps:
     """
     Count the idle GPUs of nodes that are neither idle nor full.
 
@@ -26,7 +26,7 @@ def fragments_over_time(stays: Iterable[Stay], gpus_of: Mapping[str, int]) -> St
 
 
 def slots_over_time(
-    stays: Iterable[Stay], gpus_of: Mapping[str, int], size: int, domain_of: Mapping[str, str] | None = None
+    stays: Iterable[GpuUse], gpus_of: Mapping[str, int], size: int, domain_of: Mapping[str, str] | None = None
 ) -> Steps:
     """
     Count disjoint slots of ``size`` idle GPUs: a domain of f idle GPUs has ``f // size``.
@@ -53,7 +53,7 @@ def slots_over_time(
 
 
 def _over_time(
-    stays: Iterable[Stay],
+    stays: Iterable[GpuUse],
     gpus_of: Mapping[str, int],
     domain_of: Mapping[str, str] | None,
     worth: Callable[[int, int], int],

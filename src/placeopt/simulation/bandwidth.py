@@ -8,7 +8,7 @@ LEAST_PERCENT = 10
 """A job that is held back keeps so much of what it would use: Intel's Memory Bandwidth Allocation sets no less."""
 
 
-class Traffic:
+class MemoryBandwidthUse:
     """
     Memory bandwidth in use on every node, by jobs that may be held back and by others.
 

@@ -12,7 +12,7 @@ from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.indexing import running_placement
-from placeopt.simulation.bandwidth import Traffic
+from placeopt.simulation.bandwidth import MemoryBandwidthUse
 from placeopt.simulation.shares import Shares
 from placeopt.terms.curves import excess_table
 from placeopt.terms.run_time import path_excess
@@ -76,9 +76,9 @@ class PerformanceModel:
         }
         self._neighbours_count = bool(self._excess) or self._physics.interference == "curve"
         self._curves = {curve.profile: curve for curve in scenario.core_curves}
-        self._traffic: Traffic | None = None
+        self._traffic: MemoryBandwidthUse | None = None
         if self._physics.memory_bandwidth_percent is not None:
-            self._traffic = Traffic(_usable_mbps(scenario), throttle=throttle)
+            self._traffic = MemoryBandwidthUse(_usable_mbps(scenario), throttle=throttle)
         self._on_node: list[dict[str, HeldResources]] = [{} for _ in range(problem.num_nodes)]
         self._percent = [0] * problem.num_gpus
         self._number = [0] * problem.num_gpus

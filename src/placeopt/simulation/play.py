@@ -20,7 +20,7 @@ from placeopt.simulation.job_state import JobState
 from placeopt.simulation.journal import EventLog
 from placeopt.simulation.replicas import with_replicas
 from placeopt.simulation.running_jobs import RunningJobs
-from placeopt.simulation.scheduling.decision import Decision, Scene, told_decision
+from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.simulation.scheduling.job_by_job import JobByJob
 from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
@@ -232,14 +232,14 @@ class _Game:
         told = self._journal.decision(self._held)
         waiting = self._scheduler.num_waiting
         looks_ahead = self._scheduler.looks_ahead and not self._journal.replaying
-        scene = Scene(
+        scene = RoundView(
             now_ms=self.now,
             ends=self._places.expected_ends() if looks_ahead else {},
             slowdown=self._places.slowdown,
             again=lambda job: self._places.again(job, self.now),
         )
         if told is not None:
-            decision = self._places.requested(told_decision(told))
+            decision = self._places.requested(decision_of_line(told))
             self._scheduler.repeat(scene, decision)
         elif self._journal.replaying:
             decision = Decision()  # a round in which nothing changed has no line

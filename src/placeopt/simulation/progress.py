@@ -74,7 +74,7 @@ class ByRate:
         run.end_ms = run.foreseen_end()
 
 
-class LongestSeen:
+class LongestObserved:
     """
     A job takes the longest that it ever looked like: its time at its place, or that beside its worst neighbour.
 

@@ -56,7 +56,7 @@ def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
                 yield _arrival(endpoint, replica, f"{endpoint.id}.{name}{number}.{i}", begin, end, used)
 
 
-def wanted(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
+def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
     """
     Return the replicas that a policy wants under a load.
 
@@ -71,7 +71,7 @@ def wanted(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wante
 
 
 def _wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[int, Wanted]]:
-    steps = [(step.from_ms, wanted(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
+    steps = [(step.from_ms, wanted_replicas(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
     if scheduling.replicas == "follow":
         return steps
     if scheduling.replicas == "first":

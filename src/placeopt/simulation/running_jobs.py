@@ -9,7 +9,7 @@ from placeopt.simulation.event_queue import EventQueue
 from placeopt.simulation.gpu_memory import GpuMemory
 from placeopt.simulation.job_state import NEVER_MS, JobState
 from placeopt.simulation.performance_model import PerformanceModel
-from placeopt.simulation.progress import ByRate, LongestSeen, ProgressRule
+from placeopt.simulation.progress import ByRate, LongestObserved, ProgressRule
 from placeopt.simulation.scheduling.decision import Decision
 from placeopt.simulation.scheduling.free_resources import workers_of
 from placeopt.simulation.shares import Shares
@@ -33,7 +33,7 @@ class RunningJobs:
         self._shares = Shares(scenario, scheduling.policy.share_mode)
         self._ground = PerformanceModel(scenario, throttle=scheduling.bandwidth == "throttle", shares=self._shares)
         self._rule: ProgressRule = (
-            LongestSeen(self._ground)
+            LongestObserved(self._ground)
             if self._physics.rule == "sc17"
             else ByRate(self._ground, self._physics.interference)
         )

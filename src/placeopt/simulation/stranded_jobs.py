@@ -15,7 +15,7 @@ from placeopt.model import Instance, Job
 from placeopt.problem import State, compile_problem
 from placeopt.problem.classes import class_key
 from placeopt.simulation.history import History, JobHistory
-from placeopt.simulation.scheduling.job_arrays import Division
+from placeopt.simulation.scheduling.job_arrays import ArrayDivision
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from placeopt.solving.methods import method_of
 
@@ -61,7 +61,7 @@ class _Judge:
         self._belief = ResourceEstimator(scenario, self._scheduling)
         self._records = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         arrays = self._scheduling.arrays
-        self._division = None if arrays is None else Division(scenario, arrays)
+        self._division = None if arrays is None else ArrayDivision(scenario, arrays)
         policy = self._scheduling.policy
         if self._division is not None:
             policy = policy.model_copy(update={"queues": self._division.queues})

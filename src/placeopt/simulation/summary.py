@@ -7,7 +7,7 @@ from functools import partial
 from statistics import fmean
 
 from placeopt.arguments import checked
-from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
+from placeopt.metrics import Distribution, GpuUse, Occupancy, distribution_of, jain_index, occupancy
 from placeopt.simulation.estimates import MissingEstimates, missing_estimates
 from placeopt.simulation.history import History, JobHistory, Span
 from placeopt.simulation.replicas import replicas
@@ -63,15 +63,15 @@ class Summary:
     last_end_s: float | None
     makespan_s: float | None
     """From the first arrival to the last end."""
-    completion_s: Spread | None
+    completion_s: Distribution | None
     """End - arrival."""
-    wait_s: Spread | None
+    wait_s: Distribution | None
     """First start - arrival."""
-    stopped_s: Spread | None
+    stopped_s: Distribution | None
     """From the first start to the end, what a job waited again after it was stopped or failed."""
-    slowdown: Spread | None
+    slowdown: Distribution | None
     """Time in its places / run time alone and well placed: without all waiting, with restarts and lost work."""
-    slowdown_with_wait: Spread | None
+    slowdown_with_wait: Distribution | None
     """(End - arrival) / run time alone and well placed."""
     slowed: int
     """Jobs whose slowdown, without waiting, is beyond the scenario's limit: SLO violations by placement."""
@@ -91,7 +91,7 @@ class Summary:
     rounds: int
     rounds_cut: int
     """Rounds that the time limit cut short: another run may decide otherwise."""
-    decision_ms: Spread | None
+    decision_ms: Distribution | None
     """Wall time of a round's decision; None for rounds read from a log."""
     decision_cpu_s: float
     """CPU time of all of them, this process alone."""
@@ -136,11 +136,13 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         failures=sum(job.failures for job in history.jobs),
         last_end_s=max(ends) / 1000 if ends else None,
         makespan_s=(max(ends) - first) / 1000 if ends else None,
-        completion_s=spread_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
-        wait_s=spread_of([wait / 1000 for wait in waits]),
-        stopped_s=spread_of([(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]),
-        slowdown=spread_of(slow),
-        slowdown_with_wait=spread_of(with_wait),
+        completion_s=distribution_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
+        wait_s=distribution_of([wait / 1000 for wait in waits]),
+        stopped_s=distribution_of(
+            [(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]
+        ),
+        slowdown=distribution_of(slow),
+        slowdown_with_wait=distribution_of(with_wait),
         slowed=sum(one > limit for one in slow),
         delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
         started_at_once=sum(map(partial(_at_once, step_ms=history.scenario.physics.step_ms or 0), asked)) / len(asked)
@@ -153,7 +155,7 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         serving=_serving(history, until),
         rounds=history.rounds.held,
         rounds_cut=history.rounds.cut,
-        decision_ms=spread_of([1000 * s for s in history.rounds.wall_s]),
+        decision_ms=distribution_of([1000 * s for s in history.rounds.wall_s]),
         decision_cpu_s=sum(history.rounds.cpu_s),
     )
 
@@ -202,7 +204,7 @@ def _users(done: list[JobHistory], slowdown: list[float]) -> tuple[UserFigures, 
     )
 
 
-def _stays(history: History, until: int) -> list[Stay]:
+def _stays(history: History, until: int) -> list[GpuUse]:
     percent = {
         (arrival.job.id, option.id): option.demand.gpu_utilisation_percent
         for arrival in history.scenario.arrivals
@@ -216,7 +218,7 @@ def _stays(history: History, until: int) -> list[Stay]:
                 (one.node, int(gpu)): share for one in span.placement.assignments for gpu, share in one.gpus.items()
             }
             used = _used(percent[job.job, span.placement.option], span, end)
-            stays.append(Stay(start_ms=span.start_ms, end_ms=end, milli=milli, percent=used))
+            stays.append(GpuUse(start_ms=span.start_ms, end_ms=end, milli=milli, percent=used))
     return stays
 
 

@@ -15,10 +15,10 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
 from placeopt.problem import State, compile_problem
-from placeopt.whatif.answers import Added, Tried
+from placeopt.whatif.answers import NodesNeeded, NodeTrial
 from placeopt.whatif.domain_levels import free_prefix
-from placeopt.whatif.instance_edit import asked_milli, with_nodes
-from placeopt.whatif.round_solving import Limits, Trial, attempt, weigh
+from placeopt.whatif.instance_edit import requested_gpu_milli, with_nodes
+from placeopt.whatif.round_solving import Limits, Trial, attempt, placing_only
 
 QUICK = "stranding"
 """Greedy and a bound: what refutes most numbers of nodes at once."""
@@ -35,8 +35,8 @@ def add(
     *,
     limits: Limits | None = None,
     cancel: threading.Event | None = None,
-    on_news: Callable[[Tried], None] | None = None,
-) -> Added:
+    on_news: Callable[[NodeTrial], None] | None = None,
+) -> NodesNeeded:
     """
     Find the fewest nodes of a type with which all jobs of the round are placed; what runs stays where it is.
 
@@ -69,7 +69,7 @@ def add(
     More nodes never place less, so one number that is proven not to do refutes all below it, and a plan found with one
     number holds for all above. The next number is where the share of GPUs that is short says, then by halving.
     """
-    search = _Search(instance, model_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
+    search = _Search(instance, template_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
     with Engine() as engine:
         return search.run(engine, node_type)
 
@@ -83,17 +83,17 @@ class _Search:
         model: Node,
         limits: Limits,
         cancel: threading.Event | None,
-        on_news: Callable[[Tried], None] | None,
+        on_news: Callable[[NodeTrial], None] | None,
     ) -> None:
         self._began = time.monotonic()
-        self._instance = weigh(instance)
+        self._instance = placing_only(instance)
         self._model, self._limits, self._cancel, self._on_news = model, limits, cancel, on_news
         machine = next(m for m in instance.cluster.machines if m.id == model.machine)
         self._node_milli = 1000 * len(machine.gpus)
-        self._milli = {job.id: asked_milli(job) for job in instance.jobs}
+        self._milli = {job.id: requested_gpu_milli(job) for job in instance.jobs}
         self._quick_s = 0.0
         """What a quick round has taken."""
-        self._tried: dict[tuple[int, bool], Tried] = {}
+        self._tried: dict[tuple[int, bool], NodeTrial] = {}
         self._short: dict[int, int] = {}
         """Weight that is missing by the bound, of numbers that were refuted."""
         runs = {held.job for held in instance.running}
@@ -103,7 +103,7 @@ class _Search:
         self.refuted, self.found = -1, self._most + 1
         self.open_low, self.open_high = self._most + 1, -1
 
-    def run(self, engine: Engine, node_type: str) -> Added:
+    def run(self, engine: Engine, node_type: str) -> NodesNeeded:
         """Search until the two meet or the time is over."""
         never = self._never()
         if not never:
@@ -112,7 +112,7 @@ class _Search:
                 self._bracket(engine)
                 self._close(engine)
         none = bool(never) or self.refuted >= self._most
-        return Added(
+        return NodesNeeded(
             node_type=node_type,
             at_least=None if none else self.refuted + 1,
             found=None if none or self.found > self._most else self.found,
@@ -185,7 +185,7 @@ class _Search:
         if not thorough:
             self._quick_s = max(self._quick_s, time.monotonic() - began)
         waiting = [one.job for one in trial.plan.unplaced]
-        tried = Tried(
+        tried = NodeTrial(
             nodes=nodes,
             fits=trial.fits,
             waiting=len(waiting),
@@ -209,7 +209,7 @@ class _Search:
             if thorough:
                 self.open_high = max(self.open_high, nodes)
 
-    def _last(self, nodes: int) -> Tried:
+    def _last(self, nodes: int) -> NodeTrial:
         return self._tried.get((nodes, True)) or self._tried[(nodes, False)]
 
     def _with(self, nodes: int) -> Instance:
@@ -227,7 +227,7 @@ class _Search:
         return (self._cancel is not None and self._cancel.is_set()) or self._left_s <= self._quick_s
 
 
-def model_node(instance: Instance, node_type: str) -> Node:
+def template_node(instance: Instance, node_type: str) -> Node:
     """Return the node to be copied: one of that id, or one of that machine type."""
     nodes = instance.cluster.nodes
     named = next((node for node in nodes if node.id == node_type), None)

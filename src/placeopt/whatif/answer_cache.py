@@ -13,10 +13,10 @@ from placeopt import __version__
 from placeopt.formats.rows import RowFile
 from placeopt.model import Instance
 from placeopt.model.base import Record
-from placeopt.whatif.answers import Failure, Point, Price, RoundOutcome
+from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
 from placeopt.whatif.round_solving import Limits
 
-A = TypeVar("A", Failure, Point, Price)
+A = TypeVar("A", Failure, SweepPoint, Price)
 
 
 class CachedAnswer(Record):
@@ -24,7 +24,7 @@ class CachedAnswer(Record):
 
     question: str
     part: str
-    answer: Failure | Point | Price | RoundOutcome
+    answer: Failure | SweepPoint | Price | RoundOutcome
 
 
 class AnswerCache(Generic[A]):

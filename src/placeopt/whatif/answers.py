@@ -17,7 +17,7 @@ class Binding(Record):
     asks: str
 
 
-class Gang(Record):
+class LargestGang(Record):
     """The most workers of ``gpus_each`` GPUs that one domain of a level holds beside what runs; proven."""
 
     level: Id
@@ -38,7 +38,7 @@ class Fit(Record):
     found: int
     most: int
     gpu_milli_each: int
-    gangs: tuple[Gang, ...]
+    gangs: tuple[LargestGang, ...]
     binds: tuple[Binding, ...] | None
     seconds: float
 
@@ -126,7 +126,7 @@ class Failures(Record):
         return f"if any {'one' if self.k == 1 else self.k} of {names} {'fails' if self.k == 1 else 'fail'}"
 
 
-class Tried(Record):
+class NodeTrial(Record):
     """A number of nodes that was tried: whether all jobs fit, proven either way, or None; and what was placed."""
 
     nodes: int
@@ -136,7 +136,7 @@ class Tried(Record):
     gpu_milli_waiting: int
 
 
-class Added(Record):
+class NodesNeeded(Record):
     """
     The fewest nodes of a type with which all jobs are placed: at least ``at_least``, proven; ``found`` will do.
 
@@ -152,7 +152,7 @@ class Added(Record):
     impossible: bool = False
     never: tuple[Id, ...] = ()
     """The first hundred of them."""
-    tried: tuple[Tried, ...]
+    tried: tuple[NodeTrial, ...]
     seconds: float
 
     @property
@@ -191,7 +191,7 @@ class Swap(Record):
     seconds: float
 
 
-class Point(Record):
+class SweepPoint(Record):
     """One setting of a sweep, and what the round comes to."""
 
     setting: int
@@ -202,7 +202,7 @@ class Sweep(Record):
     """A round under one setting after the other."""
 
     varied: Name
-    points: tuple[Point, ...]
+    points: tuple[SweepPoint, ...]
     left: int
     """Settings that were not looked at, for an interruption."""
     seconds: float
@@ -249,7 +249,7 @@ class Prices(Record):
     seconds: float
 
 
-class Term(Record):
+class CostComparison(Record):
     """A cost of a plan and of the best plan found, raw; ``weight`` is what a unit of it adds to the cost level."""
 
     name: Name
@@ -259,7 +259,7 @@ class Term(Record):
     best_raw: int
 
 
-class Helps(Record):
+class SingleMove(Record):
     """
     A change to one job while all others stay: ``place`` one that waits, or ``move`` one to a better place.
 
@@ -286,8 +286,8 @@ class Review(Record):
     best_cost: int | None = None
     """Of the best plan found; below the plan's own only where that is worth no less."""
     cost_bound: int | None = None
-    terms: tuple[Term, ...] = ()
-    moves: tuple[Helps, ...] = ()
+    terms: tuple[CostComparison, ...] = ()
+    moves: tuple[SingleMove, ...] = ()
     jobs_tried: int = 0
     all_tried: bool = True
     """Whether every waiting job, and every placed one that costs anything, was tried."""
@@ -310,7 +310,7 @@ class Relocation(Record):
     gpu_milli: int
 
 
-class Freed(Record):
+class EmptiedDomains(Record):
     """
     A way to empty domains: ``freed`` of them are empty afterwards, those that were before included.
 
@@ -336,7 +336,7 @@ class Defrag(Record):
     level: Id
     domains: int
     free_before: int
-    front: tuple[Freed, ...]
+    front: tuple[EmptiedDomains, ...]
     most: int
     stuck: int
     moves_most: int | None = None
@@ -348,7 +348,7 @@ class Defrag(Record):
     seconds: float
 
 
-class MixTried(Record):
+class MixtureTrial(Record):
     """A mixture that was tried: nodes of each type; whether all jobs fit, proven either way, or None."""
 
     nodes: tuple[int, ...]
@@ -365,12 +365,12 @@ class Cheapest(Record):
     ``at_least_milli_per_hour`` no mixture of them does, proven; None where that was not sought.
     """
 
-    choices: tuple[Added, ...]
+    choices: tuple[NodesNeeded, ...]
     best: Id | None
     mixture: tuple[int, ...] | None = None
     price_milli_per_hour: int | None
     at_least_milli_per_hour: int | None
-    tried: tuple[MixTried, ...] = ()
+    tried: tuple[MixtureTrial, ...] = ()
     seconds: float
 
     @property

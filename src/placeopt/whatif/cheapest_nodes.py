@@ -11,9 +11,9 @@ from placeopt.arguments import checked
 from placeopt.errors import BadArgument
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
-from placeopt.whatif.add_nodes import add, model_node
-from placeopt.whatif.answers import Added, Cheapest, MixTried, Tried
-from placeopt.whatif.node_mixtures import Mixtures
+from placeopt.whatif.add_nodes import add, template_node
+from placeopt.whatif.answers import Cheapest, MixtureTrial, NodesNeeded, NodeTrial
+from placeopt.whatif.node_mixtures import MixtureSearch
 from placeopt.whatif.round_solving import Limits
 
 MIXED = 0.5
@@ -27,8 +27,8 @@ def cheapest(
     *,
     limits: Limits | None = None,
     cancel: threading.Event | None = None,
-    on_news: Callable[[Tried], None] | None = None,
-    on_mixture: Callable[[MixTried], None] | None = None,
+    on_news: Callable[[NodeTrial], None] | None = None,
+    on_mixture: Callable[[MixtureTrial], None] | None = None,
 ) -> Cheapest:
     """
     Search as `placeopt.whatif.add` does for each of the types, then among the mixtures that would be cheaper.
@@ -50,16 +50,16 @@ def cheapest(
         raise BadArgument("node types: expected at least one")
     if len(set(node_types)) < len(node_types):
         raise BadArgument(f"node types: {', '.join(node_types)}: expected each once")
-    choices: list[Added] = []
+    choices: list[NodesNeeded] = []
     for number, kind in enumerate(node_types):
         left = limits.time_limit_s - (time.monotonic() - began)
         alone = left - MIXED * limits.time_limit_s if len(node_types) > 1 else left
         part = replace(limits, time_limit_s=max(0.5, alone / (len(node_types) - number)))
         choices.append(add(instance, kind, limits=part, cancel=cancel, on_news=on_news))
     left = limits.time_limit_s - (time.monotonic() - began)
-    mixtures = Mixtures(
+    mixtures = MixtureSearch(
         instance,
-        [model_node(instance, kind) for kind in node_types],
+        [template_node(instance, kind) for kind in node_types],
         choices,
         replace(limits, time_limit_s=max(0.5, left)),
         cancel,
@@ -67,7 +67,7 @@ def cheapest(
     )
     with Engine() as engine:
         mixtures.run(engine)
-    choices = [sharpened(one, axis, mixtures.tried) for axis, one in enumerate(choices)]
+    choices = [with_mixture_results(one, axis, mixtures.tried) for axis, one in enumerate(choices)]
     prices = {one.node_type: one.found * one.price_milli_per_hour for one in choices if one.found is not None}
     return Cheapest(
         choices=tuple(choices),
@@ -80,7 +80,7 @@ def cheapest(
     )
 
 
-def sharpened(alone: Added, axis: int, tried: Sequence[MixTried]) -> Added:
+def with_mixture_results(alone: NodesNeeded, axis: int, tried: Sequence[MixtureTrial]) -> NodesNeeded:
     """
     Return what is known of a type alone once mixtures have been tried, of whose nodes it is number ``axis``.
 

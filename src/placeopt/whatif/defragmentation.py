@@ -22,12 +22,12 @@ from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
 from placeopt.terms.rules import fits
-from placeopt.whatif.answers import Defrag, Freed, Relocation
+from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
 from placeopt.whatif.applied_plan import only_running
 from placeopt.whatif.domain_levels import nodes_under
-from placeopt.whatif.instance_edit import Patched, asked_milli, edit_instance, without_nodes
+from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_nodes
 from placeopt.whatif.plan_review import plan_of
-from placeopt.whatif.round_solving import Limits, attempt, weigh
+from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 ROUND_S = 5.0
 """What one try may take at most."""
@@ -45,7 +45,7 @@ def defrag(
     most_moves: int | None = None,
     limits: Limits | None = None,
     cancel: threading.Event | None = None,
-    on_news: Callable[[Freed], None] | None = None,
+    on_news: Callable[[EmptiedDomains], None] | None = None,
 ) -> Defrag:
     """
     Empty one domain after the other, each time the one whose jobs are fewest and find room elsewhere.
@@ -89,7 +89,7 @@ def defrag(
     """
     began, limits = time.monotonic(), limits or Limits(60.0)
     ground = _ground(instance, level, exempt, everyone=everyone)
-    front: list[Freed] = []
+    front: list[EmptiedDomains] = []
     deadline = began + limits.time_limit_s
     chosen: list[str] = []
     open_, most = dict(ground.candidates), ground.most()
@@ -114,7 +114,7 @@ def defrag(
                 del open_[name]
             chosen += batch
             moves, ordered = _in_order(ground, moved)
-            point = Freed(
+            point = EmptiedDomains(
                 freed=len(ground.free) + len(chosen),
                 domains=tuple(chosen),
                 moves=moves,
@@ -217,14 +217,14 @@ def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone
             if assignment.node in at:
                 jobs[at[assignment.node]].add(held.job)
     may = {name for name, held in runs.items() if (everyone or held.movable) and name not in exempt}
-    weighed = weigh(base, lambda _: 1)
+    weighed = placing_only(base, lambda _: 1)
     problem, state = _standing(weighed)
     return _Ground(
         base=weighed,
         under=under,
         free=tuple(name for name, on in jobs.items() if not on),
         candidates={name: frozenset(on) for name, on in jobs.items() if on and on <= may},
-        milli={job.id: asked_milli(job) for job in base.jobs},
+        milli={job.id: requested_gpu_milli(job) for job in base.jobs},
         capacity=capacity,
         gpus=sum(gpus.values()),
         problem=problem,

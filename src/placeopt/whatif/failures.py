@@ -20,9 +20,9 @@ from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Failure, Failures
 from placeopt.whatif.applied_plan import only_running
 from placeopt.whatif.domain_levels import nodes_under
-from placeopt.whatif.instance_edit import Patched, asked_milli, without_nodes
+from placeopt.whatif.instance_edit import Patched, requested_gpu_milli, without_nodes
 from placeopt.whatif.machine_levels import INSIDE, gpus_under, without_gpus
-from placeopt.whatif.round_solving import Limits, attempt, weigh
+from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 TOGETHER = 8
 """Scenarios that share a solver process."""
@@ -118,18 +118,18 @@ def fail(
 
 
 @dataclass(frozen=True)
-class Loss:
+class FailedHardware:
     """What fails with a domain: whole nodes, or GPUs inside a node that stays."""
 
     nodes: tuple[str, ...] = ()
     gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
-def _losses(instance: Instance, level: str) -> dict[str, Loss]:
+def _losses(instance: Instance, level: str) -> dict[str, FailedHardware]:
     """Return what fails with each domain of a level; raises `BadInput` where there is no such level."""
     if level not in INSIDE:
-        return {name: Loss(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
-    found = {name: Loss(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
+        return {name: FailedHardware(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
+    found = {name: FailedHardware(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}
     if not found:
         raise BadArgument(f"level: no {level} with GPUs in any machine type of the cluster")
     return found
@@ -139,7 +139,7 @@ def _batch(
     scenarios: Iterable[tuple[str, ...]],
     *,
     base: Instance,
-    under: Mapping[str, Loss],
+    under: Mapping[str, FailedHardware],
     changes: bool,
     limits: Limits,
     cancel: threading.Event | None,
@@ -157,7 +157,7 @@ def _one(
     engine: Engine,
     base: Instance,
     domains: tuple[str, ...],
-    losses: Sequence[Loss],
+    losses: Sequence[FailedHardware],
     changes: bool,
     limits: Limits,
     cancel: threading.Event | None,
@@ -179,9 +179,9 @@ def _one(
         displaced = patched.displaced
         lost, least = (), 0
         if displaced:
-            trial = attempt(engine, weigh(patched.instance, lambda _: 1, changes=changes), limits, cancel)
+            trial = attempt(engine, placing_only(patched.instance, lambda _: 1, changes=changes), limits, cancel)
             lost, least = tuple(one.job for one in trial.plan.unplaced), trial.total - trial.most
-    milli = {job.id: asked_milli(job) for job in base.jobs}
+    milli = {job.id: requested_gpu_milli(job) for job in base.jobs}
     return Failure(
         domains=domains,
         nodes=len(gone),

@@ -17,11 +17,11 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job
 from placeopt.model.job import MAX_WORKERS, Split
 from placeopt.problem import State, compile_problem
-from placeopt.whatif.answers import Binding, Fit, Gang
+from placeopt.whatif.answers import Binding, Fit, LargestGang
 from placeopt.whatif.applied_plan import only_running
 from placeopt.whatif.domain_levels import levels_of
 from placeopt.whatif.instance_edit import edit_instance
-from placeopt.whatif.round_solving import Limits, attempt, weigh
+from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 MOST_COPIES = 20_000
 """Copies that are tried; where more may fit, only what arithmetic says bounds them."""
@@ -69,7 +69,7 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     count = min(at_most, MOST_COPIES)
     copies = tuple(asked.model_copy(update={"id": _free_name(f"asked-{number}", taken)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
-    round_ = weigh(edit_instance(base, jobs=(*base.jobs, *copies)), lambda _: 1)
+    round_ = placing_only(edit_instance(base, jobs=(*base.jobs, *copies)), lambda _: 1)
     with Engine() as engine:
         trial = attempt(engine, round_, limits, cancel)
     found = sum(placement.job in names for placement in trial.plan.placements)
@@ -93,17 +93,19 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     )
 
 
-def _gangs(room: FreeCapacity, asks: tuple[Requirement, ...], instance: Instance) -> tuple[Gang, ...]:
+def _gangs(room: FreeCapacity, asks: tuple[Requirement, ...], instance: Instance) -> tuple[LargestGang, ...]:
     """Return the largest gang of such workers in one domain of each level, and anywhere."""
     out = []
     for level in (*levels_of(instance), "cluster"):
-        best: Gang | None = None
+        best: LargestGang | None = None
         for ask in asks:
             splits = () if level == "cluster" else (Split(level=level, domains=1),)
             free = replace(ask, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
             workers = largest(room, free) or 0
             if best is None or workers * ask.gpus > best.workers * best.gpus_each:
-                best = Gang(level=level, workers=workers, gpus_each=ask.gpus, gpu_milli_each=ask.gpus * ask.milli)
+                best = LargestGang(
+                    level=level, workers=workers, gpus_each=ask.gpus, gpu_milli_each=ask.gpus * ask.milli
+                )
         if best is not None:
             out.append(best)
     return tuple(out)

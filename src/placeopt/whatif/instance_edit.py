@@ -94,12 +94,12 @@ def without_running(instance: Instance, jobs: Iterable[str]) -> tuple[Running, .
     return tuple(held for held in instance.running if held.job not in gone)
 
 
-def asked_milli(job: Job) -> int:
+def requested_gpu_milli(job: Job) -> int:
     """Return the GPU-milli that a job asks for, in the option that asks for most."""
     return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
 
 
-def moved(job: Job, arrival_ms: int) -> Job:
+def job_arriving_at(job: Job, arrival_ms: int) -> Job:
     """Return a job that arrives at another time; what it is due by moves with it."""
     by = arrival_ms - job.arrival_ms
     due = {

@@ -28,7 +28,7 @@ from placeopt.whatif.answers import Price, Prices, RoundOutcome
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.instance_edit import edit_instance, with_nodes
 from placeopt.whatif.node_swap import gain
-from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.outcome import outcome_of, without_costs
 from placeopt.whatif.round_solving import Limits
 
 Kind = Literal["node", "domain", "quota"]
@@ -36,7 +36,7 @@ UNIT_MILLI = 1000
 """A unit of quota: one GPU."""
 
 
-class More(NamedTuple):
+class Addition(NamedTuple):
     """One more of something: what it is, and the round with it."""
 
     of: Kind
@@ -98,7 +98,7 @@ def price(
     bounds is the price. Where the node makes new rows (the first idle one of its type, say) the duals do not apply.
     """
     began, limits = time.monotonic(), limits or Limits()
-    base = valued(instance)
+    base = without_costs(instance)
     more = [one for what in dict.fromkeys(of) for one in _more(base, what)]
     cancelled = (lambda: False) if cancel is None else cancel.is_set
     with AnswerCache(rows, Price, base, limits, ("price",), cancelled) as kept:
@@ -121,7 +121,7 @@ def price(
     )
 
 
-def _part(one: More | Price) -> str:
+def _part(one: Addition | Price) -> str:
     return f"{one.of} {one.name}"
 
 
@@ -142,7 +142,7 @@ def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
 
 
 def _price(
-    one: More, *, before: RoundOutcome, duals: Duals | None, limits: Limits, cancel: threading.Event | None
+    one: Addition, *, before: RoundOutcome, duals: Duals | None, limits: Limits, cancel: threading.Event | None
 ) -> Price:
     with Engine() as engine:
         after = outcome_of(engine, one.instance, limits, cancel)
@@ -171,7 +171,7 @@ def _relaxation(instance: Instance) -> LinearModel:
     return build_gpu_patterns(open_state(compile_problem(instance))).model
 
 
-def _more(base: Instance, what: str) -> Iterator[More]:
+def _more(base: Instance, what: str) -> Iterator[Addition]:
     if what == "node":
         yield from _nodes(base)
     elif what == "quota":
@@ -183,7 +183,7 @@ def _more(base: Instance, what: str) -> Iterator[More]:
         raise BadArgument(f"of: {what!r}, expected node, quota, or a level of the network: {levels}")
 
 
-def _nodes(base: Instance) -> Iterator[More]:
+def _nodes(base: Instance) -> Iterator[Addition]:
     """One more of each machine type, like the first such node that takes new work."""
     seen: set[str] = set()
     for node in base.cluster.nodes:
@@ -191,10 +191,10 @@ def _nodes(base: Instance) -> Iterator[More]:
             seen.add(node.machine)
             copied = node.model_copy(update={"id": f"{node.id}+"})
             more = with_nodes(base, (*base.cluster.nodes, copied))
-            yield More("node", node.machine, more, node.price_milli_per_hour)
+            yield Addition("node", node.machine, more, node.price_milli_per_hour)
 
 
-def _domains(base: Instance, level: str) -> Iterator[More]:
+def _domains(base: Instance, level: str) -> Iterator[Addition]:
     """A copy, without what runs there, of the first domain of each make."""
     nodes = {node.id: node for node in base.cluster.nodes}
     domains = {domain.id: domain for domain in base.cluster.domains}
@@ -213,12 +213,12 @@ def _domains(base: Instance, level: str) -> Iterator[More]:
             domains=(*base.cluster.domains, copy),
             nodes=(*base.cluster.nodes, *copied),
         )
-        yield More(
+        yield Addition(
             "domain", name, edit_instance(base, cluster=cluster), sum(node.price_milli_per_hour for node in copied)
         )
 
 
-def _quotas(base: Instance) -> Iterator[More]:
+def _quotas(base: Instance) -> Iterator[Addition]:
     policy, found = base.policy, False
     for queue in policy.queues:
         if queue.quota.gpu_milli is not None:
@@ -227,7 +227,7 @@ def _quotas(base: Instance) -> Iterator[More]:
             queues = tuple(
                 one.model_copy(update={"quota": quota}) if one.id == queue.id else one for one in policy.queues
             )
-            yield More(
+            yield Addition(
                 "quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})), None
             )
     if not found:

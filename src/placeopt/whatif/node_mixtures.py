@@ -13,10 +13,10 @@ import numpy.typing as npt
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Node
-from placeopt.whatif.answers import Added, MixTried
+from placeopt.whatif.answers import MixtureTrial, NodesNeeded
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import with_nodes
-from placeopt.whatif.round_solving import Limits, attempt, weigh
+from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 Grid = npt.NDArray[np.bool_]
 MOST_MIXTURES = 4_000_000
@@ -27,7 +27,7 @@ QUICK = "stranding"
 """Greedy and a bound, as in `placeopt.whatif.add`."""
 
 
-class Mixtures:
+class MixtureSearch:
     """
     All mixtures that are cheaper than the best one known, as a grid: an axis a type, 0, 1, 2, ... nodes along it.
 
@@ -47,19 +47,19 @@ class Mixtures:
         self,
         instance: Instance,
         models: Sequence[Node],
-        choices: Sequence[Added],
+        choices: Sequence[NodesNeeded],
         limits: Limits,
         cancel: threading.Event | None,
-        on_news: Callable[[MixTried], None] | None,
+        on_news: Callable[[MixtureTrial], None] | None,
     ) -> None:
         self._began = time.monotonic()
-        self._instance, self._models, self._limits = weigh(instance), models, limits
+        self._instance, self._models, self._limits = placing_only(instance), models, limits
         self._cancel, self._on_news = cancel, on_news
         self._prices = np.array([model.price_milli_per_hour for model in models], dtype=np.int64)
         if not self._prices.all():
             free = models[int(np.argmin(self._prices))].machine
             raise BadInput(f"node type {free!r}: price_milli_per_hour is 0; the cheapest mixture needs prices")
-        self.tried: list[MixTried] = []
+        self.tried: list[MixtureTrial] = []
         single = [(one.found * one.price_milli_per_hour, i) for i, one in enumerate(choices) if one.found is not None]
         self.price: int | None = None
         self.found: tuple[int, ...] | None = None
@@ -154,7 +154,7 @@ class Mixtures:
             method=self._limits.method if thorough else QUICK,
         )
         trial = attempt(engine, self._with(mixture), limits, self._cancel)
-        row = MixTried(nodes=mixture, fits=trial.fits, waiting=len(trial.plan.unplaced))
+        row = MixtureTrial(nodes=mixture, fits=trial.fits, waiting=len(trial.plan.unplaced))
         self.tried.append(row)
         if self._on_news is not None:
             self._on_news(row)

@@ -15,7 +15,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.answers import RoundOutcome, Swap
 from placeopt.whatif.instance_edit import Patched
-from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.outcome import outcome_of, without_costs
 from placeopt.whatif.patch import apply_step
 from placeopt.whatif.round_solving import Limits
 from placeopt.whatif.steps import ReplaceNodes
@@ -56,7 +56,7 @@ def swap(
         If there are no such nodes or no such type.
     """
     began, limits = time.monotonic(), limits or Limits()
-    base = valued(instance)
+    base = without_costs(instance)
     kinds = [machine.id for machine in instance.cluster.machines]
     for argument, kind in (("of", of), ("by", by)):
         if kind is not None and kind not in kinds:

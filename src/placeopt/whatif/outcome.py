@@ -8,19 +8,19 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.answers import RoundOutcome
 from placeopt.whatif.instance_edit import edit_instance
-from placeopt.whatif.round_solving import FREE, Limits
+from placeopt.whatif.round_solving import NO_COSTS, Limits
 
 
-def valued(instance: Instance) -> Instance:
+def without_costs(instance: Instance) -> Instance:
     """Return the round without its cost level: what is placed, and what that is worth, is all that counts."""
-    return edit_instance(instance, policy=instance.policy.model_copy(update={"weights": FREE}))
+    return edit_instance(instance, policy=instance.policy.model_copy(update={"weights": NO_COSTS}))
 
 
 def outcome_of(
     engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None, waits: int = 0
 ) -> RoundOutcome:
     """
-    Solve a round made by `valued`, and return its figures.
+    Solve a round made by `without_costs`, and return its figures.
 
     Parameters
     ----------

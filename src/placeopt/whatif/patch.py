@@ -16,10 +16,10 @@ from placeopt.model.base import Record
 from placeopt.whatif.domain_levels import nodes_under
 from placeopt.whatif.instance_edit import (
     Patched,
-    asked_milli,
     cluster_of,
     edit_instance,
-    moved,
+    job_arriving_at,
+    requested_gpu_milli,
     with_nodes,
     without_nodes,
     without_running,
@@ -224,7 +224,7 @@ def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
         raise BadInput("no waiting jobs to draw from")
     draw = random.Random(step.seed)  # noqa: S311 - repeatable, not secret
     jobs = list(instance.jobs)
-    asked = sum(map(asked_milli, jobs))
+    asked = sum(map(requested_gpu_milli, jobs))
     if asked > mark:
         draw.shuffle(waiting)
         gone = set()
@@ -232,14 +232,14 @@ def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
             if asked <= mark:
                 break
             gone.add(job.id)
-            asked -= asked_milli(job)
+            asked -= requested_gpu_milli(job)
         jobs = [job for job in jobs if job.id not in gone]
-    elif not any(map(asked_milli, waiting)):
+    elif not any(map(requested_gpu_milli, waiting)):
         raise BadInput("the waiting jobs ask for no GPUs; their demand cannot be scaled")
     taken, number = {job.id for job in jobs}, 0
     while asked <= mark:
         job = draw.choice(waiting)
-        asked += asked_milli(job)
+        asked += requested_gpu_milli(job)
         if asked > mark:
             break
         while f"{job.id}+{number}" in taken:
@@ -266,5 +266,5 @@ def _some(names: Iterable[str], most: int = 8) -> str:
 
 
 def _scale_arrivals(before: Patched, step: ScaleArrivals) -> Patched:
-    jobs = tuple(moved(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
+    jobs = tuple(job_arriving_at(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
     return replace(before, instance=edit_instance(before.instance, jobs=jobs))

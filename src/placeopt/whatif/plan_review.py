@@ -21,7 +21,7 @@ from placeopt.problem import Allocation, Move, Problem, State, compile_problem
 from placeopt.problem.grants import bounds_of, granted
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
-from placeopt.whatif.answers import Helps, Review, Term
+from placeopt.whatif.answers import CostComparison, Review, SingleMove
 from placeopt.whatif.round_solving import Limits
 
 MOVES_SHARE = 0.5
@@ -128,7 +128,7 @@ def review(
     levels = {level.name: level for level in best.levels}
     mine = value(problem, allocation)
     terms = tuple(
-        Term(
+        CostComparison(
             name=w.cost.name,
             unit=w.cost.unit,
             weight=w.weight,
@@ -156,7 +156,7 @@ def review(
     )
 
 
-def _restated(plan: Plan, worth: int, terms: Sequence[Term], weighted: Sequence[Weighted]) -> Plan:
+def _restated(plan: Plan, worth: int, terms: Sequence[CostComparison], weighted: Sequence[Weighted]) -> Plan:
     """Return the plan with its true objective and costs, in place of what it says of itself."""
     levels = [Level(name="value", sense="max", objective=worth, bound=None)]
     if weighted:
@@ -178,13 +178,13 @@ def _moves(
     wanted: int,
     limits: Limits,
     cancel: threading.Event | None,
-) -> tuple[tuple[Helps, ...], int, bool]:
+) -> tuple[tuple[SingleMove, ...], int, bool]:
     """Return the best moves of single jobs, how many jobs were tried, and whether all that may move were."""
     deadline = time.monotonic() + MOVES_SHARE * limits.time_limit_s
     state = State(problem, allocation)
     number = {name: j for j, name in enumerate(problem.job_ids)}
     records = {job.id: job for job in instance.jobs}
-    found: list[Helps] = []
+    found: list[SingleMove] = []
     tried, whole = 0, True
 
     def over() -> bool:
@@ -199,7 +199,7 @@ def _moves(
         place = best_fit(free_capacity_of(state, job), requirements_of(problem, job), deadline)
         if place is not None and place.worth > 0:
             nodes = {problem.node_ids[node]: workers for node, workers in sorted(place.nodes.items())}
-            found.append(Helps(job=job.id, kind="place", nodes=nodes, gain_value=place.worth, gain_cost=None))
+            found.append(SingleMove(job=job.id, kind="place", nodes=nodes, gain_value=place.worth, gain_cost=None))
     runs = {held.job for held in instance.running}
     placed = [placement.job for placement in plan.placements if placement.job not in runs]
     shares = {name: -cost_delta(state, Move(number[name], None), weighted) for name in placed} if weighted else {}
@@ -214,6 +214,6 @@ def _moves(
         best = explain(instance, plan, name, time_limit_s=left).best
         if best is not None and best.spot is not None and (best.gain_value > 0 or best.gain_cost > 0):
             gains = {"gain_value": best.gain_value, "gain_cost": best.gain_cost}
-            found.append(Helps(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
+            found.append(SingleMove(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
     found.sort(key=lambda one: (-one.gain_value, -(one.gain_cost or 0), one.job))
     return tuple(found[:wanted]), tried, whole

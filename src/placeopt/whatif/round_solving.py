@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance, Job, Plan
 from placeopt.model.policy import Changes, Postpone, Weights
-from placeopt.whatif.instance_edit import asked_milli, edit_instance
+from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
 
-FREE = Weights(communication=0, interference=0, fragmentation=0)
+NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Trial:
         return True if self.placed == self.total else False if self.most < self.total else None
 
 
-def weigh(instance: Instance, weight: Callable[[Job], int] | None = None, *, changes: bool = False) -> Instance:
+def placing_only(instance: Instance, weight: Callable[[Job], int] | None = None, *, changes: bool = False) -> Instance:
     """
     Return the round in which a job is worth its weight, however it runs, and nothing else counts.
 
@@ -64,7 +64,7 @@ def weigh(instance: Instance, weight: Callable[[Job], int] | None = None, *, cha
         Whether running jobs may be moved, shrunk and preempted as the policy lets them, at no price; otherwise they
         stay.
     """
-    of = weight or (lambda job: max(1, asked_milli(job)))
+    of = weight or (lambda job: max(1, requested_gpu_milli(job)))
     jobs = tuple(_worth(job, of(job)) for job in instance.jobs)
     policy = instance.policy
     kept = Changes()
@@ -72,12 +72,12 @@ def weigh(instance: Instance, weight: Callable[[Job], int] | None = None, *, cha
         free = {"move_price": 0, "preemption_price": 0, "shrink_price_per_worker": 0}
         kept = policy.changes.model_copy(update=free)
     postpone = Postpone() if policy.postpone.rule == "lookahead" else policy.postpone  # who could start, starts
-    new = {"weights": FREE, "changes": kept, "postpone": postpone}
+    new = {"weights": NO_COSTS, "changes": kept, "postpone": postpone}
     return edit_instance(instance, jobs=jobs, policy=policy.model_copy(update=new))
 
 
 def attempt(engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None) -> Trial:
-    """Solve a round made by `weigh`; one that is cancelled says what is known by then."""
+    """Solve a round made by `placing_only`; one that is cancelled says what is known by then."""
     plan = engine.solve(
         instance,
         method=limits.method,

@@ -17,10 +17,10 @@ from placeopt.model import Instance
 from placeopt.model.policy import Quota
 from placeopt.parallel import run_parallel
 from placeopt.whatif.answer_cache import AnswerCache
-from placeopt.whatif.answers import Point, Sweep
+from placeopt.whatif.answers import Sweep, SweepPoint
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import Patched
-from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.outcome import outcome_of, without_costs
 from placeopt.whatif.patch import apply_step
 from placeopt.whatif.round_solving import Limits
 from placeopt.whatif.steps import AddNodes, ScaleDemand, SetQuota
@@ -107,7 +107,7 @@ def sweep(
         If there is no such node, machine type or queue, or ``rows`` cannot be written or is no such file.
     """
     began, limits = time.monotonic(), limits or Limits()
-    base = valued(instance)
+    base = without_costs(instance)
     _refuse_unknown(instance, variation)
     for setting in variation.settings[:1]:
         varied(base, variation, setting, limits.seed)  # what is wrong with it is said before anything is solved
@@ -115,7 +115,7 @@ def sweep(
     stop = None if jobs != 1 else cancel
     task = partial(_point, base=base, variation=variation, limits=limits, cancel=stop)
     words = ("sweep", variation.what, variation.name)
-    with AnswerCache(rows, Point, base, limits, words, cancelled) as kept:
+    with AnswerCache(rows, SweepPoint, base, limits, words, cancelled) as kept:
         to_do = [setting for setting in variation.settings if str(setting) not in kept.found]
         for point in run_parallel(task, to_do, jobs, cancelled=cancelled):
             kept.add(str(point.setting), point)
@@ -166,10 +166,10 @@ def varied(base: Instance, variation: Variation, setting: int, seed: int) -> Ins
 
 def _point(
     setting: int, *, base: Instance, variation: Variation, limits: Limits, cancel: threading.Event | None
-) -> Point:
+) -> SweepPoint:
     with Engine() as engine:
         outcome = outcome_of(engine, varied(base, variation, setting, limits.seed), limits, cancel)
-    return Point(setting=setting, outcome=outcome)
+    return SweepPoint(setting=setting, outcome=outcome)
 
 
 def _percent(setting: int) -> int:

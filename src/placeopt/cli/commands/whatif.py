@@ -38,7 +38,7 @@ from placeopt.cli.settings import check_jobs
 from placeopt.parallel import HERE, workers
 
 if TYPE_CHECKING:
-    from placeopt.whatif.answers import MixTried, Tried
+    from placeopt.whatif.answers import MixtureTrial, NodeTrial
 
 PLACED = "placed=all"
 
@@ -207,10 +207,10 @@ def add(
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
         ticker.doing("0 nodes")
 
-        def news(tried: Tried) -> None:
+        def news(tried: NodeTrial) -> None:
             ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
 
-        def mixed(tried: MixTried) -> None:
+        def mixed(tried: MixtureTrial) -> None:
             ticker.doing(f"{'+'.join(map(str, tried.nodes))} nodes: {tried.waiting:,} jobs wait")
 
         kinds = [kind.strip() for kind in node_type.split(",")]

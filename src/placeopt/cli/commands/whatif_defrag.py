@@ -21,7 +21,7 @@ from placeopt.cli.scenario import (
 )
 
 if TYPE_CHECKING:
-    from placeopt.whatif.answers import Freed
+    from placeopt.whatif.answers import EmptiedDomains
 
 
 def defrag(
@@ -53,7 +53,7 @@ def defrag(
 
     with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
 
-        def news(point: Freed) -> None:
+        def news(point: EmptiedDomains) -> None:
             ticker.doing(f"{point.freed:,} empty with {len(point.moves):,} moves")
 
         found = ask(

@@ -23,7 +23,7 @@ from placeopt.parallel import workers
 if TYPE_CHECKING:
     from placeopt.model.scenario import Scenario
     from placeopt.model.scheduling import Scheduling
-    from placeopt.simulation.replay import Played
+    from placeopt.simulation.replay import MeasuredRun
 
 ReplayPolicy = Annotated[
     str | None, typer.Option("--policy", metavar="NAME|FILE", help="Of a scenario: played under this policy.")
@@ -116,10 +116,10 @@ def apply_to_scenario(path: str, plan: str | None, patch: list[str] | None, out:
         raise UsageError(PLAN_OF_A_ROUND)
     from placeopt.formats.documents import dumps, read_scenario
     from placeopt.report.text.text import plural
-    from placeopt.simulation.replay.scenario_patch import patched
+    from placeopt.simulation.replay.scenario_patch import patch_scenario
 
     before = read_scheduling(DEFAULT_POLICY)
-    world, after = patched(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
+    world, after = patch_scenario(read_scenario(path), before, *(read_patch(one) for one in patch or ()))
     if after != before:
         raise UsageError("--patch: set_policy and set_quota are about a policy, and a scenario has none of its own")
     write_document(out, dumps(world))
@@ -139,7 +139,7 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     started = time.monotonic()
     from placeopt.formats.documents import read_scenario
     from placeopt.simulation.replay.measured_run import ReplayLimits
-    from placeopt.simulation.replay.scenario_patch import patched
+    from placeopt.simulation.replay.scenario_patch import patch_scenario
 
     done = 0
     with (
@@ -149,10 +149,10 @@ def _asking(asked: Replay) -> Iterator[tuple[Scenario, Scheduling, dict[str, Any
     ):
         scheduling = read_scheduling(asked.policy or DEFAULT_POLICY)
         patches = [read_patch(path) for path in asked.patch or ()]
-        world, scheduling = patched(read_scenario(asked.scenario), scheduling, *patches)
+        world, scheduling = patch_scenario(read_scenario(asked.scenario), scheduling, *patches)
         ticker.doing("playing")
 
-        def news(row: Played) -> None:
+        def news(row: MeasuredRun) -> None:
             nonlocal done
             done += 1
             drawn = "" if row.draw is None else f", draw {row.draw}"

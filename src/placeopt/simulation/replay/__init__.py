@@ -9,8 +9,8 @@ from placeopt.aliases import former_submodules
 from placeopt.simulation.replay.add_nodes import add
 from placeopt.simulation.replay.goals import Goal, parse_goal
 from placeopt.simulation.replay.scenario_sweep import parse_settings, sweep
-from placeopt.simulation.replay.series import Played, ReplayPoint, ReplaySeries
+from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint, ReplaySeries
 
-__all__ = ["Goal", "Played", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]
+__all__ = ["Goal", "MeasuredRun", "ReplayPoint", "ReplaySeries", "add", "parse_goal", "parse_settings", "sweep"]
 
 former_submodules(__name__)

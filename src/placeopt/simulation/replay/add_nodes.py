@@ -12,11 +12,11 @@ from placeopt.errors import BadArgument
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.parallel import width_of
-from placeopt.simulation.replay.campaign import News, Runs, spot_of
+from placeopt.simulation.replay.campaign import OnRun, RunCampaign, point_of
 from placeopt.simulation.replay.goals import Goal, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.measured_run import ReplayLimits, Setup
+from placeopt.simulation.replay.measured_run import ReplayLimits, RunSetup
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.variations import with_more
+from placeopt.simulation.replay.variations import with_added_nodes
 
 MOST_NODES = 10_000
 BEYOND = 2
@@ -35,7 +35,7 @@ def add(
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
-    on_news: News | None = None,
+    on_news: OnRun | None = None,
 ) -> ReplaySeries:
     """
     Find the fewest nodes of a type, added to the cluster, with which a goal is met.
@@ -56,7 +56,7 @@ def add(
     rows
         A file of finished runs: what stands there is not run again.
     jobs, cancel, on_news
-        As of `placeopt.simulation.replay.campaign.Runs`.
+        As of `placeopt.simulation.replay.campaign.RunCampaign`.
 
     Returns
     -------
@@ -84,8 +84,8 @@ def add(
     refuse_unmeasured(scenario, goal.measure)
     workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
     most = min(MOST_NODES, workers) if most is None else most
-    price = with_more(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
-    with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
+    price = with_added_nodes(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
+    with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
         search = _Search(scenario, scheduling, node_type, goal, tuple(draws), limits or ReplayLimits(), runs)
         search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
         spots = tuple(search.spots[nodes] for nodes in sorted(search.spots))
@@ -122,7 +122,7 @@ class _Search:
         goal: Goal,
         draws: tuple[int, ...],
         limits: ReplayLimits,
-        runs: Runs,
+        runs: RunCampaign,
     ) -> None:
         self._scenario, self._scheduling, self._type = scenario, scheduling, node_type
         self._goal, self._draws, self._limits, self._runs = goal, draws, limits, runs
@@ -167,7 +167,7 @@ class _Search:
         new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.spots]
         setups = {
             nodes: [
-                Setup(with_more(self._scenario, self._type, nodes), self._scheduling, draw, self._limits)
+                RunSetup(with_added_nodes(self._scenario, self._type, nodes), self._scheduling, draw, self._limits)
                 for draw in self._draws or (None,)
             ]
             for nodes in new
@@ -175,7 +175,7 @@ class _Search:
         rows = iter(self._runs.rows_of([setup for of_one in setups.values() for setup in of_one]))
         for nodes, of_one in setups.items():
             mine = [next(rows) for _ in of_one]
-            spot = spot_of(str(nodes), mine, self._goal.measure, self._goal)
+            spot = point_of(str(nodes), mine, self._goal.measure, self._goal)
             if spot is not None:
                 self.spots[nodes] = spot
                 waits = [row.measures["max_wait"] for row in mine if row is not None]

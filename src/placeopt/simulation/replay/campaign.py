@@ -14,13 +14,13 @@ from placeopt.formats.rows import RowFile
 from placeopt.metrics import t_interval
 from placeopt.parallel import run_parallel
 from placeopt.simulation.replay.goals import Goal, measures
-from placeopt.simulation.replay.measured_run import Setup, play
-from placeopt.simulation.replay.series import Played, ReplayPoint
+from placeopt.simulation.replay.measured_run import RunSetup, play
+from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
 
-News = Callable[[Played], None]
+OnRun = Callable[[MeasuredRun], None]
 
 
-class Runs:
+class RunCampaign:
     """
     Carries out runs, each once; a context manager.
 
@@ -42,11 +42,13 @@ class Runs:
         *,
         jobs: int | None = 1,
         cancel: threading.Event | None = None,
-        on_news: News | None = None,
+        on_news: OnRun | None = None,
     ) -> None:
         self._jobs, self._cancel, self._on_news = jobs, cancel, on_news
         self._stack = ExitStack()
-        self._file = None if rows is None else self._stack.enter_context(RowFile(rows, Played, "a run of a scenario"))
+        self._file = (
+            None if rows is None else self._stack.enter_context(RowFile(rows, MeasuredRun, "a run of a scenario"))
+        )
         found = self._file.found if self._file is not None else ()
         self._done = {row.key: row for row in found if row.measures.keys() >= set(measures())}
         self._old = frozenset(self._done)
@@ -66,7 +68,7 @@ class Runs:
         """Whether it was cancelled."""
         return self._cancel is not None and self._cancel.is_set()
 
-    def rows_of(self, setups: Sequence[Setup]) -> list[Played | None]:
+    def rows_of(self, setups: Sequence[RunSetup]) -> list[MeasuredRun | None]:
         """Carry out those that have no row, and return the rows; None for what was cut off."""
         wanted = {setup.key: setup for setup in setups}
         self.kept += sum(key in self._old for key in wanted)
@@ -83,7 +85,7 @@ class Runs:
         return [self._done.get(setup.key) for setup in setups]
 
 
-def spot_of(setting: str, rows: Sequence[Played | None], measure: str, goal: Goal | None) -> ReplayPoint | None:
+def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None) -> ReplayPoint | None:
     """Return a setting over all draws; None if a run of it was cut off."""
     whole = [row for row in rows if row is not None]
     if len(whole) < len(rows):

@@ -7,10 +7,10 @@ import numpy as np
 from placeopt.errors import BadInput
 from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
-from placeopt.whatif.instance_edit import moved
+from placeopt.whatif.instance_edit import job_arriving_at
 
 
-def drawn(scenario: Scenario, seed: int) -> Scenario:
+def with_drawn_arrivals(scenario: Scenario, seed: int) -> Scenario:
     """
     Return the scenario with arrivals drawn by a seed.
 
@@ -42,7 +42,7 @@ def drawn(scenario: Scenario, seed: int) -> Scenario:
 
 def _moved(arrival: Arrival, moment: int, name: str) -> Arrival:
     """Return a job at another time, under another name."""
-    return with_job(arrival, moved(arrival.job, moment).model_copy(update={"id": name}))
+    return with_job(arrival, job_arriving_at(arrival.job, moment).model_copy(update={"id": name}))
 
 
 def with_job(arrival: Arrival, job: Job) -> Arrival:

@@ -12,9 +12,9 @@ from placeopt import __version__
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation import History, simulate, summarise
-from placeopt.simulation.replay.drawn_arrivals import drawn
+from placeopt.simulation.replay.drawn_arrivals import with_drawn_arrivals
 from placeopt.simulation.replay.goals import OVER_JOBS, STATISTICS
-from placeopt.simulation.replay.series import Played
+from placeopt.simulation.replay.series import MeasuredRun
 
 PERCENT = {"median": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
 
@@ -28,7 +28,7 @@ class ReplayLimits:
 
 
 @dataclass(frozen=True)
-class Setup:
+class RunSetup:
     """What is to be run; arrivals are drawn where it is run."""
 
     scenario: Scenario
@@ -50,16 +50,16 @@ class Setup:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def play(setup: Setup, cancel: threading.Event | None = None) -> Played | None:
+def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun | None:
     """Run it; None if it was stopped."""
     began = time.monotonic()
-    world = setup.scenario if setup.draw is None else drawn(setup.scenario, setup.draw)
+    world = setup.scenario if setup.draw is None else with_drawn_arrivals(setup.scenario, setup.draw)
     history = simulate(
         world, setup.scheduling, seed=setup.limits.seed, time_limit_s=setup.limits.time_limit_s, cancel=cancel
     )
     if not history.finished:
         return None
-    return Played(
+    return MeasuredRun(
         key=setup.key,
         scenario=setup.scenario.name,
         policy=setup.scheduling.name,
@@ -68,12 +68,12 @@ def play(setup: Setup, cancel: threading.Event | None = None) -> Played | None:
         jobs=len(history.jobs),
         stranded=len(history.stranded),
         cut=history.rounds.cut,
-        measures=measured(history),
+        measures=measures_of(history),
         seconds=time.monotonic() - began,
     )
 
 
-def measured(history: History) -> dict[str, float | None]:
+def measures_of(history: History) -> dict[str, float | None]:
     """
     Return every measure of a finished run, see `placeopt.simulation.replay.goals`.
 

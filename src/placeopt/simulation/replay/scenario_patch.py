@@ -15,7 +15,7 @@ from placeopt.whatif.patch import apply_step
 from placeopt.whatif.steps import Patch, ScaleDemand, Step
 
 
-def patched(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
+def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
     """
     Carry out the steps of patches on a scenario and the policy that it is played under.
 
@@ -30,13 +30,13 @@ def patched(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tupl
     for patch in patches:
         for number, step in enumerate(patch.steps):
             try:
-                scenario, scheduling = stepped(scenario, scheduling, step)
+                scenario, scheduling = apply_scenario_step(scenario, scheduling, step)
             except BadInput as error:
                 raise BadInput(f"{patch.name}: steps[{number}] ({step.do}): {error}") from None
     return scenario, scheduling
 
 
-def stepped(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Scenario, Scheduling]:
+def apply_scenario_step(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Scenario, Scheduling]:
     """Carry out one step; raises `BadInput` where it cannot be."""
     if isinstance(step, ScaleDemand):
         raise BadInput("draws waiting jobs of a round; use scale_arrivals for jobs that arrive")

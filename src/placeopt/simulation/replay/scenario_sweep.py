@@ -8,18 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from placeopt.errors import BadArgument, BadInput
-from placeopt.simulation.replay.campaign import News, Runs, spot_of
+from placeopt.simulation.replay.campaign import OnRun, RunCampaign, point_of
 from placeopt.simulation.replay.goals import Goal, measures, refuse_unmeasured, unit_of
-from placeopt.simulation.replay.measured_run import ReplayLimits, Setup
+from placeopt.simulation.replay.measured_run import ReplayLimits, RunSetup
 from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
-from placeopt.simulation.replay.variations import Setting, parse_settings
+from placeopt.simulation.replay.variations import ReplayVariant, parse_settings
 
 __all__ = ["parse_settings", "sweep"]
 
 
 def sweep(
     varied: str,
-    settings: Sequence[Setting],
+    settings: Sequence[ReplayVariant],
     measure: str,
     *,
     goal: Goal | None = None,
@@ -28,7 +28,7 @@ def sweep(
     rows: Path | None = None,
     jobs: int | None = 1,
     cancel: threading.Event | None = None,
-    on_news: News | None = None,
+    on_news: OnRun | None = None,
 ) -> ReplaySeries:
     """
     Play every setting with every draw, and return a measure of each.
@@ -59,12 +59,14 @@ def sweep(
     for one in settings:
         refuse_unmeasured(one.scenario, measure)
     own = tuple(draws) or (None,)
-    setups = [Setup(one.scenario, one.scheduling, draw, limits or ReplayLimits()) for one in settings for draw in own]
-    with Runs(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
+    setups = [
+        RunSetup(one.scenario, one.scheduling, draw, limits or ReplayLimits()) for one in settings for draw in own
+    ]
+    with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
         played = runs.rows_of(setups)
         spots: list[ReplayPoint] = []
         for number, one in enumerate(settings):
-            spot = spot_of(one.name, played[number * len(own) : (number + 1) * len(own)], measure, goal)
+            spot = point_of(one.name, played[number * len(own) : (number + 1) * len(own)], measure, goal)
             if spot is not None:
                 spots.append(spot)
         return ReplaySeries(

@@ -7,7 +7,7 @@ from typing import Literal
 from placeopt.model.base import FormatVersion, Id, Name, Record
 
 
-class Played(Record):
+class MeasuredRun(Record):
     """One run of a scenario under a policy; a line of the file of rows."""
 
     key: str

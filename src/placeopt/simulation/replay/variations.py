@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from placeopt.errors import BadArgument
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.replay.scenario_patch import patched, stepped
+from placeopt.simulation.replay.scenario_patch import apply_scenario_step, patch_scenario
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.round_sweep import MOST_POINTS, parse_range
 from placeopt.whatif.steps import AddNodes, Patch, ScaleArrivals
 
+VARIED = ("nodes", "arrivals", "policy", "patch")
 KINDS = ("nodes:TYPE=0-10", "arrivals=80-130:10", "policy=fcfs,srtf", "patch=a.json,b.json")
 
 
 @dataclass(frozen=True)
-class Setting:
+class ReplayVariant:
     """One setting: how it is called, and what is played under it."""
 
     name: str
@@ -32,7 +33,7 @@ def parse_settings(
     *,
     policies: Callable[[str], Scheduling],
     patches: Callable[[str], Patch],
-) -> tuple[str, list[Setting]]:
+) -> tuple[str, list[ReplayVariant]]:
     """
     Read what is varied, and return its name and the settings.
 
@@ -51,22 +52,23 @@ def parse_settings(
     """
     varied, equals, words = text.partition("=")
     what, _, name = varied.partition(":")
-    makers: Mapping[str, Callable[[], list[Setting]]] = {
-        "nodes": lambda: [
-            Setting(str(number), with_more(scenario, name, number), scheduling) for number in parse_range(text, words)
-        ],
-        "arrivals": lambda: [
-            Setting(str(percent), with_rate(scenario, percent), scheduling) for percent in parse_range(text, words)
-        ],
-        "policy": lambda: [Setting(one, scenario, policies(one)) for one in _words(text, words)],
-        "patch": lambda: [Setting(one, *patched(scenario, scheduling, patches(one))) for one in _words(text, words)],
-    }
-    if not equals or what not in makers or bool(name) != (what == "nodes"):
+    if not equals or what not in VARIED or bool(name) != (what == "nodes"):
         raise BadArgument(f"vary: {text!r}, expected one of {', '.join(KINDS)}")
-    return varied, makers[what]()
+    variants: list[ReplayVariant] = []
+    if what in ("nodes", "arrivals"):
+        for number in parse_range(text, words):
+            changed = with_added_nodes(scenario, name, number) if name else with_arrival_rate(scenario, number)
+            variants.append(ReplayVariant(str(number), changed, scheduling))
+    else:
+        for one in _words(text, words):
+            played = (
+                patch_scenario(scenario, scheduling, patches(one)) if what == "patch" else (scenario, policies(one))
+            )
+            variants.append(ReplayVariant(one, *played))
+    return varied, variants
 
 
-def with_more(scenario: Scenario, node_type: str, count: int) -> Scenario:
+def with_added_nodes(scenario: Scenario, node_type: str, count: int) -> Scenario:
     """Return the scenario with so many more nodes of a machine type, or like a node; raises `BadInput`."""
     names = [node.id for node in scenario.cluster.nodes]
     known = {machine.id for machine in scenario.cluster.machines}
@@ -82,16 +84,18 @@ def with_more(scenario: Scenario, node_type: str, count: int) -> Scenario:
         machine=None if node_type in names else node_type,
         prefix=free_prefix(names),
     )
-    return stepped(scenario, Scheduling(name="none"), step)[0]
+    return apply_scenario_step(scenario, Scheduling(name="none"), step)[0]
 
 
-def with_rate(scenario: Scenario, percent: int) -> Scenario:
+def with_arrival_rate(scenario: Scenario, percent: int) -> Scenario:
     """Return the scenario with jobs that arrive at so many percent of its rate."""
     if not 1 <= percent <= MOST_POINTS:
         raise BadArgument(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
     if percent == 100:
         return scenario
-    return stepped(scenario, Scheduling(name="none"), ScaleArrivals(do="scale_arrivals", percent=percent))[0]
+    return apply_scenario_step(scenario, Scheduling(name="none"), ScaleArrivals(do="scale_arrivals", percent=percent))[
+        0
+    ]
 
 
 def _words(text: str, words: str) -> list[str]:

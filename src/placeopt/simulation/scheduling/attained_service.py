@@ -8,7 +8,7 @@ GPU_SECOND = 1_000_000
 """In thousandths of a GPU x milliseconds."""
 
 
-class Service:
+class AttainedService:
     """
     GPU time held so far, running or not, and the level that it makes.
 

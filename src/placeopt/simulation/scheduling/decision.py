@@ -53,7 +53,7 @@ class Decision:
         return line
 
 
-def told_decision(line: Line) -> Decision:
+def decision_of_line(line: Line) -> Decision:
     """
     Return the decision of a log's line of a round.
 
@@ -77,7 +77,7 @@ def told_decision(line: Line) -> Decision:
 
 
 @dataclass(frozen=True)
-class Scene:
+class RoundView:
     """
     The moment of a round, as a scheduler sees it.
 

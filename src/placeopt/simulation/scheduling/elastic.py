@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
-from placeopt.simulation.scheduling.free_resources import NodeCapacity, with_one_more
+from placeopt.simulation.scheduling.free_resources import FreeResources, with_one_more
 
 
 @dataclass
-class Growing:
+class ElasticJob:
     """A running job that may have up to ``most`` workers."""
 
     job: Job
@@ -24,7 +24,7 @@ class Growing:
         return sum(len(one.workers) for one in self.placement.assignments)
 
 
-def grown(room: NodeCapacity, jobs: Iterable[Growing], *, spread: bool) -> list[Placement]:
+def grow_jobs(room: FreeResources, jobs: Iterable[ElasticJob], *, spread: bool) -> list[Placement]:
     """
     Return the placements of those jobs that find room for more workers; ``room`` is left as it was.
 
@@ -70,7 +70,7 @@ def with_workers(job: Job, option: str, workers: int) -> Job:
     return job.model_copy(update=update)
 
 
-def _add(room: NodeCapacity, growing: Growing, *, spread: bool) -> bool:
+def _add(room: FreeResources, growing: ElasticJob, *, spread: bool) -> bool:
     """Give a job one more worker; false if there is no room for it."""
     nodes = room.allowed(growing.job)
     if spread:

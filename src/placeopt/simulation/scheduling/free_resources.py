@@ -8,7 +8,7 @@ from placeopt.model import Assignment, Cluster, Demand, Instance, Job, Option, P
 from placeopt.problem.classes import admits, effective_labels
 
 
-class NodeCapacity:
+class FreeResources:
     """
     Free GPUs, CPU and memory by node, under a share mode.
 

@@ -18,7 +18,7 @@ Amounts = tuple[int, int, int]
 """Thousandths of GPUs, millicores, MiB of memory."""
 
 
-class Division:
+class ArrayDivision:
     """
     The arrays of a scenario: which job is of which, and what is theirs.
 
@@ -70,7 +70,7 @@ class JobArrayQueue(DrfQueue):
     Its own jobs come in order of arrival, or (``fair``) its users in turns, by what they hold as jobs of the array.
     """
 
-    def __init__(self, cluster: Cluster, division: Division, *, fair: bool = False) -> None:
+    def __init__(self, cluster: Cluster, division: ArrayDivision, *, fair: bool = False) -> None:
         super().__init__(cluster)
         self._cluster, self._division, self._fair = cluster, division, fair
 

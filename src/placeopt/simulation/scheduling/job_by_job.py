@@ -12,8 +12,8 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem.classes import class_key
 from placeopt.simulation.performance_model import PerformanceModel
-from placeopt.simulation.scheduling.decision import Decision, Scene
-from placeopt.simulation.scheduling.elastic import Growing, grown
+from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
 from placeopt.simulation.scheduling.job_arrays import JobArrayQueue
 from placeopt.simulation.scheduling.preemption_policy import Candidate, PreemptionPolicy
 from placeopt.simulation.scheduling.queue_state import QueueState
@@ -88,7 +88,7 @@ class JobByJob(QueueState):
         self._service.forget(placement.job)
         self._openings.ended(placement)
 
-    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, scene: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
         """See ``Scheduler``. A kind of job that found no room is asked again when something has ended."""
         del limits
         self._begin(scene)
@@ -112,7 +112,7 @@ class JobByJob(QueueState):
         self._stops.update(decision.stop)
         return decision
 
-    def repeat(self, scene: Scene, decision: Decision) -> None:
+    def repeat(self, scene: RoundView, decision: Decision) -> None:
         """See ``Scheduler``."""
         self._begin(scene)
         disturbers = self._disturbers(scene)
@@ -140,7 +140,7 @@ class JobByJob(QueueState):
 
     # -- the pass over the queue
 
-    def _pass(self, scene: Scene, cancel: threading.Event | None, *, gifts: bool) -> None:
+    def _pass(self, scene: RoundView, cancel: threading.Event | None, *, gifts: bool) -> None:
         """Go through the queue; with ``gifts`` running jobs may give room."""
         strict = self._scheduling.strict
         for job, shape in self._queue.in_order(set() if strict else self._openings.closed, scene.now_ms):
@@ -205,7 +205,7 @@ class JobByJob(QueueState):
             self._engine.update(remove_jobs=[job], add_jobs=[self._told(job)])
         return placement
 
-    def _place_with_gifts(self, job: str, giving: PreemptionPolicy, scene: Scene) -> Placement | None:
+    def _place_with_gifts(self, job: str, giving: PreemptionPolicy, scene: RoundView) -> Placement | None:
         """Place a job where others give room; what they gave is given back if the referee refuses it all the same."""
         record = self._jobs[job]
         sizes = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
@@ -275,13 +275,13 @@ class JobByJob(QueueState):
             record, placement = self._jobs[job], self._running[job]
             option = self._option(placement)
             if rule == "pods":
-                growing.append(Growing(record, placement, option, self._arrivals[job].asked(option)))
+                growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
             elif self._may_change(job) and (job not in self._before or job in self._begun):
-                growing.append(Growing(record, placement, option, option.workers))
-        for larger in grown(self._room, growing, spread=rule == "pods"):
+                growing.append(ElasticJob(record, placement, option, option.workers))
+        for larger in grow_jobs(self._room, growing, spread=rule == "pods"):
             self._resize(larger)
 
-    def _disturbers(self, scene: Scene) -> list[str]:
+    def _disturbers(self, scene: RoundView) -> list[str]:
         """Return those that are to be stopped because others lose too much by them."""
         if self._watcher is None:
             return []
@@ -292,7 +292,7 @@ class JobByJob(QueueState):
                 found.append(job)
         return found
 
-    def _wait_again(self, jobs: Iterable[str], scene: Scene, *, at_the_end: bool = False) -> None:
+    def _wait_again(self, jobs: Iterable[str], scene: RoundView, *, at_the_end: bool = False) -> None:
         """Let jobs that were stopped wait, with what is left of them."""
         for job in jobs:
             record = scene.again(job)

@@ -6,7 +6,7 @@ from placeopt.model import Cluster, Option
 from placeopt.problem.allowance import cost_of, latency_of, nodes_of, rate_of
 
 
-class Choice:
+class OptionChoice:
     """
     Picks the option of highest rate, or of highest rate over cost (CER; GENIE eq. 10 and 11).
 

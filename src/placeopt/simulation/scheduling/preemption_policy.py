@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from placeopt.model import Demand, Job, Option, Placement
 from placeopt.model.scheduling import Preempts
-from placeopt.simulation.scheduling.attained_service import Service
-from placeopt.simulation.scheduling.free_resources import NodeCapacity, without_last
+from placeopt.simulation.scheduling.attained_service import AttainedService
+from placeopt.simulation.scheduling.free_resources import FreeResources, without_last
 from placeopt.simulation.scheduling.job_arrays import JobArrayQueue, amounts_of
 
 
@@ -57,8 +57,8 @@ class PreemptionPolicy:
         *,
         restart_ms: int = 0,
         workers: bool,
-        room: NodeCapacity,
-        service: Service,
+        room: FreeResources,
+        service: AttainedService,
         turns: JobArrayQueue | None,
     ) -> None:
         self._rule, self._workers, self._restart_ms = rule, workers, restart_ms

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.scheduling.drf_queue import DrfQueue
-from placeopt.simulation.scheduling.job_arrays import Division, JobArrayQueue
+from placeopt.simulation.scheduling.job_arrays import ArrayDivision, JobArrayQueue
 from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_aged_priority
 from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue
 
 
 def make_queue(
-    scheduling: Scheduling, scenario: Scenario, division: Division | None, level: Callable[[str], int]
+    scheduling: Scheduling, scenario: Scenario, division: ArrayDivision | None, level: Callable[[str], int]
 ) -> JobQueue:
     """Return the queue of rounds that place job by job; ``level``: of attained service, by job."""
     match scheduling.order:

@@ -9,12 +9,12 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Option, Placement
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.scheduling.attained_service import Service
-from placeopt.simulation.scheduling.decision import Decision, Scene
+from placeopt.simulation.scheduling.attained_service import AttainedService
+from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.elastic import with_workers
-from placeopt.simulation.scheduling.free_resources import NodeCapacity, workers_of
+from placeopt.simulation.scheduling.free_resources import FreeResources, workers_of
 from placeopt.simulation.scheduling.interference_monitor import InterferenceMonitor
-from placeopt.simulation.scheduling.job_arrays import Division
+from placeopt.simulation.scheduling.job_arrays import ArrayDivision
 from placeopt.simulation.scheduling.queue_orders import make_queue
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
 from placeopt.simulation.scheduling.scheduler import Scheduler, milli_of
@@ -32,7 +32,7 @@ class QueueState(Scheduler):
     """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
-        self._division = None if scheduling.arrays is None else Division(scenario, scheduling.arrays)
+        self._division = None if scheduling.arrays is None else ArrayDivision(scenario, scheduling.arrays)
         policy = scheduling.policy
         if self._division is not None:
             policy = policy.model_copy(update={"queues": self._division.queues})
@@ -42,7 +42,7 @@ class QueueState(Scheduler):
                 f"policy {scheduling.name!r}: method {scheduling.method!r} goes by the mix of jobs, so changes of "
                 "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
             )
-        self._service = Service(scheduling.levels_gpu_s)
+        self._service = AttainedService(scheduling.levels_gpu_s)
         self._now = 0
         self._queue = make_queue(scheduling, scenario, self._division, self._level)
         self._jobs: dict[str, Job] = {}
@@ -58,7 +58,7 @@ class QueueState(Scheduler):
         self._steps = 0
         """How often anything of ``_running`` and ``_before`` has changed."""
         self._watcher = None if scheduling.watch is None else InterferenceMonitor(scheduling.watch)
-        self._room = NodeCapacity(scenario.cluster, policy) if scheduling.changes_jobs else None
+        self._room = FreeResources(scenario.cluster, policy) if scheduling.changes_jobs else None
         self._openings = RetryFilter(
             scenario.cluster, policy, by_amounts=scheduling.elastic == "asked" and scheduling.watch is None
         )
@@ -81,14 +81,14 @@ class QueueState(Scheduler):
 
     # -- a round
 
-    def _begin(self, scene: Scene) -> None:
+    def _begin(self, scene: RoundView) -> None:
         self._now = scene.now_ms
         self._catch_up(scene.now_ms, {})
         self._before.clear()
         self._begun.clear()
         self._steps += 1
 
-    def _decision(self, scene: Scene) -> Decision:
+    def _decision(self, scene: RoundView) -> Decision:
         """Return what is different since the round began."""
         start: list[Placement] = []
         stop: list[str] = []

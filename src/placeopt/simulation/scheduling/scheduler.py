@@ -14,8 +14,8 @@ from placeopt.model.base import MAX_VALUE
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.scheduling.decision import Decision, Scene
-from placeopt.simulation.scheduling.option_choice import Choice
+from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.option_choice import OptionChoice
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from placeopt.simulation.shares import Shares
 from placeopt.solving.methods import method_of
@@ -54,7 +54,7 @@ class Scheduler(ABC):
         """Rounds that the time limit cut short."""
         self._timed = _reads_times(scheduling)
         self._judges_utility = scheduling.policy.postpone.rule == "utility"
-        self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
+        self._choice = None if scheduling.choice == "any" else OptionChoice(scheduling.choice, scenario.cluster)
         self._belief = ResourceEstimator(scenario, scheduling)
         self._shares = Shares(scenario, policy.share_mode)
         self._profiles_count = bool(scenario.slowdowns)
@@ -111,7 +111,7 @@ class Scheduler(ABC):
         self._engine.release(placement.job)
 
     @abstractmethod
-    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, scene: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
         """
         Decide what changes now.
 
@@ -122,7 +122,7 @@ class Scheduler(ABC):
         """
 
     @abstractmethod
-    def repeat(self, scene: Scene, decision: Decision) -> None:
+    def repeat(self, scene: RoundView, decision: Decision) -> None:
         """Do again what was decided before; the referee judges again."""
 
     def _put(self, placements: tuple[Placement, ...]) -> None:

@@ -9,7 +9,7 @@ from placeopt.model import Assignment, Job, Placement, Plan
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.scheduling.decision import Decision, Scene
+from placeopt.simulation.scheduling.decision import Decision, RoundView
 from placeopt.simulation.scheduling.free_resources import workers_of
 from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, milli_of
 
@@ -51,7 +51,7 @@ class WholeRounds(Scheduler):
         super().end(placement, now_ms)
         self._elastic.discard(placement.job)
 
-    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, scene: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
         """See ``Scheduler``."""
         self._catch_up(scene.now_ms, scene.ends)
         plan = self._engine.place(
@@ -71,7 +71,7 @@ class WholeRounds(Scheduler):
         held = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
         moved = {one.job for one in plan.moved}
         resized = {one.job for one in plan.shrunk} - moved
-        resized |= {one.job for one in plan.placements if one.job in moved and grew(held[one.job], one)}
+        resized |= {one.job for one in plan.placements if one.job in moved and only_grew(held[one.job], one)}
         decision = Decision(
             start=tuple(placement for placement in plan.placements if placement.job in self._waiting),
             stop=tuple(one.job for one in plan.preempted),
@@ -81,7 +81,7 @@ class WholeRounds(Scheduler):
         self._commit(plan, decision, scene)
         return decision
 
-    def repeat(self, scene: Scene, decision: Decision) -> None:
+    def repeat(self, scene: RoundView, decision: Decision) -> None:
         """See ``Scheduler``."""
         self._catch_up(scene.now_ms, {})
         if decision.changes:
@@ -90,7 +90,7 @@ class WholeRounds(Scheduler):
             self._put(decision.start)
             self._note(decision, scene)
 
-    def _commit(self, plan: Plan, decision: Decision, scene: Scene) -> None:
+    def _commit(self, plan: Plan, decision: Decision, scene: RoundView) -> None:
         may = [one.job for one in decision.start if self._may_change(one.job)]
         self._engine.commit(plan, movable=may, shrinkable=may, preemptible=may)
         self._note(decision, scene)
@@ -99,7 +99,7 @@ class WholeRounds(Scheduler):
         """Where no work is kept, a job is stopped once at most: two could stop each other for ever."""
         return super()._may_change(job) and job not in self._begun_anew
 
-    def _note(self, decision: Decision, scene: Scene) -> None:
+    def _note(self, decision: Decision, scene: RoundView) -> None:
         for placement in decision.start:
             del self._waiting[placement.job]
             if any(option.workers_min for option in self._arrivals[placement.job].job.options):
@@ -149,7 +149,7 @@ class WholeRounds(Scheduler):
         )
 
 
-def grew(before: Placement, after: Placement) -> bool:
+def only_grew(before: Placement, after: Placement) -> bool:
     """
     Tell whether a job goes on where it is, with more workers beside.
 
