@@ -5,7 +5,8 @@ import pytest
 from builders import placement
 from placeopt.model import Placement
 from placeopt.model.scheduling import Arrays
-from placeopt.simulation.scheduling.job_arrays import ArrayDivision, JobArrayQueue, amounts_of, totals
+from placeopt.simulation.scheduling.job_arrays import ArrayDivision, JobArrayQueue
+from placeopt.simulation.scheduling.placement_amounts import amounts_of, cluster_amounts
 from scenarios import scenario, timed
 
 JOBS = [
@@ -28,7 +29,7 @@ def test_parts_by_demand() -> None:
     division = ArrayDivision(scenario(JOBS), Arrays(by="size", parts="demand"))
     small, large, cpu = (division.part[division.of(job)] for job in JOBS)
     assert (small[0], large[0], cpu[0]) == (308, 3693, 0)
-    assert (small[1], large[1], cpu[1]) == (0, 0, totals(scenario(JOBS).cluster)[1])
+    assert (small[1], large[1], cpu[1]) == (0, 0, cluster_amounts(scenario(JOBS).cluster)[1])
 
 
 def test_quota_and_what_may_be_borrowed() -> None:
@@ -47,7 +48,7 @@ def test_users_in_turns_within_an_array() -> None:
             turns.add(job, job.id)
         assert next(turns.in_order(set(), 0))[0] == "a1"
         turns.take("a1", "a1")
-        turns.holds(jobs[0], placement(jobs[0], [("n0", (0,))]), 1)
+        turns.update_held(jobs[0], placement(jobs[0], [("n0", (0,))]), 1)
         assert next(turns.in_order(set(), 0))[0] == second
 
 
@@ -59,11 +60,11 @@ def test_the_array_that_holds_least_of_its_part_comes_next() -> None:
     for job in JOBS:
         turns.add(job, job.id)
     assert next(turns.in_order(set(), 0))[0] == "small"
-    turns.holds(timed("x", 0, 1, gpus=3, user="u"), held, 1)
+    turns.update_held(timed("x", 0, 1, gpus=3, user="u"), held, 1)
     assert next(turns.in_order(set(), 0))[0] == "cpu"
     mine = turns.user(JOBS[0])
     assert turns.share(mine) == pytest.approx(1.5)
-    assert turns.beyond(mine)
-    assert not turns.beyond(turns.user(JOBS[2]), (2000, 0, 0))
-    assert turns.beyond(turns.user(JOBS[2]), (2001, 0, 0))
+    assert turns.exceeds_part(mine)
+    assert not turns.exceeds_part(turns.user(JOBS[2]), (2000, 0, 0))
+    assert turns.exceeds_part(turns.user(JOBS[2]), (2001, 0, 0))
     assert amounts_of(held)[0] == 3000

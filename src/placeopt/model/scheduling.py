@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record, Thousandths
 from placeopt.model.instance import FORMAT_VERSION
 from placeopt.model.policy import Policy
+from placeopt.model.rule_names import RuleNames
 
 JobOrder = Literal[
     "fcfs",
@@ -45,6 +46,14 @@ priority, the lowest first, then last submitted; ``las``: those of a higher leve
 a restart; ``capacity``: an array within its part stops what others hold beyond theirs (SODA
 V-C), last submitted first (the order of V-D); ``arrays``: both ``inference`` and ``capacity`` (SODA V).
 """
+
+OptionChoice = Literal["any", "rate", "cer"]
+Elastic = Literal["asked", "pods", "load"]
+
+ORDER_NAMES = RuleNames("order", JobOrder)
+PREEMPTION_NAMES = RuleNames("preempts", Preempts)
+CHOICE_NAMES = RuleNames("choice", OptionChoice)
+ELASTIC_NAMES = RuleNames("elastic", Elastic)
 
 
 class Source(Record):
@@ -102,9 +111,9 @@ class Scheduling(Record):
     """None: placeopt's own."""
     rounds: Literal["whole", "each"] = "whole"
     method: Id = "auto"
-    order: JobOrder | None = None
+    order: Annotated[str, ORDER_NAMES] | None = None
     """With ``each``, ``fcfs`` if left out."""
-    choice: Literal["any", "rate", "cer"] = "any"
+    choice: Annotated[str, CHOICE_NAMES] = "any"
     """
     In which of its options a job may run: any; the one of highest rate; that of highest rate over cost (GENIE eq. 11).
     """
@@ -137,7 +146,7 @@ class Scheduling(Record):
     """With ``each``: nobody overtakes the first job that does not fit. Of whole rounds the method says it."""
     aging_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """With the order ``priority``: a wait of so long counts as much as one of priority. None: no aging."""
-    preempts: Preempts = "never"
+    preempts: Annotated[str, PREEMPTION_NAMES] = "never"
     """With ``each``. Whole rounds stop, move and shrink jobs by ``policy.changes``."""
     restarts_max_thousandths: Thousandths | None = None
     """
@@ -153,7 +162,7 @@ class Scheduling(Record):
     With ``each``: a job waits, overtaken, rather than start with its GPUs so far apart that it would take more than
     this longer than well placed, by its own or the physics' spread slowdown. None: it starts wherever there is room.
     """
-    elastic: Literal["asked", "pods", "load"] = "asked"
+    elastic: Annotated[str, ELASTIC_NAMES] = "asked"
     """
     With ``each``: how many workers elastic jobs get. ``asked``: as many as they ask for, all or none. ``pods``: the
     same, but each by itself as room is found, and the first ones hold their GPUs idle until all are there (Kubernetes).

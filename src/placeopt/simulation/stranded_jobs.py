@@ -1,4 +1,4 @@
-"""Why jobs of a simulation that is over never end."""
+"""Jobs of a finished simulation that never end, and the reasons."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from placeopt.solving.methods import method_of
 
 NAMED = 10
-"""Jobs that are listed with their reason."""
+"""Number of jobs that are listed with their reason."""
 
 
 @dataclass(frozen=True)
@@ -42,44 +42,44 @@ def never_ending(history: History) -> tuple[NeverEnds, ...]:
     jobs = [job for job in history.jobs if job.job in stranded]
     if not jobs:
         return ()
-    judge = _Judge(history)
-    own = {job.job: judge.cause(job) for job in jobs[: 100 * NAMED]}
-    blocker = next((job.job for job in sorted(jobs, key=lambda one: one.arrival_ms) if own.get(job.job)), None)
-    told = [NeverEnds(name, why) for name, why in own.items() if why]
-    for name, why in own.items():
+    reasons = _Reasons(history)
+    causes = {job.job: reasons.cause(job) for job in jobs[: 100 * NAMED]}
+    blocker = next((job.job for job in sorted(jobs, key=lambda one: one.arrival_ms) if causes.get(job.job)), None)
+    found = [NeverEnds(name, why) for name, why in causes.items() if why]
+    for name, why in causes.items():
         if not why:
-            told.append(NeverEnds(name, judge.held_back(blocker)))
-    return tuple(told[:NAMED])
+            found.append(NeverEnds(name, reasons.held_back(blocker)))
+    return tuple(found[:NAMED])
 
 
-class _Judge:
-    """Tells of single jobs why they never start; jobs alike share the answer."""
+class _Reasons:
+    """Why single jobs never start; jobs of one class share the answer."""
 
     def __init__(self, history: History) -> None:
         scenario, self._scheduling = history.scenario, history.scheduling
         self._cluster = scenario.cluster
-        self._belief = ResourceEstimator(scenario, self._scheduling)
-        self._records = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
+        self._estimator = ResourceEstimator(scenario, self._scheduling)
+        self._jobs = {arrival.job.id: arrival.job for arrival in scenario.arrivals}
         arrays = self._scheduling.arrays
-        self._division = None if arrays is None else ArrayDivision(scenario, arrays)
+        self._arrays = None if arrays is None else ArrayDivision(scenario, arrays)
         policy = self._scheduling.policy
-        if self._division is not None:
-            policy = policy.model_copy(update={"queues": self._division.queues})
+        if self._arrays is not None:
+            policy = policy.model_copy(update={"queues": self._arrays.queues})
         self._policy = policy
-        self._known: dict[Hashable, str] = {}
+        self._cause_of_class: dict[Hashable, str] = {}
 
     def cause(self, job: JobHistory) -> str:
-        """Return why a job by itself never ends; nothing if it could start on the idle cluster."""
+        """Return why a job by itself never ends; an empty text if it could start on the idle cluster."""
         held = [span for span in job.spans if span.end_ms is None]
         if held:
             milli = sum(sum(one.gpus.values()) for one in held[-1].placement.assignments)
             return f"holds {milli / 1000:g} GPUs and waits without end for the rest of its workers"
-        record = self._asked(self._records[job.job])
-        alike = class_key(record, self._policy)
-        if alike not in self._known:
-            self._known[alike] = self._alone(record)
+        requested = self._requested(self._jobs[job.job])
+        job_class = class_key(requested, self._policy)
+        if job_class not in self._cause_of_class:
+            self._cause_of_class[job_class] = self._alone(requested)
         again = f"; it ran out of GPU memory {job.failures} times" if job.failures else ""
-        return self._known[alike] + again if self._known[alike] else ""
+        return self._cause_of_class[job_class] + again if self._cause_of_class[job_class] else ""
 
     def held_back(self, blocker: str | None) -> str:
         """Return why a job that could start on the idle cluster never does."""
@@ -90,18 +90,18 @@ class _Judge:
             return "finds room on the idle cluster, but not with its GPUs as close together as the policy asks for"
         return "finds room on the idle cluster; the policy did not start it"
 
-    def _asked(self, job: Job) -> Job:
-        job = self._belief.of(job)
-        return job if self._division is None else job.model_copy(update={"queue": self._division.of(job)})
+    def _requested(self, job: Job) -> Job:
+        job = self._estimator.of(job)
+        return job if self._arrays is None else job.model_copy(update={"queue": self._arrays.of(job)})
 
     def _alone(self, job: Job) -> str:
-        """Judge a job on the idle cluster."""
+        """Return why a job does not fit on the idle cluster; an empty text if it does."""
         problem = compile_problem(Instance(cluster=self._cluster, jobs=(job,), policy=self._policy))
         state = State(problem)
-        room, asks = free_capacity_of(state, job), requirements_of(problem, job)
-        if fit(room, asks) is None:
-            held = constraints(conflict(room, asks), asks, job)
-            names = listed([f"{one.name} ({one.asks})" for one in held]) if held else "nothing that can be named"
+        free, requirements = free_capacity_of(state, job), requirements_of(problem, job)
+        if fit(free, requirements) is None:
+            binding = constraints(conflict(free, requirements), requirements, job)
+            names = listed([f"{one.name} ({one.asks})" for one in binding]) if binding else "nothing that can be named"
             return f"finds no place on the idle cluster: {names}"
         if asks_utility(problem, 0):
             found = reach(without_minima(state), 0)

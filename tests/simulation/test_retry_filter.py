@@ -5,73 +5,88 @@ from pathlib import Path
 import pytest
 
 from builders import job, node, placement
-from placeopt.model import Cluster, Placement, Policy
+from placeopt.model import Cluster, Demand, Placement, Policy
 from placeopt.model.policy import Postpone, Queue
 from placeopt.simulation import simulate
+from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
 from scenarios import PLAIN, policy, random_scenario, scenario, timed, two_sockets
 
 CLUSTER = Cluster(machines=(two_sockets(),), nodes=(node("n0"), node("n1")))
 
 
-def closed(kinds: dict[str, object], rules: Policy = PLAIN) -> RetryFilter:
-    """Return the openings of a full cluster, on which every kind was asked for in vain."""
-    openings = RetryFilter(CLUSTER, rules)
+class FilledCluster(RetryFilter):
+    """A retry filter with the account of free resources that it reads."""
+
+    def __init__(self, rules: Policy) -> None:
+        self.resources = FreeResources(CLUSTER, rules)
+        super().__init__(self.resources, rules)
+
+    def take(self, placement: Placement, sign: int = 1) -> None:
+        """Let a placement start or, with ``sign`` -1, end; no job uses GPU memory."""
+        self.resources.take(placement, Demand(), sign)
+        if sign < 0:
+            self.freed(placement)
+
+
+def closed(kinds: dict[str, object], rules: Policy = PLAIN) -> FilledCluster:
+    """Return the filter of a full cluster, on which no kind fits."""
+    retries = FilledCluster(rules)
     for name in ("n0", "n1"):
         for gpu in range(4):
-            openings.take(placement(job("x", cpu_millicores=8000), [(name, (gpu,))]))
+            retries.take(placement(job("x", cpu_millicores=8000), [(name, (gpu,))]))
     for kind, one in kinds.items():
-        openings.learn(kind, one)
-        openings.closed.add(kind)
-    return openings
+        retries.learn(kind, one)
+        retries.closed.add(kind)
+    return retries
 
 
-def ended(openings: RetryFilter, gone: Placement) -> None:
+def ended(retries: FilledCluster, gone: Placement) -> None:
     """Let a placement end."""
-    openings.take(gone, -1)
-    openings.ended(gone)
+    retries.take(gone, -1)
+    retries.ended(gone)
 
 
 def test_a_kind_opens_where_a_worker_of_it_has_room() -> None:
     """One GPU and eight cores come free on a node; two GPUs, and more cores, only with a second job's."""
-    openings = closed({"one": job("a"), "cores": job("b", cpu_millicores=8001), "two": job("c", gpus=2)})
-    ended(openings, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
-    assert openings.closed == {"cores", "two"}
-    ended(openings, placement(job("x", cpu_millicores=8000), [("n1", (0,))]))
-    assert openings.closed == {"cores", "two"}
-    ended(openings, placement(job("x", cpu_millicores=1), [("n1", (1,))]))
-    assert openings.closed == set()
+    retries = closed({"one": job("a"), "cores": job("b", cpu_millicores=8001), "two": job("c", gpus=2)})
+    ended(retries, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
+    assert retries.closed == {"cores", "two"}
+    ended(retries, placement(job("x", cpu_millicores=8000), [("n1", (0,))]))
+    assert retries.closed == {"cores", "two"}
+    ended(retries, placement(job("x", cpu_millicores=1), [("n1", (1,))]))
+    assert retries.closed == set()
 
 
 def test_a_gang_opens_when_all_its_workers_have_room_on_any_nodes() -> None:
     """The second worker's GPU comes free elsewhere."""
-    openings = closed({"gang": job("g", workers=2)})
-    ended(openings, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
-    assert openings.closed == {"gang"}
-    ended(openings, placement(job("x", cpu_millicores=8000), [("n1", (3,))]))
-    assert openings.closed == set()
+    retries = closed({"gang": job("g", workers=2)})
+    ended(retries, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
+    assert retries.closed == {"gang"}
+    ended(retries, placement(job("x", cpu_millicores=8000), [("n1", (3,))]))
+    assert retries.closed == set()
 
 
 def test_who_found_no_room_is_not_asked_again_until_some_is_given_up() -> None:
     """Be it by an end or by a gift: others may give meanwhile, but what is free has not grown."""
-    openings = closed({"one": job("a"), "two": job("c", gpus=2)})
-    openings.failed("one")
-    openings.failed("two")
-    openings.open_all()
-    assert openings.has_no_room("one")
-    openings.take(placement(job("x", cpu_millicores=8000), [("n0", (0,))]), -1)
-    assert not openings.has_no_room("one")
-    assert openings.has_no_room("two")
+    retries = closed({"one": job("a"), "two": job("c", gpus=2)})
+    retries.failed("one")
+    retries.failed("two")
+    retries.open_all()
+    assert retries.cannot_fit("one")
+    retries.take(placement(job("x", cpu_millicores=8000), [("n0", (0,))]), -1)
+    assert not retries.cannot_fit("one")
+    assert retries.cannot_fit("two")
     limited = closed({"one": job("a")}, PLAIN.model_copy(update={"postpone": Postpone(rule="utility")}))
     limited.failed("one")
-    assert not limited.has_no_room("one"), "a place may become good enough by itself"
+    assert not limited.cannot_fit("one"), "a place may become good enough by itself"
 
 
 def test_where_room_is_not_all_that_counts_every_end_opens_all() -> None:
     """A queue's limit is no matter of nodes."""
-    openings = closed({"two": job("c", gpus=2)}, PLAIN.model_copy(update={"queues": (Queue(id="q"),)}))
-    ended(openings, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
-    assert openings.closed == set()
+    retries = closed({"two": job("c", gpus=2)}, PLAIN.model_copy(update={"queues": (Queue(id="q"),)}))
+    ended(retries, placement(job("x", cpu_millicores=8000), [("n0", (0,))]))
+    assert retries.closed == set()
 
 
 def test_room_is_room_on_one_gpu() -> None:
@@ -79,30 +94,30 @@ def test_room_is_room_on_one_gpu() -> None:
     kinds = {"whole": job("w"), "half": job("h", gpu_milli=500)}
     for mode, left in (("fraction", {"whole"}), ("exclusive", {"whole", "half"})):
         rules = PLAIN.model_copy(update={"share_mode": mode})
-        openings = RetryFilter(CLUSTER, rules)
+        retries = FilledCluster(rules)
         for name in ("n0", "n1"):
             for gpu in range(4):
-                openings.take(placement(job("x", gpu_milli=500), [(name, (gpu,))]))
+                retries.take(placement(job("x", gpu_milli=500), [(name, (gpu,))]))
         for kind, one in kinds.items():
-            openings.learn(kind, one)
-            openings.closed.add(kind)
+            retries.learn(kind, one)
+            retries.closed.add(kind)
         gone = placement(job("y", gpus=0, cpu_millicores=1), [("n0", ())])
-        openings.take(gone)
-        ended(openings, gone)
-        assert openings.closed == left
+        retries.take(gone)
+        ended(retries, gone)
+        assert retries.closed == left
 
 
 def test_what_others_took_is_room_no_more() -> None:
     """A GPU comes free and is taken: who had found none need not be asked; when it comes free again, he is."""
-    openings = closed({"one": job("a")})
-    openings.failed("one")
+    retries = closed({"one": job("a")})
+    retries.failed("one")
     gone = placement(job("x", cpu_millicores=8000), [("n0", (0,))])
-    openings.take(gone, -1)
-    assert not openings.has_no_room("one")
-    openings.take(gone)
-    assert openings.has_no_room("one")
-    openings.take(gone, -1)
-    assert not openings.has_no_room("one")
+    retries.take(gone, -1)
+    assert not retries.cannot_fit("one")
+    retries.take(gone)
+    assert retries.cannot_fit("one")
+    retries.take(gone, -1)
+    assert not retries.cannot_fit("one")
 
 
 @pytest.mark.parametrize("share_mode", ["fraction", "exclusive", "overcommit"])
@@ -119,7 +134,7 @@ def test_the_same_is_decided_as_when_all_are_always_asked(
     monkeypatch.setattr(RetryFilter, "_open", lambda self, nodes: (real(self, nodes), opened.append(len(self.closed))))
     simulate(world, rules, log=tmp_path / "some")
     monkeypatch.setattr(RetryFilter, "_open", lambda self, nodes: self.open_all())
-    monkeypatch.setattr(RetryFilter, "has_no_room", lambda self, kind: False)
+    monkeypatch.setattr(RetryFilter, "cannot_fit", lambda self, kind: False)
     simulate(world, rules, log=tmp_path / "all")
     assert (tmp_path / "some").read_bytes() == (tmp_path / "all").read_bytes()
     assert sum(opened) > 0

@@ -17,7 +17,7 @@ def told(name: str, job: Job, *, slowdowns: tuple[Slowdown, ...] = ()) -> Job:
     chosen = named_policy(name)
     decider = WholeRounds if chosen.rounds == "whole" else JobByJob
     with Engine() as engine:
-        return decider(engine, scenario([job], slowdowns=slowdowns), chosen).told(job)
+        return decider(engine, scenario([job], slowdowns=slowdowns), chosen).engine_job(job)
 
 
 def test_a_minimal_utility_is_told_where_it_is_judged() -> None:
