@@ -42,10 +42,10 @@ REGISTRIES: list[tuple[RuleRegistry[Any], RuleNames, object]] = [
 
 @pytest.fixture(autouse=True)
 def registries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget afterwards what a test registers."""
+    """Begin with the built-in rules, and forget afterwards what a test registers."""
     for registry, names, _ in REGISTRIES:
-        monkeypatch.setattr(registry, "_rules", dict(registry._rules))
-        monkeypatch.setattr(names, "registered", dict(names.registered))
+        monkeypatch.setattr(registry, "_rules", {name: registry[name] for name in names.built_in})
+        monkeypatch.setattr(names, "registered", {})
 
 
 @pytest.mark.parametrize(("registry", "names", "literal"), REGISTRIES, ids=lambda one: getattr(one, "field", ""))
