@@ -18,7 +18,7 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.whatif import Limits, price
 from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.node_swap import gain
-from placeopt.whatif.outcome import outcome_of, without_costs
+from placeopt.whatif.round_solving import outcome_of, without_costs
 
 SPECS = ("uniform", "varied", "gangs", "fractions", "cubemesh")
 

@@ -11,7 +11,7 @@ from placeopt.model.policy import Queue, Quota
 from placeopt.problem import compile_problem, open_state
 from placeopt.whatif import Limits, Patch, apply_patch, parse_variation, price, swap, sweep
 from placeopt.whatif.instance_edit import with_nodes
-from placeopt.whatif.outcome import outcome_of, without_costs
+from placeopt.whatif.round_solving import outcome_of, without_costs
 from placeopt.whatif.steps import AddMachines
 
 SHORT = Limits(time_limit_s=5.0, threads=1)

@@ -1,4 +1,4 @@
-"""Figures of merit: what scheduling papers measure, as functions of numbers. Times in, ratios and statistics out."""
+"""Figures of merit of scheduling papers, as functions of plain numbers."""
 
 from placeopt.metrics.confidence import Interval, bootstrap_interval, paired_interval, t_interval
 from placeopt.metrics.fairness import jain_index

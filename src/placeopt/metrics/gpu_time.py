@@ -1,4 +1,4 @@
-"""What became of the GPUs' time: granted, active, useful, idle, and idle where it is hard to use."""
+"""Use of GPU time: granted, active, useful, idle, and idle on nodes partly in use."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Gpu = tuple[str, int]
 
 @dataclass(frozen=True)
 class GpuUse:
-    """A job on its GPUs from ``start_ms`` to ``end_ms``."""
+    """The GPUs that a job holds from ``start_ms`` to ``end_ms``."""
 
     start_ms: int
     end_ms: int
     milli: Mapping[Gpu, int]
-    """Thousandths held of each GPU."""
+    """Thousandths of each GPU."""
     percent: float = 0
-    """Utilisation that the job brings to each of its GPUs."""
+    """Utilisation of each of the GPUs by the job."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Occupancy:
     """
     Sums over a window, in GPU-milliseconds but ``granted`` and ``idle``, which are in thousandths of them.
 
-    ``granted`` + ``idle`` is all there is, unless GPUs are granted twice over (then ``idle`` counts what was left, at
-    least nothing, of each).
+    ``granted`` + ``idle`` is the whole, unless GPUs are overcommitted (then ``idle`` counts what is left of each, at
+    least 0).
     """
 
     window_ms: int
@@ -35,7 +35,7 @@ class Occupancy:
     granted: int
     idle: int
     active: int
-    """With at least one job."""
+    """Held by at least one job."""
     busy_percent: float
     """Of utilisation: percent x GPU-ms, at most 100 a GPU."""
     stranded: int
@@ -58,12 +58,12 @@ class Occupancy:
 
     @property
     def utilisation(self) -> float:
-        """Part of the GPUs' time that jobs used, as far as they state it."""
+        """Part of the GPUs' time that jobs used, by their stated utilisation."""
         return self.busy_percent / (100 * self.total) if self.total else 0.0
 
     @property
     def utilisation_of_active(self) -> float:
-        """Part of their time that GPUs were used in which a job held some of them (as SODA III-A counts)."""
+        """Used part of the time in which GPUs were held by jobs (as SODA III-A counts)."""
         return self.busy_percent / (100 * self.active) if self.active else 0.0
 
     @property
@@ -72,14 +72,14 @@ class Occupancy:
         return self.stranded / self.total if self.total else 0.0
 
 
-def occupancy(stays: Iterable[GpuUse], gpus_of: Mapping[str, int], start_ms: int, end_ms: int) -> Occupancy:
+def occupancy(uses: Iterable[GpuUse], gpus_of: Mapping[str, int], start_ms: int, end_ms: int) -> Occupancy:
     """
-    Sum up a window of time.
+    Return the use of GPU time in a window.
 
     Parameters
     ----------
-    stays
-        Who held what and when; what lies outside the window does not count.
+    uses
+        The GPUs that jobs held; time outside the window does not count.
     gpus_of
         GPUs of every node.
     start_ms, end_ms
@@ -87,17 +87,17 @@ def occupancy(stays: Iterable[GpuUse], gpus_of: Mapping[str, int], start_ms: int
     """
     window = max(0, end_ms - start_ms)
     changes: list[tuple[int, int, Gpu, int, float]] = []  # time, jobs more or fewer, GPU, milli, percent
-    for stay in stays:
-        begin, end = max(stay.start_ms, start_ms), min(stay.end_ms, end_ms)
+    for use in uses:
+        begin, end = max(use.start_ms, start_ms), min(use.end_ms, end_ms)
         if begin < end:
-            for gpu, milli in stay.milli.items():
-                changes.append((begin, 1, gpu, milli, stay.percent))
-                changes.append((end, -1, gpu, -milli, -stay.percent))
+            for gpu, milli in use.milli.items():
+                changes.append((begin, 1, gpu, milli, use.percent))
+                changes.append((end, -1, gpu, -milli, -use.percent))
     changes.sort(key=lambda change: change[0])
     jobs: dict[Gpu, int] = {}
     milli_of: dict[Gpu, int] = {}
     percent_of: dict[Gpu, float] = {}
-    taken: dict[str, int] = {}
+    gpus_held: dict[str, int] = {}
     now = start_ms
     granted = active = stranded = used = 0  # integrals
     at_granted = at_used = at_active = at_stranded = 0  # of now
@@ -120,8 +120,8 @@ def occupancy(stays: Iterable[GpuUse], gpus_of: Mapping[str, int], start_ms: int
         at_used += min(1000, before_milli + milli) - min(1000, before_milli)
         at_busy += min(100, before_percent + percent) - min(100, before_percent)
         if (before_jobs == 0) != (jobs[gpu] == 0):
-            count, size = taken.get(node, 0), gpus_of[node]
-            taken[node] = count + sign
+            count, size = gpus_held.get(node, 0), gpus_of[node]
+            gpus_held[node] = count + sign
             at_active += sign
             at_stranded += _stranded(count + sign, size) - _stranded(count, size)
     return Occupancy(
@@ -135,5 +135,5 @@ def occupancy(stays: Iterable[GpuUse], gpus_of: Mapping[str, int], start_ms: int
     )
 
 
-def _stranded(taken: int, size: int) -> int:
-    return size - taken if taken else 0
+def _stranded(held: int, size: int) -> int:
+    return size - held if held else 0

@@ -1,4 +1,4 @@
-"""How figures of many jobs are spread."""
+"""Mean, percentiles and maximum of figures of many jobs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Distribution:
 
 
 def distribution_of(values: Sequence[float]) -> Distribution | None:
-    """Return the spread of some numbers; None of none."""
+    """Return the distribution of some numbers; None for none."""
     if not len(values):
         return None
     array = np.asarray(values, dtype=float)

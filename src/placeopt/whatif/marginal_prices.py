@@ -28,8 +28,7 @@ from placeopt.whatif.answers import Price, Prices, RoundOutcome
 from placeopt.whatif.domain_levels import levels_of, nodes_under
 from placeopt.whatif.instance_edit import edit_instance, with_nodes
 from placeopt.whatif.node_swap import gain
-from placeopt.whatif.outcome import outcome_of, without_costs
-from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_solving import Limits, outcome_of, without_costs
 
 Kind = Literal["node", "domain", "quota"]
 UNIT_MILLI = 1000

@@ -15,9 +15,8 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Instance
 from placeopt.whatif.answers import RoundOutcome, Swap
 from placeopt.whatif.instance_edit import Patched
-from placeopt.whatif.outcome import outcome_of, without_costs
 from placeopt.whatif.patch import apply_step
-from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_solving import Limits, outcome_of, without_costs
 from placeopt.whatif.steps import ReplaceNodes
 
 

@@ -20,9 +20,8 @@ from placeopt.whatif.answer_cache import AnswerCache
 from placeopt.whatif.answers import Sweep, SweepPoint
 from placeopt.whatif.domain_levels import free_prefix
 from placeopt.whatif.instance_edit import Patched
-from placeopt.whatif.outcome import outcome_of, without_costs
 from placeopt.whatif.patch import apply_step
-from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_solving import Limits, outcome_of, without_costs
 from placeopt.whatif.steps import AddNodes, ScaleDemand, SetQuota
 
 MOST_POINTS = 1000

@@ -105,7 +105,7 @@ def add(
             missed=max(below, default=None),
             monotone=_monotone(spots, goal),
             price_milli_per_hour=price,
-            kept=runs.kept,
+            kept=runs.num_known,
             left=int(runs.over),
             seconds=time.monotonic() - began,
         )

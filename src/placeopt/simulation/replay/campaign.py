@@ -1,39 +1,41 @@
-"""Runs side by side, and a file of rows from which those that are done are taken."""
+"""Runs of scenarios side by side, and a file from which finished ones are read."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
-from placeopt.formats.rows import RowFile
 from placeopt.metrics import t_interval
 from placeopt.parallel import run_parallel
 from placeopt.simulation.replay.goals import Goal, measures
 from placeopt.simulation.replay.measured_run import RunSetup, play
 from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
+from placeopt.whatif.optional_rows import OptionalRows
 
 OnRun = Callable[[MeasuredRun], None]
 
 
-class RunCampaign:
+class RunCampaign(OptionalRows[MeasuredRun]):
     """
-    Carries out runs, each once; a context manager.
+    Runs of scenarios, each carried out once; a context manager that locks the file.
 
     Parameters
     ----------
     rows
-        A file that every finished run is appended to, and from which runs of earlier calls are taken.
+        File to which every finished run is appended, and from which runs of earlier calls are read; None: no file.
     jobs
         Runs side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included.
     cancel
-        Set it from another thread: nothing new is begun, and what is cut off does not count.
+        Set it from another thread: no run is begun any more, and an interrupted one does not count.
     on_news
-        Told of every run that is done here.
+        Called after every run that is carried out here.
+
+    Attributes
+    ----------
+    num_known
+        Runs that were requested and stood in the file.
     """
 
     def __init__(
@@ -44,24 +46,11 @@ class RunCampaign:
         cancel: threading.Event | None = None,
         on_news: OnRun | None = None,
     ) -> None:
+        super().__init__(rows, MeasuredRun, "a run of a scenario")
         self._jobs, self._cancel, self._on_news = jobs, cancel, on_news
-        self._stack = ExitStack()
-        self._file = (
-            None if rows is None else self._stack.enter_context(RowFile(rows, MeasuredRun, "a run of a scenario"))
-        )
-        found = self._file.found if self._file is not None else ()
-        self._done = {row.key: row for row in found if row.measures.keys() >= set(measures())}
-        self._old = frozenset(self._done)
-        self.kept = 0
-        """Runs that were asked for and stood in the file already."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
+        self._done = {row.key: row for row in self.earlier if row.measures.keys() >= set(measures())}
+        self._known = frozenset(self._done)
+        self.num_known = 0
 
     @property
     def over(self) -> bool:
@@ -69,24 +58,23 @@ class RunCampaign:
         return self._cancel is not None and self._cancel.is_set()
 
     def rows_of(self, setups: Sequence[RunSetup]) -> list[MeasuredRun | None]:
-        """Carry out those that have no row, and return the rows; None for what was cut off."""
+        """Carry out the runs that have no row, and return the rows; None for interrupted ones."""
         wanted = {setup.key: setup for setup in setups}
-        self.kept += sum(key in self._old for key in wanted)
+        self.num_known += sum(key in self._known for key in wanted)
         to_do = [setup for key, setup in wanted.items() if key not in self._done]
         inside = self._cancel if self._jobs == 1 else None  # no event reaches another process
         for row in run_parallel(partial(play, cancel=inside), to_do, self._jobs, cancelled=lambda: self.over):
             if row is None:
                 continue
             self._done[row.key] = row
-            if self._file is not None:
-                self._file.append(row)
+            self.keep(row)
             if self._on_news is not None:
                 self._on_news(row)
         return [self._done.get(setup.key) for setup in setups]
 
 
 def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None) -> ReplayPoint | None:
-    """Return a setting over all draws; None if a run of it was cut off."""
+    """Return a setting over all draws; None if a run of it was interrupted."""
     whole = [row for row in rows if row is not None]
     if len(whole) < len(rows):
         return None

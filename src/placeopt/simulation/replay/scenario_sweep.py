@@ -79,7 +79,7 @@ def sweep(
             goal=None if goal is None else goal.text,
             draws=tuple(draws),
             spots=tuple(spots),
-            kept=runs.kept,
+            kept=runs.num_known,
             left=len(settings) - len(spots),
             seconds=time.monotonic() - began,
         )
