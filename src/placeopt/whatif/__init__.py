@@ -1,10 +1,10 @@
 """
-What if? Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
+Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
 
-`apply_patch` makes scenarios, `after_plan` the cluster once a plan is carried out. `fit` and `slots` say what is left,
-`fail` what the loss of nodes or racks does, `add` how many nodes are missing. `sweep` and `swap` compare whole rounds,
-`price` says what one more node, rack or GPU of quota is worth. `review` judges a placement that somebody else made,
-`defrag` empties nodes by moving what runs.
+`apply_patch` makes scenarios, `after_plan` the cluster after a plan is carried out. `fit` and `slots` count what still
+fits, `fail` returns the effect of lost nodes or racks, `add` the number of missing nodes. `sweep` and `swap` compare
+whole rounds, `price` returns the value of one more node, rack or GPU of quota. `review` compares a given placement with
+the best one, `defrag` empties nodes by moving running jobs.
 """
 
 from placeopt.aliases import former_submodules

@@ -1,4 +1,4 @@
-"""How many nodes of a type are needed until all jobs are placed: an interval, proven from below, found from above."""
+"""The number of nodes of a type with which all jobs are placed: proven from below, found from above."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from placeopt.whatif.instance_edit import requested_gpu_milli, with_nodes
 from placeopt.whatif.round_solving import Limits, Trial, attempt, placing_only
 
 QUICK = "stranding"
-"""Greedy and a bound: what refutes most numbers of nodes at once."""
+"""A greedy method with a bound, which refutes most numbers of nodes at once."""
 MOST_NODES = 100_000
 ROUND_SHARE = 0.25
-"""Part of the time that is left which one round may take."""
+"""Part of the remaining time that one round may take."""
 NAMED = 100
 
 
@@ -38,21 +38,21 @@ def add(
     on_news: Callable[[NodeTrial], None] | None = None,
 ) -> NodesNeeded:
     """
-    Find the fewest nodes of a type with which all jobs of the round are placed; what runs stays where it is.
+    Find the fewest nodes of a type with which all jobs of the round are placed; running jobs stay where they are.
 
     Parameters
     ----------
     instance
         The round.
     node_type
-        A machine type of the cluster; nodes are added without a domain, unless all of the type hang under one. Or a
-        node's id, to be copied with domain, labels and taints.
+        A machine type of the cluster; nodes are added without a domain unless all nodes of the type are in one. Or the
+        id of a node to copy with domain, labels and taints.
     limits
-        ``time_limit_s`` is of the whole search.
+        ``time_limit_s`` applies to the whole search.
     cancel
-        Set it from another thread to stop with the interval that is known.
+        Set it from another thread to stop with the interval known by then.
     on_news
-        Told of every number that was tried.
+        Called after every number that was tried.
 
     Returns
     -------
@@ -66,16 +66,16 @@ def add(
 
     Notes
     -----
-    More nodes never place less, so one number that is proven not to do refutes all below it, and a plan found with one
-    number holds for all above. The next number is where the share of GPUs that is short says, then by halving.
+    More nodes never place less, so a number that is proven insufficient refutes all smaller ones, and a plan for one
+    number holds for all larger ones. The next number follows from the missing GPUs, then from halving.
     """
-    search = _Search(instance, template_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
+    search = _NodeSearch(instance, template_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
     with Engine() as engine:
         return search.run(engine, node_type)
 
 
-class _Search:
-    """``refuted`` is the largest number proven not to do, ``found`` the smallest that does; the rest is open."""
+class _NodeSearch:
+    """``refuted`` is the largest number proven insufficient, ``found`` the smallest sufficient one; others are open."""
 
     def __init__(
         self,
@@ -92,19 +92,19 @@ class _Search:
         self._node_milli = 1000 * len(machine.gpus)
         self._milli = {job.id: requested_gpu_milli(job) for job in instance.jobs}
         self._quick_s = 0.0
-        """What a quick round has taken."""
+        """Duration of the longest quick round."""
         self._tried: dict[tuple[int, bool], NodeTrial] = {}
         self._short: dict[int, int] = {}
-        """Weight that is missing by the bound, of numbers that were refuted."""
+        """Refuted number -> weight that the bound leaves unplaced."""
         runs = {held.job for held in instance.running}
         workers = sum(max(option.workers for option in job.options) for job in instance.jobs if job.id not in runs)
         self._most = min(workers, MOST_NODES)
-        """More never help: each worker is on one node."""
+        """More never help, since each worker is on one node."""
         self.refuted, self.found = -1, self._most + 1
         self.open_low, self.open_high = self._most + 1, -1
 
     def run(self, engine: Engine, node_type: str) -> NodesNeeded:
-        """Search until the two meet or the time is over."""
+        """Search until bounds meet or the time is over."""
         never = self._never()
         if not never:
             self._try(engine, 0, thorough=False)
@@ -124,7 +124,7 @@ class _Search:
         )
 
     def _never(self) -> tuple[str, ...]:
-        """Return waiting jobs that would not fit beside what runs with as many nodes as they have workers, or GPUs."""
+        """Return waiting jobs that do not fit beside the running ones even with a node for each of their workers."""
         runs = {held.job for held in self._instance.running}
         waiting = [job for job in self._instance.jobs if job.id not in runs]
         most = max((option.workers for job in waiting for option in job.options), default=0)
@@ -141,7 +141,7 @@ class _Search:
         return tuple(out)
 
     def _bracket(self, engine: Engine) -> None:
-        """Find a number that does, from what is short; doubling the step each time."""
+        """Find a sufficient number, from the missing GPUs, with a step that doubles each time."""
         nodes, step = 0, 1
         while self.found > self._most and nodes < self._most and not self._over():
             last = self._last(nodes)
@@ -151,7 +151,7 @@ class _Search:
             step *= 2
 
     def _close(self, engine: Engine) -> None:
-        """Once a number does: refute from below with quick rounds, find from above with thorough ones, in turns."""
+        """After a number was found: refute from below by quick rounds, find from above by thorough ones."""
         if self.found > self._most:
             return
         while self.refuted + 1 < self.found and not self._over():
@@ -167,7 +167,7 @@ class _Search:
                 break  # all between was tried thoroughly, or refuted
 
     def _guess(self, low: int, high: int) -> int:
-        """Return the number below which the bound says that some is missing; the middle, if it says nothing."""
+        """Return the number below which the bound proves a shortage; the middle if it proves none."""
         short = self._short.get(low, 0)
         guess = low + short // max(self._node_milli, 1) if short else (low + high) // 2
         return min(max(guess, low + 1), high - 1)
@@ -178,7 +178,9 @@ class _Search:
                 self._note(nodes, None, thorough=thorough)
             return
         method = self._limits.method if thorough else QUICK
-        share = max(ROUND_SHARE * self._left_s, 2 * self._quick_s)  # a round cut before its first plan shows nothing
+        share = max(
+            ROUND_SHARE * self._left_s, 2 * self._quick_s
+        )  # a round that ends before its first plan shows nothing
         limits = replace(self._limits, time_limit_s=min(self._left_s, share), method=method)
         began = time.monotonic()
         trial = attempt(engine, self._with(nodes), limits, self._cancel)
@@ -197,7 +199,7 @@ class _Search:
             self._on_news(tried)
 
     def _note(self, nodes: int, trial: Trial | None, *, thorough: bool) -> None:
-        """Take in what a number has shown."""
+        """Update the interval with the result of a number."""
         fits = None if trial is None else trial.fits
         if fits is False and trial is not None:
             self.refuted = max(self.refuted, nodes)
@@ -213,22 +215,22 @@ class _Search:
         return self._tried.get((nodes, True)) or self._tried[(nodes, False)]
 
     def _with(self, nodes: int) -> Instance:
-        there = self._instance.cluster.nodes
-        prefix = free_prefix(node.id for node in there)
+        present = self._instance.cluster.nodes
+        prefix = free_prefix(node.id for node in present)
         more = (self._model.model_copy(update={"id": f"{prefix}-{i}"}) for i in range(nodes))
-        return with_nodes(self._instance, (*there, *more))
+        return with_nodes(self._instance, (*present, *more))
 
     @property
     def _left_s(self) -> float:
         return self._limits.time_limit_s - (time.monotonic() - self._began)
 
     def _over(self) -> bool:
-        """Whether it is cancelled, or too late for one more round."""
+        """Return whether the search was cancelled, or no time is left for one more round."""
         return (self._cancel is not None and self._cancel.is_set()) or self._left_s <= self._quick_s
 
 
 def template_node(instance: Instance, node_type: str) -> Node:
-    """Return the node to be copied: one of that id, or one of that machine type."""
+    """Return the node to copy: the one of that id, or one of that machine type."""
     nodes = instance.cluster.nodes
     named = next((node for node in nodes if node.id == node_type), None)
     if named is not None:
@@ -236,8 +238,8 @@ def template_node(instance: Instance, node_type: str) -> Node:
     if all(machine.id != node_type for machine in instance.cluster.machines):
         known = ", ".join(machine.id for machine in instance.cluster.machines[:20])
         raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
-    alike = [node for node in nodes if node.machine == node_type]
-    domains = {node.domain for node in alike}
-    price = min((node.price_milli_per_hour for node in alike), default=1000)
+    of_type = [node for node in nodes if node.machine == node_type]
+    domains = {node.domain for node in of_type}
+    price = min((node.price_milli_per_hour for node in of_type), default=1000)
     domain = domains.pop() if len(domains) == 1 else None
     return Node(id="added", machine=node_type, domain=domain, price_milli_per_hour=price)

@@ -1,4 +1,4 @@
-"""The cluster as it stands: what runs now, or what will run once a plan is carried out."""
+"""The cluster after a plan is carried out, or without its waiting jobs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from placeopt.whatif.instance_edit import edit_instance
 @checked
 def after_plan(instance: Instance, plan: Plan) -> Instance:
     """
-    Return the instance with the plan carried out: what it places runs, since now; what it leaves out waits.
+    Return the instance with the plan carried out: placed jobs run from now on, all others wait.
 
-    A job that ran keeps its start and what may be done to it, and a new one may not be changed.
+    A job that ran before keeps its start and its permissions for changes; a new one may not be changed.
 
     Raises
     ------
@@ -30,9 +30,9 @@ def after_plan(instance: Instance, plan: Plan) -> Instance:
     running = []
     for placement in plan.placements:
         held = before.get(placement.job)
-        kept = {} if held is None else dict(held)
+        before_fields = {} if held is None else dict(held)
         place = {"job": placement.job, "option": placement.option, "assignments": placement.assignments}
-        running.append(Running(**{"started_ms": instance.now_ms, **kept, **place}))
+        running.append(Running(**{"started_ms": instance.now_ms, **before_fields, **place}))
     return edit_instance(instance, running=tuple(running), policy=plan.policy.values)
 
 
@@ -40,7 +40,7 @@ def only_running(instance: Instance) -> Instance:
     """
     Return the instance without its waiting jobs.
 
-    Its queues may hold what they may on this cluster, as amounts: where nodes are taken out, what stays is lawful.
+    Quotas of its queues become amounts of this cluster, so that running jobs stay valid where nodes are removed.
     """
     runs = {held.job for held in instance.running}
     policy = instance.policy.model_copy(update={"queues": in_amounts(instance.policy.queues, instance.cluster)})

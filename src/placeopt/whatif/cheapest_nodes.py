@@ -1,4 +1,4 @@
-"""With which of several node types, alone or mixed, are all jobs placed at the least price?"""
+"""The cheapest nodes of several types, alone or mixed, with which all jobs are placed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from placeopt.whatif.node_mixtures import MixtureSearch
 from placeopt.whatif.round_solving import Limits
 
 MIXED = 0.5
-"""Part of the time that is kept for mixtures."""
+"""Part of the time that is reserved for mixtures."""
 
 
 @checked
@@ -31,19 +31,19 @@ def cheapest(
     on_mixture: Callable[[MixtureTrial], None] | None = None,
 ) -> Cheapest:
     """
-    Search as `placeopt.whatif.add` does for each of the types, then among the mixtures that would be cheaper.
+    Find the fewest nodes of each type as `placeopt.whatif.add` does, then the cheapest mixture.
 
     Parameters
     ----------
     node_types
-        Machine types, or nodes to be copied.
+        Machine types, or ids of nodes to copy.
     limits
-        ``time_limit_s`` is of all searches together; each type gets an equal part of half of it, mixtures the rest.
+        ``time_limit_s`` applies to all searches together: half of it in equal parts to the types, the rest to mixtures.
 
     Raises
     ------
     BadInput
-        If there is none, one is not known or stands twice, or a price is 0.
+        If no type is given, one is unknown or given twice, or a price is 0.
     """
     began, limits = time.monotonic(), limits or Limits(60.0)
     if not node_types:
@@ -82,13 +82,13 @@ def cheapest(
 
 def with_mixture_results(alone: NodesNeeded, axis: int, tried: Sequence[MixtureTrial]) -> NodesNeeded:
     """
-    Return what is known of a type alone once mixtures have been tried, of whose nodes it is number ``axis``.
+    Return the result for a type alone, sharpened by mixtures; ``axis`` is the index of the type in them.
 
-    A mixture that is proven not to do refutes its part of any type, and one of this type only that does is found.
+    A mixture that is proven insufficient refutes its number of every type; a sufficient one of this type alone counts.
     """
     if alone.impossible or alone.at_least is None:
         return alone
     refuted = max((row.nodes[axis] for row in tried if row.fits is False), default=-1)
-    does = [row.nodes[axis] for row in tried if row.fits and row.nodes[axis] == sum(row.nodes)]
-    found = min(does if alone.found is None else [*does, alone.found], default=None)
+    sufficient = [row.nodes[axis] for row in tried if row.fits and row.nodes[axis] == sum(row.nodes)]
+    found = min(sufficient if alone.found is None else [*sufficient, alone.found], default=None)
     return alone.model_copy(update={"at_least": max(alone.at_least, refuted + 1), "found": found})

@@ -1,4 +1,4 @@
-"""What if a node, a rack, a switch or a GPU fails: who loses his place, and does everybody find another?"""
+"""Failures of nodes, racks, switches or GPUs: which jobs lose their placement, and whether all find another."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from placeopt.whatif.machine_levels import INSIDE, gpus_under, without_gpus
 from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 TOGETHER = 8
-"""Scenarios that share a solver process."""
+"""Number of scenarios that share a solver process."""
 MOST_SCENARIOS = 100_000
 NAMED = 100
 
@@ -45,38 +45,38 @@ def fail(
     on_news: Callable[[int, int], None] | None = None,
 ) -> Failures:
     """
-    Fail domains of a level, and place the jobs that ran there anew; waiting jobs are left aside.
+    Fail domains of a level, and place the jobs that ran there anew; waiting jobs are ignored.
 
     Parameters
     ----------
     instance
-        The cluster and what runs on it.
+        The cluster and its running jobs.
     level
         ``node``, or a level of the cluster's network: all nodes under a domain fail together. ``gpu``, ``switch``,
         ``numa`` or ``socket``: the GPUs under such a part of a machine fail together, by ``node/part``; the rest of the
         node goes on.
     k
-        Domains that fail at once. 1 asks for N+1, 2 for N+2.
+        Number of domains that fail at once: 1 for N+1, 2 for N+2.
     domains
-        Those that may fail; left out, all of the level that have nodes.
+        Those that may fail; None: all of the level that have nodes.
     changes
-        Whether what still runs may be moved, shrunk and preempted as the policy lets it; otherwise it stays.
+        Whether jobs that still run may be moved, shrunk and preempted as the policy allows; otherwise they stay.
     limits
         Of each scenario.
     jobs
         Scenarios side by side, in processes; None: as ``joblib.parallel_config`` says.
     rows
-        A file that every scenario's answer is appended to, and from which those of an earlier call are taken.
+        File to which the answer of every scenario is appended, and from which those of an earlier call are read.
     cancel
         Set it from another thread to stop with the scenarios that are done.
     on_news
-        Told how many scenarios of how many are done.
+        Called with the number of finished scenarios and of all.
 
     Returns
     -------
     Failures
-        ``answer`` yes: in every scenario a plan was found, and refereed, in which nobody loses. no: in one of them it
-        is proven that somebody must. With ``domains`` that are not all of the level it is about those alone.
+        ``answer`` yes: in every scenario a checked plan places all jobs. no: in one of them it is proven that a job
+        loses its placement. With ``domains`` the answer is about those alone.
 
     Raises
     ------
@@ -102,31 +102,31 @@ def fail(
     cancelled = (lambda: False) if cancel is None else cancel.is_set
     stop = None if jobs != 1 else cancel  # no event reaches another process
     task = partial(_batch, base=base, under=under, changes=changes, limits=limits, cancel=stop)
-    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), cancelled) as kept:
-        to_do = [scenario for scenario in scenarios if " ".join(scenario) not in kept.found]
-        together = TOGETHER if rows is None else 1  # what is kept, is kept at once
+    with AnswerCache(rows, Failure, base, limits, ("fail", level, changes), cancelled) as cache:
+        to_do = [scenario for scenario in scenarios if " ".join(scenario) not in cache.found]
+        together = TOGETHER if rows is None else 1  # an answer is appended as soon as it is found
         batches = [to_do[first : first + together] for first in range(0, len(to_do), together)]
         for done in run_parallel(task, batches, jobs, cancelled=cancelled):
             for one in done:
-                kept.add(" ".join(one.domains), one)
+                cache.add(" ".join(one.domains), one)
             if on_news is not None:
-                on_news(len(kept.found), len(scenarios))
-    found = [kept.found[name] for name in map(" ".join, scenarios) if name in kept.found]
-    asked = tuple(chosen) if len(chosen) < len(under) else None
+                on_news(len(cache.found), len(scenarios))
+    found = [cache.found[name] for name in map(" ".join, scenarios) if name in cache.found]
+    subset = tuple(chosen) if len(chosen) < len(under) else None
     summary = _summary(level, k, found, len(scenarios), time.monotonic() - began)
-    return summary.model_copy(update={"asked": asked, "domains": len(under), "changes": changes})
+    return summary.model_copy(update={"asked": subset, "domains": len(under), "changes": changes})
 
 
 @dataclass(frozen=True)
 class FailedHardware:
-    """What fails with a domain: whole nodes, or GPUs inside a node that stays."""
+    """The hardware that fails with a domain: whole nodes, or GPUs of nodes that stay."""
 
     nodes: tuple[str, ...] = ()
     gpus: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def _losses(instance: Instance, level: str) -> dict[str, FailedHardware]:
-    """Return what fails with each domain of a level; raises `BadInput` where there is no such level."""
+    """Return the hardware that fails with each domain of a level; raises `BadInput` where there is no such level."""
     if level not in INSIDE:
         return {name: FailedHardware(nodes) for name, nodes in nodes_under(instance, level, also=INSIDE).items()}
     found = {name: FailedHardware(gpus={node: gpus}) for name, (node, gpus) in gpus_under(instance, level).items()}

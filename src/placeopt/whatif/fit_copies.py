@@ -1,4 +1,4 @@
-"""How many more of a job fit beside what runs, how large a gang, and what binds."""
+"""How many copies of a job fit beside the running ones, the largest gang, and the binding constraints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from placeopt.whatif.instance_edit import edit_instance
 from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 MOST_COPIES = 20_000
-"""Copies that are tried; where more may fit, only what arithmetic says bounds them."""
+"""Number of copies that are tried; beyond it, arithmetic alone bounds the number."""
 NO_LIMIT = 10**12
 EXPLAIN_S = 10.0
 
@@ -32,49 +32,48 @@ EXPLAIN_S = 10.0
 @checked
 def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: threading.Event | None = None) -> Fit:
     """
-    Tell how many copies of a job fit beside what runs; waiting jobs are left aside.
+    Return how many copies of a job fit beside the running ones; waiting jobs are ignored.
 
     Parameters
     ----------
     instance
-        The cluster and what runs on it, as `placeopt.whatif.after_plan` gives it for a plan.
+        The cluster and its running jobs, as `placeopt.whatif.after_plan` returns it for a plan.
     job
-        What is asked for; `placeopt.whatif.job_spec.parse_job` reads ``8xH100``.
+        The job to copy; `placeopt.whatif.parse_job` reads ``8xH100``.
     limits
-        Of the round that counts copies; gangs and what binds are exact, without a solver.
+        Of the round that counts copies; gangs and binding constraints need no solver.
     cancel
-        Set it from another thread to stop with what is known.
+        Set it from another thread to stop with the result known by then.
 
     Returns
     -------
     Fit
-        Copies found, each checked by the referee, and the most that there can be, proven. ``gangs``: the most workers
-        of its kind in one domain of each level, proven. ``binds``: constraints that cannot hold together for one copy
-        more, while without any one of them it fits; None if there was room left or no time to say.
+        Number of copies found, all checked by the referee, and its proven maximum. ``gangs``: the proven maximum of
+        such workers in one domain of each level. ``binds``: constraints that one more copy cannot meet together, though
+        it fits without any one of them; None if more copies fit or the time was too short.
 
     Notes
     -----
-    Copies are jobs of a round in which each is worth 1, at most as many as GPUs, or CPU and memory, leave room for, and
-    one more; at most 20,000.
+    Copies are jobs of value 1 in a round, one more than GPUs, CPU and memory allow, and at most 20,000.
     """
     began = time.monotonic()
     limits = limits or Limits()
     base = only_running(instance)
-    taken = {one.id for one in base.jobs}
-    asked = job.model_copy(update={"id": _free_name("asked", taken)})
-    room = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, asked)))), asked)
-    asks = requirements_of(room.problem, asked)
-    gangs = _gangs(room, asks, instance)
-    at_most = _most_copies(room, asks)
+    used = {one.id for one in base.jobs}
+    copied = job.model_copy(update={"id": _free_name("asked", used)})
+    free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
+    requirements = requirements_of(free.problem, copied)
+    gangs = _gangs(free, requirements, instance)
+    at_most = _most_copies(free, requirements)
     count = min(at_most, MOST_COPIES)
-    copies = tuple(asked.model_copy(update={"id": _free_name(f"asked-{number}", taken)}) for number in range(count + 1))
+    copies = tuple(copied.model_copy(update={"id": _free_name(f"asked-{number}", used)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
     round_ = placing_only(edit_instance(base, jobs=(*base.jobs, *copies)), lambda _: 1)
     with Engine() as engine:
         trial = attempt(engine, round_, limits, cancel)
     found = sum(placement.job in names for placement in trial.plan.placements)
     most = trial.most - (trial.placed - found)
-    if most > count:  # not even one copy of those tried must be left out
+    if most > count:  # all copies that were tried fit
         most = at_most
     binds: tuple[Binding, ...] | None = None
     left = next((one.job for one in trial.plan.unplaced if one.job in names), None)

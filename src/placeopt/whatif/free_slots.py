@@ -1,4 +1,4 @@
-"""How many disjoint slots of N free GPUs are left, at every level."""
+"""The number of disjoint slots of N free GPUs at every level."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 @checked
 def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = None) -> Slots:
     """
-    Count slots of free GPUs: a domain of f free GPUs holds ``f // N`` slots of N.
+    Return the number of slots of free GPUs: a domain of f free GPUs has ``f // N`` slots of N.
 
     Parameters
     ----------
     instance
-        The cluster and what runs on it.
+        The cluster and its running jobs.
     sizes
-        GPUs of a slot.
+        Numbers of GPUs of a slot.
     model
         Count GPUs of this model only.
 
     Returns
     -------
     Slots
-        For the levels inside machines that there are, nodes, those of the network, and the cluster.
+        By level: those inside machines, nodes, those of the network, and the cluster.
 
     Raises
     ------
@@ -44,20 +44,20 @@ def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = 
 
     Notes
     -----
-    Exact, and about GPUs alone: whether CPU and memory beside them suffice for a job, `placeopt.whatif.fit` says.
+    Exact, and about GPUs alone; `placeopt.whatif.fit` also takes CPU and memory into account.
     """
     if not sizes or min(sizes) < 1:
         raise BadArgument(f"sizes: {list(sizes)}, expected numbers of GPUs from 1 on")
     problem = compile_problem(instance)
     models = np.array(problem.type_model, dtype=object)[problem.gpu_type]
-    listed = ~problem.type_lost[problem.gpu_type]  # jobs may run on others, which are gone
+    listed = ~problem.type_lost[problem.gpu_type]  # running jobs may hold GPUs that are not listed
     if model is not None and model not in models[listed]:
         raise BadArgument(
             f"model: no GPU of model {model!r}; there are: {', '.join(sorted(set(models[listed].tolist()))) or 'none'}"
         )
     free = (State(problem).gpu_jobs == 0) & problem.node_schedulable[problem.gpu_node]
-    there = listed if model is None else listed & (models == model)
-    free &= there
+    counted = listed if model is None else listed & (models == model)
+    free &= counted
     names = np.array(problem.node_ids, dtype=object)[problem.gpu_node]
     domain_of: dict[str, list[object]] = {}
     for level in ("switch", "socket"):
@@ -76,4 +76,4 @@ def slots(instance: Instance, sizes: Sequence[int] = SIZES, model: str | None = 
             SlotCount(level=level, size=size, slots=sum(f // size for f in held.values()), largest=most)
             for size in sorted(set(sizes))
         ]
-    return Slots(free_gpus=int(free.sum()), gpus=int(there.sum()), model=model, counts=tuple(counts))
+    return Slots(free_gpus=int(free.sum()), gpus=int(counted.sum()), model=model, counts=tuple(counts))

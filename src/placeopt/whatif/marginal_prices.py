@@ -1,4 +1,4 @@
-"""What is one more node, rack or GPU of quota worth? By the relaxation's duals, and by solving the round again."""
+"""The value of one more node, rack or GPU of quota, by duals of the relaxation and by solving the round again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ UNIT_MILLI = 1000
 
 
 class Addition(NamedTuple):
-    """One more of something: what it is, and the round with it."""
+    """An addition to the cluster or the quotas, and the round with it."""
 
     of: Kind
     name: str
@@ -45,7 +45,7 @@ class Addition(NamedTuple):
 
 
 class Duals(NamedTuple):
-    """The relaxation of the round as it is, and multipliers of its rows as they were added."""
+    """The relaxation of the present round, and the multipliers of its rows."""
 
     model: LinearModel
     duals: NDArray[np.float64]
@@ -64,31 +64,31 @@ def price(
     on_news: Callable[[int, int], None] | None = None,
 ) -> Prices:
     """
-    Price one more of everything that is asked for.
+    Return the value of one more of each kind.
 
     Parameters
     ----------
     instance
         The round.
     of
-        ``node``: of each machine type; ``quota``: a GPU for each queue that has a quota of GPUs; or a level of the
-        network, such as ``rack``: a copy of each make of rack.
+        ``node``: one of each machine type; ``quota``: a GPU for each queue with a quota of GPUs; or a level of the
+        network, such as ``rack``: a copy of one rack of each composition.
     limits
         Of each round.
     jobs
         Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
     rows
-        A file that every price is appended to, and from which those of an earlier call are taken.
+        File to which every price is appended, and from which those of an earlier call are read.
 
     Returns
     -------
     Prices
-        In units of the round's net value, dearest first by what solving again shows.
+        In units of the round's net value, the highest first by solving again.
 
     Raises
     ------
     BadInput
-        If ``of`` names what the round has not, or ``rows`` cannot be written or is no such file.
+        If ``of`` names a kind that the round does not have, or ``rows`` cannot be written or is no such file.
 
     Notes
     -----
@@ -98,24 +98,24 @@ def price(
     """
     began, limits = time.monotonic(), limits or Limits()
     base = without_costs(instance)
-    more = [one for what in dict.fromkeys(of) for one in _more(base, what)]
+    additions = [one for what in dict.fromkeys(of) for one in _more(base, what)]
     cancelled = (lambda: False) if cancel is None else cancel.is_set
-    with AnswerCache(rows, Price, base, limits, ("price",), cancelled) as kept:
-        before = kept.outcome("as it is", partial(_as_it_is, base, limits, cancel))
-        to_do = [one for one in more if _part(one) not in kept.found]
+    with AnswerCache(rows, Price, base, limits, ("price",), cancelled) as cache:
+        before = cache.outcome("as it is", partial(_as_it_is, base, limits, cancel))
+        to_do = [one for one in additions if _part(one) not in cache.found]
         duals = _duals(base, limits) if to_do else None
         task = partial(_price, before=before, duals=duals, limits=limits, cancel=None if jobs != 1 else cancel)
         for price in run_parallel(task, to_do, jobs, cancelled=cancelled):
-            kept.add(_part(price), price)
+            cache.add(_part(price), price)
             if on_news is not None:
-                on_news(len(kept.found), len(more))
-    found = [kept.found[_part(one)] for one in more if _part(one) in kept.found]
-    dearest = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
+                on_news(len(cache.found), len(additions))
+    found = [cache.found[_part(one)] for one in additions if _part(one) in cache.found]
+    by_value = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
     return Prices(
         value=before.value,
         value_bound=before.value_bound,
-        prices=tuple(dearest),
-        left=len(more) - len(found),
+        prices=tuple(by_value),
+        left=len(additions) - len(found),
         seconds=time.monotonic() - began,
     )
 
@@ -130,7 +130,7 @@ def _as_it_is(base: Instance, limits: Limits, cancel: threading.Event | None) ->
 
 
 def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
-    """Return how far the same multipliers bound the round with one more higher; None where they do not apply."""
+    """Return the increase of the bound by the same multipliers; None where they do not apply."""
     if duals is None:
         return None
     model = _relaxation(more)
@@ -149,7 +149,7 @@ def _price(
     return Price(
         of=one.of,
         name=one.name,
-        low=None if low is None else max(low, 0),  # more never costs: what was placed still fits
+        low=None if low is None else max(low, 0),  # an addition never lowers the value: the placed jobs still fit
         high=high,
         by_duals=price_by_duals(duals, one.instance),
         price_milli_per_hour=one.price_milli_per_hour,
@@ -183,7 +183,7 @@ def _more(base: Instance, what: str) -> Iterator[Addition]:
 
 
 def _nodes(base: Instance) -> Iterator[Addition]:
-    """One more of each machine type, like the first such node that takes new work."""
+    """Yield one more node of each machine type, a copy of the first one that takes new jobs."""
     seen: set[str] = set()
     for node in base.cluster.nodes:
         if node.machine not in seen and not node.drained:
@@ -194,15 +194,15 @@ def _nodes(base: Instance) -> Iterator[Addition]:
 
 
 def _domains(base: Instance, level: str) -> Iterator[Addition]:
-    """A copy, without what runs there, of the first domain of each make."""
+    """Yield a copy, without running jobs, of the first domain of each composition."""
     nodes = {node.id: node for node in base.cluster.nodes}
     domains = {domain.id: domain for domain in base.cluster.domains}
     seen: set[tuple[str, ...]] = set()
     for name, under in nodes_under(base, level).items():
-        make = tuple(sorted(nodes[node].machine for node in under))
-        if make in seen:
+        composition = tuple(sorted(nodes[node].machine for node in under))
+        if composition in seen:
             continue
-        seen.add(make)
+        seen.add(composition)
         copy = domains[name].model_copy(update={"id": f"{name}+"})
         copied = [
             nodes[node].model_copy(update={"id": f"{node}+", "domain": copy.id, "drained": False}) for node in under

@@ -1,4 +1,4 @@
-"""Nodes of several types together: the mixture with which all jobs are placed at the least price."""
+"""The cheapest mixture of nodes of several types with which all jobs are placed."""
 
 from __future__ import annotations
 
@@ -20,25 +20,24 @@ from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 Grid = npt.NDArray[np.bool_]
 MOST_MIXTURES = 4_000_000
-"""More than these are not laid out: then the price below which none does is not sought."""
+"""Size of the grid beyond which it is not made; then no lower bound of the price is proven."""
 ROUND_SHARE = 0.25
-"""Part of the time that is left which one round may take."""
+"""Part of the time that one round may take."""
 QUICK = "stranding"
-"""Greedy and a bound, as in `placeopt.whatif.add`."""
+"""A greedy method with a bound, as in `placeopt.whatif.add`."""
 
 
 class MixtureSearch:
     """
-    All mixtures that are cheaper than the best one known, as a grid: an axis a type, 0, 1, 2, ... nodes along it.
+    All mixtures that are cheaper than the best known one, as a grid with an axis of 0, 1, 2, ... nodes for each type.
 
-    A mixture that is proven not to do refutes all with no more nodes of any type. The next one tried is that whose
-    price is in the middle between what is open and what is found. Where no type does alone, as many of each are doubled
-    until they do.
+    A mixture that is proven insufficient refutes all with no more nodes of any type. The next one tried has a price in
+    the middle of the open ones. Where no type suffices alone, equal numbers of all are doubled until they do.
 
     Attributes
     ----------
     found, price
-        The cheapest mixture that places all jobs, and what it costs an hour.
+        The cheapest mixture that places all jobs, and its price per hour.
     tried
         Every mixture that was solved.
     """
@@ -71,18 +70,18 @@ class MixtureSearch:
 
     @property
     def at_least(self) -> int | None:
-        """Return the price below which no mixture does, proven; None where that was not sought."""
+        """The price below which no mixture suffices, proven; None without a grid."""
         if self._open is None:
             return None
         prices = self._all_prices[self._open]
         return int(prices.min(initial=self.price or 0))
 
     def run(self, engine: Engine) -> None:
-        """Search until the two prices meet or the time is over."""
+        """Search until both prices meet or the time is over."""
         if self.price is None:
-            self._of_each(engine)
+            self._double_all(engine)
         if self.price is not None:
-            self._lay_out(self.price)
+            self._make_grid(self.price)
         undecided = None if self._open is None else self._open.copy()
         thorough = False
         while undecided is not None and self._open is not None and not self._over():
@@ -96,9 +95,9 @@ class MixtureSearch:
             fits = self._try(engine, mixture, thorough=thorough)
             if fits is None:
                 undecided[mixture] = False
-            self._take(mixture, fits)
+            self._update(mixture, fits)
 
-    def _of_each(self, engine: Engine) -> None:
+    def _double_all(self, engine: Engine) -> None:
         """Double the nodes of each type until all jobs are placed, or there are as many as workers."""
         runs = {held.job for held in self._instance.running}
         workers = sum(max(o.workers for o in job.options) for job in self._instance.jobs if job.id not in runs)
@@ -111,8 +110,8 @@ class MixtureSearch:
                 break
             count *= 2
 
-    def _lay_out(self, most: int) -> None:
-        """Make the grid of mixtures cheaper than that; what is refuted for one type alone is refuted here."""
+    def _make_grid(self, most: int) -> None:
+        """Make the grid of mixtures below a price, and enter what is refuted for single types."""
         sizes = [int((most - 1) // price) + 1 for price in self._prices]
         if int(np.prod([float(size) for size in sizes])) > MOST_MIXTURES:
             return
@@ -121,11 +120,11 @@ class MixtureSearch:
         self._open = self._all_prices < most
         for row in self.tried:
             if row.fits is False:
-                self._take(tuple(min(n, size - 1) for n, size in zip(row.nodes, sizes, strict=True)), fits=False)
+                self._update(tuple(min(n, size - 1) for n, size in zip(row.nodes, sizes, strict=True)), fits=False)
         for i, one in enumerate(self._choices):
             refuted = sizes[i] - 1 if one.at_least is None else one.at_least - 1
             if refuted >= 0:
-                self._take(tuple(min(refuted, sizes[i] - 1) * (i == axis) for axis in range(len(sizes))), fits=False)
+                self._update(tuple(min(refuted, sizes[i] - 1) * (i == axis) for axis in range(len(sizes))), fits=False)
 
     def _next(self, undecided: Grid) -> tuple[int, ...]:
         """Return the mixture whose price is nearest to the middle of those open; of equal ones that of most GPUs."""
@@ -138,7 +137,7 @@ class MixtureSearch:
         gpus = near @ np.array([sizes[model.machine] for model in self._models])
         return tuple(int(n) for n in near[int(np.argmax(gpus))])
 
-    def _take(self, mixture: tuple[int, ...], fits: bool | None) -> None:
+    def _update(self, mixture: tuple[int, ...], fits: bool | None) -> None:
         if self._open is None:
             return
         if fits is False:
@@ -161,14 +160,14 @@ class MixtureSearch:
         return trial.fits
 
     def _with(self, mixture: Sequence[int]) -> Instance:
-        there = self._instance.cluster.nodes
-        prefix = free_prefix(node.id for node in there)
+        present = self._instance.cluster.nodes
+        prefix = free_prefix(node.id for node in present)
         more = (
             model.model_copy(update={"id": f"{prefix}-{kind}.{i}"})
             for kind, (model, count) in enumerate(zip(self._models, mixture, strict=True))
             for i in range(count)
         )
-        return with_nodes(self._instance, (*there, *more))
+        return with_nodes(self._instance, (*present, *more))
 
     @property
     def _left_s(self) -> float:

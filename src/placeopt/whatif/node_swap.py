@@ -1,4 +1,4 @@
-"""What if nodes of one type were nodes of another? The round before and after."""
+"""A round before and after nodes are exchanged for nodes of another type."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def swap(
     cancel: threading.Event | None = None,
 ) -> Swap:
     """
-    Exchange nodes, and compare the rounds; what ran on them waits, and may be placed again.
+    Exchange nodes and compare the rounds; jobs that ran on them wait, and may be placed again.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def swap(
     Returns
     -------
     Swap
-        ``gain_low`` and ``gain_high`` enclose what the best plan afterwards is worth more than the best one before.
+        ``gain_low`` and ``gain_high`` enclose the gain in value of the best plan after over the best plan before.
 
     Raises
     ------
@@ -56,10 +56,10 @@ def swap(
     """
     began, limits = time.monotonic(), limits or Limits()
     base = without_costs(instance)
-    kinds = [machine.id for machine in instance.cluster.machines]
-    for argument, kind in (("of", of), ("by", by)):
-        if kind is not None and kind not in kinds:
-            raise BadArgument(f"{argument}: no machine type {kind!r}; there are: {', '.join(kinds[:20])}")
+    machine_types = [machine.id for machine in instance.cluster.machines]
+    for argument, name in (("of", of), ("by", by)):
+        if name is not None and name not in machine_types:
+            raise BadArgument(f"{argument}: no machine type {name!r}; there are: {', '.join(machine_types[:20])}")
     try:
         step = ReplaceNodes(do="replace_nodes", nodes=nodes, of=of, machine=by)
     except ValidationError as error:
@@ -83,7 +83,7 @@ def swap(
 
 
 def gain(before: RoundOutcome, after: RoundOutcome) -> tuple[int | None, int | None]:
-    """Return the least and the most that the best plan after can be worth more than the best one before."""
+    """Return the least and the greatest possible gain of the best plan after over the best plan before."""
     low = None if before.value_bound is None else after.value - before.value_bound
     high = None if after.value_bound is None else after.value_bound - before.value
     return low, high

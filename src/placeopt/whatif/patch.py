@@ -1,4 +1,4 @@
-"""Scenarios: steps carried out on an instance, which itself is never touched."""
+"""Patches: steps carried out on a copy of an instance."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def apply_patch(instance: Instance, *patches: Patch) -> Patched:
     Raises
     ------
     BadInput
-        If a step names what is not there, or leads to an instance that contradicts itself; names patch and step.
+        If a step names something unknown, or leads to an instance that contradicts itself; names patch and step.
     """
     patched = Patched(instance)
     for patch in patches:
@@ -66,7 +66,7 @@ def apply_patch(instance: Instance, *patches: Patch) -> Patched:
 
 
 def apply_step(patched: Patched, step: Step) -> Patched:
-    """Carry out one step; raises `BadInput` where it cannot be."""
+    """Carry out one step; raises `BadInput` where that is impossible."""
     actions: dict[type, Callable[[Patched, Any], Patched]] = {
         AddMachines: _add_machines,
         AddNodes: _add_nodes,
@@ -107,9 +107,9 @@ def _add_nodes(before: Patched, step: AddNodes) -> Patched:
         fields["domain"] = step.domain
     if step.labels is not None:
         fields["labels"] = dict(step.labels)
-    taken = {node.id for node in cluster.nodes}
+    used = {node.id for node in cluster.nodes}
     ids = [f"{step.prefix}-{i}" for i in range(step.count)]
-    clash = next((name for name in ids if name in taken), None)
+    clash = next((name for name in ids if name in used), None)
     if clash is not None:
         raise BadInput(f"prefix: a node {clash!r} is there already; choose another prefix")
     nodes = (*cluster.nodes, *(Node(**{**fields, "id": name}) for name in ids))
@@ -217,7 +217,7 @@ def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
 def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
     instance = before.instance
     machines = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    mark = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
+    target = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
     if not waiting:
@@ -225,24 +225,24 @@ def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
     draw = random.Random(step.seed)  # noqa: S311 - repeatable, not secret
     jobs = list(instance.jobs)
     asked = sum(map(requested_gpu_milli, jobs))
-    if asked > mark:
+    if asked > target:
         draw.shuffle(waiting)
         gone = set()
         for job in waiting:
-            if asked <= mark:
+            if asked <= target:
                 break
             gone.add(job.id)
             asked -= requested_gpu_milli(job)
         jobs = [job for job in jobs if job.id not in gone]
     elif not any(map(requested_gpu_milli, waiting)):
         raise BadInput("the waiting jobs ask for no GPUs; their demand cannot be scaled")
-    taken, number = {job.id for job in jobs}, 0
-    while asked <= mark:
+    used, number = {job.id for job in jobs}, 0
+    while asked <= target:
         job = draw.choice(waiting)
         asked += requested_gpu_milli(job)
-        if asked > mark:
+        if asked > target:
             break
-        while f"{job.id}+{number}" in taken:
+        while f"{job.id}+{number}" in used:
             number += 1
         jobs.append(job.model_copy(update={"id": f"{job.id}+{number}"}))
         number += 1

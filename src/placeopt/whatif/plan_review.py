@@ -1,4 +1,4 @@
-"""A placement that somebody else made: is it lawful, how far is it from the best, and which moves help most?"""
+"""Review of a given placement: broken rules, distance from the best plan, and the most useful single moves."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from placeopt.problem.grants import bounds_of, granted
 from placeopt.solving.audit import allocation_of
 from placeopt.terms.objective import Weighted, cost_delta, value, weighted_costs
 from placeopt.whatif.answers import CostComparison, Review, SingleMove
-from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_solving import Limits, solve_round
 
 MOVES_SHARE = 0.5
-"""Part of the time for the round that single moves may take on top of it."""
+"""Time for single moves, as a part of the time for the round."""
 EXPLAIN_S = 5.0
 SHOWN = 100
 
 
 class Placements(Record):
-    """Where jobs stand, and nothing else: what another scheduler's placement comes to."""
+    """Placements of jobs and nothing else, as another scheduler made them."""
 
     format_version: FormatVersion = 1
     placements: tuple[Placement, ...]
@@ -42,8 +42,8 @@ def plan_of(instance: Instance, placements: Sequence[Placement]) -> Plan:
     """
     Return placements as a plan under the instance's own policy; jobs that are not named wait, running ones stay.
 
-    Shares between request and limit are granted anew, whatever the placements say; others are left to the referee.
-    Objective and costs are worked out by `restated`, once the referee has read it.
+    Shares between request and limit are granted anew, whatever the placements state; others are left to the referee.
+    `review` computes objective and costs after the check.
     """
     policy = instance.policy
     named = {placement.job for placement in placements}
@@ -74,8 +74,8 @@ def _granted(instance: Instance, placements: Sequence[Placement]) -> Iterator[Pl
     jobs, policy = {job.id: job for job in instance.jobs}, instance.policy
     for stated, anew in zip(placements, granted(placements, jobs, policy), strict=True):
         low, high = bounds_of(stated, jobs, policy.share_mode)
-        lawful = all(low <= milli <= high for one in stated.assignments for milli in one.gpus.values())
-        yield anew if lawful else stated
+        valid = all(low <= milli <= high for one in stated.assignments for milli in one.gpus.values())
+        yield anew if valid else stated
 
 
 @checked
@@ -88,43 +88,35 @@ def review(
     cancel: threading.Event | None = None,
 ) -> Review:
     """
-    Judge a plan, measure it against the proven best of its round, and name the single moves that help most.
+    Check a plan, compare it with the proven best of its round, and find the most useful single moves.
 
     Parameters
     ----------
     instance, plan
-        The round and the placement; what the plan says about itself does not count. `plan_of` makes one of placements.
+        The round and the placement; objective and costs that the plan states are ignored. `plan_of` makes a plan.
     moves
-        How many moves to name at most.
+        Maximum number of moves.
     limits
-        Of the round that is solved for comparison; single moves take half as long again.
+        Of the round that is solved for comparison; single moves take up to half as long in addition.
 
     Returns
     -------
     Review
-        ``violations`` if it breaks rules, and then nothing else. Otherwise its value beside the best plan found and the
-        proven bound, its costs beside that plan's, term by term, and for single jobs, while all others stay where they
-        are: a place for one that waits, or a better one for one that this round has placed.
+        ``violations`` alone if it breaks rules. Otherwise its value, that of the best plan found and the proven bound;
+        the costs of both plans, term by term; and moves of single jobs while all others stay: a placement for a waiting
+        job, or a better one for a job that this round has placed.
     """
     began, limits = time.monotonic(), limits or Limits()
     broken = violations(instance, plan)
     if broken:
-        told = tuple(f"{one.rule}: {one.message}" for one in broken[:SHOWN])
-        return Review(valid=False, violations=told, count=len(broken), seconds=time.monotonic() - began)
+        messages = tuple(f"{one.rule}: {one.message}" for one in broken[:SHOWN])
+        return Review(valid=False, violations=messages, count=len(broken), seconds=time.monotonic() - began)
     policy = plan.policy.values
     problem = compile_problem(instance, policy)
     allocation = allocation_of(plan, problem)
     weighted = weighted_costs(problem)
     with Engine(policy) as engine:
-        best = engine.solve(
-            instance,
-            previous=plan,
-            method=limits.method,
-            time_limit_s=limits.time_limit_s,
-            threads=limits.threads,
-            seed=limits.seed,
-            cancel=cancel,
-        )
+        best = solve_round(engine, instance, limits, cancel, previous=plan)
     levels = {level.name: level for level in best.levels}
     mine = value(problem, allocation)
     terms = tuple(
@@ -137,8 +129,8 @@ def review(
         )
         for w in weighted
     )
-    stated = _restated(plan, mine, terms, weighted)
-    helps, looked, all_looked = _moves(instance, stated, problem, allocation, weighted, moves, limits, cancel)
+    own = _restated(plan, mine, terms, weighted)
+    helpful, tried, all_tried = _moves(instance, own, problem, allocation, weighted, moves, limits, cancel)
     cost = levels.get("cost")
     return Review(
         valid=True,
@@ -149,15 +141,15 @@ def review(
         best_cost=None if cost is None else cost.objective,
         cost_bound=None if cost is None else cost.bound,
         terms=terms,
-        moves=helps,
-        jobs_tried=looked,
-        all_tried=all_looked,
+        moves=helpful,
+        jobs_tried=tried,
+        all_tried=all_tried,
         seconds=time.monotonic() - began,
     )
 
 
 def _restated(plan: Plan, worth: int, terms: Sequence[CostComparison], weighted: Sequence[Weighted]) -> Plan:
-    """Return the plan with its true objective and costs, in place of what it says of itself."""
+    """Return the plan with its actual objective and costs in place of the stated ones."""
     levels = [Level(name="value", sense="max", objective=worth, bound=None)]
     if weighted:
         total = sum(term.weight * term.raw for term in terms)
@@ -179,20 +171,20 @@ def _moves(
     limits: Limits,
     cancel: threading.Event | None,
 ) -> tuple[tuple[SingleMove, ...], int, bool]:
-    """Return the best moves of single jobs, how many jobs were tried, and whether all that may move were."""
+    """Return the best moves of single jobs, the number of jobs tried, and whether all that may move were tried."""
     deadline = time.monotonic() + MOVES_SHARE * limits.time_limit_s
     state = State(problem, allocation)
     number = {name: j for j, name in enumerate(problem.job_ids)}
     records = {job.id: job for job in instance.jobs}
     found: list[SingleMove] = []
-    tried, whole = 0, True
+    tried, complete = 0, True
 
     def over() -> bool:
         return time.monotonic() > deadline or (cancel is not None and cancel.is_set())
 
     for waiting in plan.unplaced:
         if over():
-            whole = False
+            complete = False
             break
         tried += 1
         job = records[waiting.job]
@@ -207,7 +199,7 @@ def _moves(
         if shares[name] <= 0:
             break  # a job that costs nothing cannot cost less
         if over():
-            whole = False
+            complete = False
             break
         tried += 1
         left = max(0.05, min(EXPLAIN_S, deadline - time.monotonic()))
@@ -216,4 +208,4 @@ def _moves(
             gains = {"gain_value": best.gain_value, "gain_cost": best.gain_cost}
             found.append(SingleMove(job=name, kind="move", nodes=dict(Counter(best.spot.nodes)), **gains))
     found.sort(key=lambda one: (-one.gain_value, -(one.gain_cost or 0), one.job))
-    return tuple(found[:wanted]), tried, whole
+    return tuple(found[:wanted]), tried, complete

@@ -1,4 +1,4 @@
-"""A round under one setting after the other: more nodes, more demand, another quota."""
+"""A round under several settings: more nodes, more demand, other quotas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RANGE = re.compile(r"\s*(\d{1,9})(?:-(\d{1,9})(?::([1-9]\d{0,8}))?)?\s*", re.ASC
 
 
 class Variation(NamedTuple):
-    """What is varied: ``nodes`` of a type, the ``demand`` in percent, or the ``quota`` of a queue in GPUs."""
+    """The varied quantity: ``nodes`` of a type, ``demand`` in percent, or ``quota`` of a queue in GPUs."""
 
     what: str
     name: str
@@ -55,7 +55,7 @@ def parse_variation(text: str) -> Variation:
 
 def parse_range(text: str, words: str) -> tuple[int, ...]:
     """
-    Return the numbers of ``0-10``, ``80-130:10`` or ``8,16,32``, each once; ``text`` is what messages name.
+    Return the numbers of ``0-10``, ``80-130:10`` or ``8,16,32``, each once; messages name ``text``.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def sweep(
     jobs
         Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
     rows
-        A file that every point is appended to, and from which those of an earlier call are taken.
+        File to which every point is appended, and from which those of an earlier call are read.
 
     Raises
     ------
@@ -109,18 +109,18 @@ def sweep(
     base = without_costs(instance)
     _refuse_unknown(instance, variation)
     for setting in variation.settings[:1]:
-        varied(base, variation, setting, limits.seed)  # what is wrong with it is said before anything is solved
+        varied(base, variation, setting, limits.seed)  # refuses a wrong setting before any round is solved
     cancelled = (lambda: False) if cancel is None else cancel.is_set
     stop = None if jobs != 1 else cancel
     task = partial(_point, base=base, variation=variation, limits=limits, cancel=stop)
     words = ("sweep", variation.what, variation.name)
-    with AnswerCache(rows, SweepPoint, base, limits, words, cancelled) as kept:
-        to_do = [setting for setting in variation.settings if str(setting) not in kept.found]
+    with AnswerCache(rows, SweepPoint, base, limits, words, cancelled) as cache:
+        to_do = [setting for setting in variation.settings if str(setting) not in cache.found]
         for point in run_parallel(task, to_do, jobs, cancelled=cancelled):
-            kept.add(str(point.setting), point)
+            cache.add(str(point.setting), point)
             if on_news is not None:
-                on_news(len(kept.found), len(variation.settings))
-    points = [kept.found[str(setting)] for setting in variation.settings if str(setting) in kept.found]
+                on_news(len(cache.found), len(variation.settings))
+    points = [cache.found[str(setting)] for setting in variation.settings if str(setting) in cache.found]
     return Sweep(
         varied=f"{variation.what}:{variation.name}" if variation.name else variation.what,
         points=tuple(points),
@@ -130,7 +130,7 @@ def sweep(
 
 
 def _refuse_unknown(instance: Instance, variation: Variation) -> None:
-    """Refuse the name of a machine type or queue that is not there."""
+    """Refuse an unknown machine type, node or queue."""
     there = {
         "nodes": [
             *(machine.id for machine in instance.cluster.machines),
