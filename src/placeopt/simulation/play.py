@@ -165,8 +165,8 @@ class _Simulation:
             for held in scenario.running:
                 self._states[held.job].arrived = True
             self._num_arrived = len(begin)
-            begun = Decision(start=tuple(placement_of(held) for held in scenario.running))
-            self._placed.apply(self._placed.requested(begun), self.now)
+            initial = Decision(start=tuple(placement_of(held) for held in scenario.running))
+            self._placed.apply(self._placed.requested(initial), self.now)
 
     def _is_due(self, kind: Kind, job: str, at: int) -> bool:
         """Return whether an event still applies; others were superseded."""

@@ -1,4 +1,4 @@
-"""Answers to what-if questions, as records: what Python gets and ``--json`` prints."""
+"""Answers to what-if questions: the records that Python gets and ``--json`` prints."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Literal
 from placeopt.model.base import Id, Name, Record
 
 NAMED_IN_WORDS = 5
-"""Failing domains named in a sentence; the others are counted."""
+"""Number of failing domains named in a sentence; the others are counted."""
 
 
 class Binding(Record):
-    """A constraint that keeps one more out, and what it asks."""
+    """A constraint that excludes one more copy, and what it requires."""
 
     name: Name
     asks: str
 
 
 class LargestGang(Record):
-    """The most workers of ``gpus_each`` GPUs that one domain of a level holds beside what runs; proven."""
+    """The proven maximum of workers of ``gpus_each`` GPUs that one domain of a level holds beside running jobs."""
 
     level: Id
     workers: int
@@ -33,7 +33,7 @@ class LargestGang(Record):
 
 
 class Fit(Record):
-    """How many copies of a job fit: ``found`` are placed, more than ``most`` cannot be."""
+    """How many copies of a job fit: ``found`` are placed, ``most`` is the proven maximum."""
 
     found: int
     most: int
@@ -44,7 +44,7 @@ class Fit(Record):
 
     @property
     def proven(self) -> bool:
-        """Whether the two meet."""
+        """Whether both bounds meet."""
         return self.found == self.most
 
 
@@ -58,7 +58,7 @@ class SlotCount(Record):
 
 
 class Slots(Record):
-    """Slots by level and size, of GPUs that no job holds any part of, on nodes that take new work."""
+    """Slots by level and size, of idle GPUs on nodes that take new jobs."""
 
     free_gpus: int
     gpus: int
@@ -68,9 +68,9 @@ class Slots(Record):
 
 class Failure(Record):
     """
-    Domains that fail together: the jobs that lose their place, and how many of them find another.
+    Domains that fail together: the displaced jobs, and how many of them are not placed again.
 
-    ``lost`` stay without one in the plan found; fewer than ``lost_at_least`` cannot, proven.
+    ``lost``: not placed in the plan found; ``lost_at_least``: the proven minimum.
     """
 
     domains: tuple[Id, ...]
@@ -83,40 +83,40 @@ class Failure(Record):
     lost_jobs: tuple[Id, ...] = ()
     """The first hundred of them."""
     gpus: int = 0
-    """That fail, of whole nodes or inside nodes that stay."""
+    """Number of failed GPUs, including those on surviving nodes."""
 
     @property
     def survives(self) -> bool | None:
-        """Whether all displaced jobs find a place; None if neither shown nor refuted."""
+        """Whether all displaced jobs are placed again; None if neither shown nor refuted."""
         return True if self.lost == 0 else False if self.lost_at_least > 0 else None
 
 
 class Failures(Record):
     """
-    Every scenario of ``k`` failing domains that was asked for, and what they say together.
+    Scenarios of ``k`` failing domains, and the answer that follows from them.
 
-    The answer is about ``asked`` alone; without it, about all domains of the level.
+    The answer is about the domains in ``asked``; None: about all domains of the level.
     """
 
     level: Id
     k: int
     answer: Literal["yes", "no", "unknown"]
-    """yes: whatever of these fails, all jobs find a place."""
+    """yes: all jobs are placed again in every scenario."""
     asked: tuple[Id, ...] | None = None
-    """The domains that the question was about, fewer than the level has; None: all of them."""
+    """The domains of the question, fewer than the level has; None: all of them."""
     domains: int = 0
-    """How many the level has that could fail."""
+    """Number of domains of the level that could fail."""
     changes: bool = False
-    """Whether what still runs may be moved, shrunk and preempted; otherwise it stays."""
+    """Whether jobs that still run may be moved, shrunk and preempted; otherwise they stay."""
     scenarios: tuple[Failure, ...]
     left: int
-    """Scenarios that were not looked at, for an interruption."""
+    """Scenarios that were not solved because of an interruption."""
     worst: Failure | None
     seconds: float
 
     @property
     def condition(self) -> str:
-        """Say what fails, in words: ``whichever rack fails``, ``if rack-3 fails``, ``if any 2 of 5 racks fail``."""
+        """The failure in words: ``whichever rack fails``, ``if rack-3 fails``, ``if any 2 of 5 racks fail``."""
         if self.asked is None:
             return f"whichever {self.level} fails" if self.k == 1 else f"whichever {self.k} of level {self.level} fail"
         names = ", ".join(self.asked[:NAMED_IN_WORDS])
@@ -127,21 +127,21 @@ class Failures(Record):
 
 
 class NodeTrial(Record):
-    """A number of nodes that was tried: whether all jobs fit, proven either way, or None; and what was placed."""
+    """A number of nodes that was tried: whether all jobs fit (proven, or None), and the jobs that wait."""
 
     nodes: int
     fits: bool | None
     waiting: int
-    """Jobs that the plan found leaves waiting."""
+    """Jobs that wait in the plan found."""
     gpu_milli_waiting: int
 
 
 class NodesNeeded(Record):
     """
-    The fewest nodes of a type with which all jobs are placed: at least ``at_least``, proven; ``found`` will do.
+    The fewest nodes of a type with which all jobs are placed: ``at_least`` is proven, ``found`` suffices.
 
-    ``found`` is None where no number that was tried does. ``impossible``: no number will do, proven; then both are
-    None, and ``never`` names the waiting jobs that do not even fit without the others, if it is they.
+    ``found`` is None where no number that was tried suffices. ``impossible``: no number suffices, proven; then both are
+    None, and ``never`` names the waiting jobs that do not fit even without the others, if any.
     """
 
     node_type: Id
@@ -157,12 +157,12 @@ class NodesNeeded(Record):
 
     @property
     def proven(self) -> bool:
-        """Whether the two meet."""
+        """Whether both bounds meet."""
         return self.found is not None and self.found == self.at_least
 
 
 class RoundOutcome(Record):
-    """What a round comes to; ``value_bound`` is what no plan of it exceeds, None where nothing is proven."""
+    """Figures of a round; no plan of it exceeds ``value_bound``, which is None where nothing is proven."""
 
     value: int
     value_bound: int | None
@@ -174,11 +174,11 @@ class RoundOutcome(Record):
     nodes: int
     price_milli_per_hour: int
     displaced: int = 0
-    """Jobs that ran and were taken from their nodes by the scenario; they may be placed again."""
+    """Running jobs that the scenario displaced; they may be placed again."""
 
 
 class Swap(Record):
-    """A round before and after nodes are exchanged; the gain lies from ``gain_low`` to ``gain_high``, proven."""
+    """A round before and after nodes are exchanged; the gain is proven to lie in ``gain_low`` to ``gain_high``."""
 
     before: RoundOutcome
     after: RoundOutcome
@@ -187,34 +187,34 @@ class Swap(Record):
     gain_low: int | None
     gain_high: int | None
     answer: Literal["better", "worse", "equal", "unknown"]
-    """Of the best plans before and after, by value; unknown where the bounds do not tell."""
+    """Compares the values of the best plans before and after; unknown where the bounds do not decide."""
     seconds: float
 
 
 class SweepPoint(Record):
-    """One setting of a sweep, and what the round comes to."""
+    """One setting of a sweep, and the figures of the round."""
 
     setting: int
     outcome: RoundOutcome
 
 
 class Sweep(Record):
-    """A round under one setting after the other."""
+    """A round under several settings."""
 
     varied: Name
     points: tuple[SweepPoint, ...]
     left: int
-    """Settings that were not looked at, for an interruption."""
+    """Settings that were not solved because of an interruption."""
     seconds: float
 
 
 class Price(Record):
     """
-    What one more of something is worth to the round.
+    The value of one addition to the round.
 
-    ``low`` to ``high``: by solving the round again, from plans and bounds; the gain of the best plan lies between. An
-    end is None where a bound is missing. ``by_duals``: what the relaxation's duals say, None where they do not apply;
-    jobs are not divisible, so the two may differ.
+    ``low`` to ``high``: by solving the round again; the gain of the best plan lies between. An end is None where a
+    bound is missing. ``by_duals``: by the duals of the relaxation, None where they do not apply. Jobs are not
+    divisible, so the two may differ.
     """
 
     of: Literal["node", "domain", "quota"]
@@ -227,10 +227,10 @@ class Price(Record):
     @property
     def agreement(self) -> Literal["equal", "inside", "outside"] | None:
         """
-        Return how the duals stand to the interval; None if there are none, or an end of it is missing.
+        Comparison of the duals with the interval; None if there are none, or an end of it is missing.
 
-        ``equal``: the interval is one number, and the duals say it. ``inside``: the interval is wider and holds them,
-        which decides nothing. ``outside``: they are wrong by more than the interval leaves open.
+        ``equal``: the interval is one number, equal to the duals. ``inside``: the interval is wider and contains them,
+        which decides nothing. ``outside``: the duals differ from every value in the interval.
         """
         if self.by_duals is None or self.low is None or self.high is None:
             return None
@@ -240,7 +240,7 @@ class Price(Record):
 
 
 class Prices(Record):
-    """The round as it is, and prices of what could be added to it."""
+    """The present round, and prices of additions to it."""
 
     value: int
     value_bound: int | None
@@ -250,7 +250,7 @@ class Prices(Record):
 
 
 class CostComparison(Record):
-    """A cost of a plan and of the best plan found, raw; ``weight`` is what a unit of it adds to the cost level."""
+    """A raw cost of a plan and of the best plan found; ``weight`` is the cost level's increase per unit."""
 
     name: Name
     unit: Name
@@ -261,9 +261,9 @@ class CostComparison(Record):
 
 class SingleMove(Record):
     """
-    A change to one job while all others stay: ``place`` one that waits, or ``move`` one to a better place.
+    A change of one job while all others stay: ``place`` a waiting one, or ``move`` one to a better placement.
 
-    ``nodes``: workers by node. ``gain_cost`` is None where it was not worked out.
+    ``nodes``: workers by node. ``gain_cost`` is None where it was not computed.
     """
 
     job: Id
@@ -274,7 +274,7 @@ class SingleMove(Record):
 
 
 class Review(Record):
-    """A placement under review; without ``valid`` only ``violations``, the first hundred of ``count``, are there."""
+    """The review of a placement; unless ``valid``, it holds only the first hundred of ``count`` ``violations``."""
 
     valid: bool
     violations: tuple[str, ...] = ()
@@ -284,7 +284,7 @@ class Review(Record):
     value_bound: int | None = None
     cost: int | None = None
     best_cost: int | None = None
-    """Of the best plan found; below the plan's own only where that is worth no less."""
+    """Of the best plan found, which may cost more where its value is higher."""
     cost_bound: int | None = None
     terms: tuple[CostComparison, ...] = ()
     moves: tuple[SingleMove, ...] = ()
@@ -295,14 +295,14 @@ class Review(Record):
 
     @property
     def value_gap(self) -> float | None:
-        """How far the plan is from the bound on value, relative; None without one."""
+        """Relative distance of the plan from the bound on value; None without a bound."""
         if self.value is None or self.value_bound is None:
             return None
         return abs(self.value_bound - self.value) / max(1, abs(self.value))
 
 
 class Relocation(Record):
-    """A move of a running job, with the nodes it leaves and those it goes to."""
+    """A move of a running job, from nodes to nodes."""
 
     job: Id
     from_nodes: tuple[Id, ...]
@@ -312,15 +312,15 @@ class Relocation(Record):
 
 class EmptiedDomains(Record):
     """
-    A way to empty domains: ``freed`` of them are empty afterwards, those that were before included.
+    Moves that empty domains: ``freed`` domains are empty afterwards, including those that were empty before.
 
-    ``moves`` stand in an order in which each keeps every rule at its time; ``ordered`` is false where no such order was
-    found. Fewer than ``at_least`` moves do not empty so many, proven.
+    ``moves`` are in an order in which each keeps every rule at its time; ``ordered`` is false where no such order was
+    found. ``at_least``: the proven minimum of moves for so many domains.
     """
 
     freed: int
     domains: tuple[Id, ...]
-    """Emptied by the moves, in the order in which they are."""
+    """Those emptied by the moves, in order."""
     moves: tuple[Relocation, ...]
     at_least: int
     ordered: bool
@@ -328,9 +328,9 @@ class EmptiedDomains(Record):
 
 class Defrag(Record):
     """
-    More and more empty domains against moves of running jobs.
+    Numbers of empty domains against moves of running jobs.
 
-    ``most``: more domains cannot be empty, proven. ``stuck``: those that hold a job that must not move.
+    ``most``: the proven maximum of empty domains. ``stuck``: domains that hold a job that must not move.
     """
 
     level: Id
@@ -340,16 +340,16 @@ class Defrag(Record):
     most: int
     stuck: int
     moves_most: int | None = None
-    """More moves were not asked for; None: no limit."""
+    """The limit of moves; None: no limit."""
     exempt: int = 0
-    """Jobs that the question keeps where they are."""
+    """Number of jobs that must not move."""
     all_movable: bool = False
-    """Whether jobs that are not marked as movable may be moved too."""
+    """Whether jobs that are not marked as movable may move too."""
     seconds: float
 
 
 class MixtureTrial(Record):
-    """A mixture that was tried: nodes of each type; whether all jobs fit, proven either way, or None."""
+    """A mixture that was tried: nodes of each type, and whether all jobs fit (proven, or None)."""
 
     nodes: tuple[int, ...]
     fits: bool | None
@@ -358,11 +358,11 @@ class MixtureTrial(Record):
 
 class Cheapest(Record):
     """
-    Several node types, each by itself and mixed: with what all jobs are placed at the least price an hour.
+    The cheapest nodes, of one type or mixed, with which all jobs are placed.
 
-    ``best`` is the cheapest type alone, None where none is found to do. ``mixture`` says how many nodes of each of the
-    ``choices`` are the cheapest together that were found, for ``price_milli_per_hour``; for less than
-    ``at_least_milli_per_hour`` no mixture of them does, proven; None where that was not sought.
+    ``best`` is the cheapest type alone, None where no type was found to suffice. ``mixture`` holds the number of nodes
+    of each of the ``choices`` in the cheapest mixture found, for ``price_milli_per_hour``; no mixture suffices for less
+    than ``at_least_milli_per_hour``, proven; None: no bound was computed.
     """
 
     choices: tuple[NodesNeeded, ...]
@@ -375,5 +375,5 @@ class Cheapest(Record):
 
     @property
     def proven(self) -> bool:
-        """Whether the two meet."""
+        """Whether both bounds meet."""
         return self.mixture is not None and self.price_milli_per_hour == self.at_least_milli_per_hour

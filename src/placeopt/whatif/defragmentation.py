@@ -1,4 +1,4 @@
-"""How many nodes or racks can be emptied by moving running jobs, with how few moves, and in which order?"""
+"""Nodes or racks that can be emptied by moving running jobs: number of moves and their order."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from placeopt.whatif.plan_review import plan_of
 from placeopt.whatif.round_solving import Limits, attempt, placing_only
 
 ROUND_S = 5.0
-"""What one try may take at most."""
+"""Time limit of one try."""
 POINTS = 100
-"""A front has about so many points: on large clusters several domains are emptied from one to the next."""
+"""Approximate number of points of a front: on large clusters, several domains are emptied between two points."""
 
 
 @checked
@@ -48,14 +48,14 @@ def defrag(
     on_news: Callable[[EmptiedDomains], None] | None = None,
 ) -> Defrag:
     """
-    Empty one domain after the other, each time the one whose jobs are fewest and find room elsewhere.
+    Empty one domain after the other, each time the one with the fewest jobs that all fit elsewhere.
 
-    What is empty stays so: nothing moves there.
+    Empty domains stay empty: no job moves there.
 
     Parameters
     ----------
     instance
-        The cluster and what runs on it; waiting jobs are left aside.
+        The cluster and its running jobs; waiting jobs are ignored.
     level
         ``node``, or a level of the network.
     exempt
@@ -63,19 +63,19 @@ def defrag(
     everyone
         Whether jobs may be moved that are not marked as movable.
     most_moves
-        Stop before more moves than that.
+        The largest number of moves.
     limits
-        ``time_limit_s`` is of the whole search.
+        ``time_limit_s`` applies to the whole search.
     cancel
-        Set it from another thread to stop with the front that is known.
+        Set it from another thread to stop with the front known by then.
     on_news
-        Told of every point of the front.
+        Called with every point of the front.
 
     Returns
     -------
     Defrag
-        The front that was found: every point is refereed, and ``at_least`` says what is proven of it. The search is
-        greedy: a point may take more moves than are needed.
+        The front that was found: the referee has checked every point, and ``at_least`` is the proven minimum of moves.
+        The search is greedy, so a point may take more moves than needed.
 
     Raises
     ------
@@ -88,37 +88,39 @@ def defrag(
     sums bound the moves of any k from below.
     """
     began, limits = time.monotonic(), limits or Limits(60.0)
-    ground = _ground(instance, level, exempt, everyone=everyone)
+    occupation = _occupation(instance, level, exempt, everyone=everyone)
     front: list[EmptiedDomains] = []
     deadline = began + limits.time_limit_s
     chosen: list[str] = []
-    open_, most = dict(ground.candidates), ground.most()
+    open_, most = dict(occupation.candidates), occupation.most()
     stride = max(1, len(open_) // POINTS)
 
     def over() -> bool:
         return time.monotonic() > deadline or (cancel is not None and cancel.is_set())
 
     with Engine() as engine:
-        while open_ and len(ground.free) + len(chosen) < most and not over():
-            batch = _next(ground, open_, chosen, min(stride, most - len(ground.free) - len(chosen)), most_moves)
+        while open_ and len(occupation.free) + len(chosen) < most and not over():
+            batch = _next(occupation, open_, chosen, min(stride, most - len(occupation.free) - len(chosen)), most_moves)
             if not batch:
                 break
             left = min(ROUND_S, deadline - time.monotonic())
-            moved = _try(engine, ground, [*chosen, *batch], Limits(max(left, 0.1), limits.threads, limits.seed), cancel)
+            moved = _try(
+                engine, occupation, [*chosen, *batch], Limits(max(left, 0.1), limits.threads, limits.seed), cancel
+            )
             if moved is None:
                 stride = max(1, len(batch) // 2)
                 if len(batch) == 1:
-                    del open_[batch[0]]  # with more domains gone it fits less: never tried again
+                    del open_[batch[0]]  # with more domains emptied it fits even less: not tried again
                 continue
             for name in batch:
                 del open_[name]
             chosen += batch
-            moves, ordered = _in_order(ground, moved)
+            moves, ordered = _in_order(occupation, moved)
             point = EmptiedDomains(
-                freed=len(ground.free) + len(chosen),
+                freed=len(occupation.free) + len(chosen),
                 domains=tuple(chosen),
                 moves=moves,
-                at_least=ground.least_moves(len(chosen)),
+                at_least=occupation.least_moves(len(chosen)),
                 ordered=ordered,
             )
             front.append(point)
@@ -126,36 +128,36 @@ def defrag(
                 on_news(point)
     return Defrag(
         level=level,
-        domains=len(ground.under),
-        free_before=len(ground.free),
+        domains=len(occupation.under),
+        free_before=len(occupation.free),
         front=tuple(front),
         most=most,
         moves_most=most_moves,
         exempt=len(exempt),
         all_movable=everyone,
-        stuck=len(ground.under) - len(ground.free) - len(ground.candidates),
+        stuck=len(occupation.under) - len(occupation.free) - len(occupation.candidates),
         seconds=time.monotonic() - began,
     )
 
 
 @dataclass(frozen=True)
-class _Ground:
-    """What runs where: domains with the jobs on them, those that are free, those that may be emptied."""
+class _Occupation:
+    """The domains of a level with their running jobs: empty ones, and those that may be emptied."""
 
     base: Instance
     under: dict[str, tuple[str, ...]]
     free: tuple[str, ...]
     candidates: dict[str, frozenset[str]]
     milli: dict[str, int]
-    """GPU-milli that each job asks for."""
+    """GPU-milli that each job requests."""
     capacity: dict[str, int]
     """GPUs of each domain."""
     gpus: int
-    """GPUs of all nodes, those under no such domain included."""
+    """GPUs of all nodes, including nodes under no such domain."""
     problem: Problem
-    """The round as if nothing ran: or a rule would say that what runs must stay."""
+    """The round without running jobs, since a rule would keep those where they are."""
     state: State
-    """And everything in its place."""
+    """The state of ``problem`` in which all running jobs are placed."""
 
     def jobs_on(self, domains: Collection[str]) -> frozenset[str]:
         """Return the jobs on some domains."""
@@ -166,7 +168,7 @@ class _Ground:
         return sum(self.milli[job] for job in jobs)
 
     def least_moves(self, count: int) -> int:
-        """Return a number of moves without which ``count`` domains more cannot be empty."""
+        """Return a lower bound of the moves that empty ``count`` more domains."""
         spans: dict[str, int] = {}
         for jobs in self.candidates.values():
             for job in jobs:
@@ -174,32 +176,32 @@ class _Ground:
         sums = sorted(sum((Fraction(1, spans[job]) for job in jobs), Fraction(0)) for jobs in self.candidates.values())
         return math.ceil(sum(sums[:count], Fraction(0)))
 
-    def hopeless(self, domains: Collection[str], jobs: Collection[str]) -> bool:
-        """Tell whether one of the jobs finds no room outside of the domains and of those that are free, even alone."""
-        gone = {node for name in (*self.free, *domains) for node in self.under[name]}
-        stays = np.array([name not in gone for name in self.problem.node_ids])
+    def cannot_move(self, domains: Collection[str], jobs: Collection[str]) -> bool:
+        """Return whether one of the jobs does not fit outside of these and the empty domains, even alone."""
+        excluded = {node for name in (*self.free, *domains) for node in self.under[name]}
+        stays = np.array([name not in excluded for name in self.problem.node_ids])
         records = {job.id: job for job in self.base.jobs if job.id in jobs}
         for job in records.values():
-            room = free_capacity_of(self.state, job)
-            if all(int(room.workers(ask)[stays].sum()) < ask.fewest for ask in requirements_of(self.problem, job)):
+            free = free_capacity_of(self.state, job)
+            if all(int(free.workers(one)[stays].sum()) < one.fewest for one in requirements_of(self.problem, job)):
                 return True
         return False
 
     def most(self) -> int:
-        """Return how many domains can be empty at most: the others must hold what runs, where shares bind."""
+        """Return the maximum of empty domains: where shares bind, the others must hold all running jobs."""
         if self.base.policy.share_mode == "overcommit":
             return len(self.free) + len(self.candidates)
-        holds = 1000 * self.gpus - self.base.running_gpu_milli
+        spare = 1000 * self.gpus - self.base.running_gpu_milli
         count = 0
         for size in sorted(self.capacity[name] for name in (*self.free, *self.candidates)):
-            holds -= 1000 * size
-            if holds < 0:
+            spare -= 1000 * size
+            if spare < 0:
                 break
             count += 1
         return count
 
 
-def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone: bool) -> _Ground:
+def _occupation(instance: Instance, level: str, exempt: Collection[str], *, everyone: bool) -> _Occupation:
     base = only_running(instance)
     runs = {held.job: held for held in base.running}
     missing = next((name for name in exempt if name not in runs), None)
@@ -218,8 +220,8 @@ def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone
                 jobs[at[assignment.node]].add(held.job)
     may = {name for name, held in runs.items() if (everyone or held.movable) and name not in exempt}
     weighed = placing_only(base, lambda _: 1)
-    problem, state = _standing(weighed)
-    return _Ground(
+    problem, state = _compiled(weighed)
+    return _Occupation(
         base=weighed,
         under=under,
         free=tuple(name for name, on in jobs.items() if not on),
@@ -232,8 +234,8 @@ def _ground(instance: Instance, level: str, exempt: Collection[str], *, everyone
     )
 
 
-def _standing(base: Instance) -> tuple[Problem, State]:
-    """Return the round as if nothing ran, and the state in which all that runs is in its place."""
+def _compiled(base: Instance) -> tuple[Problem, State]:
+    """Return the round without running jobs, and its state in which they are placed."""
     problem = compile_problem(edit_instance(base, running=()), lost=find_lost(base))
     number = {name: j for j, name in enumerate(problem.job_ids)}
     nodes = {name: n for n, name in enumerate(problem.node_ids)}
@@ -242,18 +244,18 @@ def _standing(base: Instance) -> tuple[Problem, State]:
 
 
 def _next(
-    ground: _Ground, open_: dict[str, frozenset[str]], chosen: list[str], count: int, most_moves: int | None
+    occupation: _Occupation, open_: dict[str, frozenset[str]], chosen: list[str], count: int, most_moves: int | None
 ) -> list[str]:
-    """Return the next domains to empty, those whose jobs are fewest; takes out of ``open_`` what never can be."""
+    """Return the next domains to empty, with the fewest jobs; remove from ``open_`` those that cannot be emptied."""
     batch: list[str] = []
-    held = ground.jobs_on(chosen)
+    held = occupation.jobs_on(chosen)
     left = dict(open_)
     while left and len(batch) < count:
-        name = min(left, key=lambda one: (len(left[one] - held), ground.gpu_milli(left[one] - held), one))
+        name = min(left, key=lambda one: (len(left[one] - held), occupation.gpu_milli(left[one] - held), one))
         jobs = left.pop(name)
         if most_moves is not None and len(held | jobs) > most_moves:
             continue
-        if ground.hopeless([*chosen, *batch, name], jobs):
+        if occupation.cannot_move([*chosen, *batch, name], jobs):
             if not batch:
                 del open_[name]
             continue
@@ -263,13 +265,15 @@ def _next(
 
 
 def _try(
-    engine: Engine, ground: _Ground, domains: list[str], limits: Limits, cancel: threading.Event | None
+    engine: Engine, occupation: _Occupation, domains: list[str], limits: Limits, cancel: threading.Event | None
 ) -> dict[str, Placement] | None:
-    """Place the jobs of the domains elsewhere while all others stay; None if that is not found."""
-    gone = [node for name in (*ground.free, *domains) for node in ground.under[name]]  # what is empty stays so
-    if len(gone) == len(ground.base.cluster.nodes):
+    """Place the jobs of the domains elsewhere while all others stay; None if no such plan is found."""
+    gone = [
+        node for name in (*occupation.free, *domains) for node in occupation.under[name]
+    ]  # empty domains stay empty
+    if len(gone) == len(occupation.base.cluster.nodes):
         return None
-    patched = without_nodes(Patched(ground.base), gone)
+    patched = without_nodes(Patched(occupation.base), gone)
     trial = attempt(engine, patched.instance, limits, cancel)
     if not trial.fits:
         return None
@@ -277,12 +281,12 @@ def _try(
     return {placement.job: placement for placement in trial.plan.placements if placement.job in displaced}
 
 
-def _in_order(ground: _Ground, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:
-    """Put moves in an order in which each keeps the rules when its turn comes; the referee reads what they lead to."""
-    base, problem = ground.base, ground.problem
+def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:
+    """Return moves in an order in which each keeps the rules at its time; the referee checks the final placements."""
+    base, problem = occupation.base, occupation.problem
     number = {name: j for j, name in enumerate(problem.job_ids)}
     nodes = {name: n for n, name in enumerate(problem.node_ids)}
-    state = State(problem, ground.state.allocation())
+    state = State(problem, occupation.state.allocation())
     before = {held.job: tuple(a.node for a in held.assignments) for held in base.running}
     pending, order = list(moved), []
     while pending:
@@ -313,7 +317,7 @@ def _in_order(ground: _Ground, moved: dict[str, Placement]) -> tuple[tuple[Reloc
             job=name,
             from_nodes=before[name],
             to_nodes=tuple(assignment.node for assignment in moved[name].assignments),
-            gpu_milli=ground.milli[name],
+            gpu_milli=occupation.milli[name],
         )
         for name in [*order, *pending]
     )

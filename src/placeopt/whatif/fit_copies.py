@@ -92,56 +92,55 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     )
 
 
-def _gangs(room: FreeCapacity, asks: tuple[Requirement, ...], instance: Instance) -> tuple[LargestGang, ...]:
+def _gangs(free: FreeCapacity, requirements: tuple[Requirement, ...], instance: Instance) -> tuple[LargestGang, ...]:
     """Return the largest gang of such workers in one domain of each level, and anywhere."""
     out = []
     for level in (*levels_of(instance), "cluster"):
         best: LargestGang | None = None
-        for ask in asks:
+        for requirement in requirements:
             splits = () if level == "cluster" else (Split(level=level, domains=1),)
-            free = replace(ask, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
-            workers = largest(room, free) or 0
-            if best is None or workers * ask.gpus > best.workers * best.gpus_each:
-                best = LargestGang(
-                    level=level, workers=workers, gpus_each=ask.gpus, gpu_milli_each=ask.gpus * ask.milli
-                )
+            relaxed = replace(requirement, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
+            workers = largest(free, relaxed) or 0
+            if best is None or workers * requirement.gpus > best.workers * best.gpus_each:
+                milli = requirement.gpus * requirement.milli
+                best = LargestGang(level=level, workers=workers, gpus_each=requirement.gpus, gpu_milli_each=milli)
         if best is not None:
             out.append(best)
     return tuple(out)
 
 
-def _most_copies(room: FreeCapacity, asks: tuple[Requirement, ...]) -> int:
-    """Return more copies than can run, whatever else binds: by GPU shares, and by CPU and memory."""
-    return max((_most_of(room, ask) for ask in asks), default=0)
+def _most_copies(free: FreeCapacity, requirements: tuple[Requirement, ...]) -> int:
+    """Return an upper bound of the copies that fit, by GPU shares and by CPU and memory."""
+    return max((_most_of(free, requirement) for requirement in requirements), default=0)
 
 
-def _most_of(room: FreeCapacity, ask: Requirement) -> int:
-    if not ask.useful:
+def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
+    if not requirement.useful:
         return 0
-    reachable = room.reachable(ask)
+    reachable = free.reachable(requirement)
     most = NO_LIMIT
-    for r, need in enumerate(ask.demand):
+    for r, need in enumerate(requirement.demand):
         if need:
-            most = min(most, int((np.maximum(room.node_free[reachable, r], 0) // need).sum()))
-    if ask.gpus:
-        usable = room.usable(ask) & reachable[room.problem.gpu_node]
+            most = min(most, int((np.maximum(free.node_free[reachable, r], 0) // need).sum()))
+    if requirement.gpus:
+        usable = free.usable(requirement) & reachable[free.problem.gpu_node]
         jobs = (
             np.full(len(usable), NO_LIMIT // max(1, len(usable)))
-            if ask.jobs_per_gpu is None
-            else ask.jobs_per_gpu - room.gpu_jobs
+            if requirement.jobs_per_gpu is None
+            else requirement.jobs_per_gpu - free.gpu_jobs
         )
-        if room.problem.shares_bind:
-            jobs = np.minimum(jobs, room.gpu_milli // ask.milli)
-        if ask.gpus > 1 or ask.milli == 1000:  # whole GPUs: by node
-            whole = np.bincount(room.problem.gpu_node[usable], minlength=room.problem.num_nodes) // ask.gpus
-            by_node = int(whole.sum()) * (1 if room.problem.shares_bind else int(jobs.max(initial=0)))
+        if free.problem.shares_bind:
+            jobs = np.minimum(jobs, free.gpu_milli // requirement.milli)
+        if requirement.gpus > 1 or requirement.milli == 1000:  # whole GPUs: by node
+            whole = np.bincount(free.problem.gpu_node[usable], minlength=free.problem.num_nodes) // requirement.gpus
+            by_node = int(whole.sum()) * (1 if free.problem.shares_bind else int(jobs.max(initial=0)))
             most = min(most, by_node)
         else:
             most = min(most, int(jobs[usable].sum()))
-    return most // ask.fewest
+    return most // requirement.fewest
 
 
-def _free_name(name: str, taken: set[str]) -> str:
-    while name in taken:
+def _free_name(name: str, used: set[str]) -> str:
+    while name in used:
         name += "'"
     return name

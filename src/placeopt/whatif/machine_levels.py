@@ -82,10 +82,12 @@ def _touches(held: Running, lost: Mapping[str, frozenset[int]]) -> bool:
     return any(int(gpu) in lost.get(one.node, ()) for one in held.assignments for gpu in one.gpus)
 
 
-def _renumbered(held: Running, kept: Mapping[str, Mapping[int, int]]) -> Running:
-    if not any(one.node in kept for one in held.assignments):
+def _renumbered(held: Running, new_index: Mapping[str, Mapping[int, int]]) -> Running:
+    if not any(one.node in new_index for one in held.assignments):
         return held
-    return held.model_copy(update={"assignments": tuple(_moved(one, kept.get(one.node)) for one in held.assignments)})
+    return held.model_copy(
+        update={"assignments": tuple(_moved(one, new_index.get(one.node)) for one in held.assignments)}
+    )
 
 
 def _moved(one: Assignment, numbers: Mapping[int, int] | None) -> Assignment:

@@ -1,8 +1,8 @@
 """
-Capacity questions about traces: a scenario is played again and again, with more nodes, other arrivals, other policies.
+Capacity questions about traces: a scenario is simulated repeatedly, with more nodes, other arrivals or policies.
 
-`add` looks for the fewest nodes with which a goal such as ``p95_wait<=30m`` is met, `sweep` plays one setting after the
-other. What a simulation says is measured, not proven.
+`add` finds the fewest nodes with which a goal such as ``p95_wait<=30m`` is met, `sweep` simulates several settings.
+Results are measured, not proven.
 """
 
 from placeopt.aliases import former_submodules

@@ -1,4 +1,4 @@
-"""How many nodes of a type until a goal is met, by replay of a trace."""
+"""The number of added nodes with which a goal is met, by replay of a trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from placeopt.simulation.replay.variations import with_added_nodes
 
 MOST_NODES = 10_000
 BEYOND = 2
-"""Numbers above the one that was found which are tried as well, to see whether the goal stays met."""
+"""How many numbers above the found one are also tried, to check that they meet the goal too."""
 
 
 def add(
@@ -43,26 +43,26 @@ def add(
     Parameters
     ----------
     node_type
-        A machine type, or a node to copy with domain, labels and taints.
+        A machine type, or the id of a node to copy with domain, labels and taints.
     goal
-        As `placeopt.simulation.replay.parse_goal` reads it.
+        As `placeopt.simulation.replay.parse_goal` returns it.
     draws
-        Seeds by which arrivals are drawn (`placeopt.simulation.replay.drawn_arrivals.drawn`): the goal is met where the
-        whole 95 % interval of the mean over them is. None: the trace as it is, one run a number.
+        Seeds of drawn arrivals (`placeopt.simulation.replay.drawn_arrivals`): the goal is met if the whole 95 %
+        interval of the mean over them meets it. Empty: the trace as it is, with one run for each number.
     most
-        The largest number to try; by default as many as there are workers, beyond which nothing changes.
+        The largest number to try; by default the number of workers, beyond which nothing changes.
     limits
         Of rounds.
     rows
-        A file of finished runs: what stands there is not run again.
+        A file of finished runs, which are not repeated.
     jobs, cancel, on_news
         As of `placeopt.simulation.replay.campaign.RunCampaign`.
 
     Returns
     -------
-    Curve
-        Every number that was tried. A simulation proves nothing: ``found`` is the fewest of those tried from which on
-        all meet the goal.
+    ReplaySeries
+        Every number that was tried. A simulation is no proof: ``found`` is the smallest number tried from which on all
+        meet the goal.
 
     Raises
     ------
@@ -71,10 +71,10 @@ def add(
 
     Notes
     -----
-    Numbers are doubled until one meets the goal and then halved, which assumes that more nodes are never worse. That is
-    no law (Graham's anomalies: more machines may end later), so the `BEYOND` numbers above the one found are tried too,
-    and one among all tried that breaks the order is told (``monotone``). With ``jobs`` above the number of draws,
-    several numbers are tried at once.
+    The number is doubled until the goal is met, then found by halving, which assumes that more nodes are never worse.
+    That need not hold (Graham's anomalies: more machines may end later), so the `BEYOND` numbers above the found one
+    are tried too, and ``monotone`` states whether any number tried breaks the order. With ``jobs`` above the number of
+    draws, several numbers are tried at once.
     """
     began = time.monotonic()
     if len(set(draws)) == 1:
@@ -86,11 +86,11 @@ def add(
     most = min(MOST_NODES, workers) if most is None else most
     price = with_added_nodes(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
     with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
-        search = _Search(scenario, scheduling, node_type, goal, tuple(draws), limits or ReplayLimits(), runs)
+        search = _GoalSearch(scenario, scheduling, node_type, goal, tuple(draws), limits or ReplayLimits(), runs)
         search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
-        spots = tuple(search.spots[nodes] for nodes in sorted(search.spots))
+        points = tuple(search.points[nodes] for nodes in sorted(search.points))
         found = search.found
-        below = [nodes for nodes, spot in search.spots.items() if not spot.met and (found is None or nodes < found)]
+        below = [nodes for nodes, point in search.points.items() if not point.met and (found is None or nodes < found)]
         return ReplaySeries(
             question="add",
             replayed=f"nodes:{node_type}",
@@ -100,10 +100,10 @@ def add(
             unit=unit_of(goal.measure),
             goal=goal.text,
             draws=tuple(draws),
-            spots=spots,
+            spots=points,
             found=found,
             missed=max(below, default=None),
-            monotone=_monotone(spots, goal),
+            monotone=_monotone(points, goal),
             price_milli_per_hour=price,
             kept=runs.num_known,
             left=int(runs.over),
@@ -111,8 +111,8 @@ def add(
         )
 
 
-class _Search:
-    """Numbers that were tried, and which comes next."""
+class _GoalSearch:
+    """The numbers that were tried, and the choice of the next ones."""
 
     def __init__(
         self,
@@ -126,22 +126,22 @@ class _Search:
     ) -> None:
         self._scenario, self._scheduling, self._type = scenario, scheduling, node_type
         self._goal, self._draws, self._limits, self._runs = goal, draws, limits, runs
-        self.spots: dict[int, ReplayPoint] = {}
+        self.points: dict[int, ReplayPoint] = {}
         self._longest: dict[int, float] = {}
-        """The longest that anybody waits, by number of nodes."""
+        """Number of nodes -> the longest wait of any job."""
 
     @property
     def found(self) -> int | None:
         """The fewest nodes from which on every number that was tried meets the goal."""
         best = None
-        for nodes in sorted(self.spots, reverse=True):
-            if not self.spots[nodes].met:
+        for nodes in sorted(self.points, reverse=True):
+            if not self.points[nodes].met:
                 break
             best = nodes
         return best
 
     def run(self, most: int, width: int) -> None:
-        """Double until the goal is met, halve, and look a little beyond."""
+        """Double until the goal is met, halve, and try some numbers beyond."""
         self._try([0])
         nodes = 1
         while self.found is None and nodes <= most and not self._runs.over and not self._hopeless():
@@ -149,22 +149,22 @@ class _Search:
             self._try(steps)
             nodes = steps[-1] + 1 if steps[-1] == most else 2 * steps[-1]
         while not self._runs.over and (found := self.found):
-            below = max((n for n in self.spots if n < found), default=-1)
+            below = max((n for n in self.points if n < found), default=-1)
             if below + 1 < found:
                 gap = found - below
                 self._try(sorted({below + max(1, gap * (i + 1) // (width + 1)) for i in range(width)} - {found}))
                 continue
-            beyond = [n for n in range(found + 1, min(most, found + BEYOND) + 1) if n not in self.spots]
+            beyond = [n for n in range(found + 1, min(most, found + BEYOND) + 1) if n not in self.points]
             if not beyond:
                 break
             self._try(beyond)
 
     def _hopeless(self) -> bool:
-        """Whether with the largest number nobody waits: more nodes change nothing but how close GPUs are."""
-        return self._longest.get(max(self.spots, default=0)) == 0.0
+        """Return whether no job waits with the largest number: more nodes only change the distances of GPUs."""
+        return self._longest.get(max(self.points, default=0)) == 0.0
 
     def _try(self, numbers: Sequence[int]) -> None:
-        new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.spots]
+        new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.points]
         setups = {
             nodes: [
                 RunSetup(with_added_nodes(self._scenario, self._type, nodes), self._scheduling, draw, self._limits)
@@ -175,15 +175,15 @@ class _Search:
         rows = iter(self._runs.rows_of([setup for of_one in setups.values() for setup in of_one]))
         for nodes, of_one in setups.items():
             mine = [next(rows) for _ in of_one]
-            spot = point_of(str(nodes), mine, self._goal.measure, self._goal)
-            if spot is not None:
-                self.spots[nodes] = spot
+            point = point_of(str(nodes), mine, self._goal.measure, self._goal)
+            if point is not None:
+                self.points[nodes] = point
                 waits = [row.measures["max_wait"] for row in mine if row is not None]
                 self._longest[nodes] = max((float("inf") if one is None else one for one in waits), default=0.0)
 
 
-def _monotone(spots: Sequence[ReplayPoint], goal: Goal) -> bool:
-    """Tell whether the measure never got worse from one number to the next larger one."""
+def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
+    """Return whether the measure never gets worse from one number to the next larger one."""
     sign = 1 if goal.sign == "<=" else -1
-    values = [float("inf") if spot.mean is None else sign * spot.mean for spot in spots]
+    values = [float("inf") if point.mean is None else sign * point.mean for point in points]
     return all(b <= a for a, b in pairwise(values))

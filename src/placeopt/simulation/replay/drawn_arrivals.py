@@ -1,4 +1,4 @@
-"""Arrivals drawn anew from a trace: as many, at the trace's own rate through its days, of the trace's own jobs."""
+"""Arrivals drawn from a trace: as many, with the rate over time and the jobs of the trace."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def with_drawn_arrivals(scenario: Scenario, seed: int) -> Scenario:
     """
     Return the scenario with arrivals drawn by a seed.
 
-    Each new arrival is a job drawn from the trace with replacement, and a time drawn apart from it: uniform between a
-    drawn arrival of the trace and the next one. So the rate through the day and the mix of jobs are kept; that users
-    submit alike jobs one after the other is not. What runs at the beginning stays.
+    Each new arrival is a job drawn from the trace with replacement, at an independent time: uniform between a drawn
+    arrival of the trace and the next one. That keeps the rate over the day and the mix of jobs, but not that users
+    submit similar jobs in a row. Jobs that run at the beginning stay.
 
     Raises
     ------
@@ -24,16 +24,16 @@ def with_drawn_arrivals(scenario: Scenario, seed: int) -> Scenario:
         If fewer than two jobs arrive.
     """
     begin = {held.job for held in scenario.running}
-    come = [arrival for arrival in scenario.arrivals if arrival.job.id not in begin]
-    if len(come) < 2:
-        raise BadInput(f"{scenario.name}: {len(come)} jobs arrive; arrivals are drawn from two or more")
-    times = np.sort(np.array([arrival.job.arrival_ms for arrival in come], dtype=np.int64))
+    arriving = [arrival for arrival in scenario.arrivals if arrival.job.id not in begin]
+    if len(arriving) < 2:
+        raise BadInput(f"{scenario.name}: {len(arriving)} jobs arrive; arrivals are drawn from two or more")
+    times = np.sort(np.array([arrival.job.arrival_ms for arrival in arriving], dtype=np.int64))
     rng = np.random.default_rng(seed)
-    gap = rng.integers(len(times) - 1, size=len(come))
-    moments = times[gap] + np.floor(rng.random(len(come)) * (times[gap + 1] - times[gap])).astype(np.int64)
-    chosen = rng.integers(len(come), size=len(come))
+    gap = rng.integers(len(times) - 1, size=len(arriving))
+    moments = times[gap] + np.floor(rng.random(len(arriving)) * (times[gap + 1] - times[gap])).astype(np.int64)
+    chosen = rng.integers(len(arriving), size=len(arriving))
     copies = [
-        _moved(come[job], moment, f"{come[job].job.id}~{number}")
+        _moved(arriving[job], moment, f"{arriving[job].job.id}~{number}")
         for number, (job, moment) in enumerate(zip(chosen.tolist(), np.sort(moments).tolist(), strict=True))
     ]
     stay = [arrival for arrival in scenario.arrivals if arrival.job.id in begin]

@@ -1,4 +1,4 @@
-"""One run: a scenario under a policy, measured."""
+"""One run of a scenario under a policy, and its measures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PERCENT = {"median": 50, "p90": 90, "p95": 95, "p99": 99, "max": 100}
 
 @dataclass(frozen=True)
 class ReplayLimits:
-    """Of every round of every run."""
+    """Limits of every round of every run."""
 
     seed: int = 0
     time_limit_s: float = 60.0
@@ -29,7 +29,7 @@ class ReplayLimits:
 
 @dataclass(frozen=True)
 class RunSetup:
-    """What is to be run; arrivals are drawn where it is run."""
+    """A run to carry out; arrivals are drawn in the process that carries it out."""
 
     scenario: Scenario
     scheduling: Scheduling
@@ -38,7 +38,7 @@ class RunSetup:
 
     @property
     def key(self) -> str:
-        """Name the run: setups of equal keys come to the same."""
+        """A digest of the run: runs of equal keys have equal results."""
         parts = (
             self.scenario.digest,
             self.scheduling.digest,
@@ -51,11 +51,11 @@ class RunSetup:
 
 
 def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun | None:
-    """Run it; None if it was stopped."""
+    """Carry out a run; None if it was cancelled."""
     began = time.monotonic()
-    world = setup.scenario if setup.draw is None else with_drawn_arrivals(setup.scenario, setup.draw)
+    scenario = setup.scenario if setup.draw is None else with_drawn_arrivals(setup.scenario, setup.draw)
     history = simulate(
-        world, setup.scheduling, seed=setup.limits.seed, time_limit_s=setup.limits.time_limit_s, cancel=cancel
+        scenario, setup.scheduling, seed=setup.limits.seed, time_limit_s=setup.limits.time_limit_s, cancel=cancel
     )
     if not history.finished:
         return None
@@ -64,7 +64,7 @@ def play(setup: RunSetup, cancel: threading.Event | None = None) -> MeasuredRun 
         scenario=setup.scenario.name,
         policy=setup.scheduling.name,
         draw=setup.draw,
-        nodes=len(world.cluster.nodes),
+        nodes=len(scenario.cluster.nodes),
         jobs=len(history.jobs),
         stranded=len(history.stranded),
         cut=history.rounds.cut,
@@ -77,7 +77,7 @@ def measures_of(history: History) -> dict[str, float | None]:
     """
     Return every measure of a finished run, see `placeopt.simulation.replay.goals`.
 
-    Jobs that never start wait without end; services, which end with what they serve, do not count.
+    Jobs that never start wait without end; services do not count.
     """
     endless = float("inf")
     jobs = [job for job in history.jobs if not job.service]
@@ -100,12 +100,12 @@ def measures_of(history: History) -> dict[str, float | None]:
     found["in_time"] = 100 * sum(end is not None and end <= by for end, by in due) / len(due) if due else None
     found["at_once"] = 100 * at_once / len(jobs) if jobs else None
     for name, count in (("slowed", summary.slowed), ("delayed", summary.delayed)):
-        found[name] = None if history.stranded else float(count)  # of a job that never ends nobody can say
+        found[name] = None if history.stranded else float(count)  # unknown for jobs that never end
     return found
 
 
 def _statistic(values: Sequence[float], name: str) -> float | None:
-    """Return a statistic, percentiles interpolated linearly; None where it has no end, or of nothing."""
+    """Return a statistic, with linearly interpolated percentiles; None where it is infinite, or without values."""
     if not values:
         return None
     if name == "mean":

@@ -1,4 +1,4 @@
-"""Patches on scenarios: the steps of what-if, on a cluster and the jobs that will arrive."""
+"""Patches of scenarios: the steps of what-if, on a cluster and its arrivals."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from placeopt.whatif.steps import Patch, ScaleDemand, Step
 
 def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) -> tuple[Scenario, Scheduling]:
     """
-    Carry out the steps of patches on a scenario and the policy that it is played under.
+    Carry out the steps of patches on a scenario and its policy.
 
     Nodes, jobs, the policy of rounds and quotas change as on an instance; ``scale_arrivals`` changes when jobs come.
-    What ran at the beginning on nodes that go waits from the beginning.
+    Jobs that ran at the beginning on removed nodes wait from the beginning.
 
     Raises
     ------
     BadInput
-        If a step cannot be carried out, or is about a round alone (``scale_demand``); names patch and step.
+        If a step cannot be carried out, or applies to rounds only (``scale_demand``); names patch and step.
     """
     for patch in patches:
         for number, step in enumerate(patch.steps):
@@ -37,7 +37,7 @@ def patch_scenario(scenario: Scenario, scheduling: Scheduling, *patches: Patch) 
 
 
 def apply_scenario_step(scenario: Scenario, scheduling: Scheduling, step: Step) -> tuple[Scenario, Scheduling]:
-    """Carry out one step; raises `BadInput` where it cannot be."""
+    """Carry out one step; raises `BadInput` where that is impossible."""
     if isinstance(step, ScaleDemand):
         raise BadInput("draws waiting jobs of a round; use scale_arrivals for jobs that arrive")
     round_ = edit_instance(scenario.instance(), policy=scheduling.policy)

@@ -1,4 +1,4 @@
-"""A trace under one setting after the other."""
+"""A trace under several settings."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def sweep(
     on_news: OnRun | None = None,
 ) -> ReplaySeries:
     """
-    Play every setting with every draw, and return a measure of each.
+    Simulate every setting with every draw, and return a measure of each.
 
     Parameters
     ----------
     varied, settings
-        As `parse_settings` gives them.
+        As `parse_settings` returns them.
     measure
         One of `placeopt.simulation.replay.goals.measures`.
     goal
-        Of that measure, if each setting is to be judged.
+        Of that measure; None: settings are not compared with a goal.
     draws, limits, rows, jobs, cancel, on_news
-        As of `placeopt.simulation.replay.add`. All runs are side by side.
+        As of `placeopt.simulation.replay.add`; all runs are carried out side by side.
 
     Raises
     ------
@@ -64,11 +64,11 @@ def sweep(
     ]
     with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
         played = runs.rows_of(setups)
-        spots: list[ReplayPoint] = []
+        points: list[ReplayPoint] = []
         for number, one in enumerate(settings):
-            spot = point_of(one.name, played[number * len(own) : (number + 1) * len(own)], measure, goal)
-            if spot is not None:
-                spots.append(spot)
+            point = point_of(one.name, played[number * len(own) : (number + 1) * len(own)], measure, goal)
+            if point is not None:
+                points.append(point)
         return ReplaySeries(
             question="sweep",
             replayed=varied,
@@ -78,8 +78,8 @@ def sweep(
             unit=unit_of(measure),
             goal=None if goal is None else goal.text,
             draws=tuple(draws),
-            spots=tuple(spots),
+            spots=tuple(points),
             kept=runs.num_known,
-            left=len(settings) - len(spots),
+            left=len(settings) - len(points),
             seconds=time.monotonic() - began,
         )

@@ -1,4 +1,4 @@
-"""What replays come to: a row for every run, a curve for every question."""
+"""Results of replays: a row for every run, a series for every question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class MeasuredRun(Record):
     """One run of a scenario under a policy; a line of the file of rows."""
 
     key: str
-    """Says what was run: digests of scenario and policy, seed, version. Equal keys, equal runs."""
+    """Digest of scenario, policy, seed and version; equal keys are equal runs."""
     scenario: Name
     policy: Name
     draw: int | None
@@ -19,11 +19,11 @@ class MeasuredRun(Record):
     nodes: int
     jobs: int
     stranded: int
-    """Jobs that could never start; their waiting has no end."""
+    """Jobs that never start; they wait without end."""
     cut: int
-    """Rounds that the time limit cut short: another run may decide otherwise."""
+    """Rounds that the time limit cut short; another run may decide otherwise."""
     measures: dict[str, float | None]
-    """By name; None where it has no end, or nothing to be measured of."""
+    """By name; None where it is infinite, or no job has it."""
     seconds: float
 
 
@@ -42,23 +42,23 @@ class ReplayPoint(Record):
     """The most in any draw."""
     met: bool | None
     """
-    True: the whole interval is on the goal's side; False: none of it is; None: the draws do not tell, or no goal.
+    True: the whole interval meets the goal; False: none of it does; None: the draws do not decide, or no goal.
     """
     cut: int
 
 
 class ReplaySeries(Record):
     """
-    A measure at one setting after the other, by replay.
+    A measure at several settings, by replay.
 
     Attributes
     ----------
     found
-        Of the question ``add``: the fewest nodes tried from which on the goal is met at every number tried; None: no
-        number that was tried is.
+        Of the question ``add``: the smallest number of nodes tried from which on every number tried meets the goal;
+        None: none does.
     monotone
-        Whether more nodes never made the measure worse among those tried; where not, the search by halving may have
-        passed a smaller number that does.
+        Whether more nodes never made the measure worse among the numbers tried; otherwise the search by halving may
+        have missed a smaller sufficient number.
     missed
         The largest number tried that does not meet the goal, below ``found``.
     """
@@ -66,7 +66,7 @@ class ReplaySeries(Record):
     format_version: FormatVersion = 1
     question: Literal["add", "sweep"]
     replayed: Name
-    """What is varied: ``nodes:TYPE``, ``arrivals``, ``policy``, ``patch``."""
+    """The varied quantity: ``nodes:TYPE``, ``arrivals``, ``policy``, ``patch``."""
     scenario: Name
     policy: Name
     measure: Id
@@ -80,7 +80,7 @@ class ReplaySeries(Record):
     price_milli_per_hour: int | None = None
     """Of one added node."""
     kept: int = 0
-    """Runs that stood in the file of rows already."""
+    """Runs that stood in the file of rows before."""
     left: int = 0
-    """Settings that were not looked at, for an interruption."""
+    """Settings that were not simulated because of an interruption."""
     seconds: float

@@ -1,4 +1,4 @@
-"""What a sweep varies: nodes of a type, the rate of arrivals, the policy, or patches."""
+"""The settings of a sweep: added nodes, rates of arrivals, policies, or patches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("nodes:TYPE=0-10", "arrivals=80-130:10", "policy=fcfs,srtf", "patch=a.j
 
 @dataclass(frozen=True)
 class ReplayVariant:
-    """One setting: how it is called, and what is played under it."""
+    """One setting: its name, and the scenario and policy to simulate."""
 
     name: str
     scenario: Scenario
@@ -35,7 +35,7 @@ def parse_settings(
     patches: Callable[[str], Patch],
 ) -> tuple[str, list[ReplayVariant]]:
     """
-    Read what is varied, and return its name and the settings.
+    Read the varied quantity; return its name and the settings.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ def parse_settings(
         ``nodes:TYPE=0-10``: so many nodes more. ``arrivals=80-130:10``: so many percent of the trace's rate.
         ``policy=A,B`` and ``patch=F,G``: under each of them.
     policies, patches
-        Give the policy or patch of a name.
+        Return the policy or patch of a name.
 
     Raises
     ------
     BadInput
-        If it is none of these, names what is not there, or has more than 1,000 settings.
+        If it is none of these, names something unknown, or has more than 1,000 settings.
     """
     varied, equals, words = text.partition("=")
     what, _, name = varied.partition(":")
@@ -69,7 +69,7 @@ def parse_settings(
 
 
 def with_added_nodes(scenario: Scenario, node_type: str, count: int) -> Scenario:
-    """Return the scenario with so many more nodes of a machine type, or like a node; raises `BadInput`."""
+    """Return the scenario with more nodes of a machine type, or copies of a node; raises `BadInput`."""
     names = [node.id for node in scenario.cluster.nodes]
     known = {machine.id for machine in scenario.cluster.machines}
     if node_type not in names and node_type not in known:
@@ -88,7 +88,7 @@ def with_added_nodes(scenario: Scenario, node_type: str, count: int) -> Scenario
 
 
 def with_arrival_rate(scenario: Scenario, percent: int) -> Scenario:
-    """Return the scenario with jobs that arrive at so many percent of its rate."""
+    """Return the scenario with jobs that arrive at a percentage of its rate."""
     if not 1 <= percent <= MOST_POINTS:
         raise BadArgument(f"arrivals: {percent} percent, expected 1 to {MOST_POINTS}")
     if percent == 100:

@@ -15,7 +15,7 @@ class DrfQueue(JobQueue):
 
     A user's jobs come in order of arrival and overtake each other where one does not fit; a user none of whose jobs
     fits is passed over. Shares are of the cluster's GPUs, CPU and memory. Jobs without a user are one user. Ties go to
-    the user who came first.
+    the user of the earliest job.
 
     Notes
     -----
