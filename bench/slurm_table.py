@@ -12,11 +12,11 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
+from placeopt.formats.json_entry import read_json
+from placeopt.formats.observed_round import LEFT_OUT, Notes
 from placeopt.formats.slurm.jobs import Jobs
 from placeopt.formats.slurm.nodes import read_nodes
 from placeopt.formats.snapshots import read_slurm
-from placeopt.formats.snapshots.entries import read_json
-from placeopt.formats.snapshots.found import LEFT_OUT, Notes
 from placeopt.model import Instance, Job
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "snapshots" / "slurm-22.05"

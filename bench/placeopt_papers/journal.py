@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from placeopt.formats.files import make_folder
-from placeopt.formats.rows import RowFile, read_rows
+from placeopt.formats.json_lines import RowFile, read_rows
 from placeopt_papers.records import CampaignStart, PaperCase, PaperRow, ResultLine
 
 NAME = "results.jsonl"

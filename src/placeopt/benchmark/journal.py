@@ -10,7 +10,7 @@ from typing import Self
 from placeopt.benchmark.records import JournalLine, Row, RunRecord
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
-from placeopt.formats.rows import RowFile, read_rows
+from placeopt.formats.json_lines import RowFile, read_rows
 from placeopt.formats.solu import Known
 
 NAME = "results.jsonl"

@@ -16,8 +16,8 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import expectation, path_text
+from placeopt.formats.gc_pause import collection_paused
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
 from placeopt.model.instance import Instance, Slowdown

@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
-from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
 from placeopt.formats.first_faults import LARGE, careful, first_faults
+from placeopt.formats.gc_pause import collection_paused
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario

@@ -12,7 +12,7 @@ from typing import Literal, Self
 from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, OutOfTime, only_documented
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import collection_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster import LiveCluster
 from placeopt.live_cluster.exclusive import exclusive

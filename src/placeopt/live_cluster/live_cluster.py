@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.environment import versions
 from placeopt.errors import BadInput, Unsupported, only_documented
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import collection_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import NodeChange
 from placeopt.live_cluster.exclusive import exclusive

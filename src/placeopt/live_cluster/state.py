@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import collection_paused
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead

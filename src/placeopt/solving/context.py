@@ -9,7 +9,7 @@ from typing import Literal
 
 from placeopt.check import judge
 from placeopt.errors import BadInput, CallerRaised, InternalFault
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import collection_paused
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import collection_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Plan
 from placeopt.problem import Problem

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from placeopt import __version__
-from placeopt.formats.rows import RowFile
+from placeopt.formats.json_lines import RowFile
 from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.whatif.capacity import Limits

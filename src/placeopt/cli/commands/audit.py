@@ -10,7 +10,7 @@ import typer
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_sources
 from placeopt.cli.progress import Ticker
-from placeopt.cli.scenario import KEEPS, AsJson, Quiet, Seed, Threads, deliver, limits_of
+from placeopt.cli.question_options import KEEPS, AsJson, Quiet, Seed, Threads, deliver, limits_of
 from placeopt.cli.signals import Interruption
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from placeopt.cli.commands.whatif_replay import (
 )
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.scenario import (
+from placeopt.cli.question_options import (
     AsJson,
     InstanceFile,
     Jobs,

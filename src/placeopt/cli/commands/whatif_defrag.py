@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from placeopt.cli.exits import ExitCode, UsageError
-from placeopt.cli.scenario import (
+from placeopt.cli.question_options import (
     AsJson,
     InstanceFile,
     PatchFiles,

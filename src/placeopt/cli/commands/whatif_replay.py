@@ -15,7 +15,7 @@ from placeopt.cli.commands.simulate import warn_of_estimates
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import STREAM, check_sources, read_scheduling, say, write_document
 from placeopt.cli.progress import Ticker
-from placeopt.cli.scenario import KEEPS, deliver, limits_of, read_patch, rows_path
+from placeopt.cli.question_options import KEEPS, deliver, limits_of, read_patch, rows_path
 from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
 from placeopt.parallel import workers

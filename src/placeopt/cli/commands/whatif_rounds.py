@@ -9,7 +9,7 @@ import typer
 from placeopt.cli.commands.whatif_replay import Draws, Replay, ReplayPolicy, is_scenario, sweep_by_replay
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, write_document
-from placeopt.cli.scenario import (
+from placeopt.cli.question_options import (
     AsJson,
     InstanceFile,
     Jobs,

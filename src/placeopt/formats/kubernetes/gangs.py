@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from placeopt.formats.kubernetes.drafts import Draft
-from placeopt.formats.kubernetes.groups import GroupRules
+from placeopt.formats.kubernetes.job_drafts import Draft
+from placeopt.formats.kubernetes.pod_groups import GroupRules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, mib, millicores
-from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
+from placeopt.formats.observed_round import Notes, Seen, Worker, made
 from placeopt.model import Demand, Job, Option
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from placeopt.errors import BadInput
-from placeopt.formats.kubernetes.counters import Counters
-from placeopt.formats.kubernetes.drafts import Draft
 from placeopt.formats.kubernetes.gangs import Gangs, unread_seen
-from placeopt.formats.kubernetes.listing import Listing
+from placeopt.formats.kubernetes.inter_pod_rules import Rules
+from placeopt.formats.kubernetes.job_drafts import Draft
+from placeopt.formats.kubernetes.node_selectors import Accepts, affinity, tolerated
 from placeopt.formats.kubernetes.nodes import EMPTY, Capacity
+from placeopt.formats.kubernetes.other_resources import Counters
+from placeopt.formats.kubernetes.pod_list import Listing
 from placeopt.formats.kubernetes.pods import Pod, why_unread
-from placeopt.formats.kubernetes.rules import Rules
-from placeopt.formats.kubernetes.selectors import Accepts, affinity, tolerated
 from placeopt.formats.kubernetes.volumes import Volumes
-from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
+from placeopt.formats.observed_round import Notes, Seen, Worker, made
 from placeopt.model import Demand, Job, Option
 
 PLAIN = ("pods", "ephemeral-storage")

@@ -9,12 +9,12 @@ from fractions import Fraction
 from math import floor
 
 from placeopt.errors import BadInput
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.kubernetes.node_selectors import taint_id
+from placeopt.formats.kubernetes.pod_resources import kind_of
 from placeopt.formats.kubernetes.pods import why_unread
 from placeopt.formats.kubernetes.quantities import MIB, quantity
-from placeopt.formats.kubernetes.resources import kind_of
-from placeopt.formats.kubernetes.selectors import taint_id
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, made
+from placeopt.formats.observed_round import Notes, made
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node
 from placeopt.model.cluster import RESERVED_LEVELS
 

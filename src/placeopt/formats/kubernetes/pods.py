@@ -10,11 +10,11 @@ from fractions import Fraction
 from hashlib import sha256
 
 from placeopt.errors import BadInput
-from placeopt.formats.kubernetes.groups import TOGETHER, Group, group_of, unread_topology
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.kubernetes.node_selectors import affinity, tolerations
+from placeopt.formats.kubernetes.pod_groups import TOGETHER, Group, group_of, unread_topology
+from placeopt.formats.kubernetes.pod_resources import amounts, kind_of
 from placeopt.formats.kubernetes.quantities import MIB
-from placeopt.formats.kubernetes.resources import amounts, kind_of
-from placeopt.formats.kubernetes.selectors import affinity, tolerations
-from placeopt.formats.snapshots.entries import Entry
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")

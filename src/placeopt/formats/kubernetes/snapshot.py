@@ -8,16 +8,16 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.kubernetes.counters import Counters
+from placeopt.formats.json_entry import Entry, read_json
 from placeopt.formats.kubernetes.jobs import jobs_of
-from placeopt.formats.kubernetes.listing import Listing
 from placeopt.formats.kubernetes.nodes import Capacity, cluster_of, read_node
+from placeopt.formats.kubernetes.other_resources import Counters
+from placeopt.formats.kubernetes.pod_list import Listing
+from placeopt.formats.kubernetes.pod_resources import MIG, kind_of
 from placeopt.formats.kubernetes.pods import Pod
 from placeopt.formats.kubernetes.quantities import MIB
-from placeopt.formats.kubernetes.resources import MIG, kind_of
 from placeopt.formats.kubernetes.volumes import Volumes
-from placeopt.formats.snapshots.entries import Entry, read_json
-from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
+from placeopt.formats.observed_round import Notes, instance_of, snapshot_policy
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS, MAX_NODES
 

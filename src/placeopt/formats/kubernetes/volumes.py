@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from placeopt.errors import BadInput
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.kubernetes.node_selectors import Accepts, terms
 from placeopt.formats.kubernetes.pods import Pod, why_unread
-from placeopt.formats.kubernetes.selectors import Accepts, terms
-from placeopt.formats.snapshots.entries import Entry
 
 ZONES = (
     "topology.kubernetes.io/zone",

@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from placeopt.errors import BadInput
-from placeopt.formats.slurm.job_states import ENDED, HELD_FLAGS, HOLDS, WAITS, why_not_started
-from placeopt.formats.slurm.nodes import SlurmNode
-from placeopt.formats.slurm.placement import Where
-from placeopt.formats.slurm.running import Running, job_of
-from placeopt.formats.slurm.shapes import (
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.observed_round import Notes, Seen, made
+from placeopt.formats.slurm.eligible_nodes import Where
+from placeopt.formats.slurm.job_requests import (
     LeftOut,
     asked_shapes,
     is_exclusive,
@@ -20,9 +19,10 @@ from placeopt.formats.slurm.shapes import (
     unreadable,
     whole_nodes,
 )
-from placeopt.formats.slurm.text import parse_tasks
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, Seen, made
+from placeopt.formats.slurm.job_states import ENDED, HELD_FLAGS, HOLDS, WAITS, why_not_started
+from placeopt.formats.slurm.nodes import SlurmNode
+from placeopt.formats.slurm.running_jobs import Running, job_of
+from placeopt.formats.slurm.tres import parse_tasks
 from placeopt.model import Demand, Option, Split
 from placeopt.model.base import MAX_JOBS
 

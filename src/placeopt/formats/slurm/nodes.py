@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.observed_round import Notes, Seen, made
 from placeopt.formats.slurm.gres import parse_gres
+from placeopt.formats.slurm.node_list import read_slurmrest
 from placeopt.formats.slurm.node_states import node_flags, why_drained
-from placeopt.formats.slurm.rest import read_slurmrest
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, Seen, made
+from placeopt.formats.source_file import read_source
 from placeopt.formats.topo.fabric import Inventory
-from placeopt.formats.topo.source import read_source
 from placeopt.model import Cluster, Node
 
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.files import read_bytes
+from placeopt.formats.json_entry import Entry, read_json
+from placeopt.formats.observed_round import Notes, Seen, instance_of, snapshot_policy
+from placeopt.formats.slurm.job_requests import milliseconds
 from placeopt.formats.slurm.jobs import Jobs
 from placeopt.formats.slurm.nodes import COMMANDS, drain_unaccounted, read_nodes
-from placeopt.formats.slurm.shapes import milliseconds
-from placeopt.formats.slurm.text import is_mig
-from placeopt.formats.snapshots.entries import Entry, read_json
-from placeopt.formats.snapshots.found import Notes, Seen, instance_of, snapshot_policy
+from placeopt.formats.slurm.tres import is_mig
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
 

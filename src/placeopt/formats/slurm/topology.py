@@ -6,9 +6,9 @@ topograph writes the same.
 
 import re
 
+from placeopt.formats.slurm.hostlist import MAX_HOSTS, expand_hosts
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.fabric import Fabric, fabric_of
-from placeopt.formats.topo.hostlist import MAX_HOSTS, expand_hosts
-from placeopt.formats.topo.source import Source
 
 _NAMES = ("switchname", "blockname", "aggregatedblock")
 _KEYS = (*_NAMES, "switches", "nodes", "blocksizes", "linkspeed", "level", "blockindex", "blocksize")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
 from placeopt.formats.topo.pci import GPU_VENDORS, MODELS, bus_address
-from placeopt.formats.topo.source import Source
 
 MAX_GPUS = 256
 

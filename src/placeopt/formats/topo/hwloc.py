@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
@@ -15,7 +16,6 @@ from placeopt.formats.topo.pci import (
     bus_address,
     switches_of,
 )
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.fabric import Fabric, fabric_of
-from placeopt.formats.topo.source import Source
 
 MAX_DEVICES = 500_000
 MAX_LAYERS = 64

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
@@ -16,7 +17,6 @@ from placeopt.formats.topo.pci import (
     link_mbps,
     switches_of,
 )
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 import re
 
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.host import MAX_CPU, Host, HostPart
-from placeopt.formats.topo.source import Source
 
 MAX_NUMA = 256
 

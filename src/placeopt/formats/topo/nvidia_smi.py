@@ -19,8 +19,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 NEAR_TO_FAR = ("PIX", "PXB", "PHB", "NODE", "SYS")

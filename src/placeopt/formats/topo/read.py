@@ -9,8 +9,9 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.slurm.rest import is_json, read_slurmrest
+from placeopt.formats.slurm.node_list import is_json, read_slurmrest
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
+from placeopt.formats.source_file import Source, read_source
 from placeopt.formats.topo.build import build_machine
 from placeopt.formats.topo.combine import combine
 from placeopt.formats.topo.fabric import Fabric, Inventory
@@ -28,7 +29,6 @@ from placeopt.formats.topo.nccl import read_nccl
 from placeopt.formats.topo.numactl import is_numactl, read_numactl
 from placeopt.formats.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from placeopt.formats.topo.rocm_smi import is_rocm_smi, read_rocm_smi
-from placeopt.formats.topo.source import Source, read_source
 from placeopt.model import Cluster, Machine
 
 __all__ = [

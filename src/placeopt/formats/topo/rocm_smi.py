@@ -2,8 +2,8 @@
 
 import re
 
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.host import Host, HostGpu, HostPart
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 MAX_GPUS = 256

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from placeopt.formats.rows import RowFile
+from placeopt.formats.json_lines import RowFile
 from placeopt.metrics import t_interval
 from placeopt.parallel import run_parallel
 from placeopt.simulation.replay.goals import Goal, measures

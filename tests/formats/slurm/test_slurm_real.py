@@ -19,13 +19,13 @@ import pytest
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.errors import Unsupported
+from placeopt.formats.json_entry import read_json
+from placeopt.formats.observed_round import KEPT, LEFT_OUT, Notes, Seen
+from placeopt.formats.slurm.hostlist import expand_hosts
 from placeopt.formats.slurm.jobs import Jobs
 from placeopt.formats.slurm.nodes import read_nodes
-from placeopt.formats.slurm.text import parse_memory
+from placeopt.formats.slurm.tres import parse_memory
 from placeopt.formats.snapshots import read_slurm
-from placeopt.formats.snapshots.entries import read_json
-from placeopt.formats.snapshots.found import KEPT, LEFT_OUT, Notes, Seen
-from placeopt.formats.topo.hostlist import expand_hosts
 from placeopt.model import Instance
 
 ROOT = Path(__file__).resolve().parents[3]

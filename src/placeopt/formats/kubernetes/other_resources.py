@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formats.kubernetes.drafts import Draft
+from placeopt.formats.kubernetes.job_drafts import Draft
 from placeopt.formats.kubernetes.nodes import Capacity
 from placeopt.formats.kubernetes.pods import Pod
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.errors import BadInput
+from placeopt.formats.json_entry import Entry
 from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.slurm.text import Request, Tres, parse_request, parse_tres
-from placeopt.formats.snapshots.entries import Entry
+from placeopt.formats.slurm.tres import Request, Tres, parse_request, parse_tres
 from placeopt.model.base import MAX_MS
 
 NO_NUMBER = 0xFFFFFFFE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from placeopt.formats.snapshots.found import NOTE_LENGTH, Notes, Seen, Worker, instance_of
+from placeopt.formats.observed_round import NOTE_LENGTH, Notes, Seen, Worker, instance_of
 from placeopt.model import Cluster, Demand, Gpu, Instance, Job, Machine, Node, Option, Policy
 
 CLUSTER = Cluster(

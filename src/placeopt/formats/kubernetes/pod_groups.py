@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.formats.snapshots.entries import Entry
+from placeopt.formats.json_entry import Entry
 
 GROUP_ANNOTATIONS = (
     "scheduling.k8s.io/group-name",  # Volcano

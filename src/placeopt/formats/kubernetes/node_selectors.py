@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from placeopt.formats.snapshots.entries import Entry
+from placeopt.formats.json_entry import Entry
 
 Accepts = Callable[[str, Mapping[str, str]], bool]
 """Of a node's name and labels."""

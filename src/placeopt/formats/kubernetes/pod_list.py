@@ -7,13 +7,13 @@ from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 
 from placeopt.errors import BadInput
+from placeopt.formats.json_entry import Entry
 from placeopt.formats.kubernetes.gangs import unread_seen
-from placeopt.formats.kubernetes.groups import GroupRules, group_rules
 from placeopt.formats.kubernetes.nodes import Capacity
+from placeopt.formats.kubernetes.pod_affinity import Terms, namespaces_of, read_terms
+from placeopt.formats.kubernetes.pod_groups import GroupRules, group_rules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, why_unread
-from placeopt.formats.kubernetes.terms import Terms, namespaces_of, read_terms
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, Seen
+from placeopt.formats.observed_round import Notes, Seen
 
 
 class Listing:

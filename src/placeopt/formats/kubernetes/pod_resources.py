@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal
 
+from placeopt.formats.json_entry import Entry
 from placeopt.formats.kubernetes.quantities import quantity
-from placeopt.formats.snapshots.entries import Entry
 
 MIG = "nvidia.com/mig-"
 """Begins the resources of MIG instances where profiles are told apart (NVIDIA's strategy ``mixed``)."""

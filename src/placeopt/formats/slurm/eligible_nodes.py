@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from placeopt.errors import BadInput
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.slurm.hostlist import expand_hosts
+from placeopt.formats.slurm.job_requests import LeftOut
 from placeopt.formats.slurm.nodes import RESERVED, SlurmNode
-from placeopt.formats.slurm.shapes import LeftOut
-from placeopt.formats.slurm.text import parse_constraint
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.topo.hostlist import expand_hosts
+from placeopt.formats.slurm.tres import parse_constraint
 
 
 class Where:

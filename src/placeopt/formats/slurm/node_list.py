@@ -10,8 +10,8 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.bounds import check_bounds
 from placeopt.formats.slurm.gres import parse_gres
 from placeopt.formats.slurm.node_states import why_drained
+from placeopt.formats.source_file import Source
 from placeopt.formats.topo.fabric import Inventory
-from placeopt.formats.topo.source import Source
 from placeopt.model import Gpu, Machine, Node, Part
 from placeopt.model.base import MAX_NODES
 

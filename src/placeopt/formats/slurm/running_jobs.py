@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from placeopt.errors import BadInput
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.observed_round import Notes, Seen, Worker, made
+from placeopt.formats.slurm.eligible_nodes import Where, expand
+from placeopt.formats.slurm.job_requests import LeftOut, is_exclusive, milliseconds, number, request, tres, unreadable
 from placeopt.formats.slurm.nodes import SlurmNode
-from placeopt.formats.slurm.placement import Where, expand
-from placeopt.formats.slurm.shapes import LeftOut, is_exclusive, milliseconds, number, request, tres, unreadable
-from placeopt.formats.slurm.text import SHARES_OF_GPUS, SlurmHolding, parse_held
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
+from placeopt.formats.slurm.tres import SHARES_OF_GPUS, SlurmHolding, parse_held
 from placeopt.model import Demand, Job, Option
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput
+from placeopt.formats.json_entry import Entry
+from placeopt.formats.kubernetes.node_selectors import label_selector
 from placeopt.formats.kubernetes.pods import Pod
-from placeopt.formats.kubernetes.selectors import label_selector
-from placeopt.formats.snapshots.entries import Entry
 
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """Label that every namespace has, with its own name."""

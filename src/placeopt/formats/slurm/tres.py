@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.topo.hostlist import MAX_HOSTS
+from placeopt.formats.slurm.hostlist import MAX_HOSTS
 
 _SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([KMGTP]?)n?\Z")
 _SCALE = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from placeopt.formats.kubernetes.drafts import Draft
+from placeopt.formats.kubernetes.job_drafts import Draft
 from placeopt.formats.kubernetes.nodes import Capacity
+from placeopt.formats.kubernetes.pod_affinity import Term, Terms
 from placeopt.formats.kubernetes.pods import Pod, Port
-from placeopt.formats.kubernetes.terms import Term, Terms
 
 HOSTNAME = "kubernetes.io/hostname"
 ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104
