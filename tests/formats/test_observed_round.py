@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from placeopt.formats.observed_round import NOTE_LENGTH, Notes, Seen, Worker, instance_of
+from placeopt.formats.import_notes import NOTE_LENGTH, ImportNotes
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker, observed_instance
 from placeopt.model import Cluster, Demand, Gpu, Instance, Job, Machine, Node, Option, Policy
 
 CLUSTER = Cluster(
@@ -11,15 +12,19 @@ CLUSTER = Cluster(
 )
 
 
-def job(name: str, *workers: Worker, gpus: int = 1, started_ms: int = 0, unread: str | None = None) -> Seen:
+def job(
+    name: str, *workers: ObservedWorker, gpus: int = 1, started_ms: int = 0, unreadable_reason: str | None = None
+) -> ObservedJob:
     """A job that runs, one CPU a worker."""
     option = Option(workers=len(workers), demand=Demand(gpus=gpus, cpu_millicores=1000))
-    return Seen(Job(id=name, options=(option,)), workers, started_ms=started_ms, where=name, unread=unread)
+    return ObservedJob(
+        Job(id=name, options=(option,)), workers, started_ms=started_ms, where=name, unreadable_reason=unreadable_reason
+    )
 
 
-def read(*seen: Seen, notes: Notes | None = None) -> Instance:
+def read(*seen: ObservedJob, notes: ImportNotes | None = None) -> Instance:
     """The round of these jobs."""
-    return instance_of("r", "From here.", notes or Notes(), 0, CLUSTER, seen, Policy())
+    return observed_instance("r", "From here.", notes or ImportNotes(), 0, CLUSTER, seen, Policy())
 
 
 def held(found: Instance) -> dict[tuple[str, str], list[int]]:
@@ -29,7 +34,9 @@ def held(found: Instance) -> dict[tuple[str, str], list[int]]:
 
 def test_a_job_on_a_node_that_is_not_listed_stands_and_is_counted() -> None:
     """Issue 16, B6: a cloud node that is gone, a pod on a deleted node; told GPUs and untold ones."""
-    found = read(job("told", Worker("gone", (5,))), job("silent", Worker("gone"), Worker("n1"), gpus=2))
+    found = read(
+        job("told", ObservedWorker("gone", (5,))), job("silent", ObservedWorker("gone"), ObservedWorker("n1"), gpus=2)
+    )
     assert held(found) == {("told", "gone"): [5], ("silent", "gone"): [0, 1], ("silent", "n1"): [0, 1]}
     assert found.note.splitlines() == [
         "From here.",
@@ -39,24 +46,31 @@ def test_a_job_on_a_node_that_is_not_listed_stands_and_is_counted() -> None:
 
 def test_more_gpus_than_the_node_lists_have_indices_beyond_its_own() -> None:
     """Issue 16, B6: a pod with 8 GPUs on a node that now allocates 7; here 3 and 2 on a node of 4."""
-    found = read(job("a", Worker("n1"), gpus=3), job("b", Worker("n1"), gpus=2), job("c", Worker("n2", (7,))))
+    found = read(
+        job("a", ObservedWorker("n1"), gpus=3),
+        job("b", ObservedWorker("n1"), gpus=2),
+        job("c", ObservedWorker("n2", (7,))),
+    )
     assert held(found) == {("a", "n1"): [0, 1, 2], ("b", "n1"): [3, 4], ("c", "n2"): [7]}
     assert found.note.splitlines()[1:] == ["Kept as running, on more GPUs than its node has or has left: 2 (b, c)."]
 
 
 def test_of_two_jobs_on_one_gpu_the_later_keeps_it_and_both_count() -> None:
     """Issue 16, B6: the earlier one's GPUs there count as not told: one more is used, on the other node as told."""
-    early = job("early", Worker("n1", (1,)), Worker("n2", (3,)), started_ms=5)
-    found = read(early, job("late", Worker("n1", (1,)), started_ms=9))
+    early = job("early", ObservedWorker("n1", (1,)), ObservedWorker("n2", (3,)), started_ms=5)
+    found = read(early, job("late", ObservedWorker("n1", (1,)), started_ms=9))
     assert held(found) == {("early", "n1"): [0], ("early", "n2"): [3], ("late", "n1"): [1]}
     assert "told to be held twice; others counted as used instead: 1 (early)" in found.note
-    found = read(job("same", Worker("n1", (1,)), Worker("n1", (1,))))
+    found = read(job("same", ObservedWorker("n1", (1,)), ObservedWorker("n1", (1,))))
     assert held(found) == {("same", "n1"): [0, 1]}
 
 
 def test_a_job_that_cannot_be_read_holds_what_is_left_and_its_nodes_are_drained() -> None:
     """Issue 16, B7: unknown and running: in doubt the whole node. Jobs that are told come first in either order."""
-    found = read(job("odd", Worker("n1"), Worker("gone"), unread="cannot be read"), job("told", Worker("n1", (2,))))
+    found = read(
+        job("odd", ObservedWorker("n1"), ObservedWorker("gone"), unreadable_reason="cannot be read"),
+        job("told", ObservedWorker("n1", (2,))),
+    )
     assert held(found) == {("odd", "n1"): [0, 1, 3], ("told", "n1"): [2]}
     assert [node.drained for node in found.cluster.nodes] == [True, False]
     assert found.note.splitlines()[1:] == [
@@ -64,13 +78,13 @@ def test_a_job_that_cannot_be_read_holds_what_is_left_and_its_nodes_are_drained(
         "Kept as running, on a node that is not listed: 1 (odd).",
         "Kept as running, cannot be read: holds all GPUs left on its nodes: 1 (odd).",
     ]
-    found = read(job("odd", Worker("gone"), gpus=0, unread="cannot be read"))
+    found = read(job("odd", ObservedWorker("gone"), gpus=0, unreadable_reason="cannot be read"))
     assert (held(found), found.jobs[0].kind) == ({("odd", "gone"): []}, "cpu")
 
 
 def test_the_note_counts_by_reason_and_stays_within_its_length() -> None:
     """Issue 16, B7: names are the first three, counts are whole, what does not fit is counted, signs are printable."""
-    notes = Notes()
+    notes = ImportNotes()
     notes.assume("One assumption.")
     for i in range(5):
         notes.leave_out("too odd", f"j{i}")

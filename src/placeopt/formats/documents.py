@@ -17,8 +17,8 @@ from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
 from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
-from placeopt.formats.first_faults import LARGE, careful, first_faults
-from placeopt.formats.gc_pause import collection_paused
+from placeopt.formats.first_faults import LARGE, fail_fast_validator, first_faults
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
@@ -91,11 +91,11 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     """
     check_bounds(data, source)
     text = data if isinstance(data, str) else _decode(data, source)
-    with collection_paused():
+    with gc_paused():
         _refuse_what_json_lets_pass(text, source)
         large = len(text) > LARGE
         try:
-            return careful(kind).validate_json(text) if large else kind.model_validate_json(text)
+            return fail_fast_validator(kind).validate_json(text) if large else kind.model_validate_json(text)
         except ValidationError as error:
             fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
     raise fault

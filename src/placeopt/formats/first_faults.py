@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
 from placeopt.errors import BadInput
-from placeopt.formats.faults import SHOWN, told
+from placeopt.formats.faults import SHOWN, record_fault
 from placeopt.model.base import Record
 
 LARGE = 1 << 18
@@ -22,7 +22,7 @@ LARGE = 1 << 18
 
 
 @cache
-def careful(kind: type[Record]) -> SchemaValidator:
+def fail_fast_validator(kind: type[Record]) -> SchemaValidator:
     """Return the validator of a record whose lists stop at the first wrong element."""
     return SchemaValidator(_failing_fast(kind.__pydantic_core_schema__))
 
@@ -38,7 +38,7 @@ def first_faults(kind: type[Record], text: str, error: ValidationError, source: 
     text
         The document, JSON.
     error
-        What `careful` found: at most one wrong element of every list.
+        What `fail_fast_validator` found: at most one wrong element of every list.
     source
         What the message calls the document.
     """
@@ -63,7 +63,7 @@ def first_faults(kind: type[Record], text: str, error: ValidationError, source: 
             kind.model_validate_json(json.dumps(document))
         except ValidationError as several:
             errors = [_moved(fault, begins) for fault in several.errors(include_url=False)]
-    return told(kind, errors, source, least=bool(begins))
+    return record_fault(kind, errors, source, least=bool(begins))
 
 
 def _moved(fault: Any, begins: dict[tuple[str | int, ...], int]) -> Any:

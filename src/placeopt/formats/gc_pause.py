@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def collection_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """
     Pause cyclic garbage collection: it would walk all records again and again while they are made (half the time).
 

@@ -1,4 +1,4 @@
-"""Objects of somebody else's JSON, each of which knows where it stands: so every complaint names file and field."""
+"""One object of a JSON document that another program wrote; every error names the file and the path of the field."""
 
 from __future__ import annotations
 
@@ -7,42 +7,53 @@ from typing import Any
 
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import parse_json
+from placeopt.formats.faults import shortened
 from placeopt.formats.files import label, read_bytes
 from placeopt.model.base import MAX_JOBS
 
-SHOWN = 80
 
-
-class Entry:
+class JsonEntry:
     """
-    One JSON object. Fields that are not asked for are not looked at.
+    One JSON object. Only the fields that a caller reads are checked.
 
-    A field that is null counts as left out. ``where`` is the file and the path to the object.
+    A null field counts as absent.
+
+    Parameters
+    ----------
+    where
+        The file and the path to the object, for messages.
+    fields
+        The parsed object.
+
+    Raises
+    ------
+    BadInput
+        If ``fields`` is not a dictionary. Every method raises it for a field of the wrong type.
     """
 
     def __init__(self, where: str, fields: object) -> None:
         if not isinstance(fields, dict):
-            raise BadInput(f"{where}: {_shown(fields)}, expected an object {{...}}")
+            raise BadInput(f"{where}: {shortened(fields)}, expected an object {{...}}")
         self.where, self._fields = where, fields
 
     def __contains__(self, key: str) -> bool:
         return self._fields.get(key) is not None
 
     def names(self) -> list[str]:
-        """Return the names of fields that are not null."""
+        """Return the names of the fields that are not null."""
         return [key for key, value in self._fields.items() if value is not None]
 
     def bad(self, key: str, expected: str) -> BadInput:
         """Return the error for a field."""
-        held = "is missing" if key not in self else _shown(self._fields[key])
-        return BadInput(f"{self.path(key)}: {held}, expected {expected}")
+        value = "is missing" if key not in self else shortened(self._fields[key])
+        return BadInput(f"{self.path(key)}: {value}, expected {expected}")
 
     def path(self, key: str) -> str:
-        """Name a field in a message."""
+        """Return the file and the path of a field, for messages."""
         return f"{self.where}.{key}" if key.isidentifier() else f"{self.where}[{key!r}]"
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return text; required where there is no default."""
+        """Return a string; the field is required if there is no default."""
         value = self._fields.get(key)
         value = default if value is None else value
         if not isinstance(value, str):
@@ -50,7 +61,7 @@ class Entry:
         return value
 
     def integer(self, key: str, low: int, high: int, default: int | None = None) -> int:
-        """Return a whole number within bounds; required where there is no default."""
+        """Return an integer from ``low`` to ``high``; the field is required if there is no default."""
         value = self._fields.get(key)
         value = default if value is None else value
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
@@ -58,14 +69,14 @@ class Entry:
         return value
 
     def flag(self, key: str) -> bool:
-        """Return a boolean, false where left out."""
+        """Return a boolean, false by default."""
         value = self._fields.get(key, False) or False
         if not isinstance(value, bool):
             raise self.bad(key, "true or false")
         return value
 
     def words(self, key: str) -> list[str]:
-        """Return a list of texts; text alone counts as a list of one, and nothing as an empty list."""
+        """Return a list of strings, empty by default; a single string is a list of one."""
         value = self._fields.get(key)
         if value is None or value == "":
             return []
@@ -76,21 +87,21 @@ class Entry:
         return value
 
     def texts(self, key: str) -> dict[str, str]:
-        """Return an object of texts, empty where left out."""
+        """Return an object whose values are strings, empty by default."""
         value = self._fields.get(key)
         if value is None:
             return {}
-        if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
             raise self.bad(key, "an object of texts")
         return value
 
-    def entry(self, key: str) -> Entry:
-        """Return the object under a key, an empty one where left out."""
+    def entry(self, key: str) -> JsonEntry:
+        """Return the object in a field, empty by default."""
         value = self._fields.get(key)
-        return Entry(self.path(key), {} if value is None else value)
+        return JsonEntry(self.path(key), {} if value is None else value)
 
-    def entries(self, key: str) -> list[Entry]:
-        """Return the objects of a list, none where left out."""
+    def entries(self, key: str) -> list[JsonEntry]:
+        """Return the objects of a list, empty by default."""
         value = self._fields.get(key)
         if value is None:
             return []
@@ -98,26 +109,21 @@ class Entry:
             raise self.bad(key, "a list")
         if len(value) > MAX_JOBS:
             raise BadInput(f"{self.path(key)}: {len(value)} entries, expected at most {MAX_JOBS}")
-        return [Entry(f"{self.path(key)}[{i}]", one) for i, one in enumerate(value)]
+        return [JsonEntry(f"{self.path(key)}[{i}]", fields) for i, fields in enumerate(value)]
 
     def raw(self, key: str) -> Any:
-        """Return whatever stands there, None where left out."""
+        """Return the value of a field as parsed; None if it is absent."""
         return self._fields.get(key)
 
 
-def read_json(path: str | Path) -> Entry:
+def read_json(path: str | Path) -> JsonEntry:
     """
-    Read a JSON object from a file, gzip or not; ``-`` is standard input.
+    Return the object in a JSON file, gzip or not; ``-`` is standard input.
 
     Raises
     ------
     BadInput
-        If the file cannot be read, is no JSON, or holds something else than an object.
+        If the file cannot be read, is not JSON, or does not hold an object.
     """
     name = label(str(path))
-    return Entry(name, parse_json(read_bytes(path), name))
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+    return JsonEntry(name, parse_json(read_bytes(path), name))

@@ -18,7 +18,7 @@ from placeopt.model.base import Record
 R = TypeVar("R", bound=Record)
 
 
-class RowFile(Generic[R]):
+class JsonLinesFile(Generic[R]):
     """
     Appends records of one kind to a file; a context manager that keeps others out.
 
@@ -47,7 +47,7 @@ class RowFile(Generic[R]):
             os.close(self._file)
             raise BadInput(f"{path}: another run writes there; wait for it or name another one") from None
         try:
-            self.found = read_rows(path, kind, expected)
+            self.found = read_json_lines(path, kind, expected)
             self._cut_tail()
         except BaseException:
             os.close(self._file)
@@ -78,7 +78,7 @@ class RowFile(Generic[R]):
             os.ftruncate(self._file, whole)
 
 
-def read_rows(path: Path, kind: type[R], expected: str) -> list[R]:
+def read_json_lines(path: Path, kind: type[R], expected: str) -> list[R]:
     """
     Read all whole lines; ``expected`` says what each should be.
 

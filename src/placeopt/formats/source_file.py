@@ -27,7 +27,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceFile:
     """One file: its name as the user gave it, and its bytes (unpacked)."""
 
     name: str
@@ -118,7 +118,7 @@ class _BoundedBuilder(TreeBuilder):
         return super().end(tag)
 
 
-def read_source(path: str | Path) -> Source:
+def read_source(path: str | Path) -> SourceFile:
     """
     Read a file, gzip or not, of at most ``MAX_BYTES``; ``-`` is standard input.
 
@@ -127,4 +127,4 @@ def read_source(path: str | Path) -> Source:
     BadInput
         If it cannot be read, is too large, or its gzip data are damaged.
     """
-    return Source(label(str(path)), read_bytes(path, max_bytes=MAX_BYTES))
+    return SourceFile(label(str(path)), read_bytes(path, max_bytes=MAX_BYTES))

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 from placeopt import __version__
-from placeopt.formats.json_lines import RowFile
+from placeopt.formats.json_lines import JsonLinesFile
 from placeopt.model import Instance
 from placeopt.model.base import Record
 from placeopt.whatif.capacity import Limits
@@ -63,7 +63,7 @@ class AnswerCache(Generic[A]):
         self._stack = ExitStack()
         self._file = None
         if path is not None:
-            self._file = self._stack.enter_context(RowFile(path, CachedAnswer, "an answer of whatif"))
+            self._file = self._stack.enter_context(JsonLinesFile(path, CachedAnswer, "an answer of whatif"))
         rows = [] if self._file is None else [row for row in self._file.found if row.question == self._question]
         self.found: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
         self._outcomes = {row.part: row.answer for row in rows if isinstance(row.answer, RoundOutcome)}

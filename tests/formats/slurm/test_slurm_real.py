@@ -19,10 +19,11 @@ import pytest
 from placeopt import solve
 from placeopt.check import violations
 from placeopt.errors import Unsupported
+from placeopt.formats.import_notes import KEPT, LEFT_OUT, ImportNotes
 from placeopt.formats.json_entry import read_json
-from placeopt.formats.observed_round import KEPT, LEFT_OUT, Notes, Seen
+from placeopt.formats.observed_round import ObservedJob
 from placeopt.formats.slurm.hostlist import expand_hosts
-from placeopt.formats.slurm.jobs import Jobs
+from placeopt.formats.slurm.jobs import JobListReader
 from placeopt.formats.slurm.nodes import read_nodes
 from placeopt.formats.slurm.tres import parse_memory
 from placeopt.formats.snapshots import read_slurm
@@ -46,12 +47,12 @@ def records(name: str, key: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def read_jobs(jobs: Path = JOBS, nodes: Path = NODES) -> tuple[dict[str, Seen], dict[str, str], Notes]:
+def read_jobs(jobs: Path = JOBS, nodes: Path = NODES) -> tuple[dict[str, ObservedJob], dict[str, str], ImportNotes]:
     """Jobs by id, and what was left out with its reason."""
-    notes = Notes()
+    notes = ImportNotes()
     _, listed = read_nodes(nodes, None, notes)
-    seen = {one.job.id: one for one in Jobs(listed, read_json(jobs).entries("jobs"), notes).read()}
-    left = {job: why for (heading, why), names in notes.counted.items() if heading == LEFT_OUT for job in names}
+    seen = {one.job.id: one for one in JobListReader(listed, read_json(jobs).entries("jobs"), notes).read()}
+    left = {job: why for (heading, why), names in notes.names.items() if heading == LEFT_OUT for job in names}
     return seen, left, notes
 
 
@@ -198,9 +199,9 @@ def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
     assert waiting["44"].options[0].demand.gpu_models == ("a100_1g.5gb",)
     assert [(one.level, one.domains) for one in waiting["52"].options[0].splits] == [("node", 2)]
     assert waiting["52"].node_selector == {"partition:cpu": "yes"}
-    kept = {(why, name) for (heading, why), names in notes.counted.items() if heading == KEPT for name in names}
+    kept = {(why, name) for (heading, why), names in notes.names.items() if heading == KEPT for name in names}
     assert kept == set()  # the shard job is counted where GPUs are given out
-    assert any("does not tell --switches" in sentence for sentence in notes.assumed)
+    assert any("does not tell --switches" in sentence for sentence in notes.assumptions)
 
 
 def test_squeue_counts_the_same_jobs() -> None:

@@ -8,13 +8,13 @@ import pytest
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.slurm.tres import (
-    Request,
-    SlurmHolding,
+    GresHolding,
+    GresRequest,
     is_mig,
     parse_constraint,
-    parse_held,
+    parse_gres_detail,
+    parse_gres_request,
     parse_memory,
-    parse_request,
     parse_tasks,
     parse_tres,
 )
@@ -199,17 +199,17 @@ def test_words() -> None:
     """The small languages, as Slurm's pages write them."""
     assert parse_tres("cpu=8,mem=1.5G,node=2,billing=9,gres/gpu:a100=4,gres/gpumem=4G").gpus == 4
     assert [parse_memory(text) for text in ("512", "1G", "1.5G", "2048K", "500Mn")] == [512, 1024, 1536, 2, 500]
-    assert parse_request("gres:gpu:a100:2") == Request(2, ("a100",))
-    assert parse_request("gres/gpu=4,gres/shard=2") == Request(4, (), ("gres/shard",))
-    assert parse_request("gres/gpu:a:1,gres/gpu:b:1") == Request(2, ("a", "b"))
-    assert parse_held("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == SlurmHolding(2, (0, 3))
+    assert parse_gres_request("gres:gpu:a100:2") == GresRequest(2, ("a100",))
+    assert parse_gres_request("gres/gpu=4,gres/shard=2") == GresRequest(4, (), ("gres/shard",))
+    assert parse_gres_request("gres/gpu:a:1,gres/gpu:b:1") == GresRequest(2, ("a", "b"))
+    assert parse_gres_detail("gpu:a100:2(IDX:0,3),gpu:l40s:0(IDX:N/A)") == GresHolding(2, (0, 3))
     assert parse_tasks("1-9:4,12%2") == [1, 5, 9, 12]
     assert parse_tasks("3,5-6,...") == [3, 5, 6]
     meets = parse_constraint("(a|b)&c")
     assert meets is not None
     assert [meets(features) for features in ({"a", "c"}, {"b", "c"}, {"a", "b"}, {"c"})] == [True, True, False, False]
     assert [parse_constraint(text) for text in ("a*2", "[a|b]", "(a", "a&", "&")] == [None] * 5
-    assert parse_request("gres/gpu:1g.5gb:2") == Request(2, ("1g.5gb",))
+    assert parse_gres_request("gres/gpu:1g.5gb:2") == GresRequest(2, ("1g.5gb",))
     assert [is_mig(text) for text in ("a100_1g.5gb", "3g.20gb", "1g.10gb+me", "a100", "l40s")] == [True] * 3 + [
         False
     ] * 2

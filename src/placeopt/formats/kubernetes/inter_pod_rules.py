@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from placeopt.formats.kubernetes.job_drafts import Draft
-from placeopt.formats.kubernetes.nodes import Capacity
-from placeopt.formats.kubernetes.pod_affinity import Term, Terms
+from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.formats.kubernetes.nodes import NodeCapacity
+from placeopt.formats.kubernetes.pod_affinity import PodAffinity, PodAffinityTerm
 from placeopt.formats.kubernetes.pods import Pod, Port
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -15,7 +15,7 @@ ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104
 """Addresses that mean all of a node's."""
 
 
-class Rules:
+class InterPodRules:
     """
     What pods require of each other.
 
@@ -39,11 +39,11 @@ class Rules:
 
     def __init__(
         self,
-        nodes: Mapping[str, Capacity],
+        nodes: Mapping[str, NodeCapacity],
         levels: Mapping[str, str],
         running: Sequence[Pod],
-        waiting: Sequence[Draft],
-        terms: Mapping[str, Terms],
+        waiting: Sequence[JobDraft],
+        terms: Mapping[str, PodAffinity],
     ) -> None:
         self._nodes, self._levels, self._terms, self._waiting = nodes, levels, terms, waiting
         self._running = [pod for pod in running if pod.node in nodes]
@@ -52,7 +52,7 @@ class Rules:
             for port in pod.ports:
                 self._ports[port].add(pod.node or "")
         self._valued_by: dict[str, dict[str, set[str]]] = {}
-        apart = {term.text: term for draft in waiting for term in self._of(draft).apart}
+        apart = {term.text: term for draft in waiting for term in self._of(draft).anti_affinity}
         self._about: dict[str, frozenset[str]] = {}
         self._apart = [(term.text, self._waiting_for(term)) for term in apart.values()]
         self._holders: set[str] = set()
@@ -63,33 +63,35 @@ class Rules:
         self._repelling = self._repellers()
         self._values: dict[str, frozenset[str]] = {}
         self._unsure: dict[str, bool] = {}
-        self.bound = {pod.id for pod in self._running if pod.ports or self._terms.get(pod.id, Terms()) != Terms()}
+        self.bound = {
+            pod.id for pod in self._running if pod.ports or self._terms.get(pod.id, PodAffinity()) != PodAffinity()
+        }
         """Pods that run and take part in a rule: were one elsewhere, other nodes would be closed."""
         self.doubtful = False
         """Whether a node was closed because of a namespace that is not listed."""
 
-    def take(self, draft: Draft) -> str | None:
+    def take(self, draft: JobDraft) -> str | None:
         """
         Write the rules of a waiting job into its draft; return why it is left out, None if it is taken.
 
         Jobs are to come in the order in which they are to be taken, and running ones not at all.
         """
         own = self._of(draft)
-        if any(self._is_unsure(term) for term in [*own.near, *own.apart]):
+        if any(self._is_unsure(term) for term in [*own.affinity, *own.anti_affinity]):
             return "with pod affinity by labels of namespaces that are not listed (get namespaces too)"
-        if len(own.near) > 1:
+        if len(own.affinity) > 1:
             return "with several terms of required pod affinity"
         mine = {term for term, met in self._apart if draft.name in met}
-        theirs = {term.text for term in own.apart}
+        theirs = {term.text for term in own.anti_affinity}
         if mine & self._holders or theirs & self._met:
             return "with anti-affinity to pods that wait too"
         if any(_clash(a, b) for a in draft.first.ports for b in self._taken_ports):
             return "with a port of the node that pods which wait ask for too"
-        unread = self._near(draft, own.near) or self._alone(draft, own.apart)
+        unread = self._near(draft, own.affinity) or self._alone(draft, own.anti_affinity)
         if unread is not None:
             return unread
         closed = self._closed(draft, own)
-        draft.blocked |= closed
+        draft.excluded_nodes |= closed
         self._holders |= theirs
         self._met |= mine
         self._taken_ports |= draft.first.ports
@@ -114,33 +116,33 @@ class Rules:
                 paths[node.labels[key]].add(tuple(node.labels.get(one, "") for one in above))
         return self._levels[key] if all(len(found) == 1 for found in paths.values()) else None
 
-    def _of(self, draft: Draft) -> Terms:
-        return self._terms.get(draft.first.id, Terms())
+    def _of(self, draft: JobDraft) -> PodAffinity:
+        return self._terms.get(draft.first.id, PodAffinity())
 
-    def _is_unsure(self, term: Term) -> bool:
+    def _is_unsure(self, term: PodAffinityTerm) -> bool:
         if term.text not in self._unsure:
             pods = [*self._running, *(pod for draft in self._waiting for pod in draft.pods)]
             self._unsure[term.text] = any(term.meets(pod) is None for pod in pods)
         return self._unsure[term.text]
 
-    def _waiting_for(self, term: Term) -> frozenset[str]:
+    def _waiting_for(self, term: PodAffinityTerm) -> frozenset[str]:
         """Return the jobs that wait and have a pod which the term is about."""
         if term.text not in self._about:
             met = (draft.name for draft in self._waiting if any(term.meets(pod) for pod in draft.pods))
             self._about[term.text] = frozenset(met)
         return self._about[term.text]
 
-    def _repellers(self) -> list[tuple[Term, set[str]]]:
+    def _repellers(self) -> list[tuple[PodAffinityTerm, set[str]]]:
         """Return the terms of anti-affinity of pods that run, with the values of their label where they hold."""
-        found: dict[str, tuple[Term, set[str]]] = {}
+        found: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
         for pod in self._running:
-            for term in self._terms.get(pod.id, Terms()).apart:
+            for term in self._terms.get(pod.id, PodAffinity()).anti_affinity:
                 value = self._nodes[pod.node or ""].labels.get(term.key)
                 if value is not None:
                     found.setdefault(term.text, (term, set()))[1].add(value)
         return list(found.values())
 
-    def _near(self, draft: Draft, terms: Sequence[Term]) -> str | None:
+    def _near(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
         """Keep a gang together that must be near itself; where others run that it must be near, they close nodes."""
         for term in terms:
             if self._waiting_for(term) - {draft.name}:
@@ -157,7 +159,7 @@ class Rules:
                 draft.split(level, 1)
         return None
 
-    def _alone(self, draft: Draft, terms: Sequence[Term]) -> str | None:
+    def _alone(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
         """Spread a gang whose pods exclude each other."""
         if len(draft.pods) == 1:
             return None
@@ -172,14 +174,14 @@ class Rules:
                 return "with anti-affinity between some pods of a gang"
             if level == "node":
                 draft.workers_per_node_max = 1
-            elif level is None or draft.least < len(draft.pods):
+            elif level is None or draft.pods_min < len(draft.pods):
                 return f"with anti-affinity between pods of a gang by {term.key}"
             else:
                 draft.split(level, len(draft.pods), 1)
-                draft.blocked |= {name for name, node in self._nodes.items() if term.key not in node.labels}
+                draft.excluded_nodes |= {name for name, node in self._nodes.items() if term.key not in node.labels}
         return None
 
-    def _closed(self, draft: Draft, own: Terms) -> frozenset[str]:
+    def _closed(self, draft: JobDraft, own: PodAffinity) -> frozenset[str]:
         """Return the nodes that pods which run close to a job."""
         closed: set[str] = set()
         for term, values in self._repelling:
@@ -187,9 +189,9 @@ class Rules:
             if met != {False}:
                 closed |= self._valued(term.key, values)
                 self.doubtful |= True not in met
-        for term in own.apart:
+        for term in own.anti_affinity:
             closed |= self._valued(term.key, self._where(term))
-        for term in own.near:
+        for term in own.affinity:
             where = self._where(term)
             if where:
                 closed |= self._nodes.keys() - self._valued(term.key, where)
@@ -202,7 +204,7 @@ class Rules:
                 closed |= names
         return frozenset(closed)
 
-    def _where(self, term: Term) -> frozenset[str]:
+    def _where(self, term: PodAffinityTerm) -> frozenset[str]:
         """Return the values of the term's label where a pod runs that it is about; those pods take part in a rule."""
         if term.text not in self._values:
             met = [pod for pod in self._running if term.meets(pod)]

@@ -9,7 +9,7 @@ from placeopt.model import Split
 
 
 @dataclass
-class Draft:
+class JobDraft:
     """
     Pods alike that are one job.
 
@@ -19,13 +19,13 @@ class Draft:
 
     name: str
     pods: list[Pod]
-    least: int
+    pods_min: int
     gpus: int
     cpu_millicores: int
     memory_mib: int
-    together: str | None = None
+    topology_key: str | None = None
     """The label of nodes whose value they must share."""
-    blocked: frozenset[str] = frozenset()
+    excluded_nodes: frozenset[str] = frozenset()
     single_node: bool = False
     workers_per_node_max: int | None = None
     splits: list[Split] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Draft:
         return self.first.node is not None
 
     @property
-    def turn(self) -> tuple[int, int, int, str]:
+    def order_key(self) -> tuple[int, int, int, str]:
         """Who is taken first where not all can be: the most GPUs, the highest priority, the longest wait."""
         return (-self.gpus * len(self.pods), -self.first.priority, self.first.created_ms, self.name)
 

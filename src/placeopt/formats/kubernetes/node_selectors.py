@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from placeopt.formats.json_entry import Entry
+from placeopt.formats.json_entry import JsonEntry
 
 Accepts = Callable[[str, Mapping[str, str]], bool]
 """Of a node's name and labels."""
@@ -13,7 +13,7 @@ KEEPS_OFF = ("NoSchedule", "NoExecute")
 OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 
 
-def affinity(pod: Entry) -> Accepts | None:
+def node_affinity(pod: JsonEntry) -> Accepts | None:
     """
     Return the pod's required node affinity: one of the terms, all expressions of it; None if it has none.
 
@@ -23,10 +23,10 @@ def affinity(pod: Entry) -> Accepts | None:
         If an expression is not of Kubernetes' form.
     """
     required = pod.entry("affinity").entry("nodeAffinity").entry("requiredDuringSchedulingIgnoredDuringExecution")
-    return terms(required) if "nodeSelectorTerms" in required else None
+    return node_selector_terms(required) if "nodeSelectorTerms" in required else None
 
 
-def terms(selector: Entry) -> Accepts:
+def node_selector_terms(selector: JsonEntry) -> Accepts:
     """
     Return whether a node meets one of the terms of a node selector, all expressions of it; an empty term meets none.
 
@@ -45,7 +45,7 @@ def terms(selector: Entry) -> Accepts:
     return lambda name, labels: any(term and all(one(name, labels) for one in term) for term in found)
 
 
-def _expression(entry: Entry, *, name: bool) -> Accepts:
+def _expression(entry: JsonEntry, *, name: bool) -> Accepts:
     key, operator, values = entry.text("key"), entry.text("operator"), frozenset(entry.words("values"))
     if operator not in OPERATORS or (name and (key != "metadata.name" or operator not in ("In", "NotIn"))):
         raise entry.bad("operator", f"one of {', '.join(OPERATORS)}")
@@ -67,13 +67,13 @@ def _whole(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and len(text) < 20
 
 
-def taint_id(taint: Entry) -> str | None:
+def taint_id(taint: JsonEntry) -> str | None:
     """Return a taint as ``key=value:effect``, None if it keeps no pod off."""
     effect = taint.text("effect")
     return f"{taint.text('key')}={taint.text('value', '')}:{effect}" if effect in KEEPS_OFF else None
 
 
-def tolerations(pod: Entry) -> list[tuple[str, str, str, str]]:
+def tolerations(pod: JsonEntry) -> list[tuple[str, str, str, str]]:
     """
     Return a pod's tolerations: key, operator, value and effect of each.
 
@@ -93,7 +93,7 @@ def tolerations(pod: Entry) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def tolerated(pod: Entry, taints: Iterable[str]) -> tuple[str, ...]:
+def tolerated_taints(pod: JsonEntry, taints: Iterable[str]) -> tuple[str, ...]:
     """Return those of the taints that a pod tolerates; raises as `tolerations`."""
     own = tolerations(pod)
 
@@ -119,7 +119,7 @@ def _meets(named: bool, operator: str, own: str, value: str) -> bool:
     return _whole(value) and (int(value) > int(own) if operator == "Gt" else int(value) < int(own))
 
 
-def label_selector(entry: Entry) -> Callable[[Mapping[str, str]], bool]:
+def label_selector(entry: JsonEntry) -> Callable[[Mapping[str, str]], bool]:
     """
     Return whether labels meet a selector; an empty one meets all.
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formats.kubernetes.job_drafts import Draft
-from placeopt.formats.kubernetes.nodes import Capacity
+from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.formats.kubernetes.nodes import NodeCapacity
 from placeopt.formats.kubernetes.pods import Pod
 
 Floats = NDArray[np.float64]
@@ -17,7 +17,7 @@ SLACK = 1e-9
 """Part of an amount by which floats may be off; amounts are whole numbers, or bytes by the million."""
 
 
-class Counters:
+class OtherResources:
     """
     Amounts that are free on each node, of resources that no plan counts.
 
@@ -36,7 +36,7 @@ class Counters:
         Nodes that take nothing new.
     """
 
-    def __init__(self, nodes: Mapping[str, Capacity], running: Sequence[Pod], shut: Collection[str]) -> None:
+    def __init__(self, nodes: Mapping[str, NodeCapacity], running: Sequence[Pod], shut: Collection[str]) -> None:
         self._names = list(nodes)
         at = {name: i for i, name in enumerate(self._names)}
         here = [(pod, at[pod.node]) for pod in running if pod.node in at]
@@ -53,9 +53,9 @@ class Counters:
         """Return how much of a resource each node has free; ``pods`` are without limit where a node states none."""
         if resource not in self._free:
             none = Fraction(2**62) if resource == "pods" else Fraction(0)
-            free = [node.counters.get(resource, none) for node in self._nodes.values()]
+            free = [node.other_resources.get(resource, none) for node in self._nodes.values()]
             for pod, n in self._here:
-                free[n] -= pod.counters.get(resource, Fraction(0))
+                free[n] -= pod.other_resources.get(resource, Fraction(0))
             self._free[resource] = np.array(free, dtype=float)
             self._total[resource] = np.zeros(len(free))
             self._ratio[resource] = np.zeros((3, len(free)))
@@ -65,26 +65,26 @@ class Counters:
         """Return the nodes that take no pod more."""
         return [name for name, free in zip(self._names, self.free("pods"), strict=True) if free < 1]
 
-    def close(self, draft: Draft) -> str | None:
+    def close(self, draft: JobDraft) -> str | None:
         """Block nodes with too little for one pod of a job; return the resource that no node has at all, if any."""
-        for resource, amount in draft.first.counters.items():
-            if not any(resource in node.counters for node in self._nodes.values()) and resource != "pods":
+        for resource, amount in draft.first.other_resources.items():
+            if not any(resource in node.other_resources for node in self._nodes.values()) and resource != "pods":
                 return resource
             short = self.free(resource) < float(amount)
             if resource != "pods":  # such nodes are drained
-                draft.blocked |= {self._names[n] for n in np.flatnonzero(short)}
+                draft.excluded_nodes |= {self._names[n] for n in np.flatnonzero(short)}
         return None
 
-    def take(self, drafts: Sequence[Draft]) -> dict[str, str]:
+    def take(self, drafts: Sequence[JobDraft]) -> dict[str, str]:
         """Take jobs in this order as long as no node can run short; return those left out, with the resource."""
         left: dict[str, str] = {}
-        alike: dict[tuple[object, ...], list[Draft]] = {}
+        alike: dict[tuple[object, ...], list[JobDraft]] = {}
         for draft in drafts:
-            shape = (draft.gpus, draft.cpu_millicores, draft.memory_mib, len(draft.pods), draft.blocked)
-            alike.setdefault((*shape, tuple(draft.first.counters.items())), []).append(draft)
+            shape = (draft.gpus, draft.cpu_millicores, draft.memory_mib, len(draft.pods), draft.excluded_nodes)
+            alike.setdefault((*shape, tuple(draft.first.other_resources.items())), []).append(draft)
         for members in alike.values():
             mask = self._mask(members[0])
-            for resource in members[0].first.counters:
+            for resource in members[0].first.other_resources:
                 low, high = 0, len(members)
                 while low < high:  # how many of them may be taken
                     middle = (low + high + 1) // 2
@@ -93,21 +93,21 @@ class Counters:
                 members = members[:low]
                 if not members:
                     break
-            for resource in members[0].first.counters if members else ():
+            for resource in members[0].first.other_resources if members else ():
                 self._add(resource, members[0], len(members), mask)
         return left
 
-    def _mask(self, draft: Draft) -> NDArray[np.bool_]:
+    def _mask(self, draft: JobDraft) -> NDArray[np.bool_]:
         """Return the nodes on which a pod of the job may be, by what is free of all resources."""
         need = np.array([[draft.gpus], [draft.cpu_millicores], [draft.memory_mib]])
-        shut = np.array([name in draft.blocked for name in self._names])
+        shut = np.array([name in draft.excluded_nodes for name in self._names])
         able: NDArray[np.bool_] = np.all(self._room >= need, axis=0) & ~shut
-        for resource, amount in draft.first.counters.items():
+        for resource, amount in draft.first.other_resources.items():
             able &= self.free(resource) >= float(amount)
         return able
 
-    def _after(self, resource: str, draft: Draft, count: int, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-        amount = float(draft.first.counters[resource])
+    def _after(self, resource: str, draft: JobDraft, count: int, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        amount = float(draft.first.other_resources[resource])
         self.free(resource)
         total = self._total[resource] + mask * amount * count * len(draft.pods)
         needs = (draft.gpus, draft.cpu_millicores, draft.memory_mib)
@@ -115,11 +115,11 @@ class Counters:
         ratio = np.where(mask, np.maximum(self._ratio[resource], mine), self._ratio[resource])
         return total, ratio
 
-    def _fits(self, resource: str, draft: Draft, count: int, mask: NDArray[np.bool_]) -> bool:
+    def _fits(self, resource: str, draft: JobDraft, count: int, mask: NDArray[np.bool_]) -> bool:
         total, ratio = self._after(resource, draft, count, mask)
         with np.errstate(invalid="ignore"):
             most = np.minimum(total, np.nan_to_num(np.maximum(self._room, 0) * ratio, nan=np.inf).min(axis=0))
         return bool((most <= self.free(resource) * (1 + SLACK))[mask].all())
 
-    def _add(self, resource: str, draft: Draft, count: int, mask: NDArray[np.bool_]) -> None:
+    def _add(self, resource: str, draft: JobDraft, count: int, mask: NDArray[np.bool_]) -> None:
         self._total[resource], self._ratio[resource] = self._after(resource, draft, count, mask)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import Entry
+from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.node_selectors import label_selector
 from placeopt.formats.kubernetes.pods import Pod
 
@@ -18,7 +18,7 @@ Namespaces = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
-class Term:
+class PodAffinityTerm:
     """One term. Terms of the same text are about the same pods in the same domains."""
 
     text: str
@@ -37,16 +37,16 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Terms:
+class PodAffinity:
     """What a pod requires of the pods around it."""
 
-    near: tuple[Term, ...] = ()
+    affinity: tuple[PodAffinityTerm, ...] = ()
     """A pod of each in the same domain."""
-    apart: tuple[Term, ...] = ()
+    anti_affinity: tuple[PodAffinityTerm, ...] = ()
     """No pod of any in the same domain."""
 
 
-def read_terms(pod: Pod, namespaces: Namespaces) -> Terms:
+def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
     """
     Read the required terms of a pod.
 
@@ -63,10 +63,10 @@ def read_terms(pod: Pod, namespaces: Namespaces) -> Terms:
         )
         for key in ("podAffinity", "podAntiAffinity")
     )
-    return Terms(near, apart)
+    return PodAffinity(near, apart)
 
 
-def _term(entry: Entry, own: str, namespaces: Namespaces) -> Term:
+def _term(entry: JsonEntry, own: str, namespaces: Namespaces) -> PodAffinityTerm:
     key = entry.text("topologyKey")
     if not key:
         raise entry.bad("topologyKey", "a label of nodes")
@@ -86,7 +86,7 @@ def _term(entry: Entry, own: str, namespaces: Namespaces) -> Term:
         return chosen_meets({NAMESPACE_NAME: name, **namespaces.get(name, {})})
 
     parts = [key, entry.raw("labelSelector"), sorted(names), entry.raw("namespaceSelector")]
-    return Term(json.dumps(parts, sort_keys=True), key, labels, inside)
+    return PodAffinityTerm(json.dumps(parts, sort_keys=True), key, labels, inside)
 
 
 def _nothing(_: Mapping[str, str]) -> bool:
@@ -94,11 +94,11 @@ def _nothing(_: Mapping[str, str]) -> bool:
     return False
 
 
-def _keys(selector: Entry) -> set[str]:
+def _keys(selector: JsonEntry) -> set[str]:
     return {*selector.texts("matchLabels"), *(one.text("key") for one in selector.entries("matchExpressions"))}
 
 
-def namespaces_of(entries: list[Entry]) -> Namespaces:
+def namespace_labels(entries: list[JsonEntry]) -> Namespaces:
     """Return the labels of the namespaces that were listed; one that cannot be read counts as not listed."""
     found = {}
     for entry in entries:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import Entry
+from placeopt.formats.json_entry import JsonEntry
 
 GROUP_ANNOTATIONS = (
     "scheduling.k8s.io/group-name",  # Volcano
@@ -44,33 +44,33 @@ MAX_PODS = 100_000
 
 
 @dataclass(frozen=True)
-class Group:
+class GangMembership:
     """What a pod says about its gang."""
 
     id: str
     """Namespace and name; for a pod of the Workload API of Kubernetes 1.35 also the pod group and its replica."""
     count: int | None = None
     """Of all its pods."""
-    least: int | None = None
+    pods_min: int | None = None
     """As many must start together."""
     source: str | None = None
     """Id of the PodGroup, or Workload and pod group, that may be listed; None where there is none of the kind."""
 
 
 @dataclass(frozen=True)
-class GroupRules:
+class PodGroupRules:
     """What a PodGroup asks."""
 
-    least: int | None = None
+    pods_min: int | None = None
     gang: bool = True
     """False: its pods start one by one."""
-    together: str | None = None
+    topology_key: str | None = None
     """The label of nodes whose value all its pods must share."""
-    unread: str | None = None
+    unsupported: str | None = None
     """Why it cannot be planned for."""
 
 
-def group_of(spec: Entry, metadata: Entry, namespace: str) -> Group | None:
+def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> GangMembership | None:
     """
     Return the gang of a pod, None if it is alone.
 
@@ -84,23 +84,23 @@ def group_of(spec: Entry, metadata: Entry, namespace: str) -> Group | None:
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     named = spec.entry("schedulingGroup").text("podGroupName", "")
     if named:
-        return Group(f"{namespace}/{named}", source=f"{namespace}/{named}")
+        return GangMembership(f"{namespace}/{named}", source=f"{namespace}/{named}")
     workload = spec.entry("workloadRef")
     if "name" in workload:
         source = f"{namespace}/{workload.text('name')}/{workload.text('podGroup')}"
         replica = workload.text("podGroupReplicaKey", "")
-        return Group(f"{source}/{replica}" if replica else source, source=source)
+        return GangMembership(f"{source}/{replica}" if replica else source, source=source)
     found = [annotations[key] for key in GROUP_ANNOTATIONS if annotations.get(key)]
     found += [labels[key] for key in GROUP_LABELS if labels.get(key)]
     count = next((_number(metadata, key) for key in COUNTS if key in annotations), None)
     if found:
         least = _number(metadata, MINIMUM) if MINIMUM in annotations else None
-        return Group(f"{namespace}/{found[0]}", count, least, f"{namespace}/{found[0]}")
+        return GangMembership(f"{namespace}/{found[0]}", count, least, f"{namespace}/{found[0]}")
     if labels.get(f"{LWS}name"):
         size = _number(metadata, f"{LWS}size") if f"{LWS}size" in annotations else None
-        return Group(f"{namespace}/{labels[f'{LWS}name']}-{labels.get(f'{LWS}group-index', '0')}", size)
+        return GangMembership(f"{namespace}/{labels[f'{LWS}name']}-{labels.get(f'{LWS}group-index', '0')}", size)
     found = [labels[key] for key in WORKLOAD_LABELS if labels.get(key)]
-    return Group(f"{namespace}/{found[0]}") if found else None
+    return GangMembership(f"{namespace}/{found[0]}") if found else None
 
 
 def unread_topology(annotations: Mapping[str, str]) -> str | None:
@@ -109,20 +109,20 @@ def unread_topology(annotations: Mapping[str, str]) -> str | None:
     return min(found) if found else None
 
 
-def _number(metadata: Entry, key: str) -> int:
+def _number(metadata: JsonEntry, key: str) -> int:
     text = metadata.entry("annotations").text(key)
     if not (text.isdecimal() and text.isascii() and 1 <= int(text[:9]) <= MAX_PODS):
         raise metadata.entry("annotations").bad(key, "a number of pods")
     return int(text)
 
 
-def group_rules(groups: Iterable[Entry], workloads: Iterable[Entry]) -> Mapping[str, GroupRules]:
+def pod_group_rules(groups: Iterable[JsonEntry], workloads: Iterable[JsonEntry]) -> Mapping[str, PodGroupRules]:
     """
-    Return what the listed PodGroups and Workloads ask, by `Group.source`.
+    Return what the listed PodGroups and Workloads ask, by `GangMembership.source`.
 
     One that cannot be read says so; one whose name cannot be read counts as not listed.
     """
-    found: dict[str, GroupRules] = {}
+    found: dict[str, PodGroupRules] = {}
     for entry in groups:
         with suppress(BadInput):
             found[_id(entry)] = _read(entry, _pod_group)
@@ -136,39 +136,41 @@ def group_rules(groups: Iterable[Entry], workloads: Iterable[Entry]) -> Mapping[
     return found
 
 
-def _id(entry: Entry) -> str:
+def _id(entry: JsonEntry) -> str:
     metadata = entry.entry("metadata")
     return f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
 
 
-def _read(entry: Entry, read: Callable[[Entry], GroupRules]) -> GroupRules:
+def _read(entry: JsonEntry, read: Callable[[JsonEntry], PodGroupRules]) -> PodGroupRules:
     try:
         return read(entry)
     except BadInput as error:
-        return GroupRules(unread=f"of a PodGroup that cannot be read ({str(error).removeprefix(entry.where + '.')})")
+        return PodGroupRules(
+            unsupported=f"of a PodGroup that cannot be read ({str(error).removeprefix(entry.where + '.')})"
+        )
 
 
-def _pod_group(entry: Entry) -> GroupRules:
+def _pod_group(entry: JsonEntry) -> PodGroupRules:
     spec = entry.entry("spec")
     if "schedulingPolicy" in spec:
         if "parentCompositePodGroupName" in spec or "resourceClaims" in spec:
-            return GroupRules(unread="of a PodGroup with a parent, or with resource claims")
+            return PodGroupRules(unsupported="of a PodGroup with a parent, or with resource claims")
         return _policy(spec.entry("schedulingPolicy"), spec)
     for key in ("subGroupPolicy", "subGroups"):
         if spec.entries(key):
-            return GroupRules(unread=f"of a PodGroup with {key}")
+            return PodGroupRules(unsupported=f"of a PodGroup with {key}")
     if len(spec.entry("minTaskMember").names()) > 1:
-        return GroupRules(unread="of a PodGroup with minTaskMember")
+        return PodGroupRules(unsupported="of a PodGroup with minTaskMember")
     if "networkTopology" in spec and spec.entry("networkTopology").text("mode", "hard") != "soft":
-        return GroupRules(unread="of a PodGroup with a hard networkTopology")
+        return PodGroupRules(unsupported="of a PodGroup with a hard networkTopology")
     together = spec.entry("topologyConstraint").text("requiredTopologyLevel", "") or None
-    return GroupRules(max(1, spec.integer("minMember", 0, MAX_PODS, 1)), together=together)
+    return PodGroupRules(max(1, spec.integer("minMember", 0, MAX_PODS, 1)), topology_key=together)
 
 
-def _policy(policy: Entry, owner: Entry) -> GroupRules:
+def _policy(policy: JsonEntry, owner: JsonEntry) -> PodGroupRules:
     """Read ``schedulingPolicy`` (Kubernetes 1.36 and later) or ``policy`` (1.35), with the constraints beside it."""
     topology = owner.entry("schedulingConstraints").entries("topology")
     together = topology[0].text("key") if topology else None
     if "gang" not in policy:
-        return GroupRules(gang=False, together=together)
-    return GroupRules(policy.entry("gang").integer("minCount", 1, MAX_PODS), together=together)
+        return PodGroupRules(gang=False, topology_key=together)
+    return PodGroupRules(policy.entry("gang").integer("minCount", 1, MAX_PODS), topology_key=together)

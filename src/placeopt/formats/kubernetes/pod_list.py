@@ -7,16 +7,17 @@ from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import Entry
-from placeopt.formats.kubernetes.gangs import unread_seen
-from placeopt.formats.kubernetes.nodes import Capacity
-from placeopt.formats.kubernetes.pod_affinity import Terms, namespaces_of, read_terms
-from placeopt.formats.kubernetes.pod_groups import GroupRules, group_rules
-from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, why_unread
-from placeopt.formats.observed_round import Notes, Seen
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.gangs import unreadable_job
+from placeopt.formats.kubernetes.nodes import NodeCapacity
+from placeopt.formats.kubernetes.pod_affinity import PodAffinity, namespace_labels, read_pod_affinity
+from placeopt.formats.kubernetes.pod_groups import PodGroupRules, pod_group_rules
+from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, unreadable_field
+from placeopt.formats.observed_round import ObservedJob
 
 
-class Listing:
+class PodList:
     """
     Pods as they were listed, and what is listed about them.
 
@@ -46,35 +47,41 @@ class Listing:
     """
 
     def __init__(
-        self, listed: Mapping[str, list[Entry]], nodes: Mapping[str, Capacity], resource: str, notes: Notes
+        self,
+        listed: Mapping[str, list[JsonEntry]],
+        nodes: Mapping[str, NodeCapacity],
+        resource: str,
+        notes: ImportNotes,
     ) -> None:
         self._notes = notes
-        self.unread: list[Seen] = []
-        self.terms: dict[str, Terms] = {}
-        namespaces = namespaces_of(listed.get("Namespace", []))
+        self.unsupported: list[ObservedJob] = []
+        self.terms: dict[str, PodAffinity] = {}
+        namespaces = namespace_labels(listed.get("Namespace", []))
         drivers = _drivers(listed.get("ResourceClaim", []))
         found: dict[str, Pod] = {}
         for entry in listed.get("Pod", []):
             try:
                 pod = read_pod(entry, resource, drivers)
                 if pod is not None and self._is_new(pod, found):
-                    terms = read_terms(pod, namespaces)
+                    terms = read_pod_affinity(pod, namespaces)
                     found[pod.id] = pod
                     self.terms.pop(pod.id, None)
-                    if terms != Terms():
+                    if terms != PodAffinity():
                         self.terms[pod.id] = terms
             except BadInput as error:
-                self._unreadable(entry, why_unread(entry, error))
+                self._unreadable(entry, unreadable_field(entry, error))
         self.running = [pod for pod in found.values() if pod.node is not None]
         self.waiting = [pod for pod in found.values() if pod.node is None and not self._is_waiting_daemon(pod)]
         waiting = {pod.id for pod in self.waiting}
         reserved = {(pod.node, group) for pod in self.running if pod.gpus for group in pod.gpu_groups}
-        self.work = [
+        self.job_pods = [
             pod
             for pod in found.values()
             if pod.id in waiting or (pod.node is not None and self._is_work(pod, nodes, reserved))
         ]
-        self.rules: Mapping[str, GroupRules] = group_rules(listed.get("PodGroup", []), listed.get("Workload", []))
+        self.rules: Mapping[str, PodGroupRules] = pod_group_rules(
+            listed.get("PodGroup", []), listed.get("Workload", [])
+        )
         self._tell_of_schedulers()
 
     def _is_new(self, pod: Pod, found: Mapping[str, Pod]) -> bool:
@@ -95,7 +102,9 @@ class Listing:
             return True
         return False
 
-    def _is_work(self, pod: Pod, nodes: Mapping[str, Capacity], reserved: Container[tuple[str | None, str]]) -> bool:
+    def _is_work(
+        self, pod: Pod, nodes: Mapping[str, NodeCapacity], reserved: Container[tuple[str | None, str]]
+    ) -> bool:
         """
         Tell whether a pod that runs becomes a job by what was read of it; others are daemons, or hold what is in doubt.
 
@@ -109,13 +118,13 @@ class Listing:
         node = nodes.get(pod.node or "")
         if parts and node is not None and node.gpus:
             reason = f"with {', '.join(parts)}, which may be GPUs of their node"
-            self.unread.append(unread_seen(job_id(pod.id), (node.name,), reason, pod.entry.where))
+            self.unsupported.append(unreadable_job(job_id(pod.id), (node.name,), reason, pod.entry.where))
             return False
         if odd := [*pod.devices, *pod.shares]:
             self._notes.keep(f"with {', '.join(odd)}: only CPU and memory are read", pod.id)
         return True
 
-    def _unreadable(self, entry: Entry, reason: str) -> None:
+    def _unreadable(self, entry: JsonEntry, reason: str) -> None:
         """Count a pod that cannot be read; keep it if it is on a node."""
         name, node = entry.where.rpartition(".")[2], ""
         with suppress(BadInput):
@@ -124,7 +133,7 @@ class Listing:
             metadata = entry.entry("metadata")
             name = job_id(f"{metadata.text('namespace', 'default')}/{metadata.text('name')}")
         if node:
-            self.unread.append(unread_seen(name, (node,), reason, entry.where))
+            self.unsupported.append(unreadable_job(name, (node,), reason, entry.where))
         else:
             self._notes.leave_out(reason, name)
 
@@ -133,13 +142,13 @@ class Listing:
         if others:
             named = ", ".join(f"{name[:60]} ({count})" for name, count in sorted(others.items())[:10])
             self._notes.assume(f"Pods wait for other schedulers: {named}; queues and quotas of theirs are not read.")
-        if any(gate in KUEUE_GATES for pod in self.waiting for gate in pod.gates):
+        if any(gate in KUEUE_GATES for pod in self.waiting for gate in pod.scheduling_gates):
             self._notes.assume("Pods wait for Kueue; its quotas are not read.")
         if any(pod.claims for pod in self.waiting):
             self._notes.assume("How many volumes a node may attach is not read.")
 
 
-def _drivers(claims: Iterable[Entry]) -> dict[str, frozenset[str]]:
+def _drivers(claims: Iterable[JsonEntry]) -> dict[str, frozenset[str]]:
     """Return the drivers of the devices that each ResourceClaim has, by namespace and name; none if it has none."""
     found = {}
     for entry in claims:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Literal
 
-from placeopt.formats.json_entry import Entry
+from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.quantities import quantity
 
 MIG = "nvidia.com/mig-"
@@ -60,7 +60,7 @@ def kind_of(name: str, counted: str) -> Kind:
     return "device" if maker in MAKERS and maker != counted.partition("/")[0] else "share"
 
 
-def amounts(spec: Entry, status: Entry) -> Mapping[str, Fraction]:
+def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fraction]:
     """
     Return what a pod holds of each resource that it names, by Kubernetes' rule; nothing of what it names with 0.
 
@@ -98,7 +98,7 @@ def amounts(spec: Entry, status: Entry) -> Mapping[str, Fraction]:
     return found
 
 
-def _needs(container: Entry, kept: Mapping[str, Entry]) -> dict[str, Fraction]:
+def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry]) -> dict[str, Fraction]:
     """Return what one container requests, by default its limit; at least what its node keeps for it."""
     found = _stated(container.entry("resources"))
     held = kept.get(container.text("name", ""))
@@ -108,7 +108,7 @@ def _needs(container: Entry, kept: Mapping[str, Entry]) -> dict[str, Fraction]:
     return found
 
 
-def _stated(resources: Entry) -> dict[str, Fraction]:
+def _stated(resources: JsonEntry) -> dict[str, Fraction]:
     requests, limits = resources.entry("requests"), resources.entry("limits")
     return {
         name: quantity(requests if name in requests else limits, name)

@@ -10,10 +10,10 @@ from fractions import Fraction
 from hashlib import sha256
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import Entry
-from placeopt.formats.kubernetes.node_selectors import affinity, tolerations
-from placeopt.formats.kubernetes.pod_groups import TOGETHER, Group, group_of, unread_topology
-from placeopt.formats.kubernetes.pod_resources import amounts, kind_of
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
+from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
+from placeopt.formats.kubernetes.pod_resources import kind_of, requested_amounts
 from placeopt.formats.kubernetes.quantities import MIB
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
@@ -38,7 +38,7 @@ Port = tuple[str, str, int]
 class Pod:
     """One pod that holds room or waits for it."""
 
-    entry: Entry
+    entry: JsonEntry
     id: str
     namespace: str
     labels: Mapping[str, str]
@@ -48,7 +48,7 @@ class Pod:
     """Cores."""
     memory: Fraction
     """Bytes."""
-    counters: Mapping[str, Fraction]
+    other_resources: Mapping[str, Fraction]
     """Other resources of which a node has an amount; each pod takes one of its node's ``pods``."""
     devices: tuple[str, ...]
     """Accelerators that are none of the counted GPUs."""
@@ -58,12 +58,12 @@ class Pod:
     ports: frozenset[Port]
     claims: tuple[str, ...]
     """Names of its volume claims."""
-    group: Group | None
+    group: GangMembership | None
     daemon: bool
-    gates: tuple[str, ...]
-    unread: str | None
+    scheduling_gates: tuple[str, ...]
+    unsupported: str | None
     """A rule about its place that is not read; it matters while the pod waits."""
-    together: str | None
+    topology_key: str | None
     """The label of nodes whose value its whole gang must share."""
     created_ms: int
     started_ms: int
@@ -74,7 +74,7 @@ class Pod:
     """All that says where it may run; pods with the same text may run on the same nodes."""
 
 
-def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
+def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
     """
     Read a pod; None if it has ended, or is on its way out without a node.
 
@@ -98,7 +98,7 @@ def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]])
         return None
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     namespace, name = metadata.text("namespace", "default"), metadata.text("name")
-    asked = dict(amounts(spec, status))
+    asked = dict(requested_amounts(spec, status))
     gpus = asked.pop(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
@@ -106,7 +106,7 @@ def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]])
     kinds = {one: kind_of(one, resource) for one in asked}
     shares = [one for one, kind in kinds.items() if kind == "share"]
     shares += [f"annotation {one}" for one in FRACTIONS if one in annotations]
-    affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+    node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
     return Pod(
         entry=entry,
         id=f"{namespace}/{name}",
@@ -116,17 +116,17 @@ def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]])
         gpus=int(gpus),
         cpu=cpu,
         memory=memory,
-        counters={"pods": Fraction(1), **{one: asked[one] for one, kind in kinds.items() if kind == "counter"}},
+        other_resources={"pods": Fraction(1), **{one: asked[one] for one, kind in kinds.items() if kind == "counter"}},
         devices=tuple(one for one, kind in kinds.items() if kind == "device"),
         shares=(*shares, *_device_claims(entry, namespace, node is not None, drivers)),
         gpu_groups=tuple(one for key, one in labels.items() if key.partition("/")[0] == GPU_GROUP),
         ports=_ports(spec),
         claims=_claims(spec, name),
-        group=group_of(spec, metadata, namespace),
+        group=gang_membership(spec, metadata, namespace),
         daemon=any(owner.text("kind", "") in ("DaemonSet", "Node") for owner in metadata.entries("ownerReferences")),
-        gates=tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
-        unread=_unread(spec, annotations),
-        together=next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
+        scheduling_gates=tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
+        unsupported=_unread(spec, annotations),
+        topology_key=next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
         created_ms=time_ms(metadata, "creationTimestamp"),
         started_ms=time_ms(status, "startTime"),
         priority=spec.integer("priority", -(2**31), 2**31, 0),
@@ -136,7 +136,7 @@ def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]])
     )
 
 
-def _device_claims(entry: Entry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
+def _device_claims(entry: JsonEntry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
     """Return what is asked of DRA; nothing for devices of a pod that runs which are known to be no GPUs."""
     spec, status = entry.entry("spec"), entry.entry("status")
     made = {one.text("name"): one.text("resourceClaimName", "") for one in status.entries("resourceClaimStatuses")}
@@ -151,7 +151,7 @@ def _device_claims(entry: Entry, namespace: str, runs: bool, drivers: Mapping[st
     return list(dict.fromkeys(found))
 
 
-def _ports(spec: Entry) -> frozenset[Port]:
+def _ports(spec: JsonEntry) -> frozenset[Port]:
     """Return the ports of the node that containers and sidecars take."""
     ports = []
     for one in [*spec.entries("containers"), *spec.entries("initContainers")]:
@@ -162,7 +162,7 @@ def _ports(spec: Entry) -> frozenset[Port]:
     return frozenset(ports)
 
 
-def _claims(spec: Entry, pod: str) -> tuple[str, ...]:
+def _claims(spec: JsonEntry, pod: str) -> tuple[str, ...]:
     found = []
     for volume in spec.entries("volumes"):
         if "persistentVolumeClaim" in volume:
@@ -172,7 +172,7 @@ def _claims(spec: Entry, pod: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _unread(spec: Entry, annotations: Mapping[str, str]) -> str | None:
+def _unread(spec: JsonEntry, annotations: Mapping[str, str]) -> str | None:
     if any(
         one.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
         for one in spec.entries("topologySpreadConstraints")
@@ -185,7 +185,7 @@ def _unread(spec: Entry, annotations: Mapping[str, str]) -> str | None:
     return None
 
 
-def _rules(spec: Entry) -> str:
+def _rules(spec: JsonEntry) -> str:
     """Return what is required of a pod's node, as text."""
     chosen = spec.entry("affinity")
     required = {key: chosen.entry(key).raw("requiredDuringSchedulingIgnoredDuringExecution") for key in chosen.names()}
@@ -198,12 +198,12 @@ def job_id(name: str) -> str:
     return name if len(name) <= MAX_ID else f"{name[: MAX_ID - 17]}~{sha256(name.encode()).hexdigest()[:16]}"
 
 
-def why_unread(entry: Entry, error: BadInput) -> str:
+def unreadable_field(entry: JsonEntry, error: BadInput) -> str:
     """Return what cannot be read of an object, without the place of the object in its file."""
     return f"of which {str(error).removeprefix(entry.where).removeprefix('.')}"
 
 
-def time_ms(entry: Entry, key: str) -> int:
+def time_ms(entry: JsonEntry, key: str) -> int:
     """Return a time as ``2026-11-22T02:41:55Z``, in ms since 1970; 0 where it is left out."""
     text = entry.text(key, "")
     if not text:

@@ -6,21 +6,21 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import Entry
+from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.slurm.hostlist import expand_hosts
-from placeopt.formats.slurm.job_requests import LeftOut
+from placeopt.formats.slurm.job_requests import JobLeftOut
 from placeopt.formats.slurm.nodes import RESERVED, SlurmNode
 from placeopt.formats.slurm.tres import parse_constraint
 
 
-class Where:
+class EligibleNodes:
     """Turns what a job says about nodes into fields of the model's job; equal requests share one list of nodes."""
 
     def __init__(self, nodes: Mapping[str, SlurmNode]) -> None:
         self._nodes = nodes
         self._lists: dict[tuple[object, ...], tuple[str, ...]] = {}
 
-    def fields(self, entry: Entry, *, one_node: bool, nodes: Collection[int | None]) -> dict[str, object]:
+    def fields(self, entry: JsonEntry, *, one_node: bool, nodes: Collection[int | None]) -> dict[str, object]:
         """
         Return the fields of a job that say where it may run.
 
@@ -43,11 +43,11 @@ class Where:
         partitions = tuple(filter(None, entry.text("partition", "").split(",")))
         text, reservation = entry.text("features", ""), entry.text("resv_name", "")
         meets = _constraint(text, one_node=one_node)
-        required, excluded = expand(entry, "required_nodes"), expand(entry, "excluded_nodes")
+        required, excluded = expand_node_list(entry, "required_nodes"), expand_node_list(entry, "excluded_nodes")
         if required and set(nodes) != {len(required)}:
-            raise LeftOut("asks for nodes by name (--nodelist), and may have others beside them")
+            raise JobLeftOut("asks for nodes by name (--nodelist), and may have others beside them")
         if reservation and not any(node.reservation == reservation for node in self._nodes.values()):
-            raise LeftOut("waits in a reservation whose nodes are not told")
+            raise JobLeftOut("waits in a reservation whose nodes are not told")
         if meets is None and not required and not excluded and not reservation and len(partitions) < 2:
             return {"node_selector": {f"partition:{one}": "yes" for one in partitions}}
         key = (partitions, text, one_node, tuple(required), tuple(excluded), reservation)
@@ -73,7 +73,7 @@ class Where:
         return tuple(name for name, node in self._nodes.items() if wanted <= node.partitions)
 
 
-def expand(entry: Entry, key: str) -> list[str]:
+def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
     """Return the names of a list of nodes; `BadInput` where it cannot be read."""
     text = entry.text(key, "")
     try:
@@ -89,5 +89,5 @@ def _constraint(text: str, *, one_node: bool) -> Callable[[Collection[str]], boo
         text = re.sub(r"\*1(?![0-9])", "", text).replace("[", "(").replace("]", ")")
     meets = parse_constraint(text)
     if meets is None:
-        raise LeftOut("a constraint about several nodes together, or one that cannot be read")
+        raise JobLeftOut("a constraint about several nodes together, or one that cannot be read")
     return meets

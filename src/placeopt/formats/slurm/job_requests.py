@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import Entry
+from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.slurm.tres import Request, Tres, parse_request, parse_tres
+from placeopt.formats.slurm.tres import GresRequest, Tres, parse_gres_request, parse_tres
 from placeopt.model.base import MAX_MS
 
 NO_NUMBER = 0xFFFFFFFE
@@ -19,18 +19,18 @@ MAX_RANGE = 64
 """Numbers of nodes of one job (``-N2-4`` has three) that become options."""
 
 
-class LeftOut(Exception):
+class JobLeftOut(Exception):
     """A waiting job asks for what is not read; the text is the reason."""
 
 
-def unreadable(entry: Entry, error: BadInput) -> str:
+def unreadable_field(entry: JsonEntry, error: BadInput) -> str:
     """Return the reason for a job of which a field cannot be read, by the field's name."""
     said = str(error)
     said = said[said.index(entry.where) + len(entry.where) :] if entry.where in said else said
     return f"cannot be read: {said.lstrip('.: ').split(':')[0][:60]}"
 
 
-def number(entry: Entry, key: str) -> int | None:
+def slurm_number(entry: JsonEntry, key: str) -> int | None:
     """Return a number as Slurm writes it: plain, or ``{"set": ..., "infinite": ..., "number": ...}``; None if unset."""
     value = entry.raw(key)
     if isinstance(value, dict):
@@ -40,17 +40,21 @@ def number(entry: Entry, key: str) -> int | None:
         return inner.integer("number", 0, 2**64)
     if value is None:
         return None
-    number = entry.integer(key, 0, 2**64)
-    return None if number >= NO_NUMBER and number in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1) else number
+    slurm_number = entry.integer(key, 0, 2**64)
+    return (
+        None
+        if slurm_number >= NO_NUMBER and slurm_number in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1)
+        else slurm_number
+    )
 
 
-def milliseconds(entry: Entry, key: str, unit: int) -> int | None:
+def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
     """Return a time in milliseconds, of so many a unit; None if it is unset or beyond what the model has."""
-    found = number(entry, key)
+    found = slurm_number(entry, key)
     return None if found is None or unit * found > MAX_MS else unit * found
 
 
-def tres(entry: Entry, key: str) -> Tres:
+def tres_field(entry: JsonEntry, key: str) -> Tres:
     """Return trackable resources; `BadInput` where a field is none that Slurm writes."""
     try:
         return parse_tres(entry.text(key, ""))
@@ -58,24 +62,24 @@ def tres(entry: Entry, key: str) -> Tres:
         raise BadInput(f"{entry.path(key)}: {error}") from None
 
 
-def request(entry: Entry, key: str) -> Request:
+def gres_field(entry: JsonEntry, key: str) -> GresRequest:
     """Return what a field asks for; `BadInput` where it is none that Slurm writes."""
     try:
-        return parse_request(entry.text(key, ""))
+        return parse_gres_request(entry.text(key, ""))
     except ValueError as error:
         raise BadInput(f"{entry.path(key)}: {error}") from None
 
 
-def is_exclusive(entry: Entry) -> bool:
-    """Tell whether a job has its nodes to itself; `LeftOut` where only to its user, account group or topology."""
+def is_exclusive(entry: JsonEntry) -> bool:
+    """Tell whether a job has its nodes to itself; `JobLeftOut` where only to its user, account group or topology."""
     words = {word.lower() for key in ("shared", "exclusive") for word in entry.words(key)}
     if odd := words - {"", "none", "exclusive", "true", "false", "shared", "oversubscribe", "ok", "no"}:
-        raise LeftOut(f"asks for --exclusive={min(odd)[:30]}")
+        raise JobLeftOut(f"asks for --exclusive={min(odd)[:30]}")
     return bool(words & {"none", "exclusive", "true"})
 
 
 @dataclass(frozen=True)
-class Shape:
+class WorkerShape:
     """What was asked for: so many workers of so much, on nodes of their own or anywhere."""
 
     workers: int
@@ -91,7 +95,7 @@ class Shape:
     """Most workers of a node."""
 
 
-def asked_shapes(entry: Entry) -> list[Shape]:
+def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     """
     Return the shapes of a request, of which the job takes one: several where it asks for a range of nodes.
 
@@ -107,17 +111,17 @@ def asked_shapes(entry: Entry) -> list[Shape]:
         If a field is none that Slurm writes.
     """
     _refuse(entry)
-    total = tres(entry, "tres_req_str")
-    asked = {key: request(entry, f"tres_per_{key}") for key in ("node", "task", "job")}
+    total = tres_field(entry, "tres_req_str")
+    asked = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job")}
     others = [*total.others, *(name for one in asked.values() for name in one.others)]
     if others:
-        raise LeftOut(f"asks for {others[0][:60]}")
+        raise JobLeftOut(f"asks for {others[0][:60]}")
     models = tuple(dict.fromkeys([*total.models, *(model for one in asked.values() for model in one.models)]))
     if len(models) > 1:
-        raise LeftOut("asks for several types of GPUs")
-    tasks = max(1, number(entry, "tasks") or 1)
-    least = max(1, total.nodes or number(entry, "node_count") or 1)
-    most = number(entry, "max_nodes") or None
+        raise JobLeftOut("asks for several types of GPUs")
+    tasks = max(1, slurm_number(entry, "tasks") or 1)
+    least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
+    most = slurm_number(entry, "max_nodes") or None
     per_node, per_task = asked["node"].gpus, asked["task"].gpus
     per_job = asked["job"].gpus or (0 if per_node or per_task else total.gpus)
     if (per_task and per_job in (0, tasks * per_task) and not per_node) or (
@@ -125,15 +129,15 @@ def asked_shapes(entry: Entry) -> list[Shape]:
     ):
         per_job = 0
     elif bool(per_node) + bool(per_task) + bool(per_job) > 1:
-        raise LeftOut("asks for GPUs in several ways")
+        raise JobLeftOut("asks for GPUs in several ways")
     if most is None and tasks <= least and not per_job:
         most = least  # a task is on one node
     if most is not None and not least <= most < least + MAX_RANGE:
-        raise LeftOut("a range of nodes that is empty or too wide")
+        raise JobLeftOut("a range of nodes that is empty or too wide")
     sizes = _Sizes(entry, total, tasks)
     if most == 1:
         gpus = per_node or per_task * tasks or per_job
-        found = [Shape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
+        found = [WorkerShape(1, gpus, sizes.cpus(tasks, gpus, 1), sizes.memory(tasks, gpus), alone=True)]
     elif not per_job and (per_node or (least == most and sizes.tasks_on(least))):
         found = _worker_a_node(per_node, per_task, sizes, least, most)
     else:
@@ -165,28 +169,28 @@ REFUSED = {
 """Field of a waiting job -> what it says of the job, which is not read; such a job is left out."""
 
 
-def _refuse(entry: Entry) -> None:
+def _refuse(entry: JsonEntry) -> None:
     for key, words in REFUSED.items():
         value = entry.raw(key)
         there = bool(value)
         if there and not isinstance(value, str | bool):
-            told = number(entry, key) or 0
+            told = slurm_number(entry, key) or 0
             there = told not in (NO_SPECIALIZATION if key.endswith("_spec") else (0, 0xFFFF, 0xFFFE))
         if there:
-            raise LeftOut(words)
+            raise JobLeftOut(words)
 
 
 class _Sizes:
     """CPUs and memory of so many tasks and GPUs on one node."""
 
-    def __init__(self, entry: Entry, total: Tres, tasks: int) -> None:
-        self.per_task = max(1, number(entry, "cpus_per_task") or -(-total.cpus // tasks))
+    def __init__(self, entry: JsonEntry, total: Tres, tasks: int) -> None:
+        self.per_task = max(1, slurm_number(entry, "cpus_per_task") or -(-total.cpus // tasks))
         self.per_gpu = _per_gpu(entry, "cpus_per_tres")
-        self.least = number(entry, "minimum_cpus_per_node") or 0
-        self.tasks_per_node = number(entry, "tasks_per_node") or 0
+        self.least = slurm_number(entry, "minimum_cpus_per_node") or 0
+        self.tasks_per_node = slurm_number(entry, "tasks_per_node") or 0
         self._by_gpu = _per_gpu(entry, "memory_per_tres")
-        self._by_cpu = number(entry, "memory_per_cpu") or 0
-        self._by_node = number(entry, "memory_per_node") or 0
+        self._by_cpu = slurm_number(entry, "memory_per_cpu") or 0
+        self._by_node = slurm_number(entry, "memory_per_node") or 0
         if not (self._by_gpu or self._by_cpu or self._by_node) and total.memory_mib:
             self._by_node = -(-total.memory_mib // max(1, total.nodes))
         self.memory_by_node = bool(self._by_node) and not (self._by_gpu or self._by_cpu)
@@ -210,7 +214,7 @@ class _Sizes:
         return self._by_cpu * self.cpus(tasks, gpus, 0) if self._by_cpu else self._by_node
 
 
-def _per_gpu(entry: Entry, key: str) -> int:
+def _per_gpu(entry: JsonEntry, key: str) -> int:
     """Return the count of ``gres:gpu:4``, per GPU; 0 where nothing is asked for."""
     try:
         found = [gres for item in parse_gres(entry.text(key, "")) for gres in [item] if gres.name == "gpu"]
@@ -219,31 +223,31 @@ def _per_gpu(entry: Entry, key: str) -> int:
     return max((gres.count for gres in found), default=0)
 
 
-def _worker_a_node(per_node: int, per_task: int, sizes: _Sizes, least: int, most: int | None) -> list[Shape]:
+def _worker_a_node(per_node: int, per_task: int, sizes: _Sizes, least: int, most: int | None) -> list[WorkerShape]:
     if most is None:
-        raise LeftOut("asks for GPUs or memory by node, and any number of nodes")
+        raise JobLeftOut("asks for GPUs or memory by node, and any number of nodes")
     each = sizes.tasks_on(least)
     if not each or (each > 1 and least != most):
-        raise LeftOut("may have more tasks on one of its nodes than on another")
+        raise JobLeftOut("may have more tasks on one of its nodes than on another")
     gpus = per_node or per_task * each
     cpus, memory = sizes.cpus(each, gpus, 1), sizes.memory(each, gpus)
-    return [Shape(count, gpus, cpus, memory, alone=True) for count in range(least, most + 1)]
+    return [WorkerShape(count, gpus, cpus, memory, alone=True) for count in range(least, most + 1)]
 
 
 def _worker_anywhere(
     per_task: int, per_job: int, sizes: _Sizes, tasks: int, least: int, most: int | None
-) -> list[Shape]:
+) -> list[WorkerShape]:
     if per_job and not sizes.per_gpu:
-        raise LeftOut("asks for --gpus without --cpus-per-gpu, and not for one node")
+        raise JobLeftOut("asks for --gpus without --cpus-per-gpu, and not for one node")
     if sizes.memory_by_node:
-        raise LeftOut("asks for memory by node, and any number of nodes or of tasks a node")
+        raise JobLeftOut("asks for memory by node, and any number of nodes or of tasks a node")
     workers, gpus = (per_job, 1) if per_job else (tasks, per_task)
     each = 0 if per_job else 1
     if sizes.least > max(1, sizes.tasks_per_node) * sizes.cpus(each, gpus, 0):
-        raise LeftOut("asks for --mincpus")
+        raise JobLeftOut("asks for --mincpus")
     if most is None and least > 1:
-        raise LeftOut("asks for at least so many nodes")
-    one = Shape(
+        raise JobLeftOut("asks for at least so many nodes")
+    one = WorkerShape(
         workers,
         gpus,
         sizes.cpus(each, gpus, 0),
@@ -255,7 +259,7 @@ def _worker_anywhere(
     return [replace(one, nodes=count) for count in range(least, most + 1) if count <= workers]
 
 
-def whole_nodes(shapes: Sequence[Shape], node_gpus: Sequence[str], node_cpus: int) -> list[Shape]:
+def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cpus: int) -> list[WorkerShape]:
     """
     Return the shapes of a job that has its nodes to itself (``--exclusive``): workers are nodes, with all of each.
 
@@ -268,13 +272,13 @@ def whole_nodes(shapes: Sequence[Shape], node_gpus: Sequence[str], node_cpus: in
     for shape in shapes:
         nodes = shape.workers if shape.alone else shape.nodes
         if nodes is None:
-            raise LeftOut("--exclusive on any number of nodes")
+            raise JobLeftOut("--exclusive on any number of nodes")
         if not shape.alone and (shape.workers * shape.gpus > nodes * len(node_gpus) or shape.per_node is not None):
-            raise LeftOut("--exclusive with tasks or GPUs in unequal numbers")
+            raise JobLeftOut("--exclusive with tasks or GPUs in unequal numbers")
         cpus = shape.cpus if shape.alone else -(-shape.workers * shape.cpus // nodes)
         memory = shape.memory_mib if shape.alone else -(-shape.workers * shape.memory_mib // nodes)
         gpus = shape.gpus if shape.alone else -(-shape.workers * shape.gpus // nodes)
         if gpus > len(node_gpus) or cpus > node_cpus or (shape.models and not set(node_gpus) <= set(shape.models)):
-            raise LeftOut("--exclusive with more than its nodes have")
-        found.append(Shape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
+            raise JobLeftOut("--exclusive with more than its nodes have")
+        found.append(WorkerShape(nodes, len(node_gpus), node_cpus, memory, shape.models, alone=True))
     return found

@@ -10,7 +10,7 @@ from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.bounds import check_bounds
 from placeopt.formats.slurm.gres import parse_gres
 from placeopt.formats.slurm.node_states import why_drained
-from placeopt.formats.source_file import Source
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.fabric import Inventory
 from placeopt.model import Gpu, Machine, Node, Part
 from placeopt.model.base import MAX_NODES
@@ -18,12 +18,12 @@ from placeopt.model.base import MAX_NODES
 MAX_GPUS = 1024
 
 
-def is_json(source: Source) -> bool:
+def is_json(source: SourceFile) -> bool:
     """Whether the first thing in the file opens a JSON object or list."""
     return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
-def read_slurmrest(source: Source, odd: dict[str, str] | None = None) -> Inventory:
+def read_slurm_nodes(source: SourceFile, odd: dict[str, str] | None = None) -> Inventory:
     """
     Read the reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or what ``sinfo --json`` of Slurm 22.05 prints.
 
@@ -119,7 +119,7 @@ def _count(where: str, entry: Mapping[str, Any], key: str, most: int) -> int:
     return value
 
 
-def _machine(source: Source, shape: tuple[Any, ...], number: int) -> Machine:
+def _machine(source: SourceFile, shape: tuple[Any, ...], number: int) -> Machine:
     cpus, memory_mib, sockets, gpus = shape
     counts = dict.fromkeys(model for model, _ in gpus)
     names = [f"{sum(model == other for other, _ in gpus)}x{model}" for model in counts]

@@ -7,19 +7,29 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from placeopt.errors import BadInput
-from placeopt.formats.json_entry import Entry
-from placeopt.formats.observed_round import Notes, Seen, Worker, made
-from placeopt.formats.slurm.eligible_nodes import Where, expand
-from placeopt.formats.slurm.job_requests import LeftOut, is_exclusive, milliseconds, number, request, tres, unreadable
+from placeopt.formats.faults import make_record
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker
+from placeopt.formats.slurm.eligible_nodes import EligibleNodes, expand_node_list
+from placeopt.formats.slurm.job_requests import (
+    JobLeftOut,
+    gres_field,
+    is_exclusive,
+    milliseconds,
+    slurm_number,
+    tres_field,
+    unreadable_field,
+)
 from placeopt.formats.slurm.nodes import SlurmNode
-from placeopt.formats.slurm.tres import SHARES_OF_GPUS, SlurmHolding, parse_held
+from placeopt.formats.slurm.tres import SHARES_OF_GPUS, GresHolding, parse_gres_detail
 from placeopt.model import Demand, Job, Option
 
 PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
 
 
 @dataclass(frozen=True)
-class OnNode:
+class NodeHolding:
     """What a job holds on one node, by workers that are alike."""
 
     node: str
@@ -30,13 +40,13 @@ class OnNode:
     indices: tuple[int, ...] | None
 
 
-class Running:
+class RunningJobReader:
     """Reads jobs that hold nodes."""
 
-    def __init__(self, nodes: Mapping[str, SlurmNode], where: Where, notes: Notes) -> None:
+    def __init__(self, nodes: Mapping[str, SlurmNode], where: EligibleNodes, notes: ImportNotes) -> None:
         self._nodes, self._where, self._notes = nodes, where, notes
 
-    def read(self, entry: Entry, name: str) -> list[Seen]:
+    def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
         """
         Return a job that runs, as several where it does not hold alike on all its nodes; none if it names no node.
 
@@ -45,32 +55,32 @@ class Running:
         BadInput
             If its nodes cannot be read: it may hold anything.
         """
-        nodes = list(dict.fromkeys(expand(entry, "nodes")))
+        nodes = list(dict.fromkeys(expand_node_list(entry, "nodes")))
         if not nodes:
             self._notes.leave_out("runs on no node", name)
             return []
         try:
             return self._exact(entry, name, nodes)
-        except (LeftOut, BadInput) as error:
-            option = made(Option, entry.where, workers=len(nodes), demand=self._least(entry, nodes))
+        except (JobLeftOut, BadInput) as error:
+            option = make_record(Option, entry.where, workers=len(nodes), demand=self._least(entry, nodes))
             return [
-                Seen(
+                ObservedJob(
                     Job(id=name, kind="cpu", options=(option,)),
-                    tuple(Worker(node) for node in nodes),
+                    tuple(ObservedWorker(node) for node in nodes),
                     where=entry.where,
-                    unread=str(error) if isinstance(error, LeftOut) else unreadable(entry, error),
+                    unreadable_reason=str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error),
                 )
             ]
 
-    def _least(self, entry: Entry, nodes: Sequence[str]) -> Demand:
+    def _least(self, entry: JsonEntry, nodes: Sequence[str]) -> Demand:
         """Return what a job whose GPUs cannot be read holds of each node beside them, as far as that can be read."""
         try:
             cpus, memory = self._cpus(entry, nodes)
-            return made(Demand, entry.where, gpus=0, cpu_millicores=1000 * min(cpus), memory_mib=min(memory))
-        except (LeftOut, BadInput):
+            return make_record(Demand, entry.where, gpus=0, cpu_millicores=1000 * min(cpus), memory_mib=min(memory))
+        except (JobLeftOut, BadInput):
             return Demand(gpus=0)
 
-    def _exact(self, entry: Entry, name: str, nodes: Sequence[str]) -> list[Seen]:
+    def _exact(self, entry: JsonEntry, name: str, nodes: Sequence[str]) -> list[ObservedJob]:
         held = self._gpus(entry, nodes)
         cpus, memory = self._cpus(entry, nodes)
         if _is_exclusive(entry):
@@ -79,11 +89,11 @@ class Running:
                 if listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
                     self._notes.drain("held by an exclusive job that has not all of it", node)
         found = [
-            OnNode(node, 1, have.gpus, 1000 * count, mib, have.indices)
+            NodeHolding(node, 1, have.gpus, 1000 * count, mib, have.indices)
             for node, have, count, mib in zip(nodes, held, cpus, memory, strict=True)
         ]
         found = _by_task(entry, found)
-        kinds: dict[tuple[int, int, int], list[OnNode]] = {}
+        kinds: dict[tuple[int, int, int], list[NodeHolding]] = {}
         for one in found:
             kinds.setdefault((one.gpus, one.millicores, one.memory_mib), []).append(one)
         if len(kinds) > 1:
@@ -93,7 +103,7 @@ class Running:
             for number_, some in enumerate(kinds.values())
         ]
 
-    def _seen(self, entry: Entry, name: str, found: Sequence[OnNode]) -> Seen:
+    def _seen(self, entry: JsonEntry, name: str, found: Sequence[NodeHolding]) -> ObservedJob:
         first = found[0]
         models: dict[str, None] = {}
         for one in found:
@@ -101,14 +111,14 @@ class Running:
             listed = here.models if here is not None else ()
             models |= dict.fromkeys(listed[i] for i in one.indices or range(len(listed)) if i < len(listed))
         count = sum(one.workers for one in found)
-        asked = {model for key in ("node", "task", "job") for model in request(entry, f"tres_per_{key}").models}
+        asked = {model for key in ("node", "task", "job") for model in gres_field(entry, f"tres_per_{key}").models}
         if len(asked) > 1:
             self._notes.assume("A running job that asked for several types of GPUs may have any mix, if moved.")
-        option = made(
+        option = make_record(
             Option,
             entry.where,
             workers=count,
-            demand=made(
+            demand=make_record(
                 Demand,
                 entry.where,
                 gpus=first.gpus,
@@ -121,7 +131,7 @@ class Running:
             run_time_ms=milliseconds(entry, "time_limit", 60_000),
         )
         workers = [
-            Worker(one.node, one.indices and one.indices[i * one.gpus : (i + 1) * one.gpus])
+            ObservedWorker(one.node, one.indices and one.indices[i * one.gpus : (i + 1) * one.gpus])
             for one in found
             for i in range(one.workers)
         ]
@@ -130,55 +140,57 @@ class Running:
         nodes = tuple(dict.fromkeys(one.node for one in found))
         try:
             where = self._where.fields(entry, one_node=len(nodes) == 1, nodes={len(nodes)})
-        except LeftOut:
+        except JobLeftOut:
             where = {"nodes_allowed": tuple(node for node in nodes if node in self._nodes)}
-        return Seen(
-            job_of(entry, name, (option,), where),
+        return ObservedJob(
+            make_job(entry, name, (option,), where),
             workers=tuple(workers),
             started_ms=started,
             expected_end_ms=ends if ends and ends >= started else None,
-            priority=number(entry, "priority") or 0,
+            priority=slurm_number(entry, "priority") or 0,
             where=entry.where,
         )
 
-    def _gpus(self, entry: Entry, nodes: Sequence[str]) -> list[SlurmHolding]:
-        """Return the GPUs held on each node; `LeftOut` where their number, or which of several types, is not told."""
-        told = tres(entry, "tres_alloc_str")
-        asked = {key: request(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
+    def _gpus(self, entry: JsonEntry, nodes: Sequence[str]) -> list[GresHolding]:
+        """Return the GPUs held on each node; `JobLeftOut` where their number or type is not listed."""
+        told = tres_field(entry, "tres_alloc_str")
+        asked = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
         others = [*told.others, *(name for one in asked.values() for name in one.others)]
         details = entry.words("gres_detail")
         try:
-            held = [parse_held(detail) for detail in details]
+            held = [parse_gres_detail(detail) for detail in details]
         except ValueError as error:
             raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
         shared = [f"gres/{name}" for name in SHARES_OF_GPUS]
         if any(one.shared for one in held) or set(shared) & set(others):
-            raise LeftOut("holds a share of GPUs (shard, mps)")
+            raise JobLeftOut("holds a share of GPUs (shard, mps)")
         if not held or not (any(one.gpus for one in held) or told.gpus == 0):
             held = self._not_told(entry, nodes, told.gpus, {key: one.gpus for key, one in asked.items()})
         if len(held) != len(nodes):
-            raise LeftOut("the GPUs that it holds are told for other nodes than its own")
+            raise JobLeftOut("the GPUs that it holds are told for other nodes than its own")
         for node, one in zip(nodes, held, strict=True):
             listed = self._nodes.get(node)
             if one.gpus and one.indices is None and listed is not None and len(set(listed.models)) > 1:
-                raise LeftOut("which GPUs it holds is not told, on a node that has several types")
+                raise JobLeftOut("which GPUs it holds is not told, on a node that has several types")
         return held
 
-    def _not_told(self, entry: Entry, nodes: Sequence[str], held: int, asked: Mapping[str, int]) -> list[SlurmHolding]:
+    def _not_told(
+        self, entry: JsonEntry, nodes: Sequence[str], held: int, asked: Mapping[str, int]
+    ) -> list[GresHolding]:
         count = len(nodes)
-        tasks = number(entry, "tasks") or 1
+        tasks = slurm_number(entry, "tasks") or 1
         if not held and not any(asked.values()):
-            return [SlurmHolding(0, ())] * count
+            return [GresHolding(0, ())] * count
         if count == 1:
             each = held or asked["node"] or asked["task"] * tasks or asked["job"]
         else:
             each = asked["node"] if held in (0, asked["node"] * count) else 0
         if not each or (_is_exclusive(entry) and not held):
-            raise LeftOut("how many GPUs it holds on which node is not told")
+            raise JobLeftOut("how many GPUs it holds on which node is not told")
         self._notes.assume("Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken.")
-        return [SlurmHolding(each)] * count
+        return [GresHolding(each)] * count
 
-    def _cpus(self, entry: Entry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
+    def _cpus(self, entry: JsonEntry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
         """Return CPUs and MiB held on each node; divided evenly, rounded up, where Slurm does not tell."""
         told: dict[str, tuple[int, int]] = {}
         resources = entry.entry("job_resources")
@@ -194,16 +206,16 @@ class Running:
                     told[name] = (_cores(one) * listed.threads, one.integer("memory_allocated", 0, 10**9, 0))
         if all(node in told and told[node][0] for node in nodes):
             return [told[node][0] for node in nodes], [told[node][1] for node in nodes]
-        held, count = tres(entry, "tres_alloc_str"), len(nodes)
-        cpus = held.cpus or number(entry, "cpus") or 0
+        held, count = tres_field(entry, "tres_alloc_str"), len(nodes)
+        cpus = held.cpus or slurm_number(entry, "cpus") or 0
         if not cpus:
-            raise LeftOut("how many CPUs it holds is not told")
+            raise JobLeftOut("how many CPUs it holds is not told")
         if count > 1:
             self._notes.assume("CPUs and memory of some jobs are not told node by node: they were divided evenly.")
         return [-(-cpus // count)] * count, [-(-held.memory_mib // count)] * count
 
 
-def _allocated(resources: Entry) -> list[Entry]:
+def _allocated(resources: JsonEntry) -> list[JsonEntry]:
     """Return what Slurm 21.08 to 24.05 tells of each node: a list, or an object by number."""
     told = resources.raw("allocated_nodes")
     if isinstance(told, dict):
@@ -211,7 +223,7 @@ def _allocated(resources: Entry) -> list[Entry]:
     return resources.entries("allocated_nodes")
 
 
-def _cores(node: Entry) -> int:
+def _cores(node: JsonEntry) -> int:
     """Count the cores that a job has on a node."""
     sockets = node.raw("sockets")
     found = 0
@@ -222,17 +234,17 @@ def _cores(node: Entry) -> int:
     return found
 
 
-def _is_exclusive(entry: Entry) -> bool:
+def _is_exclusive(entry: JsonEntry) -> bool:
     """Tell whether the job's nodes take no others: of its user alone counts, too."""
     try:
         return is_exclusive(entry)
-    except LeftOut:
+    except JobLeftOut:
         return True
 
 
-def _by_task(entry: Entry, found: list[OnNode]) -> list[OnNode]:
+def _by_task(entry: JsonEntry, found: list[NodeHolding]) -> list[NodeHolding]:
     """Return a job by workers as it asked for them, a task or a GPU each, if they are alike; else a worker a node."""
-    size = request(entry, "tres_per_task").gpus or (1 if request(entry, "tres_per_job").gpus else 0)
+    size = gres_field(entry, "tres_per_task").gpus or (1 if gres_field(entry, "tres_per_job").gpus else 0)
     if not any(one.gpus for one in found):
         unit = gcd(*(one.millicores for one in found)) if len(found) > 1 else 0
         counts = [one.millicores // unit if unit else 1 for one in found]
@@ -249,9 +261,9 @@ def _by_task(entry: Entry, found: list[OnNode]) -> list[OnNode]:
     return split if len({(one.gpus, one.millicores, one.memory_mib) for one in split}) == 1 else found
 
 
-def job_of(entry: Entry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:
+def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:
     """Make the job of an entry."""
-    return made(
+    return make_record(
         Job,
         entry.where,
         id=name,

@@ -7,20 +7,20 @@ topograph writes the same.
 import re
 
 from placeopt.formats.slurm.hostlist import MAX_HOSTS, expand_hosts
-from placeopt.formats.source_file import Source
-from placeopt.formats.topo.fabric import Fabric, fabric_of
+from placeopt.formats.source_file import SourceFile
+from placeopt.formats.topo.fabric import Fabric, make_fabric
 
 _NAMES = ("switchname", "blockname", "aggregatedblock")
 _KEYS = (*_NAMES, "switches", "nodes", "blocksizes", "linkspeed", "level", "blockindex", "blocksize")
 _LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=", re.IGNORECASE)
 
 
-def is_slurm_topology(source: Source) -> bool:
+def is_slurm_topology(source: SourceFile) -> bool:
     """Whether the text looks like it."""
     return any(_LINE.match(line) for line in source.lines)
 
 
-def read_slurm_topology(source: Source) -> Fabric:
+def read_slurm_topology(source: SourceFile) -> Fabric:
     """
     Read it. Switches or blocks become domains; nodes hang on the switch or block that names them.
 
@@ -85,7 +85,7 @@ def read_slurm_topology(source: Source) -> Fabric:
         parents.setdefault(name, None)
     if sizes:
         _lay_together(source, parents, blocks, sizes)
-    return fabric_of(source.name, parents, node_domains)
+    return make_fabric(source.name, parents, node_domains)
 
 
 def _joined(text: str) -> list[str]:
@@ -103,7 +103,7 @@ def _joined(text: str) -> list[str]:
     return joined
 
 
-def _pairs(source: Source, n: int, line: str) -> dict[str, str]:
+def _pairs(source: SourceFile, n: int, line: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for word in line.split():
         key, equals, value = word.partition("=")
@@ -115,14 +115,14 @@ def _pairs(source: Source, n: int, line: str) -> dict[str, str]:
     return pairs
 
 
-def _hosts(source: Source, n: int, text: str) -> list[str]:
+def _hosts(source: SourceFile, n: int, text: str) -> list[str]:
     try:
         return expand_hosts(text)
     except ValueError as error:
         raise source.bad(n, str(error)) from error
 
 
-def _sizes(source: Source, n: int, text: str) -> list[int]:
+def _sizes(source: SourceFile, n: int, text: str) -> list[int]:
     words = text.split(",")
     sizes = [int(word) for word in words if re.fullmatch(r"[1-9]\d{0,5}", word)]
     if len(sizes) != len(words) or sizes != sorted(set(sizes)) or any(size % sizes[0] for size in sizes):
@@ -130,7 +130,7 @@ def _sizes(source: Source, n: int, text: str) -> list[int]:
     return sizes
 
 
-def _lay_together(source: Source, parents: dict[str, str | None], blocks: list[str], sizes: list[int]) -> None:
+def _lay_together(source: SourceFile, parents: dict[str, str | None], blocks: list[str], sizes: list[int]) -> None:
     """Put consecutive blocks under larger ones; a size that gathers nothing new is left out."""
     base, below = sizes[0], [(block, 1) for block in blocks]
     for size in sizes[1:]:

@@ -61,12 +61,12 @@ def parse_tres(text: str) -> Tres:
             counts[key] = int(value)
         else:
             rest.append(item)
-    asked = parse_request(",".join(rest))
+    asked = parse_gres_request(",".join(rest))
     return Tres(counts["cpu"], counts["mem"], counts["node"], asked.gpus, asked.models, asked.others)
 
 
 @dataclass(frozen=True)
-class Request:
+class GresRequest:
     """What one field of a request asks for."""
 
     gpus: int = 0
@@ -76,7 +76,7 @@ class Request:
 
 
 @lru_cache(maxsize=4096)
-def parse_request(text: str) -> Request:
+def parse_gres_request(text: str) -> GresRequest:
     """
     Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``.
 
@@ -104,7 +104,7 @@ def parse_request(text: str) -> Request:
             elif gres.count:
                 typed[gres.type] = typed.get(gres.type, 0) + gres.count
     total = sum(typed.values())
-    return Request(max(plain, total), tuple(typed) if total >= plain else (), tuple(others))
+    return GresRequest(max(plain, total), tuple(typed) if total >= plain else (), tuple(others))
 
 
 def parse_memory(text: str) -> int:
@@ -123,7 +123,7 @@ def is_mig(model: str) -> bool:
 
 
 @dataclass(frozen=True)
-class SlurmHolding:
+class GresHolding:
     """What a job holds on one node."""
 
     gpus: int = 0
@@ -133,7 +133,7 @@ class SlurmHolding:
     """A resource that is a part of GPUs, such as ``shard``, if it holds any."""
 
 
-def parse_held(text: str) -> SlurmHolding:
+def parse_gres_detail(text: str) -> GresHolding:
     """
     Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``, ``shard:2``.
 
@@ -158,7 +158,7 @@ def parse_held(text: str) -> SlurmHolding:
         if len(mine) != gres.count:
             raise ValueError(f"{text[:60]!r}: {gres.count} GPUs, but {len(mine)} indices")
         indices += mine
-    return SlurmHolding(count, tuple(sorted(indices)) if told else None, shared)
+    return GresHolding(count, tuple(sorted(indices)) if told else None, shared)
 
 
 def parse_indices(text: str) -> list[int]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
+from placeopt.formats.faults import validation_fault
 from placeopt.formats.topo.host import Host, HostGpu, HostPart
 from placeopt.formats.topo.pci import smaller
 from placeopt.model import Gpu, Machine, Part
@@ -44,9 +45,7 @@ def build_machine(
     try:
         return _machine(host, id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in (error.title.lower(), *first["loc"]))
-        raise BadInput(f"{host.file}: no valid machine: {where}: {first['msg']}") from error
+        raise validation_fault(Machine, error, f"{host.file}: no valid machine") from None
 
 
 def _machine(

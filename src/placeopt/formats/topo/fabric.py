@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
-
 from placeopt.errors import BadInput
+from placeopt.formats.faults import make_record
 from placeopt.model import Cluster, Domain, Machine, Node
 
 
@@ -53,7 +52,7 @@ class Inventory:
         return _cluster(self.source, self.machines, fabric.domains, nodes)
 
 
-def fabric_of(
+def make_fabric(
     source: str,
     parents: Mapping[str, str | None],
     node_domains: Mapping[str, str],
@@ -75,13 +74,12 @@ def fabric_of(
         parent = parents[name]
         if parent is not None:
             height[parent] = max(height[parent], height[name] + 1)
-    try:
-        domains = tuple(
-            Domain(id=name, level="rack" if height[name] == 1 else f"tier{height[name]}", parent=parents[name])
-            for name in order
+    domains = tuple(
+        make_record(
+            Domain, source, id=name, level="rack" if height[name] == 1 else f"tier{height[name]}", parent=parents[name]
         )
-    except ValidationError as error:
-        raise _refused(source, error) from error
+        for name in order
+    )
     return Fabric(domains, dict(node_domains), tuple(unresolved), source)
 
 
@@ -100,13 +98,4 @@ def _parents_first(source: str, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def _cluster(source: str, machines: Sequence[Machine], domains: Sequence[Domain], nodes: Sequence[Node]) -> Cluster:
-    try:
-        return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=tuple(nodes))
-    except ValidationError as error:
-        raise _refused(source, error) from error
-
-
-def _refused(source: str, error: ValidationError) -> BadInput:
-    first = error.errors()[0]
-    where = ".".join(str(step) for step in first["loc"])
-    return BadInput(f"{source}: {where}: {str(first['input'])[:60]!r}: {first['msg']}")
+    return make_record(Cluster, source, machines=tuple(machines), domains=tuple(domains), nodes=tuple(nodes))

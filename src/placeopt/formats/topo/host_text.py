@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
-from placeopt.formats.source_file import Source
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
 from placeopt.formats.topo.pci import GPU_VENDORS, MODELS, bus_address
 
@@ -27,12 +27,12 @@ _USED = re.compile(r"\|.*\|\s*\d{1,9}MiB\s*/\s*(\d{1,9})MiB\s*\|")
 _PCI = re.compile(r"((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ([^:]+): (.*)\Z")
 
 
-def is_host_text(source: Source) -> bool:
+def is_host_text(source: SourceFile) -> bool:
     """Whether the text looks like it."""
     return all(any(line.startswith(name) for line in source.lines) for name in ("Architecture:", "CPU(s):"))
 
 
-def read_host_text(source: Source) -> Host:
+def read_host_text(source: SourceFile) -> Host:
     """
     Read it.
 
@@ -72,14 +72,14 @@ def read_host_text(source: Source) -> Host:
     )
 
 
-def _number(source: Source, fields: dict[str, str], name: str) -> int:
+def _number(source: SourceFile, fields: dict[str, str], name: str) -> int:
     value = fields.get(name, "")
     if not re.fullmatch(r"[1-9]\d{0,5}", value):
         raise source.bad(1, f"lscpu's {name!r} is {value[:20]!r}; expected a positive number")
     return int(value)
 
 
-def _places(source: Source, fields: dict[str, str], num_cpus: int) -> tuple[HostPart, ...]:
+def _places(source: SourceFile, fields: dict[str, str], num_cpus: int) -> tuple[HostPart, ...]:
     """Sockets over NUMA domains, domains dealt to sockets in order."""
     numas: list[tuple[int, int]] = []
     for name, value in fields.items():
@@ -117,7 +117,7 @@ class _Row:
     memory_mib: int
 
 
-def _gpus(source: Source) -> list[_Row]:
+def _gpus(source: SourceFile) -> list[_Row]:
     rows: list[_Row] = []
     for n, line in enumerate(source.lines):
         match = _GPU.match(line) if len(line) <= MAX_TABLE_COLUMNS else None
@@ -131,7 +131,7 @@ def _gpus(source: Source) -> list[_Row]:
     return rows
 
 
-def _devices(source: Source) -> list[tuple[str, str, str]]:
+def _devices(source: SourceFile) -> list[tuple[str, str, str]]:
     """(address, class, description) of the lines of lspci."""
     devices = []
     for line in source.lines:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from placeopt.formats.source_file import Source
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
@@ -55,7 +55,7 @@ class _Seen:
     num_pus: int = 0
 
 
-def read_hwloc(source: Source) -> Host:
+def read_hwloc(source: SourceFile) -> Host:
     """
     Read it. A machine without GPUs is a good machine too.
 
@@ -107,7 +107,7 @@ def read_hwloc(source: Source) -> Host:
     )
 
 
-def _walk(source: Source) -> _Seen:
+def _walk(source: SourceFile) -> _Seen:
     seen = _Seen()
     chain_above: list[tuple[str, int | None]] = []
     stack: list[tuple[Element, int, list[tuple[str, int | None]], _Gpu | None]] = [
@@ -141,7 +141,7 @@ def _walk(source: Source) -> _Seen:
 
 
 def _pci(
-    source: Source, thing: Element, cpus: int, chain: list[tuple[str, int | None]]
+    source: SourceFile, thing: Element, cpus: int, chain: list[tuple[str, int | None]]
 ) -> tuple[list[tuple[str, int | None]], _Gpu | None]:
     """The chain of bridges down to this object and, if it is one, the GPU."""
     bus = bus_address(thing.get("pci_busid", ""))
@@ -219,7 +219,7 @@ def _model(gpu: _Gpu) -> tuple[str | None, int]:
     return model, memory_mib
 
 
-def _links(source: Source, gpus: list[_Gpu]) -> tuple[Link, ...]:
+def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[Link, ...]:
     """Links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI; sets the GPUs' ``to_cpu_mbps`` too."""
     index = {name: i for i, gpu in enumerate(gpus) for name in gpu.ids if not name.endswith(":")}
     links: dict[tuple[int, int], Link] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from placeopt.formats.source_file import Source
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
@@ -45,7 +45,7 @@ class _Found:
     dev: int | None
 
 
-def read_nccl(source: Source) -> Host:
+def read_nccl(source: SourceFile) -> Host:
     """
     Read it. A ``cpu`` element is a NUMA domain; bridges at which ways to GPUs part become switches.
 
@@ -107,7 +107,7 @@ def read_nccl(source: Source) -> Host:
     )
 
 
-def _gpus(source: Source, cpu: Element, numa: int) -> Iterator[_Found]:
+def _gpus(source: SourceFile, cpu: Element, numa: int) -> Iterator[_Found]:
     """All GPUs below one ``cpu``, in the file's order."""
     stack: list[tuple[Element, list[tuple[str, int | None]]]] = [(pci, []) for pci in reversed(cpu.findall("pci"))]
     while stack:
@@ -146,7 +146,7 @@ def _model(gpu: _Found) -> tuple[str | None, int]:
     return None, 0
 
 
-def _links(source: Source, found: list[_Found]) -> tuple[tuple[Link, ...], dict[int, int]]:
+def _links(source: SourceFile, found: list[_Found]) -> tuple[tuple[Link, ...], dict[int, int]]:
     """Direct links between GPUs, and MB/s from GPU to CPU where that is a link too."""
     index = {gpu.bus: i for i, gpu in enumerate(found)}
     links: dict[tuple[int, int], Link] = {}

@@ -2,7 +2,7 @@
 
 import re
 
-from placeopt.formats.source_file import Source
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import MAX_CPU, Host, HostPart
 
 MAX_NUMA = 256
@@ -17,12 +17,12 @@ _LINE = re.compile(r"node (\d{1,4}) (cpus|size):(.*)\Z")
 _ROW = re.compile(r"(\d{1,4}):((?:\s+\d{1,4})+)\Z")
 
 
-def is_numactl(source: Source) -> bool:
+def is_numactl(source: SourceFile) -> bool:
     """Whether the text looks like it."""
     return any(re.match(r"available: \d+ nodes?\b", line) for line in source.lines)
 
 
-def read_numactl(source: Source) -> Host:
+def read_numactl(source: SourceFile) -> Host:
     """
     Read it: one place per domain that has CPUs, under sockets where the distances show them. It names no GPUs.
 
@@ -80,7 +80,7 @@ def read_numactl(source: Source) -> Host:
     )
 
 
-def _cpus(source: Source, n: int, text: str) -> int:
+def _cpus(source: SourceFile, n: int, text: str) -> int:
     mask = 0
     for word in text.split():
         if not re.fullmatch(r"\d{1,6}", word) or int(word) > MAX_CPU:

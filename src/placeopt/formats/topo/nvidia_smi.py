@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from placeopt.formats.source_file import Source
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
 from placeopt.model import Link
 
@@ -31,7 +31,7 @@ _NVLINK = re.compile(r"NV([1-9]|[1-5]\d|6[0-4])\Z")
 _HEADER = re.compile(r"GPU0\b.*\bCPU\b|GPU0\s+(GPU|NIC|mlx)\w+")
 
 
-def is_nvidia_smi(source: Source) -> bool:
+def is_nvidia_smi(source: SourceFile) -> bool:
     """Whether the text looks like it."""
     return any(_HEADER.match(line) for line in source.lines)
 
@@ -45,7 +45,7 @@ class _Matrix:
     lines: list[int]
 
 
-def read_nvidia_smi(source: Source) -> Host:
+def read_nvidia_smi(source: SourceFile) -> Host:
     """
     Read it. It tells neither models nor memory; CPUs are those of the affinities.
 
@@ -98,7 +98,7 @@ def read_nvidia_smi(source: Source) -> Host:
     )
 
 
-def _read_matrix(source: Source) -> _Matrix:
+def _read_matrix(source: SourceFile) -> _Matrix:
     start = next((n for n, line in enumerate(source.lines) if _HEADER.match(line)), None)
     if start is None:
         raise source.bad(1, "no header 'GPU0 GPU1 ... CPU Affinity'; expected the output of nvidia-smi topo -m")
@@ -131,7 +131,7 @@ def _read_matrix(source: Source) -> _Matrix:
     return matrix
 
 
-def _check_codes(source: Source, matrix: _Matrix) -> None:
+def _check_codes(source: SourceFile, matrix: _Matrix) -> None:
     for a, row in enumerate(matrix.codes):
         for b, code in enumerate(row):
             row[b] = code = "SYS" if code == "SOC" else code
@@ -146,7 +146,7 @@ def _check_codes(source: Source, matrix: _Matrix) -> None:
                 )
 
 
-def _classes(source: Source, matrix: _Matrix) -> dict[str, list[int]]:
+def _classes(source: SourceFile, matrix: _Matrix) -> dict[str, list[int]]:
     """Per level, the class of each device: those connected by entries of that level or a nearer one."""
     size = len(matrix.names)
     leader = list(range(size))

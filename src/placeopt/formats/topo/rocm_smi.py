@@ -2,7 +2,7 @@
 
 import re
 
-from placeopt.formats.source_file import Source
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart
 from placeopt.model import Link
 
@@ -12,12 +12,12 @@ _TITLE = re.compile(r"=* ?Link Type between two GPUs ?=*\Z")
 _NUMA = re.compile(r"GPU\[(\d{1,4})\]\s*: \(Topology\) Numa Node: (-?\d{1,4})\Z")
 
 
-def is_rocm_smi(source: Source) -> bool:
+def is_rocm_smi(source: SourceFile) -> bool:
     """Whether the text looks like it."""
     return re.search(r"ROCm System Management Interface|ROCm SMI|Link Type between two GPUs", source.text) is not None
 
 
-def read_rocm_smi(source: Source) -> Host:
+def read_rocm_smi(source: SourceFile) -> Host:
     """
     Read the table of link types: ``XGMI`` is a direct link, ``PCIE`` is none.
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from placeopt.formats.json_lines import RowFile
+from placeopt.formats.json_lines import JsonLinesFile
 from placeopt.metrics import t_interval
 from placeopt.parallel import run_parallel
 from placeopt.simulation.replay.goals import Goal, measures
@@ -46,7 +46,9 @@ class Runs:
     ) -> None:
         self._jobs, self._cancel, self._on_news = jobs, cancel, on_news
         self._stack = ExitStack()
-        self._file = None if rows is None else self._stack.enter_context(RowFile(rows, Played, "a run of a scenario"))
+        self._file = (
+            None if rows is None else self._stack.enter_context(JsonLinesFile(rows, Played, "a run of a scenario"))
+        )
         found = self._file.found if self._file is not None else ()
         self._done = {row.key: row for row in found if row.measures.keys() >= set(measures())}
         self._old = frozenset(self._done)
