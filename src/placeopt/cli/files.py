@@ -79,8 +79,7 @@ def read_policy(text: str | None) -> Policy | None:
     """
     if text is None:
         return None
-    from placeopt.formats.documents import loads
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.formats.documents import read_document
     from placeopt.model import Policy
 
     known = {"placeopt": Policy()}
@@ -88,7 +87,7 @@ def read_policy(text: str | None) -> Policy | None:
         return known[text]
     if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
         raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
-    return loads(Policy, read_bytes(text), source=label(text))
+    return read_document(Policy, text)
 
 
 def read_scheduling(text: str) -> Scheduling:
@@ -102,8 +101,7 @@ def read_scheduling(text: str) -> Scheduling:
     BadInput
         If the file is no such policy.
     """
-    from placeopt.formats.documents import loads
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.formats.documents import read_document
     from placeopt.model.scheduling import Scheduling
     from placeopt.simulation import named_policy, policy_names
 
@@ -111,11 +109,11 @@ def read_scheduling(text: str) -> Scheduling:
         return named_policy(text)
     if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
         raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(policy_names())}")
-    return loads(Scheduling, read_bytes(text), source=label(text))
+    return read_document(Scheduling, text)
 
 
 def say(text: str, out: str) -> None:
-    """Tell people what was written: on standard output, unless the document itself went there."""
+    """Print what was written: on standard output, unless the document itself went there."""
     if out == STREAM:
         write_error(text)
     else:

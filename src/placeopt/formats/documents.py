@@ -29,26 +29,40 @@ MAX_KEYS = 20_000
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
-def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
+def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Document:
     """
-    Read an instance from ``.json``, ``.json.gz`` or ``-``.
+    Return a record from ``.json``, ``.json.gz`` or ``-``.
+
+    Parameters
+    ----------
+    kind
+        `Instance`, `Plan`, or another record of the model, such as `Policy`.
+    path
+        The file.
+    max_bytes
+        Largest size, after decompression.
 
     Raises
     ------
     BadInput
-        If the file cannot be read or is not a valid instance; at most 20 faults are shown, the others counted.
+        If the file cannot be read or is not a valid document; at most 20 faults are listed, the others counted.
     """
-    return loads(Instance, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+    return loads(kind, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+
+
+def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
+    """Return an instance from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    return read_document(Instance, path, max_bytes=max_bytes)
 
 
 def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
-    """Read a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+    """Return a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    return read_document(Plan, path, max_bytes=max_bytes)
 
 
 def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
-    """Read a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Scenario, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+    """Return a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    return read_document(Scenario, path, max_bytes=max_bytes)
 
 
 @checked
