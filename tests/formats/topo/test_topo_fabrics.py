@@ -202,7 +202,7 @@ def test_slurm_nodes(tmp_path: Path) -> None:
         ('{"nodes": []}', BadInput, "0 nodes"),
         ('{"nodes": [7]}', BadInput, "expected an object"),
         ('{"nodes": [{"name": "a", "cpus": "3", "real_memory": 1}]}', BadInput, "cpus: '3'"),
-        ('{"nodes": [{"name": "a b", "cpus": 3, "real_memory": 1}]}', BadInput, "'a b'"),
+        ('{"nodes": [{"name": "a b", "cpus": 3, "real_memory": 1}]}', BadInput, '"a b"'),
         ('{"nodes": [{"name": "a", "cpus": 3, "real_memory": 1, "gres": "gpu:x:999999"}]}', BadInput, "1024 GPUs"),
     ],
 )

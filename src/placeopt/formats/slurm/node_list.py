@@ -1,13 +1,13 @@
-"""Replies of ``slurmrestd``: the list of nodes becomes an inventory; jobs and partitions are no topology."""
+"""Slurm's list of nodes, as ``slurmrestd``, ``scontrol`` and ``sinfo`` write it: an inventory of hardware."""
 
-import json
-from collections.abc import Mapping
-from typing import Any
+from __future__ import annotations
 
-from pydantic import ValidationError
+from typing import NamedTuple
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.bounds import check_bounds
+from placeopt.formats.bounds import parse_json
+from placeopt.formats.faults import make_record
+from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.slurm.gres import parse_gres
 from placeopt.formats.slurm.node_states import why_drained
 from placeopt.formats.source_file import SourceFile
@@ -16,135 +16,138 @@ from placeopt.model import Gpu, Machine, Node, Part
 from placeopt.model.base import MAX_NODES
 
 MAX_GPUS = 1024
+MAX_SOCKETS = 64
+MAX_CPUS = 100_000
+MAX_MEMORY_MIB = 1_000_000_000
+
+
+class NodeShape(NamedTuple):
+    """What two nodes of one machine type have in common."""
+
+    cpus: int
+    memory_mib: int
+    sockets: int
+    gpus: tuple[tuple[str, int], ...]
+    """Model and socket of each GPU; -1: unknown socket."""
+
+
+UNREADABLE = NodeShape(0, 0, 0, ())
 
 
 def is_json(source: SourceFile) -> bool:
-    """Whether the first thing in the file opens a JSON object or list."""
+    """Return whether the file begins like a JSON object or list."""
     return source.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
 
 
-def read_slurm_nodes(source: SourceFile, odd: dict[str, str] | None = None) -> Inventory:
+def node_entries(source: SourceFile) -> list[JsonEntry]:
     """
-    Read the reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or what ``sinfo --json`` of Slurm 22.05 prints.
-
-    ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` gives the
-    GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node is ``drained`` if a word
-    of ``state`` or ``state_flags`` says so, or is not known (`TAKES_WORK`). Partitions become labels
-    ``partition:NAME`` = ``yes``. The reply tells no GPU memory, links or network.
-
-    Parameters
-    ----------
-    source
-        The file.
-    odd
-        Left out, a node whose hardware makes no sense is bad input. Given, such nodes are kept without CPU, memory and
-        GPUs, ``drained``, and entered here with what is wrong.
+    Return the nodes of a reply of ``/slurm/v0.0.*/nodes`` or ``/node/NAME``, or of ``sinfo --json`` of Slurm 22.05.
 
     Raises
     ------
     BadInput
-        If it is no such reply, or a value makes no sense.
+        If the file is no such reply, or has no node or too many.
     Unsupported
-        If it is a reply about jobs, partitions or something else.
+        If it is a reply about jobs or partitions.
     """
-    check_bounds(source.text, source.name)
-    try:
-        reply = json.loads(source.text)
-    except (ValueError, RecursionError) as error:
-        line = error.lineno if isinstance(error, json.JSONDecodeError) else 1
-        raise source.bad(line, f"not well-formed JSON ({str(error)[:100]}); is the file complete?") from error
+    reply = parse_json(source.text, source.name)
     if not isinstance(reply, dict) or not isinstance(reply.get("nodes"), list):
-        held = next((key for key in ("jobs", "partitions") if isinstance(reply, dict) and key in reply), None)
-        if held is not None:
+        other = next((key for key in ("jobs", "partitions") if isinstance(reply, dict) and key in reply), None)
+        if other is not None:
             raise Unsupported(
-                f"{source.name}: slurmrestd's list of {held}, which tells no hardware; give the reply of .../nodes"
+                f"{source.name}: slurmrestd's list of {other}, which has no hardware; give the reply of .../nodes"
             )
         raise BadInput(f"{source.name}: no list 'nodes'; expected slurmrestd's reply of .../nodes")
     if not 1 <= len(reply["nodes"]) <= MAX_NODES:
         raise BadInput(f"{source.name}: {len(reply['nodes'])} nodes, expected 1 to {MAX_NODES}")
-    machines: dict[tuple[Any, ...], Machine] = {}
+    return JsonEntry(source.name, reply).entries("nodes")
+
+
+def read_slurm_nodes(source: SourceFile) -> Inventory:
+    """Return the inventory of a file; raises as `node_entries` and `make_inventory`."""
+    return make_inventory(source.name, node_entries(source))
+
+
+def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] | None = None) -> Inventory:
+    """
+    Return nodes and their machine types.
+
+    ``effective_cpus``, else ``cpus``, are logical CPUs of 1000 millicores, ``real_memory`` is MiB, ``gres`` lists the
+    GPUs and, with ``(S:n)``, their socket. Nodes of equal shape share a machine type. A node is ``drained`` if a word
+    of ``state`` or ``state_flags`` means so, or is unknown (`TAKES_WORK`). Partitions become labels
+    ``partition:NAME`` = ``yes``. Slurm reports no GPU memory, links or network.
+
+    Parameters
+    ----------
+    source
+        Name of the file.
+    entries
+        The nodes.
+    unreadable
+        None: a node with malformed hardware is bad input. Otherwise such a node is kept without CPU, memory and GPUs,
+        ``drained``, and its name is added to the set.
+
+    Raises
+    ------
+    BadInput
+        If a value is malformed, or a name repeats.
+    """
+    machines: dict[NodeShape, Machine] = {}
     nodes: dict[str, Node] = {}
-    for i, entry in enumerate(reply["nodes"]):
-        where = f"{source.name}: nodes[{i}]"
-        if not isinstance(entry, dict):
-            raise BadInput(f"{where}: expected an object")
+    for entry in entries:
+        name = entry.text("name")
         try:
-            shape = _shape(where, entry)
-        except BadInput as error:
-            if odd is None:
+            shape = _shape(entry)
+        except BadInput:
+            if unreadable is None:
                 raise
-            shape = (0, 0, 0, ())
-            odd[str(entry.get("name"))] = str(error)
-        try:
-            machine = machines.get(shape) or _machine(source, shape, len(machines))
-            node = _node(where, entry, machine.id)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise BadInput(f"{where}: {first['loc']}: {str(first['input'])[:60]!r}: {first['msg']}") from error
-        if odd and node.id in odd:
-            node = node.model_copy(update={"drained": True})
-        if node.id in nodes:
-            raise BadInput(f"{where}.name: {node.id!r} stands twice; names are unique")
-        machines[shape] = machine
-        nodes[node.id] = node
-    return Inventory(tuple(machines.values()), tuple(nodes.values()), source.name)
+            shape = UNREADABLE
+            unreadable.add(name)
+        if shape not in machines:
+            machines[shape] = _machine(source, entry.where, shape, len(machines))
+        drained = shape is UNREADABLE or bool(why_drained([*entry.words("state"), *entry.words("state_flags")]))
+        labels = {f"partition:{word}": "yes" for word in entry.words("partitions")}
+        if name in nodes:
+            raise BadInput(f"{entry.where}.name: {name!r} stands twice; names are unique")
+        machine = machines[shape].id
+        nodes[name] = make_record(Node, entry.where, id=name, machine=machine, labels=labels, drained=drained)
+    return Inventory(tuple(machines.values()), tuple(nodes.values()), source)
 
 
-def _shape(where: str, entry: Mapping[str, Any]) -> tuple[Any, ...]:
-    """(cpus, memory, sockets, ((model, socket or -1), ...)): what makes two nodes of one machine type."""
-    gres = entry.get("gres") or ""
-    if not isinstance(gres, str):
-        raise BadInput(f"{where}.gres: expected text such as 'gpu:a100:4'")
+def _shape(entry: JsonEntry) -> NodeShape:
+    text = entry.text("gres", "")
     try:
-        found = [one for one in parse_gres(gres) if one.name == "gpu"]
+        gres = [item for item in parse_gres(text) if item.name == "gpu"]
     except ValueError as error:
-        raise BadInput(f"{where}.gres: {error}") from None
-    if sum(one.count for one in found) > MAX_GPUS:
-        raise BadInput(f"{where}.gres: {gres[:60]!r}; expected at most {MAX_GPUS} GPUs")
-    gpus = [(one.type or "gpu", -1 if one.socket is None else one.socket) for one in found for _ in range(one.count)]
-    sockets = _count(where, entry, "sockets", 64) if "sockets" in entry else 0
-    usable = "effective_cpus" if entry.get("effective_cpus") else "cpus"  # without those kept for the system
-    return (
-        _count(where, entry, usable, 100_000),
-        _count(where, entry, "real_memory", 1_000_000_000),
+        raise BadInput(f"{entry.path('gres')}: {error}") from None
+    if sum(item.count for item in gres) > MAX_GPUS:
+        raise BadInput(f"{entry.path('gres')}: {text[:60]!r}; expected at most {MAX_GPUS} GPUs")
+    gpus = [
+        (item.type or "gpu", -1 if item.socket is None else item.socket) for item in gres for _ in range(item.count)
+    ]
+    sockets = entry.integer("sockets", 0, MAX_SOCKETS, 0)
+    cpus = "effective_cpus" if entry.raw("effective_cpus") else "cpus"  # without those reserved for the system
+    return NodeShape(
+        entry.integer(cpus, 0, MAX_CPUS),
+        entry.integer("real_memory", 0, MAX_MEMORY_MIB),
         max([sockets, *(socket + 1 for _, socket in gpus)]),
         tuple(gpus),
     )
 
 
-def _count(where: str, entry: Mapping[str, Any], key: str, most: int) -> int:
-    value = entry.get(key)
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise BadInput(f"{where}.{key}: {str(value)[:60]!r}, expected a number from 0 to {most}")
-    return value
-
-
-def _machine(source: SourceFile, shape: tuple[Any, ...], number: int) -> Machine:
-    cpus, memory_mib, sockets, gpus = shape
-    counts = dict.fromkeys(model for model, _ in gpus)
-    names = [f"{sum(model == other for other, _ in gpus)}x{model}" for model in counts]
-    return Machine(
-        id="-".join([f"type{number}", f"{cpus}cpu", *names]),
-        cpu_millicores=1000 * cpus,
-        memory_mib=memory_mib,
-        parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(sockets)),
-        gpus=tuple(Gpu(model=model, part=f"socket{socket}" if socket >= 0 else None) for model, socket in gpus),
-        source=f"slurmrestd nodes: {source.name.rsplit('/', 1)[-1]}"[:253],
-    )
-
-
-def _node(where: str, entry: Mapping[str, Any], machine: str) -> Node:
-    name, state, partitions = entry.get("name"), entry.get("state", []), entry.get("partitions", [])
-    states = [state] if isinstance(state, str) else state
-    flags = entry.get("state_flags") or []
-    for key, words in (("state", states), ("state_flags", flags), ("partitions", partitions)):
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise BadInput(f"{where}.{key}: expected a list of words")
-    if not isinstance(name, str):
-        raise BadInput(f"{where}.name: expected the node's name")
-    return Node(
-        id=name,
-        machine=machine,
-        labels={f"partition:{word}": "yes" for word in partitions},
-        drained=bool(why_drained(states + flags)),
+def _machine(source: str, where: str, shape: NodeShape, number: int) -> Machine:
+    models = dict.fromkeys(model for model, _ in shape.gpus)
+    names = [f"{sum(model == other for other, _ in shape.gpus)}x{model}" for model in models]
+    return make_record(
+        Machine,
+        where,
+        id="-".join([f"type{number}", f"{shape.cpus}cpu", *names]),
+        cpu_millicores=1000 * shape.cpus,
+        memory_mib=shape.memory_mib,
+        parts=tuple(Part(id=f"socket{s}", level="socket") for s in range(shape.sockets)),
+        gpus=tuple(
+            make_record(Gpu, where, model=model, part=f"socket{socket}" if socket >= 0 else None)
+            for model, socket in shape.gpus
+        ),
+        source=f"slurmrestd nodes: {source.rsplit('/', 1)[-1]}"[:253],
     )

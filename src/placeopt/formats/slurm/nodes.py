@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from placeopt.formats.import_notes import ImportNotes
 from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.observed_round import ObservedJob
 from placeopt.formats.slurm.gres import parse_gres
-from placeopt.formats.slurm.node_list import read_slurm_nodes
+from placeopt.formats.slurm.node_list import make_inventory, node_entries
 from placeopt.formats.slurm.node_states import node_flags, why_drained
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
 from placeopt.formats.source_file import read_source
@@ -53,9 +52,9 @@ def read_nodes(
         As `read_slurm`.
     """
     source = read_source(path)
-    odd: dict[str, str] = {}
+    unreadable: set[str] = set()
     try:
-        inventory = read_slurm_nodes(source, odd)
+        entries = node_entries(source)
     except Unsupported:
         raise Unsupported(
             f"{source.name}: no list 'nodes', but another of Slurm's; give the output of {COMMANDS}"
@@ -63,21 +62,20 @@ def read_nodes(
     except BadInput:
         if '"sinfo"' in source.text[:100_000]:
             raise Unsupported(
-                f"{source.name}: the list 'sinfo' of Slurm 23.02 and later, which puts nodes together in groups; "
+                f"{source.name}: the list 'sinfo' of Slurm 23.02 and later, which groups nodes; "
                 "give the output of 'scontrol show nodes --json'"
             ) from None
         raise
+    inventory = make_inventory(source.name, entries, unreadable)
     machines = {machine.id: machine for machine in inventory.machines}
     found: dict[str, SlurmNode] = {}
     nodes: list[Node] = []
-    for node, entry in zip(
-        inventory.nodes, JsonEntry(source.name, json.loads(source.text)).entries("nodes"), strict=True
-    ):
+    for node, entry in zip(inventory.nodes, entries, strict=True):
         features = [word for text in entry.words("active_features") for word in text.split(",") if word]
         states = [*entry.words("state"), *entry.words("state_flags")]
         for reason in why_drained(states):
             notes.drain(reason, node.id)
-        if node.id in odd:
+        if node.id in unreadable:
             notes.drain("its hardware cannot be read", node.id)
         machine = machines[node.machine]
         found[node.id] = SlurmNode(
