@@ -1,5 +1,5 @@
 """
-Instances from columns: the way in, beside JSON, for callers who hold 100,000 jobs in arrays.
+Instances from columns: for callers with 100,000 jobs in arrays.
 
 Rows that differ only in plain fields of the job (id, user, arrival and the like) share one validated set of options, so
 the strict checks of the model are paid per distinct row and not per job.
@@ -282,7 +282,7 @@ def _plain_type(item: Any) -> Any:
 
 
 def _keys(values: list[Any]) -> list[Any]:
-    """What tells the rows of a column apart: the value if it is simple, else which object it is."""
+    """Return a key for each row of a column: the value if it is simple, else the identity of the object."""
     if _SIMPLE.issuperset(map(type, values)):
         return values
     return [item if _is_simple(item) else (id(item), "object") for item in values]
@@ -321,7 +321,7 @@ def _reference_fault(error: ValidationError) -> str:
 
 
 def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Path and text of the first error; the message of 100,000 of them helps nobody."""
+    """Path and text of the first error; a message with 100,000 of them would not help."""
     details = error.errors(include_url=False, include_input=False)[0]
     if details["type"] == "value_error":
         return details["loc"], details["msg"].removeprefix("Value error, ")

@@ -3,7 +3,7 @@ The first faults of a large document: every list is read up to its first wrong e
 
 The validator of a record collects all errors before it reports one, some kilobytes of memory each; a list of a million
 wrong jobs would take gigabytes. So large documents are validated by the same schema with lists that stop at the first
-wrong element, and the elements beside it are looked at on their own.
+wrong element, and the neighbouring elements are validated alone.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Files of records, one a line, that are only ever appended to, by one writer at a time."""
+"""Files of JSON records, one a line, append-only, with one writer at a time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class JsonLinesFile(Generic[R]):
     Raises
     ------
     BadInput
-        If the file cannot be made or written, somebody else writes it, or a line is no such record.
+        If the file cannot be made or written, another process writes it, or a line is no such record.
     """
 
     def __init__(self, path: Path, kind: type[R], expected: str) -> None:
@@ -80,7 +80,7 @@ class JsonLinesFile(Generic[R]):
 
 def read_json_lines(path: Path, kind: type[R], expected: str) -> list[R]:
     """
-    Read all whole lines; ``expected`` says what each should be.
+    Return the records of all whole lines; ``expected`` names the kind, for messages.
 
     Raises
     ------

@@ -198,7 +198,7 @@ def test_slurm_nodes(tmp_path: Path) -> None:
         ('{"jobs": []}', Unsupported, "list of jobs"),
         ('{"partitions": []}', Unsupported, "list of partitions"),
         ("{}", BadInput, "no list 'nodes'"),
-        ("[" * 100_000, BadInput, "not well-formed"),
+        ("[" * 100_000, BadInput, "not JSON"),
         ('{"nodes": []}', BadInput, "0 nodes"),
         ('{"nodes": [7]}', BadInput, "expected an object"),
         ('{"nodes": [{"name": "a", "cpus": "3", "real_memory": 1}]}', BadInput, "cpus: '3'"),

@@ -1,4 +1,4 @@
-"""Pods become drafts of jobs: one of each, or one of all that are alike in a gang."""
+"""Job drafts from pods: one draft for a single pod, or for the identical pods of a gang."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ from placeopt.model import Demand, Job, Option
 @dataclass(frozen=True)
 class GangBuilder:
     """
-    Puts pods together.
+    Groups pods into job drafts.
 
-    ``rules`` are those of the PodGroups that were listed. ``places`` says of a pod that waits where its volumes can be
-    used, as text; or why it is left out.
+    Attributes
+    ----------
+    rules
+        Rules of the listed PodGroups.
+    places
+        Waiting pod -> where its volumes can be used, as text.
+    left_out
+        Waiting pod -> why it is left out.
     """
 
     rules: Mapping[str, PodGroupRules]
     places: Mapping[str, str]
     left_out: Mapping[str, str]
-    """Pods that wait and are left out, with the reason."""
     notes: ImportNotes
 
     def drafts(self, pods: Iterable[Pod]) -> list[JobDraft]:
-        """Return what becomes a job, in the order of first pods; what cannot is counted."""
+        """Return the drafts in the order of their first pods; gangs that are left out are counted."""
         groups: dict[tuple[str, bool], list[Pod]] = {}
         for pod in pods:
             rules = self._rules(pod)
@@ -72,7 +77,7 @@ class GangBuilder:
         return found
 
     def _numbers(self, alone: bool, members: list[Pod]) -> tuple[int, int]:
-        """Return how many pods of a group must run together, and how many must be there before any starts."""
+        """Return the number of pods that must run together, and the number that must exist before any starts."""
         group = members[0].group
         if alone or group is None:
             return 1, 1
@@ -82,7 +87,7 @@ class GangBuilder:
         return least or len(members), max(least or 1, group.count or 1)
 
     def _unread(self, alone: bool, waiting: list[Pod]) -> str | None:
-        """Return why pods that start together are left out, by the first reason of any of them."""
+        """Return why pods that start together are left out: the first reason of any of them."""
         for pod in waiting:
             if set(pod.scheduling_gates) - set(KUEUE_GATES):
                 return "behind a scheduling gate"
@@ -127,6 +132,6 @@ def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:
 
 
 def unreadable_job(name: str, nodes: tuple[str, ...], reason: str, where: str) -> ObservedJob:
-    """Return a job that runs on nodes of which it is not known what it holds."""
+    """Return a running job whose amounts on its nodes are unknown."""
     job = make_record(Job, where, id=name, kind="cpu", options=(Option(workers=len(nodes), demand=Demand(gpus=0)),))
     return ObservedJob(job, tuple(ObservedWorker(node) for node in nodes), where=where, unreadable_reason=reason)

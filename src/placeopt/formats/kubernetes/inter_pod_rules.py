@@ -66,15 +66,15 @@ class InterPodRules:
         self.bound = {
             pod.id for pod in self._running if pod.ports or self._terms.get(pod.id, PodAffinity()) != PodAffinity()
         }
-        """Pods that run and take part in a rule: were one elsewhere, other nodes would be closed."""
+        """Running pods that a rule concerns: elsewhere, they would exclude other nodes."""
         self.doubtful = False
-        """Whether a node was closed because of a namespace that is not listed."""
+        """Whether a node was excluded because of a namespace that is not listed."""
 
     def take(self, draft: JobDraft) -> str | None:
         """
-        Write the rules of a waiting job into its draft; return why it is left out, None if it is taken.
+        Write the rules of a waiting job into its draft; return why it is left out, None if it is accepted.
 
-        Jobs are to come in the order in which they are to be taken, and running ones not at all.
+        Call it for waiting jobs only, in the order in which they are accepted.
         """
         own = self._of(draft)
         if any(self._is_unsure(term) for term in [*own.affinity, *own.anti_affinity]):
@@ -99,10 +99,10 @@ class InterPodRules:
 
     def level_of(self, key: str) -> str | None:
         """
-        Return the level of the round that a label of nodes tells, ``node`` if no two nodes share a value of it.
+        Return the level of the round for a node label; ``node`` if no two nodes share a value.
 
-        None where there is no such level, or where one value stands below several domains: racks of one name in two
-        zones are one domain for a term of affinity, and two for the round.
+        None if there is no such level, or if one value occurs in several domains: racks of one name in two zones are
+        one domain for an affinity term, and two for the round.
         """
         if key == HOSTNAME:
             return "node"
@@ -126,14 +126,14 @@ class InterPodRules:
         return self._unsure[term.text]
 
     def _waiting_for(self, term: PodAffinityTerm) -> frozenset[str]:
-        """Return the jobs that wait and have a pod which the term is about."""
+        """Return the waiting jobs with a pod that the term selects."""
         if term.text not in self._about:
             met = (draft.name for draft in self._waiting if any(term.meets(pod) for pod in draft.pods))
             self._about[term.text] = frozenset(met)
         return self._about[term.text]
 
     def _repellers(self) -> list[tuple[PodAffinityTerm, set[str]]]:
-        """Return the terms of anti-affinity of pods that run, with the values of their label where they hold."""
+        """Return the anti-affinity terms of running pods, with the label values at which they apply."""
         found: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
         for pod in self._running:
             for term in self._terms.get(pod.id, PodAffinity()).anti_affinity:
@@ -143,7 +143,7 @@ class InterPodRules:
         return list(found.values())
 
     def _near(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
-        """Keep a gang together that must be near itself; where others run that it must be near, they close nodes."""
+        """Keep a gang with affinity to itself together; running pods with affinity exclude nodes instead."""
         for term in terms:
             if self._waiting_for(term) - {draft.name}:
                 return "with affinity to pods that wait too"
@@ -160,7 +160,7 @@ class InterPodRules:
         return None
 
     def _alone(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
-        """Spread a gang whose pods exclude each other."""
+        """Spread a gang whose pods have anti-affinity to each other."""
         if len(draft.pods) == 1:
             return None
         if draft.first.ports:
@@ -182,7 +182,7 @@ class InterPodRules:
         return None
 
     def _closed(self, draft: JobDraft, own: PodAffinity) -> frozenset[str]:
-        """Return the nodes that pods which run close to a job."""
+        """Return the nodes that running pods exclude for a job."""
         closed: set[str] = set()
         for term, values in self._repelling:
             met = {term.meets(pod) for pod in draft.pods}
@@ -205,7 +205,7 @@ class InterPodRules:
         return frozenset(closed)
 
     def _where(self, term: PodAffinityTerm) -> frozenset[str]:
-        """Return the values of the term's label where a pod runs that it is about; those pods take part in a rule."""
+        """Return the label values at which a running pod is selected by the term; records those pods as bound."""
         if term.text not in self._values:
             met = [pod for pod in self._running if term.meets(pod)]
             self.bound.update(pod.id for pod in met)
@@ -214,7 +214,7 @@ class InterPodRules:
         return self._values[term.text]
 
     def _valued(self, key: str, values: Iterable[str]) -> set[str]:
-        """Return the nodes whose label has one of these values."""
+        """Return the nodes whose label has one of the values."""
         if key not in self._valued_by:
             found = self._valued_by.setdefault(key, defaultdict(set))
             for name, node in self._nodes.items():

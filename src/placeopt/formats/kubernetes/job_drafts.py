@@ -1,4 +1,4 @@
-"""Pods that start together, on their way to become a job of the round."""
+"""A job under construction: identical pods that start together."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from placeopt.model import Split
 @dataclass
 class JobDraft:
     """
-    Pods alike that are one job.
+    Identical pods that are one job.
 
-    ``least`` of them start together at least. ``blocked`` are nodes on which none of them may be; the other fields say
-    how they lie, as those of `placeopt.model.Option`.
+    At least ``pods_min`` of them start together. None of them may be on ``excluded_nodes``. The other fields are as in
+    `placeopt.model.Option`.
     """
 
     name: str
@@ -24,7 +24,7 @@ class JobDraft:
     cpu_millicores: int
     memory_mib: int
     topology_key: str | None = None
-    """The label of nodes whose value they must share."""
+    """Node label whose value all of them must share."""
     excluded_nodes: frozenset[str] = frozenset()
     single_node: bool = False
     workers_per_node_max: int | None = None
@@ -32,21 +32,21 @@ class JobDraft:
 
     @property
     def first(self) -> Pod:
-        """The pod that stands for all."""
+        """One of the pods, which represents all."""
         return self.pods[0]
 
     @property
     def runs(self) -> bool:
-        """Whether they are on nodes; all of them are, or none."""
+        """Whether the pods are on nodes; all are, or none."""
         return self.first.node is not None
 
     @property
     def order_key(self) -> tuple[int, int, int, str]:
-        """Who is taken first where not all can be: the most GPUs, the highest priority, the longest wait."""
+        """Sort key where not all jobs can be accepted: most GPUs, highest priority, longest wait."""
         return (-self.gpus * len(self.pods), -self.first.priority, self.first.created_ms, self.name)
 
     def split(self, level: str, domains: int, workers: int | None = None) -> None:
-        """Add a rule about the domains of a level, once."""
+        """Add a rule about the domains of a level, unless it exists."""
         rule = Split(level=level, domains=domains, workers=workers)
         if rule not in self.splits:
             self.splits.append(rule)

@@ -1,4 +1,4 @@
-"""Drafts become jobs: which may start where, and which are left out because the round has no rule like theirs."""
+"""Jobs from drafts: where each may start, and which are left out because the round has no such rule."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option
 
 PLAIN = ("pods", "ephemeral-storage")
-"""Counters that hold no job where it runs: a comparison may move it as if they never ran short."""
+"""Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
 
 
 class JobBuilder:
     """
-    Makes jobs.
+    Builds the jobs of the round.
 
     Parameters
     ----------
     nodes
         By name.
     levels
-        Labels of nodes that tell domains -> levels.
+        Node label that defines domains -> level.
     rules, other_resources
-        What pods require of each other, and what nodes have beside CPU, memory and GPUs.
+        Rules between pods, and resources of nodes other than CPU, memory and GPUs.
     volumes
-        Of pods that wait with volume claims: which nodes these allow.
+        Waiting pod -> conditions of its volumes on nodes.
     notes
-        Jobs that are left out are counted there.
+        Counts the jobs that are left out.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class JobBuilder:
         return found
 
     def _take(self, draft: JobDraft) -> str | None:
-        """Write into a waiting job's draft where it may be; return why it is left out, None if it is not."""
+        """Write a waiting job's nodes into its draft; return why it is left out, None if it is accepted."""
         key = draft.topology_key
         if key is not None:
             level = "node" if key == "kubernetes.io/hostname" else self._levels.get(key)
@@ -106,7 +106,7 @@ class JobBuilder:
         return reason
 
     def _refused(self, pod: Pod) -> frozenset[str]:
-        """Return the nodes that a pod's node affinity refuses."""
+        """Return the nodes that the node affinity of a pod excludes."""
         if pod.rules not in self._choices:
             accepts = node_affinity(pod.entry.entry("spec"))
             refused = (name for name, node in self._nodes.items() if accepts and not accepts(name, node.labels))
@@ -167,10 +167,10 @@ class JobBuilder:
 
     def _own_nodes(self, draft: JobDraft) -> tuple[str, ...] | None:
         """
-        Return where jobs that run might be as well: anywhere that their node affinity allows, or where they are alone.
+        Return the nodes to which a running job could move: those that its node affinity allows, or its own only.
 
-        The latter for those whose rules the round does not have, or that others' rules are about: what is closed to
-        those that wait follows from where these are.
+        Its own only, if the round lacks one of its rules, or if rules of other pods concern it: the nodes excluded for
+        waiting jobs follow from its place.
         """
         own = {pod.node for pod in draft.pods}
         if any(self._is_bound(pod) for pod in draft.pods):
@@ -192,18 +192,18 @@ def build_jobs(
     notes: ImportNotes,
 ) -> list[ObservedJob]:
     """
-    Return the jobs of a listing; those that wait and are left out are counted.
+    Return the jobs of the listed pods; waiting jobs that are left out are counted.
 
     Parameters
     ----------
     pods, nodes
-        What was listed; nodes by name.
+        As listed; nodes by name.
     levels
-        Labels of nodes that tell domains -> levels.
+        Node label that defines domains -> level.
     volumes, other_resources
-        What pods need of their nodes beside CPU, memory and GPUs.
+        Volumes, and resources other than CPU, memory and GPUs.
     notes
-        Counts what is left out.
+        Counts the jobs that are left out.
     """
     places: dict[str, str] = {}
     left: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Kubernetes' nodes: capacity, GPUs, labels, taints, and the domains that labels tell."""
+"""Kubernetes nodes: capacity, GPUs, labels, taints, and the domains that labels define."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ LEVEL_LABELS = (
     ("network.topology.nvidia.com/spine", "spine"),
     ("network.topology.nvidia.com/leaf", "leaf"),
 )
-"""Labels that tell where a node is, from the top down: Kubernetes' own, GKE's, Kueue's examples, NVIDIA topograph's."""
+"""Topology labels, top level first: Kubernetes' own, GKE's, Kueue's examples, NVIDIA topograph's."""
 HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
 """Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
 MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
 EMPTY = "(empty)"
-"""Stands for the empty value of a label, which the model does not have; no label of Kubernetes may have brackets."""
+"""Replaces an empty label value, which the model refuses; labels of Kubernetes have no brackets."""
 
 
 @dataclass
 class NodeCapacity:
-    """A node before its machine type is known: what it can give to pods that are not of the system."""
+    """A node before its machine type is known: its allocatable resources."""
 
     entry: JsonEntry
     name: str
@@ -54,14 +54,14 @@ class NodeCapacity:
     taints: tuple[str, ...]
     drained: bool
     other_resources: Mapping[str, Fraction] = field(default_factory=dict)
-    """All that is allocatable, by the names of resources."""
+    """Resource -> allocatable amount."""
     taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
-    """CPU and memory of daemons; and, of other pods that run, what is lost to rounding."""
+    """CPU and memory of daemons, plus the rounding loss of other running pods."""
 
 
 def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapacity:
     """
-    Read one node. One that cannot be read, or on which GPUs may be counted twice, is drained, and counted.
+    Return one node. An unreadable node, or one whose GPUs may be counted twice, is drained and counted.
 
     Raises
     ------
@@ -115,21 +115,21 @@ def make_cluster(
     nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str
 ) -> tuple[Cluster, Mapping[str, str]]:
     """
-    Make the cluster, a machine type for each shape and domains by labels; beside it label -> level.
+    Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
 
     Parameters
     ----------
     nodes
-        As `read_node` gives them, with what daemons take.
+        As `read_node` returns them, with the resources of daemons.
     levels
-        Labels that tell domains, from the top down; None: those of `LEVEL_LABELS` that nodes carry.
+        Labels that define domains, top level first; None: those of `LEVEL_LABELS` that nodes have.
     where
-        What messages call the file.
+        Name of the file, for messages.
 
     Raises
     ------
     BadInput
-        If no node carries a label that was named.
+        If no node has one of the labels.
     """
     machines: dict[tuple[object, ...], Machine] = {}
     domains: dict[str, Domain] = {}

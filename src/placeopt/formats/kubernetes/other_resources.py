@@ -1,4 +1,4 @@
-"""Resources of nodes that the round does not have: pods, ephemeral storage, huge pages, network cards."""
+"""Resources of nodes that the model lacks: pods, ephemeral storage, huge pages, network cards."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ SLACK = 1e-9
 
 class OtherResources:
     """
-    Amounts that are free on each node, of resources that no plan counts.
+    Free amounts of each node, of resources that plans do not count.
 
-    A node with less than a pod asks for is closed to it. Where jobs that wait could together ask for more than a node
-    has free, a plan might put them there: they are taken one after the other as long as that is impossible, and the
-    others are left out. What could come to a node is at most what all of them ask for; and, as far as each of them
-    holds some of a resource that plans do count (GPUs, CPU, memory), at most what that lets in.
+    A node with less than a pod requests is excluded for it. A plan might exceed a node's free amount if the waiting
+    jobs together request more. So jobs are accepted one by one as long as no plan can do that, and the others are left
+    out. The load of a node is at most the sum of all requests; and, where each job also requests a resource that plans
+    count (GPUs, CPU, memory), at most what the node's capacity of that resource admits.
 
     Parameters
     ----------
     nodes
         By name.
     running
-        Pods on nodes; those of daemons too.
+        Pods on nodes, daemons included.
     shut
-        Nodes that take nothing new.
+        Nodes that take no new pods.
     """
 
     def __init__(self, nodes: Mapping[str, NodeCapacity], running: Sequence[Pod], shut: Collection[str]) -> None:
@@ -50,7 +50,7 @@ class OtherResources:
         self._ratio: dict[str, Floats] = {}
 
     def free(self, resource: str) -> Floats:
-        """Return how much of a resource each node has free; ``pods`` are without limit where a node states none."""
+        """Return the free amount of a resource on each node; ``pods`` are unlimited on a node that states no number."""
         if resource not in self._free:
             none = Fraction(2**62) if resource == "pods" else Fraction(0)
             free = [node.other_resources.get(resource, none) for node in self._nodes.values()]
@@ -62,11 +62,11 @@ class OtherResources:
         return self._free[resource]
 
     def full(self) -> list[str]:
-        """Return the nodes that take no pod more."""
+        """Return the nodes with no free pod slot."""
         return [name for name, free in zip(self._names, self.free("pods"), strict=True) if free < 1]
 
     def close(self, draft: JobDraft) -> str | None:
-        """Block nodes with too little for one pod of a job; return the resource that no node has at all, if any."""
+        """Exclude nodes that cannot hold one pod of a job; return a resource that no node has, if there is one."""
         for resource, amount in draft.first.other_resources.items():
             if not any(resource in node.other_resources for node in self._nodes.values()) and resource != "pods":
                 return resource
@@ -76,13 +76,13 @@ class OtherResources:
         return None
 
     def take(self, drafts: Sequence[JobDraft]) -> dict[str, str]:
-        """Take jobs in this order as long as no node can run short; return those left out, with the resource."""
+        """Accept jobs in this order while no node can run short; return the other jobs, with the resource."""
         left: dict[str, str] = {}
-        alike: dict[tuple[object, ...], list[JobDraft]] = {}
+        identical: dict[tuple[object, ...], list[JobDraft]] = {}
         for draft in drafts:
             shape = (draft.gpus, draft.cpu_millicores, draft.memory_mib, len(draft.pods), draft.excluded_nodes)
-            alike.setdefault((*shape, tuple(draft.first.other_resources.items())), []).append(draft)
-        for members in alike.values():
+            identical.setdefault((*shape, tuple(draft.first.other_resources.items())), []).append(draft)
+        for members in identical.values():
             mask = self._mask(members[0])
             for resource in members[0].first.other_resources:
                 low, high = 0, len(members)
@@ -98,7 +98,7 @@ class OtherResources:
         return left
 
     def _mask(self, draft: JobDraft) -> NDArray[np.bool_]:
-        """Return the nodes on which a pod of the job may be, by what is free of all resources."""
+        """Return the nodes with enough free resources for one pod of the job."""
         need = np.array([[draft.gpus], [draft.cpu_millicores], [draft.memory_mib]])
         shut = np.array([name in draft.excluded_nodes for name in self._names])
         able: NDArray[np.bool_] = np.all(self._room >= need, axis=0) & ~shut

@@ -1,4 +1,4 @@
-"""Required affinity and anti-affinity between pods: the terms of a pod, and which other pods each is about."""
+"""Required affinity and anti-affinity between pods: the terms of a pod, and the pods that each selects."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Namespaces = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class PodAffinityTerm:
-    """One term. Terms of the same text are about the same pods in the same domains."""
+    """One term. Terms of equal text select the same pods in the same domains."""
 
     text: str
     key: str
-    """The label of nodes that tells the domain (``topologyKey``)."""
+    """``topologyKey``: the node label that defines the domains."""
     labels: Callable[[Mapping[str, str]], bool] = field(compare=False, repr=False)
     namespaces: Callable[[str], bool | None] = field(compare=False, repr=False)
     """Of a namespace's name; None where its labels would decide and are not listed."""
 
     def meets(self, pod: Pod) -> bool | None:
-        """Tell whether the term is about a pod; None where that depends on a namespace that is not listed."""
+        """Return whether the term selects a pod; None if that depends on a namespace that is not listed."""
         inside = self.namespaces(pod.namespace)
         if inside is False or not self.labels(pod.labels):
             return False
@@ -38,17 +38,17 @@ class PodAffinityTerm:
 
 @dataclass(frozen=True)
 class PodAffinity:
-    """What a pod requires of the pods around it."""
+    """The required terms of a pod."""
 
     affinity: tuple[PodAffinityTerm, ...] = ()
-    """A pod of each in the same domain."""
+    """Each must select a pod in the same domain."""
     anti_affinity: tuple[PodAffinityTerm, ...] = ()
-    """No pod of any in the same domain."""
+    """None may select a pod in the same domain."""
 
 
 def read_pod_affinity(pod: Pod, namespaces: Namespaces) -> PodAffinity:
     """
-    Read the required terms of a pod.
+    Return the required terms of a pod.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def _term(entry: JsonEntry, own: str, namespaces: Namespaces) -> PodAffinityTerm
 
 
 def _nothing(_: Mapping[str, str]) -> bool:
-    """Stand for a selector that is null, which no pod meets."""
+    """Return false: no pod meets a null selector."""
     return False
 
 

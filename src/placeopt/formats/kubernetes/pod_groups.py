@@ -1,4 +1,4 @@
-"""Gangs: by which label, annotation or field a pod says so, and what its PodGroup or Workload asks of all of them."""
+"""Gangs: the label, annotation or field that names the gang of a pod, and the rules of its PodGroup or Workload."""
 
 from __future__ import annotations
 
@@ -45,29 +45,29 @@ MAX_PODS = 100_000
 
 @dataclass(frozen=True)
 class GangMembership:
-    """What a pod says about its gang."""
+    """The gang of a pod, as the pod names it."""
 
     id: str
     """Namespace and name; for a pod of the Workload API of Kubernetes 1.35 also the pod group and its replica."""
     count: int | None = None
-    """Of all its pods."""
+    """Number of all its pods."""
     pods_min: int | None = None
-    """As many must start together."""
+    """Number of pods that must start together."""
     source: str | None = None
     """Id of the PodGroup, or Workload and pod group, that may be listed; None where there is none of the kind."""
 
 
 @dataclass(frozen=True)
 class PodGroupRules:
-    """What a PodGroup asks."""
+    """Rules of a PodGroup."""
 
     pods_min: int | None = None
     gang: bool = True
     """False: its pods start one by one."""
     topology_key: str | None = None
-    """The label of nodes whose value all its pods must share."""
+    """Node label whose value all its pods must share."""
     unsupported: str | None = None
-    """Why it cannot be planned for."""
+    """Why its pods are left out."""
 
 
 def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> GangMembership | None:
@@ -104,7 +104,7 @@ def gang_membership(spec: JsonEntry, metadata: JsonEntry, namespace: str) -> Gan
 
 
 def unread_topology(annotations: Mapping[str, str]) -> str | None:
-    """Return the annotation that says something about a gang's place which is not read, None if there is none."""
+    """Return an annotation with a placement rule that is not read, None if there is none."""
     found = [key for key in annotations if any(part in key for part in UNREAD_TOPOLOGY)]
     return min(found) if found else None
 
@@ -118,9 +118,9 @@ def _number(metadata: JsonEntry, key: str) -> int:
 
 def pod_group_rules(groups: Iterable[JsonEntry], workloads: Iterable[JsonEntry]) -> Mapping[str, PodGroupRules]:
     """
-    Return what the listed PodGroups and Workloads ask, by `GangMembership.source`.
+    Return the rules of the listed PodGroups and Workloads, by `GangMembership.source`.
 
-    One that cannot be read says so; one whose name cannot be read counts as not listed.
+    The rules of an unreadable group state that; a group without a readable name counts as not listed.
     """
     found: dict[str, PodGroupRules] = {}
     for entry in groups:

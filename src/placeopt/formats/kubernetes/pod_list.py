@@ -19,7 +19,7 @@ from placeopt.formats.observed_round import ObservedJob
 
 class PodList:
     """
-    Pods as they were listed, and what is listed about them.
+    The listed pods, with their affinity terms and PodGroups.
 
     Parameters
     ----------
@@ -28,22 +28,22 @@ class PodList:
     nodes
         By name.
     resource
-        What counts GPUs.
+        The resource that counts GPUs.
     notes
         Counts pods that cannot be read.
 
     Attributes
     ----------
     running, waiting
-        Pods that can be read. Daemons are among those that run.
+        Readable pods. Daemons are among the running ones.
     work
         Those of them that become jobs.
     unread
-        Jobs of one pod that runs and may hold GPUs of its node which cannot be told.
+        Jobs of one running pod that may hold GPUs of its node, in unknown number.
     terms
         Required affinity and anti-affinity of pods that have any, by pod.
     rules
-        What PodGroups ask of their pods.
+        Rules of PodGroups.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class PodList:
         self._tell_of_schedulers()
 
     def _is_new(self, pod: Pod, found: Mapping[str, Pod]) -> bool:
-        """Tell whether a pod counts; of one that stands twice, in lists of two moments, the one on a node does."""
+        """Return whether a pod counts; of two entries of one pod, the one on a node counts."""
         other = found.get(pod.id)
         if other is None:
             return True
@@ -106,10 +106,10 @@ class PodList:
         self, pod: Pod, nodes: Mapping[str, NodeCapacity], reserved: Container[tuple[str | None, str]]
     ) -> bool:
         """
-        Tell whether a pod that runs becomes a job by what was read of it; others are daemons, or hold what is in doubt.
+        Return whether a running pod becomes a job; others are daemons, or hold an unknown amount.
 
-        A part of a GPU that another pod reserves whole (KAI, run:ai) is counted there. On a node without GPUs of the
-        counted kind nothing is in doubt.
+        A part of a GPU that another pod reserves whole (KAI, run:ai) counts there. On a node without GPUs of the
+        counted kind nothing is unknown.
         """
         if pod.daemon and not pod.gpus:
             return False
@@ -125,7 +125,7 @@ class PodList:
         return True
 
     def _unreadable(self, entry: JsonEntry, reason: str) -> None:
-        """Count a pod that cannot be read; keep it if it is on a node."""
+        """Record an unreadable pod; keep it if it is on a node."""
         name, node = entry.where.rpartition(".")[2], ""
         with suppress(BadInput):
             node = entry.entry("spec").text("nodeName", "")
@@ -149,7 +149,7 @@ class PodList:
 
 
 def _drivers(claims: Iterable[JsonEntry]) -> dict[str, frozenset[str]]:
-    """Return the drivers of the devices that each ResourceClaim has, by namespace and name; none if it has none."""
+    """Return ResourceClaim (namespace and name) -> drivers of its devices."""
     found = {}
     for entry in claims:
         try:

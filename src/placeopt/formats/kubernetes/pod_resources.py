@@ -1,4 +1,4 @@
-"""What a pod asks for, resource by resource, and which resources are GPUs or devices like them."""
+"""The resource requests of a pod, and the class of each resource: GPU, other device, or plain amount."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from placeopt.formats.json_entry import JsonEntry
 from placeopt.formats.kubernetes.quantities import quantity
 
 MIG = "nvidia.com/mig-"
-"""Begins the resources of MIG instances where profiles are told apart (NVIDIA's strategy ``mixed``)."""
+"""Prefix of the resources of MIG instances, one for each profile (NVIDIA's strategy ``mixed``)."""
 MAKERS = (
     "nvidia.com",
     "amd.com",
@@ -23,7 +23,7 @@ MAKERS = (
     "huawei.com",
     "cambricon.com",
 )
-"""Whose device plugins count devices of their own: never the same devices as another maker's."""
+"""Vendors whose device plugins count their own devices, never those of another vendor."""
 _NETWORK = re.compile(r"rdma|hca|hostdev|nic|sriov|roce|mlnx|imex|/ib|_vf|efa")
 _DEVICE = re.compile(
     r"^(nvidia|amd|cloud-tpus\.google)\.com/|^(gpu\.intel\.com|habana\.ai)/|gpu|(?<![a-z])[ntx]pu|neuron|gaudi|ascend|dcu|mlu|gcu|cuda"
@@ -34,7 +34,7 @@ Kind = Literal["counter", "device", "share"]
 
 def kind_of(name: str, counted: str) -> Kind:
     """
-    Tell what a resource other than CPU, memory and the one that counts GPUs is.
+    Return the class of a resource other than CPU, memory and the one that counts GPUs.
 
     Parameters
     ----------

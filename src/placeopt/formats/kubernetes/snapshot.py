@@ -34,7 +34,7 @@ def read_kubernetes(
     name: str | None = None,
 ) -> Instance:
     """
-    Read what Kubernetes shows at one moment.
+    Return the nodes and pods that Kubernetes lists at one moment, as a round.
 
     Parameters
     ----------
@@ -44,36 +44,36 @@ def read_kubernetes(
     resource
         The extended resource that counts GPUs.
     levels
-        Labels of nodes that tell domains, from the top down; by default those of region, zone, block and rack that are
-        known (`LEVEL_LABELS`).
+        Node labels that define domains, top level first; by default the known labels of region, zone, block and rack
+        (`LEVEL_LABELS`).
     name
         Of the instance, ``kubernetes`` by default.
 
     Returns
     -------
     Instance
-        What is allocatable on a node, less what its daemons (pods of a DaemonSet, static pods) ask for. Cordoned nodes
-        and those that are not ready are ``drained``. A pod is one worker, by what it requests; pods on a node run,
-        those without wait. Pods of one group (a PodGroup of any scheduler, Kueue's pod group, a LeaderWorkerSet,
-        JobSet, Kubeflow job or Ray cluster) are one gang; all of them, or as many as its PodGroup says. A job is worth
-        1000 a GPU, without one 1; ``priority`` is the rank of Kubernetes'.
+        A node has its allocatable resources, less the requests of its daemons (pods of a DaemonSet, static pods).
+        Cordoned nodes and those that are not ready are ``drained``. A pod is one worker, by what it requests; pods on a
+        node run, those without wait. Pods of one group (a PodGroup of any scheduler, Kueue's pod group, a
+        LeaderWorkerSet, JobSet, Kubeflow job or Ray cluster) are one gang of all of them, or of the number in its
+        PodGroup. A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Kubernetes'.
 
-        What a plan could get wrong is not in it: jobs that wait and ask for something that the round has no rule for
-        are left out, pods that run and hold what cannot be read close their node, and nodes that cannot be read are
-        drained. The instance's note counts each by reason; docs/import.md lists the reasons.
+        The round omits what a plan could get wrong: waiting jobs with a rule that the model lacks are left out, the
+        nodes of running pods with unreadable requests are drained, and so are unreadable nodes. The instance's note
+        counts each by reason; docs/import.md lists the reasons.
 
     Raises
     ------
     BadInput
-        If a file cannot be read, is no list of Kubernetes' objects, or a node stands twice. Also if no node knows the
-        resource; names those of GPUs that nodes have.
+        If a file cannot be read, is no list of Kubernetes' objects, or a node stands twice. Also if no node has the
+        resource; names the GPU resources that nodes have.
     Unsupported
         If no node has the resource, but some have MIG instances; names theirs.
 
     Notes
     -----
-    The API server does not tell which GPUs a pod has: the lowest free ones are taken. With time slicing every replica
-    counts as a GPU, as it does for Kubernetes' scheduler, and so does every MIG instance where all are alike (NVIDIA's
+    The API server does not list the GPUs of a pod: the lowest free ones are assigned. With time slicing every replica
+    counts as a GPU, as it does for Kubernetes' scheduler, and so does every MIG instance where all are equal (NVIDIA's
     strategy ``single``). Where profiles are resources of their own (``mixed``), ``resource`` names one of them.
     CPU and memory of pods that wait are rounded up to millicores and MiB; what those that run hold is exact.
     """
@@ -129,7 +129,7 @@ def _items(document: JsonEntry) -> list[JsonEntry]:
 
 
 def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
-    """Say what GPUs are called here, where no node knows ``resource``: it would be a cluster without any."""
+    """Raise `BadInput` with the GPU resources of the nodes if none has ``resource``."""
     there = {name for node in nodes for name in node.other_resources if "/" in name}
     gpus = sorted(name for name in there if kind_of(name, resource) != "counter" and name != resource)
     if resource not in there and (gpus or resource != GPU):
@@ -138,7 +138,7 @@ def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where:
 
 
 def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
-    """Say what to do where all GPUs are cut into MIG instances that are resources of their own."""
+    """Raise `Unsupported` with the remedy if all GPUs are MIG instances with resources of their own."""
     nodes = list(nodes)
     found = sorted({name for node in nodes for name in node.other_resources if name.startswith(MIG)})
     if found and resource not in found and not any(node.gpus for node in nodes):
@@ -149,7 +149,7 @@ def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> Non
 
 
 def _take(node: NodeCapacity, pod: Pod) -> None:
-    """Take from a node what a daemon there asks for; of another pod, the part that whole millicores and MiB miss."""
+    """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
     cpu, memory = 1000 * pod.cpu, pod.memory / MIB
     daemon = pod.daemon and not pod.gpus
     node.taken[0] += cpu if daemon else cpu % 1

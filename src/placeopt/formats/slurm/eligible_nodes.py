@@ -14,7 +14,7 @@ from placeopt.formats.slurm.tres import parse_constraint
 
 
 class EligibleNodes:
-    """Turns what a job says about nodes into fields of the model's job; equal requests share one list of nodes."""
+    """Translates a job's conditions on nodes into fields of the model; equal conditions share one list of nodes."""
 
     def __init__(self, nodes: Mapping[str, SlurmNode]) -> None:
         self._nodes = nodes
@@ -22,7 +22,7 @@ class EligibleNodes:
 
     def fields(self, entry: JsonEntry, *, one_node: bool, nodes: Collection[int | None]) -> dict[str, object]:
         """
-        Return the fields of a job that say where it may run.
+        Return the fields of a job that restrict its nodes.
 
         Parameters
         ----------
@@ -31,12 +31,12 @@ class EligibleNodes:
         one_node
             Whether it runs on one node, so that a constraint about all its nodes together is about this one.
         nodes
-            On how many nodes it may run; None: not told.
+            Numbers of nodes on which it may run; None: unknown.
 
         Raises
         ------
         LeftOut
-            If it asks for something about several nodes together, or for nodes that are not told.
+            If it has a condition on several nodes together, or on nodes that are not listed.
         BadInput
             If a list of nodes cannot be read.
         """

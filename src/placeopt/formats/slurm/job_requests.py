@@ -1,4 +1,4 @@
-"""Slurm's numbers, and the shapes in which jobs ask for workers."""
+"""The requests of Slurm jobs: numbers as Slurm writes them, and the workers that a request needs."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ NO_NUMBER = 0xFFFFFFFE
 NO_SPECIALIZATION = (0, 0x7FFE, 0xFFFE)
 """The same for cores and threads kept for the system."""
 MAX_RANGE = 64
-"""Numbers of nodes of one job (``-N2-4`` has three) that become options."""
+"""Largest number of alternative node counts of one job (``-N2-4`` has three); each becomes an option."""
 
 
 class JobLeftOut(Exception):
-    """A waiting job asks for what is not read; the text is the reason."""
+    """A waiting job has a request that is not read; the text is the reason."""
 
 
 def unreadable_field(entry: JsonEntry, error: BadInput) -> str:
     """Return the reason for a job of which a field cannot be read, by the field's name."""
-    said = str(error)
-    said = said[said.index(entry.where) + len(entry.where) :] if entry.where in said else said
-    return f"cannot be read: {said.lstrip('.: ').split(':')[0][:60]}"
+    text = str(error)
+    text = text[text.index(entry.where) + len(entry.where) :] if entry.where in text else text
+    return f"cannot be read: {text.lstrip('.: ').split(':')[0][:60]}"
 
 
 def slurm_number(entry: JsonEntry, key: str) -> int | None:
@@ -40,22 +40,18 @@ def slurm_number(entry: JsonEntry, key: str) -> int | None:
         return inner.integer("number", 0, 2**64)
     if value is None:
         return None
-    slurm_number = entry.integer(key, 0, 2**64)
-    return (
-        None
-        if slurm_number >= NO_NUMBER and slurm_number in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1)
-        else slurm_number
-    )
+    count = entry.integer(key, 0, 2**64)
+    return None if count >= NO_NUMBER and count in (NO_NUMBER, NO_NUMBER + 1, 2**64 - 2, 2**64 - 1) else count
 
 
 def milliseconds(entry: JsonEntry, key: str, unit: int) -> int | None:
-    """Return a time in milliseconds, of so many a unit; None if it is unset or beyond what the model has."""
+    """Return a time in ms, from a number of ``unit`` ms each; None if it is unset or beyond the model's range."""
     found = slurm_number(entry, key)
     return None if found is None or unit * found > MAX_MS else unit * found
 
 
 def tres_field(entry: JsonEntry, key: str) -> Tres:
-    """Return trackable resources; `BadInput` where a field is none that Slurm writes."""
+    """Return the trackable resources in a field; raises `BadInput` if it is not in Slurm's format."""
     try:
         return parse_tres(entry.text(key, ""))
     except ValueError as error:
@@ -63,7 +59,7 @@ def tres_field(entry: JsonEntry, key: str) -> Tres:
 
 
 def gres_field(entry: JsonEntry, key: str) -> GresRequest:
-    """Return what a field asks for; `BadInput` where it is none that Slurm writes."""
+    """Return the request in a field; raises `BadInput` if it is not in Slurm's format."""
     try:
         return parse_gres_request(entry.text(key, ""))
     except ValueError as error:
@@ -80,7 +76,7 @@ def is_exclusive(entry: JsonEntry) -> bool:
 
 @dataclass(frozen=True)
 class WorkerShape:
-    """What was asked for: so many workers of so much, on nodes of their own or anywhere."""
+    """Workers of equal size, each on a node of its own or anywhere."""
 
     workers: int
     gpus: int
@@ -90,40 +86,40 @@ class WorkerShape:
     alone: bool = False
     """Each worker has a node of its own."""
     nodes: int | None = None
-    """Exactly so many nodes, of any number of workers each."""
+    """Exact number of nodes, with any number of workers each; None: any number."""
     per_node: int | None = None
     """Most workers of a node."""
 
 
 def requested_shapes(entry: JsonEntry) -> list[WorkerShape]:
     """
-    Return the shapes of a request, of which the job takes one: several where it asks for a range of nodes.
+    Return the alternative shapes of a request: several if it names a range of nodes.
 
     A job on one node is one worker with all of it. ``--gres`` and ``--gpus-per-node`` make a worker a node,
     ``--gpus-per-task`` and CPU jobs one a task, ``--gpus`` with ``--cpus-per-gpu`` one a GPU. CPUs of a task are the
-    job's divided by its tasks, where Slurm (22.05) does not tell them.
+    job's divided by its tasks, where Slurm (22.05) does not list them.
 
     Raises
     ------
     LeftOut
-        If what the job asks for is none of these: workers would have to differ, or the model has no word for it.
+        If the request is none of these: workers would have to differ, or the model lacks the rule.
     BadInput
         If a field is none that Slurm writes.
     """
     _refuse(entry)
     total = tres_field(entry, "tres_req_str")
-    asked = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job")}
-    others = [*total.others, *(name for one in asked.values() for name in one.others)]
+    requests = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job")}
+    others = [*total.others, *(name for one in requests.values() for name in one.others)]
     if others:
         raise JobLeftOut(f"asks for {others[0][:60]}")
-    models = tuple(dict.fromkeys([*total.models, *(model for one in asked.values() for model in one.models)]))
+    models = tuple(dict.fromkeys([*total.models, *(model for one in requests.values() for model in one.models)]))
     if len(models) > 1:
         raise JobLeftOut("asks for several types of GPUs")
     tasks = max(1, slurm_number(entry, "tasks") or 1)
     least = max(1, total.nodes or slurm_number(entry, "node_count") or 1)
     most = slurm_number(entry, "max_nodes") or None
-    per_node, per_task = asked["node"].gpus, asked["task"].gpus
-    per_job = asked["job"].gpus or (0 if per_node or per_task else total.gpus)
+    per_node, per_task = requests["node"].gpus, requests["task"].gpus
+    per_job = requests["job"].gpus or (0 if per_node or per_task else total.gpus)
     if (per_task and per_job in (0, tasks * per_task) and not per_node) or (
         per_node and per_job == least * per_node and least == most and not per_task
     ):
@@ -166,7 +162,7 @@ REFUSED = {
     "core_spec": "asks for --core-spec",
     "thread_spec": "asks for --thread-spec",
 }
-"""Field of a waiting job -> what it says of the job, which is not read; such a job is left out."""
+"""Field of a waiting job -> the reason for which the job is left out if the field is set."""
 
 
 def _refuse(entry: JsonEntry) -> None:
@@ -174,14 +170,14 @@ def _refuse(entry: JsonEntry) -> None:
         value = entry.raw(key)
         there = bool(value)
         if there and not isinstance(value, str | bool):
-            told = slurm_number(entry, key) or 0
-            there = told not in (NO_SPECIALIZATION if key.endswith("_spec") else (0, 0xFFFF, 0xFFFE))
+            count = slurm_number(entry, key) or 0
+            there = count not in (NO_SPECIALIZATION if key.endswith("_spec") else (0, 0xFFFF, 0xFFFE))
         if there:
             raise JobLeftOut(words)
 
 
 class _Sizes:
-    """CPUs and memory of so many tasks and GPUs on one node."""
+    """CPUs and memory of a number of tasks and GPUs on one node."""
 
     def __init__(self, entry: JsonEntry, total: Tres, tasks: int) -> None:
         self.per_task = max(1, slurm_number(entry, "cpus_per_task") or -(-total.cpus // tasks))
@@ -197,7 +193,7 @@ class _Sizes:
         self._tasks = tasks
 
     def tasks_on(self, nodes: int) -> int:
-        """Return the tasks of each of so many nodes; 0 where they may have different numbers."""
+        """Return the tasks of each of ``nodes`` nodes; 0 if the numbers may differ."""
         if self._tasks == nodes:
             return 1
         return self.tasks_per_node if self._tasks == nodes * self.tasks_per_node else 0
@@ -215,7 +211,7 @@ class _Sizes:
 
 
 def _per_gpu(entry: JsonEntry, key: str) -> int:
-    """Return the count of ``gres:gpu:4``, per GPU; 0 where nothing is asked for."""
+    """Return the count of ``gres:gpu:4``, per GPU; 0 if the field is empty."""
     try:
         found = [gres for item in parse_gres(entry.text(key, "")) for gres in [item] if gres.name == "gpu"]
     except ValueError as error:
@@ -266,7 +262,7 @@ def whole_nodes(shapes: Sequence[WorkerShape], node_gpus: Sequence[str], node_cp
     Raises
     ------
     LeftOut
-        If the number of nodes is not told, or a node has less than is asked for.
+        If the number of nodes is unknown, or a node has less than the request.
     """
     found = []
     for shape in shapes:

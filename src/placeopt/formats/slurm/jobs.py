@@ -1,4 +1,4 @@
-"""Slurm's jobs, entry by entry: what each stands for, and those that wait."""
+"""Slurm's job list: the jobs of each entry, and the requests of pending ones."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from placeopt.model.base import MAX_JOBS
 
 class JobListReader:
     """
-    Turns entries of the job list into jobs.
+    Reads the entries of the job list.
 
-    Only a job of which it is not known who it is, whether it runs, or on which nodes, is bad input. Of all others, one
-    that cannot be read is left out while it waits, and kept with all that it may hold while it runs.
+    An entry without readable id, state or nodes is bad input. Any other unreadable job is left out while it waits, and
+    kept with everything that it may hold while it runs.
     """
 
     def __init__(self, nodes: Mapping[str, SlurmNode], entries: Sequence[JsonEntry], notes: ImportNotes) -> None:
@@ -44,7 +44,7 @@ class JobListReader:
         self._array_tasks: Counter[int] = Counter()
 
     def read(self) -> Iterator[ObservedJob]:
-        """Yield the jobs, in the order of the list; an array that waits is as many as it has tasks."""
+        """Yield the jobs in the order of the list; a waiting array yields one job for each task."""
         states = [_states(entry) for entry in self._entries]
         for entry, words in zip(self._entries, states, strict=True):
             if words & HOLDS and (array := slurm_number(entry, "array_job_id")):
@@ -109,8 +109,8 @@ class JobListReader:
         names = [f"{array}_{one}" for one in tasks]
         if text.endswith("..."):
             self._notes.leave_out("tasks of an array that Slurm cut off its list (SLURM_BITSTR_LEN)", f"{array}_...")
-        told = re.search(r"%([0-9]{1,9})\Z", text)
-        limit = slurm_number(entry, "array_max_tasks") or (int(told[1]) if told else 0)
+        listed_limit = re.search(r"%([0-9]{1,9})\Z", text)
+        limit = slurm_number(entry, "array_max_tasks") or (int(listed_limit[1]) if listed_limit else 0)
         return names, names[max(0, limit - self._array_tasks[array]) :] if limit else []
 
     def _pending(self, entry: JsonEntry, name: str) -> ObservedJob:
@@ -129,7 +129,9 @@ class JobListReader:
         if entry.raw("required_switches") is None and max(shape.workers for shape in shapes) > 1:
             self._notes.assume("This Slurm does not tell --switches: workers of waiting jobs may lie under any.")
         if not all(shape.memory_mib for shape in shapes):
-            self._notes.assume("Waiting jobs of which no memory is told (--mem=0 too) count as asking for none.")
+            self._notes.assume(
+                "Waiting jobs of which no memory is listed_limit (--mem=0 too) count as asking for none."
+            )
         minutes = milliseconds(entry, "time_limit", 60_000)
         options = tuple(
             make_record(

@@ -1,4 +1,4 @@
-"""Slurm's jobs that hold nodes: exactly what each holds on each node, or in doubt all of the node."""
+"""Slurm's jobs that hold nodes: the exact amounts on each node, or in doubt the whole node."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PARTS = "Jobs that hold more on one of their nodes than on another are a job for
 
 @dataclass(frozen=True)
 class NodeHolding:
-    """What a job holds on one node, by workers that are alike."""
+    """What a job holds on one node, in equal workers."""
 
     node: str
     workers: int
@@ -48,12 +48,12 @@ class RunningJobReader:
 
     def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
         """
-        Return a job that runs, as several where it does not hold alike on all its nodes; none if it names no node.
+        Return a running job; several, if it holds different amounts on its nodes; none, if it names no node.
 
         Raises
         ------
         BadInput
-            If its nodes cannot be read: it may hold anything.
+            If its list of nodes is malformed: it may hold anything.
         """
         nodes = list(dict.fromkeys(expand_node_list(entry, "nodes")))
         if not nodes:
@@ -111,9 +111,9 @@ class RunningJobReader:
             listed = here.models if here is not None else ()
             models |= dict.fromkeys(listed[i] for i in one.indices or range(len(listed)) if i < len(listed))
         count = sum(one.workers for one in found)
-        asked = {model for key in ("node", "task", "job") for model in gres_field(entry, f"tres_per_{key}").models}
-        if len(asked) > 1:
-            self._notes.assume("A running job that asked for several types of GPUs may have any mix, if moved.")
+        requests = {model for key in ("node", "task", "job") for model in gres_field(entry, f"tres_per_{key}").models}
+        if len(requests) > 1:
+            self._notes.assume("A running job that requests for several types of GPUs may have any mix, if moved.")
         option = make_record(
             Option,
             entry.where,
@@ -122,7 +122,7 @@ class RunningJobReader:
                 Demand,
                 entry.where,
                 gpus=first.gpus,
-                gpu_models=tuple(sorted(asked)) if asked and first.gpus and set(models) <= asked else (),
+                gpu_models=tuple(sorted(requests)) if requests and first.gpus and set(models) <= requests else (),
                 cpu_millicores=first.millicores,
                 memory_mib=first.memory_mib,
             ),
@@ -153,9 +153,9 @@ class RunningJobReader:
 
     def _gpus(self, entry: JsonEntry, nodes: Sequence[str]) -> list[GresHolding]:
         """Return the GPUs held on each node; `JobLeftOut` where their number or type is not listed."""
-        told = tres_field(entry, "tres_alloc_str")
-        asked = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
-        others = [*told.others, *(name for one in asked.values() for name in one.others)]
+        allocated = tres_field(entry, "tres_alloc_str")
+        requests = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
+        others = [*allocated.others, *(name for one in requests.values() for name in one.others)]
         details = entry.words("gres_detail")
         try:
             held = [parse_gres_detail(detail) for detail in details]
@@ -164,62 +164,64 @@ class RunningJobReader:
         shared = [f"gres/{name}" for name in SHARES_OF_GPUS]
         if any(one.shared for one in held) or set(shared) & set(others):
             raise JobLeftOut("holds a share of GPUs (shard, mps)")
-        if not held or not (any(one.gpus for one in held) or told.gpus == 0):
-            held = self._not_told(entry, nodes, told.gpus, {key: one.gpus for key, one in asked.items()})
+        if not held or not (any(one.gpus for one in held) or allocated.gpus == 0):
+            held = self._from_requests(entry, nodes, allocated.gpus, {key: one.gpus for key, one in requests.items()})
         if len(held) != len(nodes):
-            raise JobLeftOut("the GPUs that it holds are told for other nodes than its own")
+            raise JobLeftOut("the GPUs that it holds are allocated for other nodes than its own")
         for node, one in zip(nodes, held, strict=True):
             listed = self._nodes.get(node)
             if one.gpus and one.indices is None and listed is not None and len(set(listed.models)) > 1:
-                raise JobLeftOut("which GPUs it holds is not told, on a node that has several types")
+                raise JobLeftOut("which GPUs it holds is not allocated, on a node that has several types")
         return held
 
-    def _not_told(
-        self, entry: JsonEntry, nodes: Sequence[str], held: int, asked: Mapping[str, int]
+    def _from_requests(
+        self, entry: JsonEntry, nodes: Sequence[str], held: int, requests: Mapping[str, int]
     ) -> list[GresHolding]:
         count = len(nodes)
         tasks = slurm_number(entry, "tasks") or 1
-        if not held and not any(asked.values()):
+        if not held and not any(requests.values()):
             return [GresHolding(0, ())] * count
         if count == 1:
-            each = held or asked["node"] or asked["task"] * tasks or asked["job"]
+            each = held or requests["node"] or requests["task"] * tasks or requests["job"]
         else:
-            each = asked["node"] if held in (0, asked["node"] * count) else 0
+            each = requests["node"] if held in (0, requests["node"] * count) else 0
         if not each or (_is_exclusive(entry) and not held):
             raise JobLeftOut("how many GPUs it holds on which node is not told")
-        self._notes.assume("Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken.")
+        self._notes.assume(
+            "Which GPUs some jobs hold is not allocated (operators see it): the lowest free ones were taken."
+        )
         return [GresHolding(each)] * count
 
     def _cpus(self, entry: JsonEntry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Return CPUs and MiB held on each node; divided evenly, rounded up, where Slurm does not tell."""
-        told: dict[str, tuple[int, int]] = {}
+        """Return CPUs and MiB held on each node; divided evenly, rounded up, if Slurm does not list them."""
+        allocated: dict[str, tuple[int, int]] = {}
         resources = entry.entry("job_resources")
         if isinstance(resources.raw("nodes"), dict):  # of data parser v0.0.41 on; before, a list of names
             for one in resources.entry("nodes").entries("allocation"):
                 cpus = one.entry("cpus").integer("count", 0, 10**6, 0)
-                told[one.text("name")] = (cpus, one.entry("memory").integer("allocated", 0, 10**9, 0))
+                allocated[one.text("name")] = (cpus, one.entry("memory").integer("allocated", 0, 10**9, 0))
         else:
             for one in _allocated(resources):
                 name = one.text("nodename", "")
                 listed = self._nodes.get(name)
                 if listed is not None:
-                    told[name] = (_cores(one) * listed.threads, one.integer("memory_allocated", 0, 10**9, 0))
-        if all(node in told and told[node][0] for node in nodes):
-            return [told[node][0] for node in nodes], [told[node][1] for node in nodes]
+                    allocated[name] = (_cores(one) * listed.threads, one.integer("memory_allocated", 0, 10**9, 0))
+        if all(node in allocated and allocated[node][0] for node in nodes):
+            return [allocated[node][0] for node in nodes], [allocated[node][1] for node in nodes]
         held, count = tres_field(entry, "tres_alloc_str"), len(nodes)
         cpus = held.cpus or slurm_number(entry, "cpus") or 0
         if not cpus:
             raise JobLeftOut("how many CPUs it holds is not told")
         if count > 1:
-            self._notes.assume("CPUs and memory of some jobs are not told node by node: they were divided evenly.")
+            self._notes.assume("CPUs and memory of some jobs are not allocated node by node: they were divided evenly.")
         return [-(-cpus // count)] * count, [-(-held.memory_mib // count)] * count
 
 
 def _allocated(resources: JsonEntry) -> list[JsonEntry]:
-    """Return what Slurm 21.08 to 24.05 tells of each node: a list, or an object by number."""
-    told = resources.raw("allocated_nodes")
-    if isinstance(told, dict):
-        return [resources.entry("allocated_nodes").entry(key) for key in told]
+    """Return the nodes in the format of Slurm 21.08 to 24.05: a list, or an object by number."""
+    nodes = resources.raw("allocated_nodes")
+    if isinstance(nodes, dict):
+        return [resources.entry("allocated_nodes").entry(key) for key in nodes]
     return resources.entries("allocated_nodes")
 
 
@@ -243,7 +245,7 @@ def _is_exclusive(entry: JsonEntry) -> bool:
 
 
 def _by_task(entry: JsonEntry, found: list[NodeHolding]) -> list[NodeHolding]:
-    """Return a job by workers as it asked for them, a task or a GPU each, if they are alike; else a worker a node."""
+    """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
     size = gres_field(entry, "tres_per_task").gpus or (1 if gres_field(entry, "tres_per_job").gpus else 0)
     if not any(one.gpus for one in found):
         unit = gcd(*(one.millicores for one in found)) if len(found) > 1 else 0

@@ -27,7 +27,7 @@ def read_slurm(
     nodes: str | Path, jobs: str | Path, topology: str | Path | None = None, *, name: str | None = None
 ) -> Instance:
     """
-    Read what Slurm shows at one moment.
+    Return the nodes and jobs that Slurm lists at one moment, as a round.
 
     Parameters
     ----------
@@ -59,8 +59,8 @@ def read_slurm(
     Raises
     ------
     BadInput
-        If a file cannot be read or is no list of Slurm's, or of a job it is not known who it is, whether it runs, or
-        on which nodes. The field is named.
+        If a file cannot be read or is not a list of Slurm's, or a job has no readable id, state or nodes; names the
+        field.
     Unsupported
         If a file is a reply about something else, or Slurm's plain text.
 
@@ -98,7 +98,7 @@ def read_slurm(
 
 
 def refuse_text(path: str | Path, command: str) -> None:
-    """Raise `Unsupported` where a file is what Slurm prints for people; ``command`` says which do it for programs."""
+    """Raise `Unsupported` if a file is Slurm's plain text; ``command`` names the commands that print JSON."""
     if str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""The small languages inside Slurm's fields: trackable resources, generic resources, array tasks, constraints."""
+"""Parsers of Slurm's fields: trackable resources, generic resources, array tasks, constraints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCALE = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
 _MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
 """NVIDIA's names of profiles, behind the GPU's own where Slurm has found them itself."""
 _COUNTED_ELSEWHERE = re.compile(r"(?:cpu|mem|node|billing|energy|pages|vmem|fs/disk|gres/gpumem|gres/gpuutil)[:=]")
-"""Trackable resources that are no request of their own, or that other fields tell."""
+"""Trackable resources that are no request of their own, or that other fields list."""
 SHARES_OF_GPUS = ("shard", "mps")
 """Generic resources that are parts of GPUs."""
 _WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
 
 @dataclass(frozen=True)
 class Tres:
-    """Trackable resources as ``cpu=8,mem=64G,node=2,gres/gpu:a100=4`` tells them."""
+    """Trackable resources of a text such as ``cpu=8,mem=64G,node=2,gres/gpu:a100=4``."""
 
     cpus: int = 0
     memory_mib: int = 0
@@ -35,7 +35,7 @@ class Tres:
     """Names of what else is counted: ``gres/shard``, ``license/x``."""
 
 
-@lru_cache(maxsize=4096)  # the jobs of a cluster ask for few different things
+@lru_cache(maxsize=4096)  # the jobs of a cluster have few distinct requests
 def parse_tres(text: str) -> Tres:
     """
     Read cpu, mem, node and GPUs, and the names of other resources.
@@ -61,13 +61,13 @@ def parse_tres(text: str) -> Tres:
             counts[key] = int(value)
         else:
             rest.append(item)
-    asked = parse_gres_request(",".join(rest))
-    return Tres(counts["cpu"], counts["mem"], counts["node"], asked.gpus, asked.models, asked.others)
+    gres = parse_gres_request(",".join(rest))
+    return Tres(counts["cpu"], counts["mem"], counts["node"], gres.gpus, gres.models, gres.others)
 
 
 @dataclass(frozen=True)
 class GresRequest:
-    """What one field of a request asks for."""
+    """The GPUs of one request field."""
 
     gpus: int = 0
     models: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ def parse_memory(text: str) -> int:
 
 
 def is_mig(model: str) -> bool:
-    """Tell whether a type of GPUs is a MIG profile, such as ``1g.5gb`` or ``a100_3g.20gb``."""
+    """Return whether a GPU type is a MIG profile, such as ``1g.5gb`` or ``a100_3g.20gb``."""
     return _MIG.match(model) is not None
 
 
@@ -128,7 +128,7 @@ class GresHolding:
 
     gpus: int = 0
     indices: tuple[int, ...] | None = None
-    """None where Slurm does not tell them."""
+    """None if Slurm does not list them."""
     shared: str | None = None
     """A resource that is a part of GPUs, such as ``shard``, if it holds any."""
 
@@ -142,7 +142,7 @@ def parse_gres_detail(text: str) -> GresHolding:
     ValueError
         If it cannot be read, or indices and count do not agree.
     """
-    count, indices, told, shared = 0, [], True, None
+    count, indices, listed, shared = 0, [], True, None
     for gres in parse_gres(text):
         if gres.name in SHARES_OF_GPUS and gres.count:
             shared = gres.name
@@ -152,13 +152,13 @@ def parse_gres_detail(text: str) -> GresHolding:
         if count > MAX_HOSTS:
             raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} GPUs")
         if gres.indices is None:
-            told = False
+            listed = False
             continue
         mine = parse_indices(gres.indices)
         if len(mine) != gres.count:
             raise ValueError(f"{text[:60]!r}: {gres.count} GPUs, but {len(mine)} indices")
         indices += mine
-    return GresHolding(count, tuple(sorted(indices)) if told else None, shared)
+    return GresHolding(count, tuple(sorted(indices)) if listed else None, shared)
 
 
 def parse_indices(text: str) -> list[int]:
@@ -183,7 +183,7 @@ def parse_tasks(text: str) -> list[int]:
 
 def parse_constraint(text: str) -> Callable[[Collection[str]], bool] | None:
     """
-    Return what tells whether a node with these features meets a constraint; None for what is about several nodes.
+    Return a predicate on the features of a node; None if the constraint concerns several nodes together.
 
     ``&`` and ``,`` bind, as Slurm reads them, from the left to the right like ``|``; parentheses go first. Counts
     (``a*2``) and matching sets (``[a|b]``) are about all nodes of a job together.

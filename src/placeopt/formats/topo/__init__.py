@@ -1,1 +1,1 @@
-"""Topology dumps of hosts and fabrics, by the tool that writes them, made into machines and domains."""
+"""Machines and network domains from the output of topology tools; one module a tool."""

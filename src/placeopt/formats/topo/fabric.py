@@ -1,4 +1,4 @@
-"""The network above the nodes: domains, which node hangs on which, and what could not be placed."""
+"""The network above the nodes: domains, the domain of each node, and what could not be placed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class Fabric:
     A network as a tree of domains.
 
     The lowest domains have level ``rack``, those above ``tier2``, ``tier3`` and so on: a name by height, because the
-    formats know switches and blocks but not what people call them.
+    formats name switches and blocks, not levels.
     """
 
     domains: tuple[Domain, ...]
@@ -22,7 +22,7 @@ class Fabric:
     node_domains: Mapping[str, str]
     """Node -> domain, in the file's order."""
     unresolved: tuple[str, ...] = ()
-    """Nodes that were asked for but not found, one sentence each."""
+    """Requested nodes that were not found, one sentence each."""
     source: str = ""
 
     def cluster(self, machine: Machine) -> Cluster:
@@ -41,7 +41,7 @@ class Inventory:
     unresolved: tuple[str, ...] = field(default=())
 
     def cluster(self, fabric: Fabric | None = None) -> Cluster:
-        """Make the cluster; nodes that the fabric does not name hang on the network itself."""
+        """Make the cluster; nodes that the fabric does not name are attached to the network itself."""
         if fabric is None:
             return _cluster(self.source, self.machines, (), self.nodes)
         nodes = [node.model_copy(update={"domain": fabric.node_domains.get(node.id)}) for node in self.nodes]

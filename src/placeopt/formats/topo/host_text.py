@@ -1,8 +1,8 @@
 """
 A host's description as shell output: ``lscpu``, and if there ``/proc/meminfo``, ``nvidia-smi`` and ``lspci``.
 
-Such texts are what clusters publish of their nodes. ``lspci`` without a tree tells bridges only by bus number: buses
-are numbered depth first, so what follows a root port's bus, up to the next root port's, hangs below it.
+Clusters publish such texts about their nodes. ``lspci`` without a tree lists bridges by bus number only: buses are
+numbered depth first, so the buses from one root port's to the next belong to the first.
 """
 
 import re
@@ -18,7 +18,7 @@ from placeopt.formats.topo.pci import GPU_VENDORS, MODELS, bus_address
 MAX_GPUS = 256
 
 MAX_TABLE_COLUMNS = 300
-"""Width of a line of nvidia-smi's table, which has some 80; longer ones are not looked at."""
+"""Width of a line of nvidia-smi's table, which has some 80; longer ones are ignored."""
 
 _GPU = re.compile(
     r"\|\s+(\d{1,3})\s+(\S.*?\S)\s+(?:On|Off|N/A)\s+\|\s+([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s"
@@ -28,18 +28,18 @@ _PCI = re.compile(r"((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ([^:]+): (
 
 
 def is_host_text(source: SourceFile) -> bool:
-    """Whether the text looks like it."""
+    """Return whether the text is in this format."""
     return all(any(line.startswith(name) for line in source.lines) for name in ("Architecture:", "CPU(s):"))
 
 
 def read_host_text(source: SourceFile) -> Host:
     """
-    Read it.
+    Return the host.
 
     Sockets come from ``lscpu``; where its product of threads, cores and sockets is not the number of CPUs (virtual
     machines and odd firmware), sockets are CPUs / (threads x cores). GPUs come from the table of ``nvidia-smi``, their
     PCIe switches and sockets from ``lspci``: a socket starts at each bus that has a CBDMA engine, of which Intel puts
-    one on every socket's first bus. Where that does not fit, GPUs hang on the machine.
+    one on every socket's first bus. If that does not fit, GPUs are attached to the machine.
 
     Raises
     ------

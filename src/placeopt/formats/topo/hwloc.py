@@ -57,13 +57,12 @@ class _Seen:
 
 def read_hwloc(source: SourceFile) -> Host:
     """
-    Read it. A machine without GPUs is a good machine too.
+    Return the host. A machine without GPUs is valid.
 
     GPUs are PCI devices of class 0302, 0380 or 1200 by NVIDIA or AMD, and whatever has a CUDA, NVML, ROCm, Level Zero
     or OpenCL device; the VGA chip of a service processor is none. They are numbered by those devices, else by PCI
-    address.
-    Bridges at which ways to GPUs part become switches; a host bridge does not. Memory is that of the NUMA domains with
-    CPUs. Groups are left out.
+    address. Bridges at which paths to GPUs separate become switches; a host bridge does not. Memory is that of the NUMA
+    domains with CPUs. Groups are left out.
 
     Raises
     ------
@@ -203,17 +202,17 @@ def _places(seen: _Seen) -> Iterator[HostPart]:
 
 
 def _model(gpu: _Gpu) -> tuple[str | None, int]:
-    """Model and memory: what the libraries told hwloc, else by the device id, else the id."""
+    """Model and memory: from the libraries that hwloc queried, else by the device id, else the id."""
     model, memory_mib = None, 0
-    told: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for info in gpu.device.iter("info"):
-        told.setdefault(info.get("name", ""), info.get("value", ""))
+        properties.setdefault(info.get("name", ""), info.get("value", ""))
     ids = re.match(r"[0-9a-f]{4} \[([0-9a-f]{4}):([0-9a-f]{4})\]", gpu.device.get("pci_type", ""))
     if ids is not None:
         model, memory_mib = MODELS.get((ids[1], ids[2]), (f"{ids[1]}:{ids[2]}", 0))
-    model = told.get("GPUModel") or told.get("PCIDevice") or model
+    model = properties.get("GPUModel") or properties.get("PCIDevice") or model
     for name in _MEMORY:
-        size = re.fullmatch(r"(\d{1,12})(KiB|kB)?", told.get(name, ""))
+        size = re.fullmatch(r"(\d{1,12})(KiB|kB)?", properties.get(name, ""))
         if size:
             return model, int(size[1]) // 1024
     return model, memory_mib

@@ -19,12 +19,12 @@ _PORT = re.compile(
 
 
 def is_ibnetdiscover(source: SourceFile) -> bool:
-    """Whether the text looks like it."""
+    """Return whether the text is in this format."""
     return any(_DEVICE.match(line) for line in source.lines)
 
 
 def is_ibstat(source: SourceFile) -> bool:
-    """Whether the text tells hosts' adapters: lines ``VM_hostname NAME`` followed by GUIDs, or plain ``ibstat``."""
+    """Return whether the text lists adapters: lines ``VM_hostname NAME`` followed by GUIDs, or plain ``ibstat``."""
     return any(re.match(r"VM_hostname\s+\S+\Z|CA '\w+'\Z", line) for line in source.lines)
 
 
@@ -49,15 +49,15 @@ def read_ibnetdiscover(
     network: SourceFile, hostfile: SourceFile | None = None, ibstat: SourceFile | None = None
 ) -> Fabric:
     """
-    Read the network and where its hosts hang.
+    Return the network and the domain of each host.
 
     A node is called by the first word of its adapters' descriptions or, with ``ibstat``, by the host that has the
-    adapter's GUID. With ``hostfile`` the nodes are those hosts, and who is not found is told in ``unresolved``.
+    adapter's GUID. With ``hostfile`` the nodes are those hosts, and ``unresolved`` lists those that are not found.
 
     Networks are often no trees (several spines above each leaf). The domains are: the switches that a host's adapters
     hang on (switches that share a host are one domain); then, layer by layer away from the hosts, what hangs together
     using only switches up to that layer. In a tree that is the tree; in a fat tree it gives leaf, pod, core. This is
-    ours: no standard says how to cut a network into domains.
+    ours: no standard defines the domains of a network.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _connect(found: _Network, a: tuple[str, int], b: tuple[str, int]) -> None:
 
 
 def _hosts(found: _Network, ibstat: SourceFile | None) -> dict[str, set[int]]:
-    """Host name -> switches its adapters hang on. A switch's own aggregation node is no host."""
+    """Host name -> switches of its adapters. The aggregation node of a switch is no host."""
     names = {guid: name for guid, name in found.names.items() if guid in found.adapters}
     if ibstat is None:
         host_of = {guid: name.split()[0] for guid, name in names.items() if name.split()}

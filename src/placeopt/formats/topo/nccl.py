@@ -35,7 +35,7 @@ _NVSWITCH, _CPU = "0x068000", "0x068001"
 
 @dataclass
 class _Found:
-    """A GPU of the file: its element, where it hangs, and the ways out of it."""
+    """A GPU of the file: its element, its place in the PCIe tree, and its links."""
 
     bus: str
     numa: int
@@ -47,9 +47,9 @@ class _Found:
 
 def read_nccl(source: SourceFile) -> Host:
     """
-    Read it. A ``cpu`` element is a NUMA domain; bridges at which ways to GPUs part become switches.
+    Return the host. A ``cpu`` element is a NUMA domain; bridges at which paths to GPUs separate become switches.
 
-    GPUs are numbered by ``dev`` where all have one, else by PCI address, as CUDA does. The file tells no memory. Links
+    GPUs are numbered by ``dev`` where all have one, else by PCI address, as CUDA does. The file states no memory. Links
     to NVSwitches join all GPUs that have some; links to a CPU (Power) make the GPU's uplink.
 
     Raises
@@ -133,7 +133,7 @@ def _network_mbps(cpu: Element) -> int:
 
 
 def _model(gpu: _Found) -> tuple[str | None, int]:
-    """Model and memory by the device id; else what the file tells of the architecture."""
+    """Model and memory by the device id; else from the architecture."""
     ids = tuple(gpu.pci.get(name, "").removeprefix("0x").lower() for name in ("vendor", "device"))
     if (ids[0], ids[1]) in MODELS:
         return MODELS[ids[0], ids[1]]

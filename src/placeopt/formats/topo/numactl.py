@@ -18,13 +18,13 @@ _ROW = re.compile(r"(\d{1,4}):((?:\s+\d{1,4})+)\Z")
 
 
 def is_numactl(source: SourceFile) -> bool:
-    """Whether the text looks like it."""
+    """Return whether the text is in this format."""
     return any(re.match(r"available: \d+ nodes?\b", line) for line in source.lines)
 
 
 def read_numactl(source: SourceFile) -> Host:
     """
-    Read it: one place per domain that has CPUs, under sockets where the distances show them. It names no GPUs.
+    Return the host: one part for each domain with CPUs, under sockets if the distances show them. It lists no GPUs.
 
     Memory is the sum over domains with CPUs; memory without CPUs (a GPU's own, on some machines) is not the host's.
 

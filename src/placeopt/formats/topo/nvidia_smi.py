@@ -12,7 +12,7 @@ The tool's legend, from near to far, and what becomes of it:
 
 A level that occurs anywhere becomes a layer for all GPUs, so that a farther pair never comes out nearer. Network cards
 take part in the grouping, then go: two GPUs that are both PIX to one card share its switch, also where their own entry
-says NV#.
+is NV#.
 """
 
 import re
@@ -32,7 +32,7 @@ _HEADER = re.compile(r"GPU0\b.*\bCPU\b|GPU0\s+(GPU|NIC|mlx)\w+")
 
 
 def is_nvidia_smi(source: SourceFile) -> bool:
-    """Whether the text looks like it."""
+    """Return whether the text is in this format."""
     return any(_HEADER.match(line) for line in source.lines)
 
 
@@ -47,9 +47,9 @@ class _Matrix:
 
 def read_nvidia_smi(source: SourceFile) -> Host:
     """
-    Read it. It tells neither models nor memory; CPUs are those of the affinities.
+    Return the host. The matrix states neither models nor memory; CPUs are those of the affinities.
 
-    Where the affinities contradict the matrix (as in some virtual machines), the matrix alone tells the sockets.
+    Where the affinities contradict the matrix (as in some virtual machines), the matrix alone defines the sockets.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def _classes(source: SourceFile, matrix: _Matrix) -> dict[str, list[int]]:
 
     classes: dict[str, list[int]] = {}
     for level in NEAR_TO_FAR:
-        # What is said to be this far apart must not be joined by something nearer.
+        # Devices at this distance must not be connected by a nearer entry.
         for a in range(size):
             for b in range(a):
                 if matrix.codes[a][b] == level and find(a) == find(b):
@@ -193,7 +193,7 @@ def _affinity_holds(matrix: _Matrix, gpus: Iterable[int]) -> bool:
 
 
 def _places(gpus: list[HostGpu]) -> tuple[HostPart, ...]:
-    """One place per NUMA domain or, where none is told, per set of CPUs or island."""
+    """One place per NUMA domain or, if none is stated, per set of CPUs or island."""
     cpus: dict[tuple[str, int], int] = {}
     for gpu in gpus:
         if gpu.numa is not None:

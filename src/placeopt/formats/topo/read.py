@@ -121,12 +121,12 @@ def read_machine(
     id
         Name of the machine type; left out, the first file's name.
     cpu_millicores, memory_mib, gpu_model, gpu_memory_mib
-        Win over what the files tell; for what they do not tell.
+        Override the files, or supply what they lack.
 
     Returns
     -------
     Machine
-        CPUs and memory that no file tells are 0, GPU models ``unknown``. A machine without GPUs is good, too.
+        CPUs and memory that no file states are 0, GPU models ``unknown``. A machine without GPUs is valid.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
     BadInput
         As the single readers; or if nodes and network have no name in common.
     Unsupported
-        If the files are no network and no list of nodes, or the machine is missing or told twice.
+        If the files are no network and no list of nodes, or the machine is missing or given twice.
     """
     files = _recognised(paths)
     nodes = [file for file in files if file[1] == "slurmrestd"]
