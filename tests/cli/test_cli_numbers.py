@@ -80,7 +80,10 @@ def test_rows_of_philly(cli: Cli, tmp_path: Path, row: str, words: tuple[str, ..
 
 @pytest.mark.parametrize(
     ("rows", "words"),
-    [("a,0,bert,1,12\na,1,bert,1,12\n", (":3: column", "unique")), (f"{'x' * 300},0,bert,1,12\n", (":2: column", "253"))],
+    [
+        ("a,0,bert,1,12\na,1,bert,1,12\n", (":3: column", "unique")),
+        (f"{'x' * 300},0,bert,1,12\n", (":2: column", "253")),
+    ],
     ids=["twice", "long"],
 )
 def test_names_of_sia(cli: Cli, tmp_path: Path, rows: str, words: tuple[str, ...]) -> None:
