@@ -1,4 +1,4 @@
-"""Files as commands name them: standard input once, policies by name or file, and targets that can be written."""
+"""Files that commands name: standard input at most once, policies by name or file, targets that are writable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STREAM = "-"
 
 
 def check_sources(paths: Mapping[str, str | None]) -> None:
-    """Refuse to read standard input for two things, or where there is none."""
+    """Refuse to read standard input twice, or a closed one."""
     names = [name for name, path in paths.items() if path == STREAM]
     if len(names) > 1:
         raise UsageError(f"'-' stands for {' and '.join(names)}; standard input can be read once")
@@ -31,7 +31,7 @@ def check_sources(paths: Mapping[str, str | None]) -> None:
 
 def check_target(path: str | None, sources: Iterable[str | None] = ()) -> None:
     """
-    Refuse a target that cannot be written, before any work is done for it.
+    Refuse a target that cannot be written, before any work is done.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def write_document(path: str, data: bytes) -> None:
 
 def read_policy(text: str | None) -> Policy | None:
     """
-    Return the policy of that name, or the one in that file; None if none is asked for.
+    Return the policy of that name, or the one in that file; None for None.
 
     Raises
     ------

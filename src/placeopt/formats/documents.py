@@ -1,9 +1,9 @@
 """
 Instances and plans as JSON documents: strict when read, stable when written.
 
-Reading goes over the text twice: once for what a JSON reader lets pass in silence (keys that stand twice, NaN), once
-through the strict records of `placeopt.model`. Whatever is wrong becomes one `BadInput` that names the file, the path
-inside it, the value and what was expected.
+Reading parses the text twice: once for what JSON readers accept silently (duplicate keys, NaN), once with the strict
+records of `placeopt.model`. Every fault becomes part of one `BadInput` that names the file, the path inside it, the
+value and what was expected.
 """
 
 import json
@@ -123,7 +123,7 @@ def dumps(document: Record) -> bytes:
     A plan leaves out nothing; other records leave out what is at its default, except the version of the format. The
     same document gives the same bytes.
     """
-    return (_layout(document, "", sparse=not isinstance(document, Plan)) + "\n").encode()
+    return (_format_record(document, "", sparse=not isinstance(document, Plan)) + "\n").encode()
 
 
 def _decode(data: bytes, source: str) -> str:
@@ -138,7 +138,7 @@ def _decode(data: bytes, source: str) -> str:
 
 
 def _refuse_what_json_lets_pass(text: str, source: str) -> None:
-    """Refuse text that is no JSON, keys that stand twice, and NaN; all of it without keeping what is read."""
+    """Refuse text that is not JSON, duplicate keys, and NaN, without building the document."""
     try:
         json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -168,8 +168,8 @@ def _no_constant(_: str) -> NoReturn:
     raise _Suspect
 
 
-def _layout(record: Record, indent: str, *, sparse: bool) -> str:
-    """Lay out a record: a field a line, and for a list of records an element a line."""
+def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
+    """Return a record as JSON, one field a line, and one line for each element of a list of records."""
     inner = indent + "  "
     lines = []
     for name, field in type(record).model_fields.items():
@@ -182,7 +182,7 @@ def _layout(record: Record, indent: str, *, sparse: bool) -> str:
             items = ",\n".join(f"{inner}  {_compact(item, sparse=sparse)}" for item in value)
             text = f"[\n{items}\n{inner}]"
         elif isinstance(value, Record) and not indent:
-            text = _layout(value, inner, sparse=sparse)
+            text = _format_record(value, inner, sparse=sparse)
         else:
             text = _field(record, name, sparse=sparse and not stays)
         lines.append(f'{inner}"{field.alias or name}": {text}')

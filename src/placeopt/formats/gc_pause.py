@@ -1,4 +1,4 @@
-"""Garbage collection is paused while many records are made at once."""
+"""Garbage collection is paused while many records are created."""
 
 import gc
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from contextlib import contextmanager
 @contextmanager
 def gc_paused() -> Iterator[None]:
     """
-    Pause cyclic garbage collection: it would walk all records again and again while they are made (half the time).
+    Pause cyclic garbage collection: it would traverse all records repeatedly while they are created (half the time).
 
-    Safe with threads: collection is switched on again by whoever found it on, at worst while another still reads.
+    Safe with threads: the caller that found collection on switches it on again, at worst while another still reads.
     """
     was_on = gc.isenabled()
     gc.disable()

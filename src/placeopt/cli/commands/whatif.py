@@ -47,19 +47,19 @@ def fit(
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for counting copies.")] = 10.0,
 ) -> int:
     """
-    How many more of a job fit beside what runs, the largest gang of its kind by level, and what binds.
+    Count the copies of a job that fit beside the running jobs, and name the limiting resource and the largest gang.
 
-    Jobs that wait are left aside. Exit code 1 says that not even one fits.
+    Waiting jobs are ignored. Exit code 1: not even one fits.
     """
     limits = question.limits(time_limit)
     from placeopt.report.text.whatif import fit_page
-    from placeopt.whatif.fit import fit as ask
+    from placeopt.whatif.fit import fit as answer
     from placeopt.whatif.job_spec import parse_job
 
     with question.answering() as answering:
         wanted = parse_job(job, answering.base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
         answering.ticker.doing("counting copies")
-        found = ask(answering.base, wanted, limits, answering.interruption.event)
+        found = answer(answering.base, wanted, limits, answering.interruption.event)
     each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)
     words = job + (f" with {' and '.join(each)} a worker" if each else "")
     words += (f" in one {together}" if together else "") + (f" in queue {queue}" if queue else "")
@@ -72,7 +72,7 @@ def slots(
     sizes: Annotated[str, typer.Option(metavar="N,...", help="GPUs of a slot.")] = "1,2,4,8,16,32,64",
     model: Annotated[str | None, typer.Option(metavar="NAME", help="GPUs of this model only.")] = None,
 ) -> int:
-    """How many disjoint slots of N free GPUs are left at every level; exact, about GPUs alone."""
+    """Count the disjoint slots of N free GPUs at every level; exact, for GPUs only."""
     try:
         numbers = [int(word) for word in sizes.split(",")]
     except ValueError:
@@ -80,10 +80,10 @@ def slots(
     if min(numbers) < 1:
         raise UsageError(f"--sizes: {sizes!r}, expected numbers of GPUs from 1 on, separated by commas")
     from placeopt.report.text.whatif import slots_page
-    from placeopt.whatif.slots import slots as ask
+    from placeopt.whatif.slots import slots as answer
 
     with question.answering() as answering:
-        found = ask(answering.base, numbers, model)
+        found = answer(answering.base, numbers, model)
     question.deliver(found, lambda: slots_page(found))
     return answering.interruption.code or ExitCode.DONE
 
@@ -104,18 +104,18 @@ def fail(
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds a scenario.")] = 10.0,
 ) -> int:
     """
-    Fail nodes, racks or switches: do all jobs that ran there find another place?
+    Fail nodes, racks or switches, and try to place their jobs elsewhere.
 
-    Jobs that wait are left aside. Exit code 1 says that in some scenario, proven, a job does not.
+    Waiting jobs are ignored. Exit code 1: in some scenario a job provably has no other place.
     """
     limits = question.limits(time_limit)
     if everything == (domains is not None):
         raise UsageError("expected --all, or --domains with some of the level")
     from placeopt.report.text.whatif import failures_page
-    from placeopt.whatif.fail import fail as ask
+    from placeopt.whatif.fail import fail as answer
 
     with question.answering() as answering:
-        found = ask(
+        found = answer(
             answering.base,
             level,
             k=k,
@@ -145,12 +145,12 @@ def add(
     ] = 60.0,
 ) -> int:
     """
-    The fewest nodes of a type with which all jobs are placed: proven from below, found from above.
+    Find the smallest number of added nodes with which all jobs are placed, with a proven lower bound.
 
-    A goal such as "p95_wait<=30m" is met by playing a scenario with more and more nodes; the curve is printed.
+    A goal such as "p95_wait<=30m" is met by simulating a scenario with a growing number of nodes; the curve is printed.
 
-    What runs stays where it is. Of several types the mixture with the least price an hour is sought. Exit code 1 says
-    that no number of such nodes will do, or none was found.
+    Running jobs stay. Of several types, the cheapest mixture an hour is searched. Exit code 1: no number of such nodes
+    is enough, or none was found.
     """
     limits = question.limits(time_limit)
     replay = Replay(question, policy, draws, time_limit)
@@ -159,7 +159,7 @@ def add(
     if refused := replay.refused() or ("--most" if most is not None else "--on" if question.on != HERE else None):
         raise UsageError(f"{refused}: goes with a scenario, and a goal such as --until 'p95_wait<=30m'")
     from placeopt.report.text.whatif import added_page, cheapest_page
-    from placeopt.whatif.add import add as ask
+    from placeopt.whatif.add import add as answer
     from placeopt.whatif.cheapest import cheapest
 
     with question.answering() as answering:
@@ -183,7 +183,7 @@ def add(
             )
             question.deliver(choice, lambda: cheapest_page(choice))
             return answering.interruption.code or (ExitCode.NO if choice.mixture is None else ExitCode.DONE)
-        found = ask(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
+        found = answer(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
     question.deliver(found, lambda: added_page(found))
     return answering.interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)
 
@@ -194,7 +194,7 @@ def apply(
     plan: PlanFile = None,
     patch: PatchFiles = None,
 ) -> int:
-    """Write the instance, or the trace, after a plan and scenarios; the one that is read stays as it is."""
+    """Write the instance, or the scenario of arrivals, after a plan and patches; the input file does not change."""
     check_target(out, (instance, plan, *(patch or ())))
     if is_scenario(instance):
         return apply_to_scenario(instance, plan, patch, out)

@@ -18,28 +18,29 @@ def defrag(
     level: Annotated[str, typer.Option(metavar="LEVEL", help="node, or a level of the cluster's network.")] = "node",
     exempt: Annotated[str | None, typer.Option(metavar="JOB,...", help="Jobs that must not be moved.")] = None,
     everyone: Annotated[
-        bool, typer.Option("--all-movable", help="Jobs may be moved that are not marked as movable.")
+        bool, typer.Option("--all-movable", help="Also move jobs that are not marked as movable.")
     ] = False,
-    moves: Annotated[int | None, typer.Option(metavar="N", help="No more moves than that.")] = None,
+    moves: Annotated[int | None, typer.Option(metavar="N", help="Largest number of moves.")] = None,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for the whole search.")] = 30.0,
 ) -> int:
     """
-    Empty as many nodes, or racks, as possible by moving running jobs: how many against how many moves, in a safe order.
+    Empty as many nodes, or racks, as possible by moving running jobs; prints emptied nodes against moves, in a safe
+    order.
 
-    Exit code 1 says that no more than now can be emptied by what was tried.
+    Exit code 1: no tried set of moves empties more than are empty now.
     """
     limits = question.limits(time_limit)
     if moves is not None and moves < 0:
         raise UsageError(f"--moves: {moves}, expected 0 or more")
     from placeopt.report.text.defragmenting import defrag_page
-    from placeopt.whatif.defrag import defrag as ask
+    from placeopt.whatif.defrag import defrag as answer
 
     with question.answering() as answering:
 
         def news(point: Freed) -> None:
             answering.ticker.doing(f"{point.freed:,} empty with {len(point.moves):,} moves")
 
-        found = ask(
+        found = answer(
             answering.base,
             level,
             exempt=() if exempt is None else exempt.split(","),

@@ -11,7 +11,7 @@ from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, write_document
 from placeopt.cli.question_options import ParallelQuestion, SolverQuestion
 
-RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Seconds a round.")]
+RoundLimit = Annotated[float, typer.Option("--time-limit", metavar="S", help="Time limit of a round in seconds.")]
 
 
 def sweep(
@@ -33,9 +33,9 @@ def sweep(
     time_limit: RoundLimit = 10.0,
 ) -> int:
     """
-    Solve the round under one setting after the other: what is placed, and what the most is, by setting.
+    Solve the round under a series of settings, and print the placed jobs and the bound of each.
 
-    A scenario is played under each of them, and what is measured printed.
+    A scenario is simulated under each setting, and the measure is printed.
     """
     limits = question.limits(time_limit)
     check_target(csv, question.sources)
@@ -46,11 +46,11 @@ def sweep(
         raise UsageError(f"{refused}: goes with a scenario; {question.instance} is none")
     from placeopt.report.text.whatif_rounds import sweep_csv, sweep_page
     from placeopt.whatif.sweep import parse_variation
-    from placeopt.whatif.sweep import sweep as ask
+    from placeopt.whatif.sweep import sweep as answer
 
     variation = parse_variation(vary)
     with question.answering() as answering:
-        found = ask(
+        found = answer(
             answering.base,
             variation,
             limits=limits,
@@ -64,26 +64,26 @@ def sweep(
 
 def swap(
     question: SolverQuestion,
-    by: Annotated[str, typer.Option(metavar="TYPE", help="The machine type that the nodes get.")],
+    by: Annotated[str, typer.Option(metavar="TYPE", help="The new machine type.")],
     of: Annotated[str | None, typer.Option(metavar="TYPE", help="All nodes of this machine type.")] = None,
     nodes: Annotated[str | None, typer.Option(metavar="ID,...", help="These nodes.")] = None,
     time_limit: RoundLimit = 10.0,
 ) -> int:
     """
-    Exchange nodes for others, and compare the rounds before and after.
+    Replace nodes by others, and compare the rounds before and after.
 
-    What ran on them waits, and may be placed again. A machine type that is new comes by a scenario (add_machines). Exit
-    code 1 says that it is worse, proven.
+    The jobs of replaced nodes wait, and may be placed again. A patch (add_machines) defines a new machine type. Exit
+    code 1: the result is provably worse.
     """
     limits = question.limits(time_limit)
     if of is None and nodes is None:
         raise UsageError("expected --of with a machine type, or --nodes with ids")
     from placeopt.report.text.whatif_rounds import swap_page
-    from placeopt.whatif.swap import swap as ask
+    from placeopt.whatif.swap import swap as answer
 
     with question.answering() as answering:
         chosen = () if nodes is None else tuple(nodes.split(","))
-        found = ask(answering.base, by, of=of, nodes=chosen, limits=limits, cancel=answering.interruption.event)
+        found = answer(answering.base, by, of=of, nodes=chosen, limits=limits, cancel=answering.interruption.event)
     question.deliver(found, lambda: swap_page(found))
     return answering.interruption.code or (ExitCode.NO if found.answer == "worse" else ExitCode.DONE)
 
@@ -94,16 +94,17 @@ def price(
     time_limit: RoundLimit = 10.0,
 ) -> int:
     """
-    What one more node of each type, one more rack or one more GPU of quota is worth to the round.
+    Compute the value of one more node of each type, one more rack or one more GPU of quota.
 
-    By the duals of the relaxation, and by solving the round again with it, as an interval from plans and bounds.
+    The value comes from the duals of the relaxation, and from solving the round again, as an interval of plan and
+    bound.
     """
     limits = question.limits(time_limit)
     from placeopt.report.text.whatif_rounds import prices_page
-    from placeopt.whatif.price import price as ask
+    from placeopt.whatif.price import price as answer
 
     with question.answering() as answering:
-        found = ask(
+        found = answer(
             answering.base,
             of.split(","),
             limits=limits,

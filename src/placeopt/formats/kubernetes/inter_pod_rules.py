@@ -87,7 +87,7 @@ class InterPodRules:
             return "with anti-affinity to pods that wait too"
         if any(_clash(a, b) for a in draft.first.ports for b in self._taken_ports):
             return "with a port of the node that pods which wait ask for too"
-        unread = self._near(draft, own.affinity) or self._alone(draft, own.anti_affinity)
+        unread = self._check_affinity(draft, own.affinity) or self._check_anti_affinity(draft, own.anti_affinity)
         if unread is not None:
             return unread
         closed = self._closed(draft, own)
@@ -142,7 +142,7 @@ class InterPodRules:
                     found.setdefault(term.text, (term, set()))[1].add(value)
         return list(found.values())
 
-    def _near(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
+    def _check_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
         """Keep a gang with affinity to itself together; running pods with affinity exclude nodes instead."""
         for term in terms:
             if self._waiting_for(term) - {draft.name}:
@@ -159,7 +159,7 @@ class InterPodRules:
                 draft.split(level, 1)
         return None
 
-    def _alone(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
+    def _check_anti_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
         """Spread a gang whose pods have anti-affinity to each other."""
         if len(draft.pods) == 1:
             return None
