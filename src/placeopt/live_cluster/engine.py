@@ -12,7 +12,7 @@ from typing import Literal, Self
 from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput, OutOfTime, only_documented
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster import LiveCluster
 from placeopt.live_cluster.exclusive import exclusive
@@ -195,7 +195,7 @@ class Engine(LiveCluster):
         if chosen.needs_solver:
             self._runners[0].start()
         compiling = time.monotonic()
-        with collection_paused():
+        with gc_paused():
             problem = compiled()
         if isinstance(problem, Plan):
             return problem
@@ -217,7 +217,7 @@ class Engine(LiveCluster):
         )
         solving = time.monotonic()
         cancelled = None if cancel is None else cancel.is_set
-        with collection_paused():
+        with gc_paused():
             context = SolveContext(problem.given, problem, limits, on_progress, cancelled)
             context.begin()
         try:
@@ -225,7 +225,7 @@ class Engine(LiveCluster):
         except KeyboardInterrupt:
             context.note_limit("user")
         solve_s = time.monotonic() - solving - context.check_s
-        with collection_paused():
+        with gc_paused():
             plan = finish(context, read_s, compile_s, solve_s, started, explain=explain)
         if context.limit == "user" and context.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
             raise Interrupted(plan)

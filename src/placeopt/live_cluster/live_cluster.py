@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.environment import versions
 from placeopt.errors import BadInput, Unsupported, only_documented
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import NodeChange
 from placeopt.live_cluster.exclusive import exclusive
@@ -92,7 +92,7 @@ class LiveCluster(ABC):
             If the jobs can be worth more than 2^53 together.
         """
         expect("instance", instance, Instance, INSTANCE)
-        with collection_paused():
+        with gc_paused():
             resident = ClusterState(instance, self._policy or instance.policy)
         self._resident = resident
 

@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import CHOOSERS, greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
@@ -179,7 +179,7 @@ class ClusterState:
         self, method: Method, until: float, cancel: threading.Event | None, versions: dict[str, str]
     ) -> tuple[LookaheadDecision, Plan | None]:
         """Return what look-ahead decides now, and the plan where that is all there is to decide."""
-        with collection_paused():
+        with gc_paused():
             problem = self.problem()
             score, order = score_and_order(method, problem)
             ahead = look_ahead(
@@ -199,7 +199,7 @@ class ClusterState:
         self, method: Method, seed: int, until: float, cancel: threading.Event | None, versions: dict[str, str]
     ) -> Plan | None:
         """Return the plan of greedy for those who start; None where stages may find more, or time has run out."""
-        with collection_paused():
+        with gc_paused():
             problem = self.problem()
             talk = any(communication.edges for communication in problem.class_communication)
             if not method.is_greedy or method.shape != "value" or problem.changeable or talk:

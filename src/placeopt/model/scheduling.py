@@ -60,7 +60,9 @@ class Source(Record):
     """The paper that a policy is from."""
 
     paper: Name
+    """Citation of the paper."""
     section: Name
+    """Section that defines the policy."""
     departures: tuple[str, ...] = ()
     """Every point in which the policy differs from the paper."""
 
@@ -80,6 +82,7 @@ class Arrays(Record):
     parts: Literal["equal", "demand"] = "equal"
     """How large the parts are: all alike, or as the GPU time (CPU time, memory) that the scenario's jobs ask for."""
     borrow_percent: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Idle resources that an array may borrow, in percent of its own part."""
 
 
 class Watch(Record):
@@ -89,6 +92,7 @@ class Watch(Record):
     """
 
     after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000
+    """Time from the start of the job to the check."""
     slower_percent: Annotated[int, Field(ge=1, le=99)] = 50
     """Speed lost."""
     one_by_one: bool = False
@@ -105,12 +109,17 @@ class Scheduling(Record):
     """
 
     format_version: FormatVersion = FORMAT_VERSION
+    """Version of the file format."""
     name: Id
+    """Name of the policy."""
     about: Annotated[str, Field(max_length=1000)] = ""
+    """One sentence about the policy."""
     source: Source | None = None
     """None: placeopt's own."""
     rounds: Literal["whole", "each"] = "whole"
+    """``whole``: all waiting jobs are placed together; ``each``: one job after the other."""
     method: Id = "auto"
+    """Method of ``Engine.place``."""
     order: Annotated[str, ORDER_NAMES] | None = None
     """With ``each``, ``fcfs`` if left out."""
     choice: Annotated[str, CHOICE_NAMES] = "any"
@@ -176,6 +185,7 @@ class Scheduling(Record):
     interval_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """Rounds are held at multiples of it, if there was an arrival or an end since; None: at every one of them."""
     policy: Policy = Policy()
+    """Policy of every round."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from placeopt.check import judge
 from placeopt.errors import BadInput, CallerRaised, InternalFault
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision, Wait
@@ -276,7 +276,7 @@ class SolveContext:
     def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
         """Return the draft of a plan, and the referee's first complaint."""
         before = time.monotonic()
-        with collection_paused():
+        with gc_paused():
             draft = draft_plan(self.instance, self.problem, allocation)
             found, standing = judge(self.instance, draft)
             if standing:

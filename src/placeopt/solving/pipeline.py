@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Plan
 from placeopt.problem import Problem
@@ -68,7 +68,7 @@ def run_stages(
     def run(name: str, stage: Callable[..., object], *args: Any, **options: Any) -> None:
         guarded(context, name, partial(stage, context, *args, **options), None)
 
-    with collection_paused():
+    with gc_paused():
         look = partial(run_lookahead, context, score, order, strict=method.strict, ahead=ahead)
         if guarded(context, "lookahead", look, otherwise=False):
             context.read()

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from placeopt.formats.rows import RowFile
+from placeopt.formats.json_lines import JsonLinesFile
 from placeopt.model.base import Record
 
 R = TypeVar("R", bound=Record)
@@ -27,7 +27,7 @@ class OptionalRows(Generic[R]):
     """
 
     def __init__(self, path: Path | None, kind: type[R], expected: str) -> None:
-        self._file = None if path is None else RowFile(path, kind, expected)
+        self._file = None if path is None else JsonLinesFile(path, kind, expected)
         self.earlier: tuple[R, ...] = () if self._file is None else tuple(self._file.found)
 
     def __enter__(self) -> Self:

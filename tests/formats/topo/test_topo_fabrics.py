@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
-from placeopt.formats.topo.hostlist import expand_hosts
+from placeopt.formats.slurm.hostlist import expand_hosts
 from placeopt.formats.topo.read import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
 from placeopt.topology import ClusterTopology, minsky
 
@@ -198,11 +198,11 @@ def test_slurm_nodes(tmp_path: Path) -> None:
         ('{"jobs": []}', Unsupported, "list of jobs"),
         ('{"partitions": []}', Unsupported, "list of partitions"),
         ("{}", BadInput, "no list 'nodes'"),
-        ("[" * 100_000, BadInput, "not well-formed"),
+        ("[" * 100_000, BadInput, "not JSON"),
         ('{"nodes": []}', BadInput, "0 nodes"),
         ('{"nodes": [7]}', BadInput, "expected an object"),
         ('{"nodes": [{"name": "a", "cpus": "3", "real_memory": 1}]}', BadInput, "cpus: '3'"),
-        ('{"nodes": [{"name": "a b", "cpus": 3, "real_memory": 1}]}', BadInput, "'a b'"),
+        ('{"nodes": [{"name": "a b", "cpus": 3, "real_memory": 1}]}', BadInput, '"a b"'),
         ('{"nodes": [{"name": "a", "cpus": 3, "real_memory": 1, "gres": "gpu:x:999999"}]}', BadInput, "1024 GPUs"),
     ],
 )
