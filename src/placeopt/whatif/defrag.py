@@ -181,7 +181,10 @@ class _Ground:
         records = {job.id: job for job in self.base.jobs if job.id in jobs}
         for job in records.values():
             room = free_capacity_of(self.state, job)
-            if all(int(room.workers(ask)[stays].sum()) < ask.fewest for ask in requirements_of(self.problem, job)):
+            if all(
+                int(room.workers(requirement)[stays].sum()) < requirement.fewest
+                for requirement in requirements_of(self.problem, job)
+            ):
                 return True
         return False
 

@@ -63,9 +63,9 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     taken = {one.id for one in base.jobs}
     asked = job.model_copy(update={"id": _free_name("asked", taken)})
     room = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, asked)))), asked)
-    asks = requirements_of(room.problem, asked)
-    gangs = _gangs(room, asks, instance)
-    at_most = _most_copies(room, asks)
+    requirements = requirements_of(room.problem, asked)
+    gangs = _gangs(room, requirements, instance)
+    at_most = _most_copies(room, requirements)
     count = min(at_most, MOST_COPIES)
     copies = tuple(asked.model_copy(update={"id": _free_name(f"asked-{number}", taken)}) for number in range(count + 1))
     names = {copy.id for copy in copies}
@@ -93,51 +93,56 @@ def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: thre
     )
 
 
-def _gangs(room: FreeCapacity, asks: tuple[Requirement, ...], instance: Instance) -> tuple[Gang, ...]:
+def _gangs(room: FreeCapacity, requirements: tuple[Requirement, ...], instance: Instance) -> tuple[Gang, ...]:
     """Return the largest gang of such workers in one domain of each level, and anywhere."""
     out = []
     for level in (*levels_of(instance), "cluster"):
         best: Gang | None = None
-        for ask in asks:
+        for requirement in requirements:
             splits = () if level == "cluster" else (Split(level=level, domains=1),)
-            free = replace(ask, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
+            free = replace(requirement, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
             workers = largest(room, free) or 0
-            if best is None or workers * ask.gpus > best.workers * best.gpus_each:
-                best = Gang(level=level, workers=workers, gpus_each=ask.gpus, gpu_milli_each=ask.gpus * ask.milli)
+            if best is None or workers * requirement.gpus > best.workers * best.gpus_each:
+                best = Gang(
+                    level=level,
+                    workers=workers,
+                    gpus_each=requirement.gpus,
+                    gpu_milli_each=requirement.gpus * requirement.milli,
+                )
         if best is not None:
             out.append(best)
     return tuple(out)
 
 
-def _most_copies(room: FreeCapacity, asks: tuple[Requirement, ...]) -> int:
+def _most_copies(room: FreeCapacity, requirements: tuple[Requirement, ...]) -> int:
     """Return more copies than can run, whatever else binds: by GPU shares, and by CPU and memory."""
-    return max((_most_of(room, ask) for ask in asks), default=0)
+    return max((_most_of(room, requirement) for requirement in requirements), default=0)
 
 
-def _most_of(room: FreeCapacity, ask: Requirement) -> int:
-    if not ask.useful:
+def _most_of(room: FreeCapacity, requirement: Requirement) -> int:
+    if not requirement.useful:
         return 0
-    reachable = room.reachable(ask)
+    reachable = room.reachable(requirement)
     most = NO_LIMIT
-    for r, need in enumerate(ask.demand):
+    for r, need in enumerate(requirement.demand):
         if need:
             most = min(most, int((np.maximum(room.node_free[reachable, r], 0) // need).sum()))
-    if ask.gpus:
-        usable = room.usable(ask) & reachable[room.problem.gpu_node]
+    if requirement.gpus:
+        usable = room.usable(requirement) & reachable[room.problem.gpu_node]
         jobs = (
             np.full(len(usable), NO_LIMIT // max(1, len(usable)))
-            if ask.jobs_per_gpu is None
-            else ask.jobs_per_gpu - room.gpu_jobs
+            if requirement.jobs_per_gpu is None
+            else requirement.jobs_per_gpu - room.gpu_jobs
         )
         if room.problem.shares_bind:
-            jobs = np.minimum(jobs, room.gpu_milli // ask.milli)
-        if ask.gpus > 1 or ask.milli == 1000:  # whole GPUs: by node
-            whole = np.bincount(room.problem.gpu_node[usable], minlength=room.problem.num_nodes) // ask.gpus
+            jobs = np.minimum(jobs, room.gpu_milli // requirement.milli)
+        if requirement.gpus > 1 or requirement.milli == 1000:  # whole GPUs: by node
+            whole = np.bincount(room.problem.gpu_node[usable], minlength=room.problem.num_nodes) // requirement.gpus
             by_node = int(whole.sum()) * (1 if room.problem.shares_bind else int(jobs.max(initial=0)))
             most = min(most, by_node)
         else:
             most = min(most, int(jobs[usable].sum()))
-    return most // ask.fewest
+    return most // requirement.fewest
 
 
 def _free_name(name: str, taken: set[str]) -> str:
