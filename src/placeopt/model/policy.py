@@ -58,7 +58,7 @@ class Weights(Record):
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
-        total = self.communication + self.interference + self.fragmentation + self.horus + self.resource
+        total = sum(getattr(self, name) for name in type(self).model_fields)
         if total not in (0, 1000):
             raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
         return self
@@ -103,7 +103,7 @@ Curve = Annotated[
 
 
 class Interference(Record):
-    """Which model of slowdown counts: see ``placeopt.terms.interference``."""
+    """Which model of slowdown counts: see ``placeopt.terms.costs.interference``."""
 
     model: Literal["pairwise", "worst", "curve"] = "pairwise"
     """``pairwise``: sum over co-runners; ``worst``: the worst of them; ``curve``: by GPU utilisation."""
@@ -222,7 +222,7 @@ class Postpone(Record):
     rule: Literal["none", "utility", "lookahead"] = "none"
     """``none``, ``utility`` or ``lookahead``."""
     utility: Literal["sum", "sc17"] = "sc17"
-    """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.utility``."""
+    """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.costs.utility``."""
     window_ms: Milliseconds = 600_000
     """How far ahead of now ``lookahead`` considers a start."""
     spread_slowdown_thousandths: Thousandths = 300

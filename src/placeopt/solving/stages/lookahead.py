@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.heuristics import SCORES, Candidates
+from placeopt.heuristics import Candidates, score_named
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
 from placeopt.model.plan import StageOutcome
@@ -15,7 +15,7 @@ from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.problem.compile import hardware_of
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.trivial_proof import NO_ROOM, only_way
-from placeopt.terms.run_time import longest_run_ms
+from placeopt.terms.costs.run_time import longest_run_ms
 
 SHARE_OF_TIME = 0.3
 """Part of a round's time that schedules may take; ours: most is left to the stages that prove something."""
@@ -100,7 +100,7 @@ def decides_all(problem: Problem, ahead: LookaheadDecision) -> bool:
         k = int(problem.job_class[job])
         if k not in has_room:
             if candidates is None:
-                candidates = Candidates(State(problem), SCORES["first_fit"](problem))
+                candidates = Candidates(State(problem), score_named("first_fit", problem))
             has_room[k] = only_way(candidates, job) != NO_ROOM
         if has_room[k]:
             return False

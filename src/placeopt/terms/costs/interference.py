@@ -10,16 +10,17 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.holdings import holdings
-from placeopt.terms import interference_rows as rows
-from placeopt.terms.colocated_pairs import colocated_pairs
-from placeopt.terms.curves import excess_table
-from placeopt.terms.horus import few_levels, most_percent
-from placeopt.terms.presence import count_meetings, steps
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.costs import interference_rows as rows
+from placeopt.terms.costs.colocated_pairs import colocated_pairs
+from placeopt.terms.costs.curves import excess_table
+from placeopt.terms.costs.defaults import CostDefaults
+from placeopt.terms.costs.horus import few_levels, most_percent
+from placeopt.terms.costs.presence import count_shared_domains, steps
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
-class Interference:
+class Interference(CostDefaults):
     """
     Sum over jobs, running ones included, of s_j - 1 in thousandths.
 
@@ -32,7 +33,8 @@ class Interference:
 
     name = "interference"
     unit = "thousandths"
-    scope: Scope = "node"
+    default_weight = 300
+    never_lowered_by_starts = True
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs that hold a GPU."""
@@ -68,7 +70,7 @@ class Interference:
             return int((count * highest.max(axis=1, initial=0)).sum())
         return int((count[:, None] * highest * count[None, :]).sum() - (count * highest.diagonal()).sum())
 
-    def resolution(self, problem: Problem) -> IntArray | None:
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that share switch and socket, where that matters and the exact form is used."""
         if problem.policy.interference.model == "curve" or self.form(problem) == "bound":
             return None
@@ -76,8 +78,8 @@ class Interference:
             return None  # only who shares a GPU or a node counts
         return np.unique(np.stack([problem.gpu_switch, problem.gpu_socket]), axis=1, return_inverse=True)[1]
 
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Tell whether a job in the option slows others or is slowed, and the exact form is used."""
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
+        """Return whether a job in the option slows others or is slowed, and the exact form is used."""
         if not problem.options.gpus[option] or self.worst(problem) == 0 or self.form(problem) == "bound":
             return False
         if problem.policy.interference.model == "curve":
@@ -97,8 +99,8 @@ class Interference:
             if not few_levels(problem):
                 return "bound"
             waiting = problem.num_jobs - len(problem.running) + len(problem.changeable)
-            return "exact" if waiting * problem.num_gpus <= MAX_CURVE_MEETINGS else "bound"
-        return "exact" if _meetings(problem) <= MAX_MEETINGS else "bound"
+            return "exact" if waiting * problem.num_gpus <= MAX_CURVE_PAIRS else "bound"
+        return "exact" if _shared_domains(problem) <= MAX_SHARED_DOMAINS else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Add who meets whom and how full GPUs get; the trivial bound is a constant."""
@@ -115,22 +117,32 @@ class Interference:
         columns, coefficients, _ = rows.pairwise(builder, variables, problem.slowdown)
         return columns, coefficients, sum(base.values())
 
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return that only the running jobs' effect on each other is charged."""
+        del problem
+        return "what jobs that start do to others and to each other"
 
-MAX_MEETINGS = 200_000
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return None: columns charge pairs of profiles, and refuse other models where they tabulate them."""
+        del problem
+        return None
+
+
+MAX_SHARED_DOMAINS = 200_000
 """
 Pairs of jobs x domains in which they can meet, up to which the exact form is used: so many rows take 0.6 s to build.
 """
 
-MAX_CURVE_MEETINGS = 40_000
+MAX_CURVE_PAIRS = 40_000
 """Likewise jobs x GPUs, for ``curve``."""
 
 _known: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
 
 
-def _meetings(problem: Problem) -> int:
+def _shared_domains(problem: Problem) -> int:
     """Count meetings once a problem: every cost is asked for its form many times a round."""
     if problem not in _known:
-        _known[problem] = count_meetings(problem)
+        _known[problem] = count_shared_domains(problem)
     return _known[problem]
 
 
@@ -218,7 +230,7 @@ def _with_others(state: State, job: int, placement: Placement | None) -> int:
         return sum(felt + caused for _, felt, caused in met)
     total = max((felt for _, felt, _ in met), default=0)
     for other, _, caused in met:
-        if caused:  # it counts as far as nobody else is as bad
+        if caused:  # it counts as far as no other neighbour is as bad
             total += max(0, caused - max((by for k, by in excess_beside(state, other).items() if k != job), default=0))
     return total
 

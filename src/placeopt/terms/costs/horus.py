@@ -6,12 +6,13 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
-from placeopt.terms.curves import cost_table
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.costs.curves import cost_table
+from placeopt.terms.costs.defaults import CostDefaults
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
-class HorusCost:
+class HorusCost(CostDefaults):
     """
     Sum over GPUs in use of ``w1 x memory used / capacity + w2 x f(total utilisation)``, in thousandths.
 
@@ -21,7 +22,6 @@ class HorusCost:
 
     name = "horus"
     unit = "thousandths"
-    scope: Scope = "gpu"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Memory by job, utilisation by GPU."""
@@ -65,16 +65,6 @@ class HorusCost:
         gpus = problem.options.workers * problem.options.gpus
         return _sum_over_jobs(problem, per_gpu * gpus)
 
-    def resolution(self, problem: Problem) -> IntArray | None:
-        """GPUs that jobs may share are told apart anyway."""
-        del problem
-        return None
-
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Never."""
-        del problem, option
-        return False
-
     def form(self, problem: Problem) -> Form:
         """Exact, unless the utilisations that GPUs can have are too many to be told apart."""
         return "exact" if few_levels(problem) else "bound"
@@ -104,6 +94,11 @@ class HorusCost:
             coefficients.append(np.full(len(first), use[0]))
         return np.concatenate(columns), np.concatenate(coefficients), fixed
 
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return that nothing of it is charged."""
+        del problem
+        return "the Horus cost"
+
 
 def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:
     """
@@ -127,7 +122,7 @@ MAX_LEVELS = 20_000
 
 
 def few_levels(problem: Problem) -> bool:
-    """Tell whether cumulative utilisations are few enough to be told apart one by one."""
+    """Return whether cumulative utilisations are few enough to be told apart one by one."""
     alone = not problem.gpus_are_shared or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
     unit = int(np.gcd.reduce(problem.options.utilisation)) if len(problem.options) else 0
     return alone or not unit or problem.num_gpus * most_percent(problem) // unit <= MAX_LEVELS
@@ -166,7 +161,7 @@ def most_percent(problem: Problem) -> int:
     limits = [] if problem.jobs_per_gpu is None else [problem.jobs_per_gpu]
     if problem.shares_bind:
         limits.append(1000 // int(problem.options.milli.min(initial=1000)))
-    return int(problem.options.utilisation.max(initial=0)) * max(min(limits), problem.crowd)
+    return int(problem.options.utilisation.max(initial=0)) * max(min(limits), problem.max_running_per_gpu)
 
 
 def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:

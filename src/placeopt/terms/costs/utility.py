@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from placeopt.problem import Move, Placement, Problem, State
-from placeopt.terms.interference import excess_beside
+from placeopt.terms.costs.interference import excess_beside
 from placeopt.topology import ClusterTopology
 
 FLOOR = Fraction(1, 100)
@@ -109,7 +109,7 @@ def path_of(problem: Problem, placement: Placement) -> int:
 
 
 def talks(problem: Problem, option: int) -> bool:
-    """Tell whether a job in the option has several GPUs and any traffic between them."""
+    """Return whether a job in the option has several GPUs and any traffic between them."""
     options = problem.options
     traffic = problem.class_communication[options.job_class[option]]
     return bool(options.workers[option] * options.gpus[option] > 1 and (traffic.weight or traffic.edges))

@@ -6,7 +6,6 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, State
-from placeopt.terms.protocols import Scope
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
@@ -15,10 +14,9 @@ class GpuShare:
     """Guaranteed shares on a GPU sum to at most 1000; no such rule under ``overcommit`` (Horus)."""
 
     name = "gpu_share"
-    scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every GPU has the share free."""
+        """Return whether every GPU has the share free."""
         del job
         if not state.problem.shares_bind:
             return True
@@ -36,10 +34,9 @@ class JobsPerGpu:
     """At most m jobs on a GPU; m = 1 is ``exclusive``."""
 
     name = "jobs_per_gpu"
-    scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every GPU can take one more job."""
+        """Return whether every GPU can take one more job."""
         del job
         most = state.problem.jobs_per_gpu
         return most is None or all(state.gpu_jobs[gpu] < most for gpu in placement.gpus)
@@ -56,10 +53,9 @@ class GpuMemoryCapacity:
     """The jobs on a GPU need no more memory than it has."""
 
     name = "gpu_memory"
-    scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every GPU has the memory free."""
+        """Return whether every GPU has the memory free."""
         del job
         memory = state.problem.options.gpu_memory_mib[placement.option]
         return not memory or all(state.gpu_free_memory[gpu] >= memory for gpu in placement.gpus)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Placement, Problem, State
-from placeopt.terms.changes import RunningChanges
-from placeopt.terms.gang import Gang
-from placeopt.terms.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
-from placeopt.terms.minimal_utility import MinimalUtility
-from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.protocols import Rule
-from placeopt.terms.queue_share import QueueShare
-from placeopt.terms.spread import Spread
-from placeopt.terms.uplink import Uplink
+from placeopt.terms.rules.changes import RunningChanges
+from placeopt.terms.rules.gang import Gang
+from placeopt.terms.rules.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
+from placeopt.terms.rules.minimal_utility import MinimalUtility
+from placeopt.terms.rules.node_capacity import NodeCapacity
+from placeopt.terms.rules.queue_share import QueueShare
+from placeopt.terms.rules.spread import Spread
+from placeopt.terms.rules.uplink import Uplink
+from placeopt.terms.rules.where import Where
 from placeopt.terms.variables import Variables
-from placeopt.terms.where import Where
 
 RULES: tuple[Rule, ...] = (
     Gang(),
@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def fits(state: State, job: int, placement: Placement) -> bool:
-    """Tell whether every rule allows to put ``job``, which is nowhere in ``state``, to ``placement``."""
+    """Return whether every rule allows to put ``job``, which is not placed in ``state``, to ``placement``."""
     return all(rule.fits(state, job, placement) for rule in RULES)
 
 
@@ -42,7 +42,7 @@ _BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
 
 
 def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
-    """Tell the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
+    """Return the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
     return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
 
 
@@ -53,6 +53,6 @@ def add_rules(builder: ModelBuilder, variables: Variables) -> None:
 
 
 def relaxed(problem: Problem) -> tuple[str, ...]:
-    """Say what the rows leave out of the rules."""
+    """Return what the rows leave out of the rules."""
     partly = MinimalUtility().form(problem) == "bound"
     return ("minimal utility looks at paths only, not at co-runners",) if partly else ()

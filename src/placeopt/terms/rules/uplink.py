@@ -7,8 +7,7 @@ import numpy as np
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Placement, State, hose_loads
-from placeopt.terms.prices import unary_digits
-from placeopt.terms.protocols import Scope
+from placeopt.terms.linearized_costs import unary_digits
 from placeopt.terms.standing import add_limits, link_room
 from placeopt.terms.variables import Variables
 
@@ -21,10 +20,9 @@ class Uplink:
     """
 
     name = "uplink"
-    scope: Scope = "cluster"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every uplink has room in the part of the job's kind."""
+        """Return whether every uplink has room in the part of the job's kind."""
         del job
         problem, o = state.problem, placement.option
         if not problem.options.network_mbps[o] or len(placement.nodes) == 1:

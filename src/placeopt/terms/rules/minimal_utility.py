@@ -6,11 +6,11 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, change_of
-from placeopt.terms.communication import alike_by_distance, price_start
-from placeopt.terms.interference import Interference
-from placeopt.terms.prices import CostPrices
-from placeopt.terms.protocols import Form, Scope
-from placeopt.terms.utility import longest_path_for, most_path, talks, utility
+from placeopt.terms.costs.communication import alike_by_distance, price_start
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.utility import longest_path_for, most_path, talks, utility
+from placeopt.terms.linearized_costs import CostPrices
+from placeopt.terms.protocols import Form
 from placeopt.terms.variables import MOVE, NEW, Variables
 
 
@@ -19,15 +19,14 @@ class MinimalUtility:
     Under ``policy.postpone.rule = "utility"`` a job that starts in the round, or is moved, has its minimal utility.
 
     Judged is the plan as a whole, running jobs and all jobs that start included, since they slow each other. A running
-    job that stays is not judged: nobody asks it any more. (The artifact judges one decision at a time, so a job placed
-    later in a round may push an earlier one below its minimum; here neither may.)
+    job that stays is not judged: its minimum applies to starts only. (The artifact judges one decision at a time, so a
+    job placed later in a round may push an earlier one below its minimum; here neither may.)
     """
 
     name = "minimal_utility"
-    scope: Scope = "node"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether the job reaches its minimum there, and those that started on its nodes keep theirs."""
+        """Return whether the job reaches its minimum there, and those that started on its nodes keep theirs."""
         if not applies(state.problem) or not placement.gpus:
             return True
         undo = state.apply(Move(job, placement))
@@ -36,13 +35,13 @@ class MinimalUtility:
         state.apply(undo)
         return reached
 
-    def resolution(self, problem: Problem) -> IntArray | None:
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance."""
-        apart = any(self.tells_apart(problem, o) for o in range(len(problem.options)))
+        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.options)))
         return alike_by_distance(problem) if apart else None
 
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Tell whether paths of jobs in the option are limited, each by itself."""
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
+        """Return whether paths of jobs in the option are limited, each by itself."""
         return _limit(problem, option) is not None
 
     def form(self, problem: Problem) -> Form:
@@ -82,12 +81,12 @@ class MinimalUtility:
 
 
 def applies(problem: Problem) -> bool:
-    """Tell whether the policy postpones by utility."""
+    """Return whether the policy postpones by utility."""
     return problem.policy.postpone.rule == "utility"
 
 
 def falls_short(state: State, job: int) -> bool:
-    """Tell whether a placed job is judged and its utility is below its minimum."""
+    """Return whether a placed job is judged and its utility is below its minimum."""
     least, held = state.problem.instance.jobs[job].utility_min_thousandths, state.placements[job]
     if least is None or held is None or (job in state.problem.running and not _moved(state.problem, job, held)):
         return False
@@ -121,7 +120,7 @@ def _moved(problem: Problem, job: int, placement: Placement) -> bool:
 
 
 def _judged(problem: Problem, option: int) -> bool:
-    """Tell whether the rule looks at jobs in the option."""
+    """Return whether the rule looks at jobs in the option."""
     least = problem.class_utility_min[problem.options.job_class[option]]
     return applies(problem) and bool(least >= 0 and problem.options.gpus[option])
 
@@ -136,12 +135,12 @@ def _limit(problem: Problem, option: int) -> int | None:
 
 
 def _hopeless(problem: Problem, option: int) -> bool:
-    """Tell whether a job in the option reaches its minimum nowhere: it asks for more than 1000."""
+    """Return whether a job in the option reaches its minimum nowhere: it asks for more than 1000."""
     return _judged(problem, option) and bool(problem.class_utility_min[problem.options.job_class[option]] > 1000)
 
 
 def _unequal_sockets(problem: Problem) -> bool:
-    """Tell whether some node has sockets of different numbers of GPUs."""
+    """Return whether some node has sockets of different numbers of GPUs."""
     sizes: dict[int, set[int]] = {}
     if not problem.num_gpus:
         return False
