@@ -125,7 +125,7 @@ def formats(folder: Path) -> list[Format]:
     slurm_nodes, slurm_jobs, tree = (
         SNAPSHOTS / name for name in ("slurm_nodes.json", "slurm_jobs.json", "topology.conf")
     )
-    policies = tuple(sorted((ROOT / "src" / "placeopt" / "simulate" / "policies").glob("*.json"))[:4])
+    policies = tuple(sorted((ROOT / "src" / "placeopt" / "simulation" / "scheduling" / "policies").glob("*.json"))[:4])
     return [
         Format("instance", (golden / "instance-1.json",), read_instance),
         Format("plan", (golden / "plan-1.json", golden / "plan-1-some-jobs.json"), read_plan),

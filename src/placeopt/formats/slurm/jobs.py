@@ -130,7 +130,7 @@ class JobListReader:
             self._notes.assume("This Slurm does not tell --switches: workers of waiting jobs may lie under any.")
         if not all(shape.memory_mib for shape in shapes):
             self._notes.assume(
-                "Waiting jobs of which no memory is listed_limit (--mem=0 too) count as asking for none."
+                "Waiting jobs of which no memory is told (--mem=0 too) count as asking for none."
             )
         minutes = milliseconds(entry, "time_limit", 60_000)
         options = tuple(

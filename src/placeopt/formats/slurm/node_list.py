@@ -115,7 +115,7 @@ def make_inventory(source: str, entries: list[JsonEntry], unreadable: set[str] |
 
 
 def _shape(entry: JsonEntry) -> NodeShape:
-    text = entry.text("gres", "")
+    text = entry.text("gres", "") if entry.raw("gres") else ""
     try:
         gres = [item for item in parse_gres(text) if item.name == "gpu"]
     except ValueError as error:

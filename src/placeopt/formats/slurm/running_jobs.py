@@ -113,7 +113,7 @@ class RunningJobReader:
         count = sum(one.workers for one in found)
         requests = {model for key in ("node", "task", "job") for model in gres_field(entry, f"tres_per_{key}").models}
         if len(requests) > 1:
-            self._notes.assume("A running job that requests for several types of GPUs may have any mix, if moved.")
+            self._notes.assume("A running job that asked for several types of GPUs may have any mix, if moved.")
         option = make_record(
             Option,
             entry.where,
@@ -167,11 +167,11 @@ class RunningJobReader:
         if not held or not (any(one.gpus for one in held) or allocated.gpus == 0):
             held = self._from_requests(entry, nodes, allocated.gpus, {key: one.gpus for key, one in requests.items()})
         if len(held) != len(nodes):
-            raise JobLeftOut("the GPUs that it holds are allocated for other nodes than its own")
+            raise JobLeftOut("the GPUs that it holds are told for other nodes than its own")
         for node, one in zip(nodes, held, strict=True):
             listed = self._nodes.get(node)
             if one.gpus and one.indices is None and listed is not None and len(set(listed.models)) > 1:
-                raise JobLeftOut("which GPUs it holds is not allocated, on a node that has several types")
+                raise JobLeftOut("which GPUs it holds is not told, on a node that has several types")
         return held
 
     def _from_requests(
@@ -188,7 +188,7 @@ class RunningJobReader:
         if not each or (_is_exclusive(entry) and not held):
             raise JobLeftOut("how many GPUs it holds on which node is not told")
         self._notes.assume(
-            "Which GPUs some jobs hold is not allocated (operators see it): the lowest free ones were taken."
+            "Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken."
         )
         return [GresHolding(each)] * count
 
@@ -213,7 +213,7 @@ class RunningJobReader:
         if not cpus:
             raise JobLeftOut("how many CPUs it holds is not told")
         if count > 1:
-            self._notes.assume("CPUs and memory of some jobs are not allocated node by node: they were divided evenly.")
+            self._notes.assume("CPUs and memory of some jobs are not told node by node: they were divided evenly.")
         return [-(-cpus // count)] * count, [-(-held.memory_mib // count)] * count
 
 
