@@ -9,7 +9,6 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import IntArray, Placement, State
 from placeopt.problem.changes import change_limits, change_of, may_become, submission_order
-from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import MOVE, SHRINK, STAY, Variables
 
 
@@ -22,7 +21,6 @@ class RunningChanges:
     """
 
     name = "changes"
-    scope: Scope = "cluster"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether a running job may be put there, and the limit of its kind of change is not reached yet."""

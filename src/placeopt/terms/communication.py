@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.prices import CostPrices
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.rank_assignment import price_remaining, price_seats
 from placeopt.terms.variables import SHRINK, STAY, Variables
 from placeopt.topology.cluster_topology import ClusterTopology
@@ -25,7 +25,6 @@ class Communication:
 
     name = "communication"
     unit = "weighted path"
-    scope: Scope = "cluster"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs; those of equally many GPUs are looked up together."""

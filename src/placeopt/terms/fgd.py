@@ -8,7 +8,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.target import Target
 from placeopt.terms import fgd_rows as rows
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 CPU = RESOURCES.index("cpu_millicores")
@@ -37,7 +37,6 @@ class Fgd:
 
     name = "fragmentation"
     unit = "weighted GPU-milli"
-    scope: Scope = "node"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all nodes."""

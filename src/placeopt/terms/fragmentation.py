@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Level, Move, Problem, State
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
@@ -20,7 +20,6 @@ class Fragmentation:
 
     name = "fragmentation"
     unit = "weighted GPUs"
-    scope: Scope = "rack"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Count free GPUs per domain."""

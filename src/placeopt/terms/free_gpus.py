@@ -1,8 +1,6 @@
-"""Reported, not priced: how many slots of N free GPUs a plan leaves, and the paper's own measure of fragmentation."""
+"""Slots of N free GPUs that a plan leaves; reported, not priced."""
 
 from __future__ import annotations
-
-from fractions import Fraction
 
 import numpy as np
 
@@ -35,19 +33,3 @@ def slots_left(state: State) -> dict[str, int]:
         count = np.bincount(domain[free & (domain >= 0)])
         out.update({f"slots_{level}_{size}": int((count // size).sum()) for size in SIZES})
     return out
-
-
-def sc17_fragmentation(state: State) -> Fraction:
-    """
-    Mean over sockets of free / total GPUs (Amaral et al., SC'17, eq. 5): 1 is an empty cluster, 0 a full one.
-
-    A GPU is free if no job holds any of it; what stands in no socket counts as a socket a node. 0 without GPUs. Over a
-    round on equal sockets it is a constant once the jobs are chosen, so it steers choices inside one decision only.
-    """
-    problem = state.problem
-    socket = np.where(problem.gpu_socket >= 0, problem.gpu_socket, -1 - problem.gpu_node)
-    _, number = np.unique(socket, return_inverse=True)
-    total = np.bincount(number)
-    free = np.bincount(number[state.gpu_jobs == 0], minlength=len(total))
-    parts = [Fraction(int(f), int(t)) for f, t in zip(free, total, strict=True)]
-    return sum(parts, Fraction(0)) / len(parts) if parts else Fraction(0)

@@ -6,7 +6,6 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Placement, State
-from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import Variables
 
 
@@ -14,7 +13,6 @@ class Gang:
     """Horus eq. 4, DynamoML: exactly the option's workers and GPUs; no GPU twice; at most one option a job."""
 
     name = "gang"
-    scope: Scope = "cluster"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether the placement is one of the job's options in full, each GPU on its worker's node."""

@@ -6,7 +6,6 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, State
-from placeopt.terms.protocols import Scope
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
@@ -15,7 +14,6 @@ class GpuShare:
     """Guaranteed shares on a GPU sum to at most 1000; no such rule under ``overcommit`` (Horus)."""
 
     name = "gpu_share"
-    scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every GPU has the share free."""
@@ -36,7 +34,6 @@ class JobsPerGpu:
     """At most m jobs on a GPU; m = 1 is ``exclusive``."""
 
     name = "jobs_per_gpu"
-    scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every GPU can take one more job."""
@@ -56,7 +53,6 @@ class GpuMemoryCapacity:
     """The jobs on a GPU need no more memory than it has."""
 
     name = "gpu_memory"
-    scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every GPU has the memory free."""

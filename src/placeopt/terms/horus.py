@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
 from placeopt.terms.curves import cost_table
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
@@ -21,7 +21,6 @@ class HorusCost:
 
     name = "horus"
     unit = "thousandths"
-    scope: Scope = "gpu"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Memory by job, utilisation by GPU."""

@@ -15,7 +15,7 @@ from placeopt.terms.colocated_pairs import colocated_pairs
 from placeopt.terms.curves import excess_table
 from placeopt.terms.horus import few_levels, most_percent
 from placeopt.terms.presence import count_meetings, steps
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
@@ -32,7 +32,6 @@ class Interference:
 
     name = "interference"
     unit = "thousandths"
-    scope: Scope = "node"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs that hold a GPU."""

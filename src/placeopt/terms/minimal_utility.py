@@ -9,7 +9,7 @@ from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, Sta
 from placeopt.terms.communication import alike_by_distance, price_start
 from placeopt.terms.interference import Interference
 from placeopt.terms.prices import CostPrices
-from placeopt.terms.protocols import Form, Scope
+from placeopt.terms.protocols import Form
 from placeopt.terms.utility import longest_path_for, most_path, talks, utility
 from placeopt.terms.variables import MOVE, NEW, Variables
 
@@ -24,7 +24,6 @@ class MinimalUtility:
     """
 
     name = "minimal_utility"
-    scope: Scope = "node"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether the job reaches its minimum there, and those that started on its nodes keep theirs."""

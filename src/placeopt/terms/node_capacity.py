@@ -8,7 +8,6 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import RESOURCES, Placement, State
-from placeopt.terms.protocols import Scope
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
@@ -17,7 +16,6 @@ class NodeCapacity:
     """Horus eq. 5; bandwidths up to their usable part (SC'17 section 4.3, SODA V-E)."""
 
     name = "node_capacity"
-    scope: Scope = "node"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every node has room for the workers that land there."""

@@ -8,9 +8,6 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.variables import Variables
 
-Scope = Literal["gpu", "socket", "node", "rack", "cluster"]
-"""How far one must look to evaluate it: up to ``node``, a filling of one node is enough."""
-
 Form = Literal["exact", "bound"]
 """Whether the linear form equals the score for every placement, or only never exceeds it."""
 
@@ -22,7 +19,6 @@ class Rule(Protocol):
     """What is allowed."""
 
     name: str
-    scope: Scope
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether a job that is nowhere in ``state`` may be put to ``placement``."""
@@ -50,7 +46,6 @@ class Cost(Apart, Protocol):
 
     name: str
     unit: str
-    scope: Scope
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Return the cost of the whole allocation: the one definition."""

@@ -6,7 +6,6 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
-from placeopt.terms.protocols import Scope
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
@@ -16,7 +15,6 @@ class QueueShare:
     """SODA V-C: what the jobs of a queue hold together, running ones included."""
 
     name = "queue_share"
-    scope: Scope = "cluster"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether the job's queue may hold that much more."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
-from placeopt.terms.protocols import Expression, Form, Scope
+from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
@@ -15,7 +15,6 @@ class ResourceCost:
 
     name = "resource"
     unit = "thousandths"
-    scope: Scope = "cluster"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over jobs."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State, change_of
-from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import STAY, Variables
 
 
@@ -16,7 +15,6 @@ class Spread:
     """Single node, at most so many workers a node, exactly so many domains of a level with so many workers each."""
 
     name = "spread"
-    scope: Scope = "cluster"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether the workers lie as the option asks; a running job may stay as it lies."""

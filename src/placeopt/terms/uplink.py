@@ -8,7 +8,6 @@ from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Placement, State, hose_loads
 from placeopt.terms.prices import unary_digits
-from placeopt.terms.protocols import Scope
 from placeopt.terms.standing import add_limits, link_room
 from placeopt.terms.variables import Variables
 
@@ -21,7 +20,6 @@ class Uplink:
     """
 
     name = "uplink"
-    scope: Scope = "cluster"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every uplink has room in the part of the job's kind."""

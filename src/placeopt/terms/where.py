@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Placement, State, change_of
-from placeopt.terms.protocols import Scope
 from placeopt.terms.variables import Variables
 
 
@@ -16,7 +15,6 @@ class Where:
     """
 
     name = "where"
-    scope: Scope = "gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Tell whether every node and GPU is allowed."""

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
@@ -227,8 +228,8 @@ def test_whole_cluster_of_a_network_and_one_machine() -> None:
     cluster = read_cluster([DATA / "topograph_tree.conf"], machine=minsky())
     topology = ClusterTopology(cluster)
     assert topology.num_gpus == 384
-    assert topology.gpu_distance(0, 4) == 2 * 121  # srv1101, srv1102
-    assert topology.gpu_distance(0, 8 * 4) == 2 * (121 + 200)  # srv1201
+    assert topology.distances(np.array(0), np.array(4)) == 2 * 121  # srv1101, srv1102
+    assert topology.distances(np.array(0), np.array(8 * 4)) == 2 * (121 + 200)  # srv1201
     assert topology.max_distance() == 2 * (121 + 200 + 400)  # over the core
     assert read_cluster([DATA / "topograph_tree.conf", DATA / "4gpu_phb.txt"]).machines[0].id == "4gpu_phb"
     with pytest.raises(Unsupported, match="a cluster needs"):
