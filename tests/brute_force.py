@@ -22,13 +22,13 @@ import numpy as np
 
 from placeopt.model.policy import Postpone, SlowdownCurve
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
-from placeopt.terms.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
-from placeopt.terms.minimal_utility import falls_short
-from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.objective import weighted_costs
-from placeopt.terms.queue_share import QueueShare
-from placeopt.terms.rules import RULES, fits
-from placeopt.terms.uplink import Uplink
+from placeopt.terms.rules.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
+from placeopt.terms.rules.minimal_utility import falls_short
+from placeopt.terms.rules.node_capacity import NodeCapacity
+from placeopt.terms.rules.queue_share import QueueShare
+from placeopt.terms.rules.registry import RULES, fits
+from placeopt.terms.rules.uplink import Uplink
 
 LIMITS = (GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity, QueueShare, Uplink)
 """Rules about sums, which running jobs may exceed together."""

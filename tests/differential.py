@@ -26,10 +26,10 @@ from placeopt.problem.changes import keeps_limits
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.terms.minimal_utility import falls_short, withdrawn
 from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value, value_expression, weighted_costs
 from placeopt.terms.protocols import Cost
-from placeopt.terms.rules import relaxed
+from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
+from placeopt.terms.rules.registry import relaxed
 from placeopt.terms.standing import relaxed_state
 from placeopt.terms.variables import Variables
 from plans import plan_of

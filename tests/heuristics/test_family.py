@@ -11,7 +11,7 @@ from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Communication, Instance, Job, Policy, Slowdown
 from placeopt.model.policy import Fragmentation, Interference, TargetWorker
 from placeopt.problem import State, compile_problem
-from placeopt.terms.horus import decision_costs
+from placeopt.terms.costs.horus import decision_costs
 from plans import plan_of
 from rounds import random_round
 

@@ -19,7 +19,7 @@ from placeopt.heuristics.search.insertion import Insertion
 from placeopt.heuristics.search.job_selection import choose
 from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
-from placeopt.terms.communication import job_cost
+from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.objective import cost, value, weighted_costs
 from plans import plan_of
 from rounds import random_round

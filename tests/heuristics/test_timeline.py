@@ -11,8 +11,8 @@ from placeopt.heuristics.timeline import Seen, Start, Timeline
 from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Postpone
 from placeopt.problem import Move, Placement, compile_problem
-from placeopt.terms.rules import fits
-from placeopt.terms.run_time import run_time_ms
+from placeopt.terms.costs.run_time import run_time_ms
+from placeopt.terms.rules.registry import fits
 
 NOW = 1_000_000
 

@@ -16,7 +16,7 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.heuristic import run_heuristic
 from placeopt.solving.waiting_reasons import reasons
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 from rounds import random_round
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))

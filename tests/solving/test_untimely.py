@@ -12,7 +12,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.live_cluster.engine import DISTANCES_S
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem
-from placeopt.terms.prices import CostPrices
+from placeopt.terms.linearized_costs import CostPrices
 
 
 @pytest.fixture

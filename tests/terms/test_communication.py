@@ -9,8 +9,8 @@ from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
-from placeopt.terms.communication import Communication as CommunicationCost
-from placeopt.terms.communication import job_cost
+from placeopt.terms.costs.communication import Communication as CommunicationCost
+from placeopt.terms.costs.communication import job_cost
 
 TERM = CommunicationCost()
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))

@@ -6,7 +6,7 @@ from builders import instance, job, machine, node
 from placeopt.model import Domain, Gpu, Part, Policy
 from placeopt.model.policy import Fragmentation as Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.terms.fragmentation import Fragmentation
+from placeopt.terms.costs.fragmentation import Fragmentation
 
 TERM = Fragmentation()
 

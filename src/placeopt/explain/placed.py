@@ -19,7 +19,7 @@ from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.sizes import SIZES
 from placeopt.solving.solver_call import Solve
 from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value_expression
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 from placeopt.terms.variables import Variables
 
 MAX_BUNDLES = 4_000_000

@@ -11,7 +11,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.changes import part_of
 from placeopt.terms.objective import start_value
-from placeopt.terms.rules import add_rules
+from placeopt.terms.rules.registry import add_rules
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
 
 

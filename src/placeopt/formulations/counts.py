@@ -9,8 +9,8 @@ import numpy as np
 from placeopt.formulations.columns import add_columns, usable_gpus
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Problem, State
-from placeopt.terms.minimal_utility import MinimalUtility
 from placeopt.terms.protocols import Apart, Cost
+from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.variables import Variables
 
 

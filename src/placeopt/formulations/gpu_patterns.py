@@ -21,7 +21,7 @@ from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.changes import change_limits
 from placeopt.terms.objective import value
 from placeopt.terms.queue_ceilings import queue_ceilings
-from placeopt.terms.queue_share import option_use
+from placeopt.terms.rules.queue_share import option_use
 from placeopt.terms.variables import MOVE, SHRINK
 
 MAX_FILLINGS = 20_000

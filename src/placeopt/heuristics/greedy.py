@@ -17,7 +17,7 @@ from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.scores.table import Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.rules.registry import fits_beyond_room
 
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""

@@ -91,7 +91,7 @@ Curve = Annotated[
 
 
 class Interference(Record):
-    """Which model of slowdown counts: see ``placeopt.terms.interference``."""
+    """Which model of slowdown counts: see ``placeopt.terms.costs.interference``."""
 
     model: Literal["pairwise", "worst", "curve"] = "pairwise"
     curve: Curve = "rtx-2080"
@@ -185,7 +185,7 @@ class Postpone(Record):
 
     rule: Literal["none", "utility", "lookahead"] = "none"
     utility: Literal["sum", "sc17"] = "sc17"
-    """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.utility``."""
+    """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.costs.utility``."""
     window_ms: Milliseconds = 600_000
     """How far ahead of now ``lookahead`` considers a start."""
     spread_slowdown_thousandths: Thousandths = 300

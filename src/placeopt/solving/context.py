@@ -18,8 +18,8 @@ from placeopt.model.plan import PlanLimit, Stage, StageOutcome
 from placeopt.problem import Allocation, Problem, State, open_state
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import draft_plan, standing_records
-from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, trivial_gpu_milli_bound, trivial_value_bound, value, weighted_costs
+from placeopt.terms.rules.minimal_utility import withdrawn
 from placeopt.terms.standing import relaxed_state
 
 LevelName = Literal["value", "cost"]

@@ -11,13 +11,13 @@ from placeopt.linear import ModelBuilder
 from placeopt.model import Policy
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import price_of
-from placeopt.terms.communication import Communication
-from placeopt.terms.fgd import Fgd
-from placeopt.terms.fragmentation import Fragmentation
-from placeopt.terms.horus import HorusCost
-from placeopt.terms.interference import Interference
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.fgd import Fgd
+from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.costs.horus import HorusCost
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.protocols import Cost, Expression
-from placeopt.terms.resource import ResourceCost
 from placeopt.terms.variables import Variables
 
 COSTS: tuple[Cost, ...] = (Communication(), Interference(), Fragmentation(), HorusCost(), ResourceCost())

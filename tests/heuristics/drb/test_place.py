@@ -20,8 +20,8 @@ from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, 
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.solving.stages.lookahead import hold_back
-from placeopt.terms.communication import job_cost
-from placeopt.terms.interference import Interference
+from placeopt.terms.costs.communication import job_cost
+from placeopt.terms.costs.interference import Interference
 from placeopt.topology.builders import dgx1, minsky
 from plans import plan_of
 from rounds import random_round

@@ -8,8 +8,8 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.terms.minimal_utility import applies
 from placeopt.terms.objective import Weighted
+from placeopt.terms.rules.minimal_utility import applies
 
 SUPPORTED = ("communication", "interference", "fragmentation", "resource")
 """Costs that are charged here; a round with another one is left to the other formulations."""

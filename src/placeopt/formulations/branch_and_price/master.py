@@ -15,7 +15,7 @@ from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray
 from placeopt.terms.objective import Weighted, cost, value
 from placeopt.terms.queue_ceilings import queue_ceilings
-from placeopt.terms.queue_share import option_use
+from placeopt.terms.rules.queue_share import option_use
 
 BranchLimits = dict[int, tuple[int, int]]
 """Number of a count (`Master.counts`) -> least and most."""

@@ -11,8 +11,8 @@ import numpy as np
 from placeopt.heuristics.drb.gpu_bipartition import eq5
 from placeopt.heuristics.drb.place import TRIES, Bipartition
 from placeopt.problem import Move, Placement, State
-from placeopt.terms.interference import excess_beside
-from placeopt.terms.utility import path_of, talks
+from placeopt.terms.costs.interference import excess_beside
+from placeopt.terms.costs.utility import path_of, talks
 
 FLOOR = 0.01
 """The artifact's floor of every term."""

@@ -13,8 +13,8 @@ from placeopt.heuristics.drb.gpu_bipartition import Inside, eq5
 from placeopt.heuristics.drb.hardware_tree import machine_tree
 from placeopt.heuristics.drb.node_signatures import NodeSignatures
 from placeopt.problem import IntArray, Move, Placement, State
-from placeopt.terms.interference import Interference
-from placeopt.terms.utility import talks
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.utility import talks
 
 
 @dataclass(frozen=True)

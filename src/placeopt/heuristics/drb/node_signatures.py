@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.heuristics.drb.cache import CandidateCache, candidate_cache
 from placeopt.problem import IntArray, State
 from placeopt.problem.state import Tenant
-from placeopt.terms.interference import Interference
+from placeopt.terms.costs.interference import Interference
 
 SPARE = 1000
 """Looks and questions that are remembered, beside four times the nodes; then all begins anew."""

@@ -8,7 +8,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.fragmentation_columns import GradientColumns
 from placeopt.problem import RESOURCES, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
-from placeopt.terms.fgd import changes_if_placed
+from placeopt.terms.costs.fgd import changes_if_placed
 
 CPU = RESOURCES.index("cpu_millicores")
 

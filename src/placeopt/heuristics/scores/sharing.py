@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.problem import IntArray, Problem
-from placeopt.terms.horus import decision_costs
+from placeopt.terms.costs.horus import decision_costs
 
 
 class HorusByCost:

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
-from placeopt.terms.minimal_utility import applies
+from placeopt.terms.rules.minimal_utility import applies
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 NEVER = 1 << 50

@@ -5,7 +5,7 @@ from __future__ import annotations
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.registry import SCORES
 from placeopt.problem import Allocation, Move, Placement, Problem, State
-from placeopt.terms.communication import job_cost
+from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.objective import Weighted, cost, cost_delta, value
 
 Mark = tuple[int, int, int]

@@ -10,7 +10,7 @@ from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.guide import Guide
 from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.problem import Placement
-from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.rules.registry import fits_beyond_room
 
 TRIES = 4
 """Places on one node that are priced."""

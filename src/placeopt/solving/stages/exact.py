@@ -16,7 +16,7 @@ from placeopt.solving.context import LevelName, SolveContext
 from placeopt.solving.sizes import SIZES, product, waiting
 from placeopt.solving.solver_call import Solve
 from placeopt.terms.objective import cost_expression, value_expression
-from placeopt.terms.rules import relaxed
+from placeopt.terms.rules.registry import relaxed
 from placeopt.terms.variables import Variables
 
 AGAIN_S = 0.5

@@ -28,7 +28,7 @@ from placeopt.solving.sizes import SIZES, product
 from placeopt.solving.solver_call import Solve
 from placeopt.solving.stages.bound import NO_PRESOLVE, SIMPLEX_WORK
 from placeopt.solving.stages.diving import WHOLE, dive
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 
 PLANS_PER_SECOND = 0.2
 """Plans in deterministic mode, per second of the time limit: few enough for work, not the clock, to end the stage."""

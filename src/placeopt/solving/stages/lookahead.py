@@ -15,7 +15,7 @@ from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.problem.compile import hardware_of
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stages.trivial_proof import NO_ROOM, only_way
-from placeopt.terms.run_time import longest_run_ms
+from placeopt.terms.costs.run_time import longest_run_ms
 
 SHARE_OF_TIME = 0.3
 """Part of a round's time that schedules may take; ours: most is left to the stages that prove something."""

@@ -11,7 +11,7 @@ from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
 from placeopt.problem.indexing import running_placement
 from placeopt.solving.context import SolveContext
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 
 
 def run_previous(context: SolveContext, previous: Plan, score: str, order: str) -> None:

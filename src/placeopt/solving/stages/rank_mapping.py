@@ -6,7 +6,7 @@ import time
 
 from placeopt.rank_mapping import improve_ranks
 from placeopt.solving.context import SolveContext
-from placeopt.terms.communication import Communication
+from placeopt.terms.costs.communication import Communication
 
 SHARE_OF_TIME = 0.25
 """Part of what is left of the round that permuting ranks may take; the rest is for choosing GPUs."""

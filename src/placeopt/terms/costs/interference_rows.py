@@ -10,7 +10,7 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import IntArray
-from placeopt.terms.presence import Presence, Together, steps
+from placeopt.terms.costs.presence import Presence, Together, steps
 from placeopt.terms.protocols import Expression
 from placeopt.terms.rows import Rows
 from placeopt.terms.variables import Variables

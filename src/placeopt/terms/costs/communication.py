@@ -9,9 +9,9 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.terms.prices import CostPrices
+from placeopt.terms.costs.rank_assignment import price_remaining, price_seats
+from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Expression, Form
-from placeopt.terms.rank_assignment import price_remaining, price_seats
 from placeopt.terms.variables import SHRINK, STAY, Variables
 from placeopt.topology.cluster_topology import ClusterTopology
 

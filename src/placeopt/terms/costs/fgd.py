@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.target import Target
-from placeopt.terms import fgd_rows as rows
+from placeopt.terms.costs import fgd_rows as rows
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 

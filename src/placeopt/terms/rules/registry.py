@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Placement, Problem, State
-from placeopt.terms.changes import RunningChanges
-from placeopt.terms.gang import Gang
-from placeopt.terms.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
-from placeopt.terms.minimal_utility import MinimalUtility
-from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.protocols import Rule
-from placeopt.terms.queue_share import QueueShare
-from placeopt.terms.spread import Spread
-from placeopt.terms.uplink import Uplink
+from placeopt.terms.rules.changes import RunningChanges
+from placeopt.terms.rules.gang import Gang
+from placeopt.terms.rules.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
+from placeopt.terms.rules.minimal_utility import MinimalUtility
+from placeopt.terms.rules.node_capacity import NodeCapacity
+from placeopt.terms.rules.queue_share import QueueShare
+from placeopt.terms.rules.spread import Spread
+from placeopt.terms.rules.uplink import Uplink
+from placeopt.terms.rules.where import Where
 from placeopt.terms.variables import Variables
-from placeopt.terms.where import Where
 
 RULES: tuple[Rule, ...] = (
     Gang(),

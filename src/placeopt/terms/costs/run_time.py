@@ -17,8 +17,8 @@ import numpy as np
 
 from placeopt.model import Option
 from placeopt.problem import Placement, Problem, State
-from placeopt.terms.interference import excess_beside
-from placeopt.terms.utility import path_of, talks
+from placeopt.terms.costs.interference import excess_beside
+from placeopt.terms.costs.utility import path_of, talks
 from placeopt.topology import ClusterTopology
 
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from placeopt.problem import Move, Placement, Problem, State
-from placeopt.terms.interference import excess_beside
+from placeopt.terms.costs.interference import excess_beside
 from placeopt.topology import ClusterTopology
 
 FLOOR = Fraction(1, 100)

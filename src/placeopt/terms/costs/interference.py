@@ -10,11 +10,11 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.holdings import holdings
-from placeopt.terms import interference_rows as rows
-from placeopt.terms.colocated_pairs import colocated_pairs
-from placeopt.terms.curves import excess_table
-from placeopt.terms.horus import few_levels, most_percent
-from placeopt.terms.presence import count_meetings, steps
+from placeopt.terms.costs import interference_rows as rows
+from placeopt.terms.costs.colocated_pairs import colocated_pairs
+from placeopt.terms.costs.curves import excess_table
+from placeopt.terms.costs.horus import few_levels, most_percent
+from placeopt.terms.costs.presence import count_meetings, steps
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 

@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Placement, State, hose_loads
-from placeopt.terms.prices import unary_digits
+from placeopt.terms.linearized_costs import unary_digits
 from placeopt.terms.standing import add_limits, link_room
 from placeopt.terms.variables import Variables
 

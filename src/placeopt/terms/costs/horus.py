@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
-from placeopt.terms.curves import cost_table
+from placeopt.terms.costs.curves import cost_table
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 

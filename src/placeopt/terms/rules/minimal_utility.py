@@ -6,11 +6,11 @@ import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, change_of
-from placeopt.terms.communication import alike_by_distance, price_start
-from placeopt.terms.interference import Interference
-from placeopt.terms.prices import CostPrices
+from placeopt.terms.costs.communication import alike_by_distance, price_start
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.utility import longest_path_for, most_path, talks, utility
+from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Form
-from placeopt.terms.utility import longest_path_for, most_path, talks, utility
 from placeopt.terms.variables import MOVE, NEW, Variables
 
 
