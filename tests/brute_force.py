@@ -516,13 +516,14 @@ def _communication(problem: Problem, job: int, placement: Placement) -> int:
     communication = problem.instance.jobs[job].communication
     between = {frozenset(edge.ranks): edge.weight for edge in communication.edges}
     per_worker = int(problem.options.gpus[placement.option])
+    distance = problem.topology.pair_distances(np.array(placement.gpus, dtype=np.int64)).tolist()
     total = 0
     for a, b in combinations(range(len(placement.gpus)), 2):
         ranks = frozenset((a // per_worker, b // per_worker))
         inside = len(ranks) == 1 or not between
         weight = communication.weight if inside else between.get(ranks, 0)
         if weight:
-            total += weight * problem.topology.gpu_distance(placement.gpus[a], placement.gpus[b])
+            total += weight * distance[a][b]
     return total
 
 

@@ -26,7 +26,8 @@ from placeopt.problem.changes import keeps_limits
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value, value_expression, weighted_costs
+from placeopt.terms.costs.registry import costs_of
+from placeopt.terms.objective import Weighted, cost, cost_expression, value, value_expression, weighted_costs
 from placeopt.terms.protocols import Cost
 from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
 from placeopt.terms.rules.registry import relaxed

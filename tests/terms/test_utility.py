@@ -128,7 +128,7 @@ def test_without_traffic_paths_do_not_matter() -> None:
 def test_workers_on_several_nodes_are_compared_with_the_nearest_two_nodes() -> None:
     """Six GPUs on machines of four: 4 + 2, (1 + 1 + 4 x 20) + 1 + 8 x least distance across nodes."""
     problem = problem_of([job("gang", workers=3, gpus=2, communication=TRAFFIC)], nodes=2)
-    across = problem.topology.gpu_distance(0, 4)
+    across = problem.topology.distances(np.array([0]), np.array([4]))[0]
     assert int(problem.best_path[0]) == 82 + 1 + 8 * across
     state = State(problem)
     assert utility_at(state, 0, Placement(0, (0, 0, 1), (0, 1, 2, 3, 4, 5))) == 1000

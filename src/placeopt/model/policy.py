@@ -49,7 +49,7 @@ class Weights(Record):
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
-        total = self.communication + self.interference + self.fragmentation + self.horus + self.resource
+        total = sum(getattr(self, name) for name in type(self).model_fields)
         if total not in (0, 1000):
             raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
         return self

@@ -193,8 +193,8 @@ def test_the_artifacts_rule_scores_every_set_and_takes_the_best() -> None:
     root = 0.01 ** (1 / 3)
     assert near == pytest.approx(3 * root / (2 * root + 0.5 ** (1 / 3)))
     longest = problem.topology.max_machine_distance()
-    nearest = problem.topology.distances(np.array(0), np.array(1))
-    share = (problem.topology.distances(np.array(0), np.array(2)) - nearest) / (2 * longest)
+    nearest = problem.topology.distances(np.array([0]), np.array([1]))[0]
+    share = (problem.topology.distances(np.array([0]), np.array([2]))[0] - nearest) / (2 * longest)
     assert far == pytest.approx(3 * root / (share ** (1 / 3) + root + 0.5 ** (1 / 3)))
 
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.terms.objective import Weighted
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.objective import Weighted, last_name_first, weight_of
 from placeopt.terms.rules.minimal_utility import applies
-
-SUPPORTED = ("communication", "interference", "fragmentation", "resource")
-"""Costs that are charged here; a round with another one is left to the other formulations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +31,7 @@ class BundleGroups:
     type_ok: BoolArray  # (K, T)
     class_ok: BoolArray  # (K, C)
     pair: IntArray  # (P, P) cost of two jobs that meet in a room, W of interference included
-    weight: dict[str, int]  # name of each cost that counts -> its W
+    weighted: tuple[Weighted, ...]  # the costs that count
 
     def __len__(self) -> int:
         """K."""
@@ -49,10 +48,10 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         If a cost or rule of the round is not one that arrangements know.
     """
     problem = state.problem
-    weight = {w.cost.name: w.weight for w in weighted}
-    _refuse(problem, weight)
+    _refuse(problem, weighted)
+    path_weight = weight_of(weighted, Communication)
     options, wait = problem.options, _waiting(state)
-    pair = _pairs(problem, weight.get("interference", 0))
+    pair = _pairs(problem, weight_of(weighted, Interference))
     active = [bool(row.any()) for row in pair]
     found: dict[tuple[object, ...], int] = {}
     members: list[int] = []
@@ -73,7 +72,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
             int(options.gpu_memory_mib[o]),
             (options.demand[o] * options.bundle_workers[o]).tobytes(),
             profile if active[profile] else -1,
-            int(talks.weight) if "communication" in weight and total > 1 else 0,
+            int(talks.weight) if path_weight and total > 1 else 0,
             total if total > gpus else 0,
             options.gpu_type_ok[o].tobytes(),
             options.node_class_ok[o].tobytes(),
@@ -97,11 +96,11 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         total=(options.gpus * options.workers)[first],
         demand=(options.demand * options.bundle_workers[:, None])[first],
         profile=np.where(profiles >= 0, profiles, len(pair) - 1),
-        traffic=weights[options.job_class[first]] * weight.get("communication", 0),
+        traffic=weights[options.job_class[first]] * path_weight,
         type_ok=options.gpu_type_ok[first],
         class_ok=options.node_class_ok[first],
         pair=pair,
-        weight=weight,
+        weighted=weighted,
     )
 
 
@@ -112,20 +111,17 @@ def _waiting(state: State) -> IntArray:
     return np.bincount(problem.job_class[jobs], minlength=len(problem.class_communication))
 
 
-def _refuse(problem: Problem, weight: dict[str, int]) -> None:
-    strange = [name for name in weight if name not in SUPPORTED]
-    if strange:
-        raise Unsupported(f"arrangements do not know the cost {strange[0]!r}")
-    if "fragmentation" in weight and problem.policy.fragmentation.form != "partial":
-        raise Unsupported("arrangements know fragmentation in the form 'partial' only")
+def _refuse(problem: Problem, weighted: tuple[Weighted, ...]) -> None:
+    for w in last_name_first(weighted):
+        obstacle = w.cost.unsupported_by_columns(problem)
+        if obstacle is not None:
+            raise Unsupported(obstacle)
     if applies(problem):
         raise Unsupported("arrangements know no minimal utility")
     if problem.changeable:
         raise Unsupported("arrangements leave running jobs as they are, and some may be changed")
     if problem.jobs_per_gpu != 1 and not problem.shares_bind:
         raise Unsupported("arrangements need shares that bind, or GPUs with one job each")
-    if "interference" in weight and problem.policy.interference.model != "pairwise":
-        raise Unsupported("arrangements know pairwise interference only")
 
 
 def _refuse_option(problem: Problem, o: int) -> None:
@@ -148,6 +144,8 @@ def _refuse_option(problem: Problem, o: int) -> None:
 
 def _pairs(problem: Problem, weight: int) -> IntArray:
     """Shape (P, P): what two jobs that meet cost together, at the levels inside a room, where all must be equal."""
+    if weight and problem.policy.interference.model != "pairwise":
+        raise Unsupported("arrangements know pairwise interference only")
     closest = problem.slowdown[0]
     out = np.zeros((len(closest) + 1, len(closest) + 1), dtype=np.int64)
     out[:-1, :-1] = weight * (closest + closest.T)

@@ -9,6 +9,8 @@ import numpy as np
 from placeopt.errors import Unsupported
 from placeopt.formulations.branch_and_price.bundle_groups import BundleGroups
 from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.objective import weight_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +171,7 @@ class _Charges:
     def __init__(self, state: State, kinds: BundleGroups) -> None:
         self.state, self.kinds, self.problem = state, kinds, kinds.problem
         self.meets = kinds.pair.any()
-        self.fragments = kinds.weight.get("fragmentation", 0)
+        self.fragments = weight_of(kinds.weighted, Fragmentation)
         self.talks = bool(kinds.traffic.any())
         self.wider_cost: dict[int, int] = {}
         self._seen: dict[int, tuple[tuple[int, ...], ...]] = {}

@@ -13,7 +13,8 @@ from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups
 from placeopt.formulations.branch_and_price.pricing import Column, DualPrices
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray
-from placeopt.terms.objective import Weighted, cost, value
+from placeopt.terms.costs.resource import ResourceCost
+from placeopt.terms.objective import Weighted, cost, value, weight_of
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.rules.queue_share import option_use
 
@@ -172,7 +173,7 @@ class Master:
         builder.add_rows(of_class, y, 1, np.full(len(self.waiting), NO_LOWER, dtype=np.int64), self.waiting)
         builder.add_row(y, options.value[self.options], self.value_left, self.value_left)
         self._add_queues(builder, y)
-        resource = options.cost_milli[self.options] * kinds.weight.get("resource", 0)
+        resource = options.cost_milli[self.options] * weight_of(kinds.weighted, ResourceCost)
         builder.set_objective(
             np.concatenate([x, y, node, wide, extra]),
             np.concatenate(

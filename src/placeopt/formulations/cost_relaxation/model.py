@@ -12,7 +12,10 @@ from placeopt.formulations.cost_relaxation.cost_lower_bounds import CostLowerBou
 from placeopt.formulations.cost_relaxation.node_classes import NodeClasses, make_node_classes, used_idle
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
-from placeopt.terms.objective import Weighted, value
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.fragmentation import Fragmentation
+from placeopt.terms.costs.resource import ResourceCost
+from placeopt.terms.objective import Weighted, last_name_first, value, weight_of
 
 MOST_COLUMNS = 60_000
 """Columns of bundles beyond which the relaxation is no longer a matter of a second."""
@@ -71,18 +74,17 @@ def build_cost_relaxation(
         raise Unsupported("flows take rounds in which running jobs stay as they are")
     builder = ModelBuilder(deadline)
     kinds, grounds = make_bundle_groups(state), make_node_classes(state, builder.check_time)
-    weight = {w.cost.name: w.weight for w in weighted}
     chosen = builder.add_variables(np.zeros(len(kinds.option), dtype=np.int64), kinds.jobs)
     _add_choices(builder, problem, kinds, chosen)
     held = value(problem, state.allocation())
     if least > held:
         row = np.zeros(len(chosen), dtype=np.int64)
         builder.add_rows(row, chosen, problem.options.value[kinds.option], np.array([least - held]), NO_UPPER)
-    path_price = weight.get("communication", 0)
+    path_price = weight_of(weighted, Communication)
     bundles, streams = _add_bundles(builder, kinds, grounds, chosen, path_price)
     rooms = _add_room(builder, grounds, bundles)
-    busy = _add_busy(builder, grounds, bundles, weight.get("fragmentation", 0) if _partial(problem) else 0)
-    resource = problem.options.cost_milli[kinds.option] * weight.get("resource", 0)
+    busy = _add_busy(builder, grounds, bundles, weight_of(weighted, Fragmentation))
+    resource = problem.options.cost_milli[kinds.option] * weight_of(weighted, ResourceCost)
     columns = np.concatenate([chosen, bundles.column, busy.column])
     costs = np.concatenate([resource, bundles.cost, busy.cost])
     builder.set_objective(columns, costs, "min", busy.constant + _fixed(state, weighted))
@@ -190,28 +192,18 @@ def _add_busy(builder: ModelBuilder, grounds: NodeClasses, b: _Bundles, weight: 
     return _Busy(np.concatenate(columns), np.concatenate(costs), constant)
 
 
-def _partial(problem: Problem) -> bool:
-    return problem.policy.fragmentation.form == "partial"
-
-
 def _fixed(state: State, weighted: tuple[Weighted, ...]) -> int:
-    """Cost of the running jobs where they are, of terms that waiting jobs can only add to."""
-    growing = ("communication", "interference", "resource")
+    """Return the cost of the running jobs where they are, of terms that starts never lower."""
     allocation = state.allocation()
-    return sum(w.weight * w.cost.score(state.problem, allocation) for w in weighted if w.cost.name in growing)
+    return sum(w.weight * w.cost.score(state.problem, allocation) for w in weighted if w.cost.never_lowered_by_starts)
 
 
 def _relaxes(problem: Problem, weighted: tuple[Weighted, ...]) -> tuple[str, ...]:
     """Say what the bound leaves out."""
-    names = {w.cost.name for w in weighted}
     out = ["which nodes a job's bundles share: each costs what it costs where most of its job find room"]
     out.append("CPU, memory, bandwidths and queues")
-    if "interference" in names:
-        out.append("what jobs that start do to others and to each other")
-    if "horus" in names:
-        out.append("the Horus cost")
-    if "fragmentation" in names:
-        out.append("free GPUs in domains that are idle now" if _partial(problem) else "fragmentation")
+    omitted = (w.cost.omitted_by_cost_relaxation(problem) for w in last_name_first(weighted))
+    out.extend(text for text in omitted if text is not None)
     if any(communication.edges for communication in problem.class_communication):
         out.append("traffic graphs")
     return tuple(out)

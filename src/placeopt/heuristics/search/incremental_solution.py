@@ -5,8 +5,8 @@ from __future__ import annotations
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.registry import SCORES
 from placeopt.problem import Allocation, Move, Placement, Problem, State
-from placeopt.terms.costs.communication import job_cost
-from placeopt.terms.objective import Weighted, cost, cost_delta, value
+from placeopt.terms.costs.communication import Communication, job_cost
+from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_of
 
 Mark = tuple[int, int, int]
 """Moves made so far, value and cost at that point."""
@@ -25,7 +25,7 @@ class IncrementalSolution:
         self.state = State(problem, allocation)
         self.candidates = Candidates(self.state, SCORES["best_fit"](problem))
         self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
-        path_price = next((w.weight for w in weighted if w.cost.name == "communication"), 0)
+        path_price = weight_of(weighted, Communication)
         self.paid: dict[int, int] = {
             job: path_price * job_cost(problem, job, placement)
             for job, placement in enumerate(allocation)

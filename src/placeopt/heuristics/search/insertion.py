@@ -10,6 +10,8 @@ from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.guide import Guide
 from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.problem import Placement
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.objective import weight_of
 from placeopt.terms.rules.registry import fits_beyond_room
 
 TRIES = 4
@@ -20,7 +22,7 @@ class Insertion:
     """Finds places on a board."""
 
     def __init__(self, board: IncrementalSolution, guide: Guide | None = None) -> None:
-        weight = next((w.weight for w in board.weighted if w.cost.name == "communication"), 0)
+        weight = weight_of(board.weighted, Communication)
         self._board, self._near = board, GangPlacer(board.candidates, weight, guide)
 
     def best(self, job: int) -> Placement | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.costs.rank_assignment import price_remaining, price_seats
 from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Expression, Form
@@ -16,7 +17,7 @@ from placeopt.terms.variables import SHRINK, STAY, Variables
 from placeopt.topology.cluster_topology import ClusterTopology
 
 
-class Communication:
+class Communication(CostDefaults):
     """
     Sum over pairs of a job's GPUs of pair weight x shortest-path distance; 0 for one GPU.
 
@@ -25,6 +26,8 @@ class Communication:
 
     name = "communication"
     unit = "weighted path"
+    default_weight = 400
+    never_lowered_by_starts = True
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs; those of equally many GPUs are looked up together."""
@@ -60,12 +63,12 @@ class Communication:
         jobs = np.bincount(problem.job_class, minlength=len(per_class)).tolist()
         return sum(worst * count for worst, count in zip(per_class, jobs, strict=True))
 
-    def resolution(self, problem: Problem) -> IntArray | None:
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance; all alone on machines such as a cube mesh."""
-        apart = any(self.tells_apart(problem, o) for o in range(len(problem.options)))
+        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.options)))
         return alike_by_distance(problem) if apart else None
 
-    def tells_apart(self, problem: Problem, option: int) -> bool:
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
         """Tell whether jobs in the option have several GPUs and traffic between them."""
         return _traffic(problem, option) > 0
 
@@ -91,7 +94,7 @@ class Communication:
                 job = variables.unit_jobs[variables.start_unit[s]][0]
                 known = job_cost(variables.problem, job, variables.problem.running[job])
                 prices.add(variables.start[s : s + 1], np.array([known], dtype=np.int64))
-            elif not self.tells_apart(variables.problem, int(option)):
+            elif not self.forbids_folding(variables.problem, int(option)):
                 continue
             elif not communication.edges:
                 price_start(prices, variables, s, communication.weight)
@@ -103,6 +106,16 @@ class Communication:
                 least = _traffic(variables.problem, int(option)) * _shortest(variables.problem)
                 prices.add(variables.start[s : s + 1], np.array([least], dtype=np.int64))
         return (*prices.hand_over(), self.score(variables.problem, variables.state.allocation()))
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return None: paths are charged; that traffic graphs are not is said by the relaxation, whatever counts."""
+        del problem
+        return None
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return None: columns charge paths inside a node and on the way out of it."""
+        del problem
+        return None
 
 
 MAX_SEAT_PAIRS = 40_000

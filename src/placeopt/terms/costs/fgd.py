@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.linear import ModelBuilder
+from placeopt.model import Policy
 from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.target import Target
 from placeopt.terms.costs import fgd_rows as rows
+from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
@@ -22,7 +24,7 @@ _CHUNK = 1 << 22
 """Entries of the tables that are made at once."""
 
 
-class Fgd:
+class Fgd(CostDefaults):
     """
     ``fgd``: the sum over nodes of F_n = sum over typical workers m of p_m f_n(m), with integers for p.
 
@@ -37,6 +39,11 @@ class Fgd:
 
     name = "fragmentation"
     unit = "weighted GPU-milli"
+    default_weight = 300
+
+    def selected_by(self, policy: Policy) -> bool:
+        """Return whether the policy's form is ``fgd``."""
+        return policy.fragmentation.form == "fgd"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all nodes."""
@@ -58,16 +65,6 @@ class Fgd:
         """Every GPU is left and of no use to anybody; 0 where nobody is expected."""
         return problem.target.total * 1000 * problem.num_gpus
 
-    def resolution(self, problem: Problem) -> IntArray | None:
-        """GPUs of one type are alike, and types are told apart anyway."""
-        del problem
-        return None
-
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Never: who holds a share does not matter."""
-        del problem, option
-        return False
-
     def form(self, problem: Problem) -> Form:
         """Exact in rounds of moderate size; elsewhere what no typical worker could ever take where it is left."""
         with_gpus = int((np.diff(problem.node_gpu_start) > 0).sum())
@@ -79,6 +76,16 @@ class Fgd:
         if self.form(variables.problem) == "bound":
             return rows.bound(variables, left_of(variables.state))
         return rows.exact(builder, variables, left_of(variables.state))
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return that this form is not charged at all."""
+        del problem
+        return "fragmentation"
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return that columns charge the other form only."""
+        del problem
+        return "arrangements know fragmentation in the form 'partial' only"
 
 
 def left_of(state: State) -> IntArray:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.linear import NO_LOWER, ModelBuilder
+from placeopt.model import Policy
 from placeopt.problem import Allocation, IntArray, Level, Move, Problem, State
-from placeopt.terms.protocols import Expression, Form
+from placeopt.terms.costs.defaults import CostDefaults
+from placeopt.terms.protocols import Expression
 from placeopt.terms.variables import Variables
 
 
-class Fragmentation:
+class Fragmentation(CostDefaults):
     """
     ``partial``: the sum over levels of weight x free GPUs in the level's partly used domains.
 
@@ -20,6 +22,11 @@ class Fragmentation:
 
     name = "fragmentation"
     unit = "weighted GPUs"
+    default_weight = 300
+
+    def selected_by(self, policy: Policy) -> bool:
+        """Return whether the policy's form is ``partial``."""
+        return policy.fragmentation.form == "partial"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Count free GPUs per domain."""
@@ -58,20 +65,10 @@ class Fragmentation:
         """All domains partly used, with one GPU each."""
         return sum(level.weight * int(np.maximum(level.total - 1, 0).sum()) for level in problem.levels)
 
-    def resolution(self, problem: Problem) -> IntArray | None:
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that share all their domains."""
         inner = [level.gpu_to_domain for level in problem.levels if level.name in ("socket", "numa", "switch")]
         return np.unique(np.stack(inner), axis=1, return_inverse=True)[1] if inner else None
-
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Never: who holds a GPU does not matter."""
-        del problem, option
-        return False
-
-    def form(self, problem: Problem) -> Form:
-        """Exact: busy GPUs per domain, and one binary that says whether the domain is used."""
-        del problem
-        return "exact"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Free GPUs of a used domain are ``size x used - busy``; where a running job uses it already, ``used`` is 1."""
@@ -86,6 +83,16 @@ class Fragmentation:
         if not columns:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), constant
         return np.concatenate(columns), np.concatenate(coefficients), constant
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return that only domains which are used already are charged."""
+        del problem
+        return "free GPUs in domains that are idle now"
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return None: columns charge the domains inside a node, the master those above."""
+        del problem
+        return None
 
     @staticmethod
     def _add_level(

@@ -7,11 +7,12 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
 from placeopt.terms.costs.curves import cost_table
+from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
-class HorusCost:
+class HorusCost(CostDefaults):
     """
     Sum over GPUs in use of ``w1 x memory used / capacity + w2 x f(total utilisation)``, in thousandths.
 
@@ -64,16 +65,6 @@ class HorusCost:
         gpus = problem.options.workers * problem.options.gpus
         return _sum_over_jobs(problem, per_gpu * gpus)
 
-    def resolution(self, problem: Problem) -> IntArray | None:
-        """GPUs that jobs may share are told apart anyway."""
-        del problem
-        return None
-
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Never."""
-        del problem, option
-        return False
-
     def form(self, problem: Problem) -> Form:
         """Exact, unless the utilisations that GPUs can have are too many to be told apart."""
         return "exact" if few_levels(problem) else "bound"
@@ -102,6 +93,11 @@ class HorusCost:
             columns.append(v.busy(builder)[first])
             coefficients.append(np.full(len(first), use[0]))
         return np.concatenate(columns), np.concatenate(coefficients), fixed
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return that nothing of it is charged."""
+        del problem
+        return "the Horus cost"
 
 
 def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:

@@ -13,13 +13,14 @@ from placeopt.problem.holdings import holdings
 from placeopt.terms.costs import interference_rows as rows
 from placeopt.terms.costs.colocated_pairs import colocated_pairs
 from placeopt.terms.costs.curves import excess_table
+from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.costs.horus import few_levels, most_percent
 from placeopt.terms.costs.presence import count_meetings, steps
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
 
-class Interference:
+class Interference(CostDefaults):
     """
     Sum over jobs, running ones included, of s_j - 1 in thousandths.
 
@@ -32,6 +33,8 @@ class Interference:
 
     name = "interference"
     unit = "thousandths"
+    default_weight = 300
+    never_lowered_by_starts = True
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs that hold a GPU."""
@@ -67,7 +70,7 @@ class Interference:
             return int((count * highest.max(axis=1, initial=0)).sum())
         return int((count[:, None] * highest * count[None, :]).sum() - (count * highest.diagonal()).sum())
 
-    def resolution(self, problem: Problem) -> IntArray | None:
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that share switch and socket, where that matters and the exact form is used."""
         if problem.policy.interference.model == "curve" or self.form(problem) == "bound":
             return None
@@ -75,7 +78,7 @@ class Interference:
             return None  # only who shares a GPU or a node counts
         return np.unique(np.stack([problem.gpu_switch, problem.gpu_socket]), axis=1, return_inverse=True)[1]
 
-    def tells_apart(self, problem: Problem, option: int) -> bool:
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
         """Tell whether a job in the option slows others or is slowed, and the exact form is used."""
         if not problem.options.gpus[option] or self.worst(problem) == 0 or self.form(problem) == "bound":
             return False
@@ -113,6 +116,16 @@ class Interference:
             return columns, coefficients, 0
         columns, coefficients, _ = rows.pairwise(builder, variables, problem.slowdown)
         return columns, coefficients, sum(base.values())
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return that only the running jobs' effect on each other is charged."""
+        del problem
+        return "what jobs that start do to others and to each other"
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return None: columns charge pairs of profiles, and refuse other models where they tabulate them."""
+        del problem
+        return None
 
 
 MAX_MEETINGS = 200_000

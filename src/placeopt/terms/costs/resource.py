@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import Allocation, IntArray, Move, Problem, State
-from placeopt.terms.protocols import Expression, Form
+from placeopt.problem import Allocation, Move, Problem, State
+from placeopt.terms.costs.defaults import CostDefaults
+from placeopt.terms.protocols import Expression
 from placeopt.terms.variables import Variables
 
 
-class ResourceCost:
+class ResourceCost(CostDefaults):
     """Sum of ``cost_milli`` of the options taken."""
 
     name = "resource"
     unit = "thousandths"
+    never_lowered_by_starts = True
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over jobs."""
@@ -33,24 +35,19 @@ class ResourceCost:
         np.maximum.at(dearest, problem.options.job_class, problem.options.cost_milli)
         return int(dearest[problem.job_class].sum())
 
-    def resolution(self, problem: Problem) -> IntArray | None:
-        """GPUs do not matter."""
-        del problem
-        return None
-
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Never."""
-        del problem, option
-        return False
-
-    def form(self, problem: Problem) -> Form:
-        """Exact."""
-        del problem
-        return "exact"
-
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Linear in the starts."""
         del builder
         v = variables
         fixed = self.score(v.problem, v.state.allocation())
         return v.start, v.problem.options.cost_milli[v.start_option], fixed
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return None: each chosen option is charged."""
+        del problem
+        return None
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return None: the master charges each chosen option."""
+        del problem
+        return None

@@ -35,12 +35,12 @@ class MinimalUtility:
         state.apply(undo)
         return reached
 
-    def resolution(self, problem: Problem) -> IntArray | None:
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance."""
-        apart = any(self.tells_apart(problem, o) for o in range(len(problem.options)))
+        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.options)))
         return alike_by_distance(problem) if apart else None
 
-    def tells_apart(self, problem: Problem, option: int) -> bool:
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
         """Tell whether paths of jobs in the option are limited, each by itself."""
         return _limit(problem, option) is not None
 
