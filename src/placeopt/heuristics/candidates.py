@@ -20,16 +20,18 @@ STEPS = 1 << 22
 
 Score = Callable[["Candidates", int, IntArray], FloatArray]
 """
-Ranks nodes for a bundle of an option, the lower the better; on all of them it fits. With an attribute
-``sees_state_only`` that is true, it promises to score nodes alike that differ in nothing but their number. A method
-``pick(candidates, option, gpus, need)`` says which of the usable GPUs of a node a bundle gets (by default the closest
-together), a method ``refuses(candidates, option, gpus)`` which of the GPUs with room it shall not have all the same,
-and a method ``redraw(scores)`` changes the scores of all nodes at every decision. One that looks at more of an option
-than what it asks of a node (at its profile, say) returns that by ``looks_at(problem)``, shape (O, anything).
+Ranks nodes for a bundle of an option, the lower the better; a bundle fits on all of them. Optional attributes:
+
+- ``cacheable``: True promises equal scores for nodes that differ in nothing but their number.
+- ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
+- ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
+- ``randomize(scores)``: changes the scores of all nodes at every decision.
+- ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
 """
 
 
 Pick = Callable[["Candidates", int, list[int], int], tuple[int, ...]]
+Exclude = Callable[["Candidates", int, list[int]], list[int]]
 
 
 def never() -> bool:
@@ -43,7 +45,7 @@ class Candidates:
 
     A journal lists the nodes that changed; when a shape is asked for again, only nodes changed since are scored anew.
     So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
-    that it ``sees_state_only``, nodes in a state that was scored before are looked up instead.
+    that it ``cacheable``, nodes in a state that was scored before are looked up instead.
     """
 
     remembers = True
@@ -60,14 +62,14 @@ class Candidates:
         self._over = over
         self.problem: Problem = state.problem
         self._score = score
-        looks_at: Callable[[Problem], IntArray] | None = getattr(score, "looks_at", None)
-        self._shape = option_shapes(self.problem, None if looks_at is None else looks_at(self.problem))
+        option_features: Callable[[Problem], IntArray] | None = getattr(score, "option_features", None)
+        self._shape = option_shapes(self.problem, None if option_features is None else option_features(self.problem))
         self._journal: list[int] = []
         self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
         self._pick: Pick | None = getattr(score, "pick", None)
-        self._refuses: Callable[[Candidates, int, list[int]], list[int]] | None = getattr(score, "refuses", None)
-        self._redraw: Callable[[FloatArray], FloatArray] | None = getattr(score, "redraw", None)
+        self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
+        self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
         """Whether GPUs of a node are chosen by what is left of each of them, and by nothing else."""
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
@@ -79,7 +81,7 @@ class Candidates:
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
 
     def _may_remember(self, score: Score) -> bool:
-        return self.remembers and bool(getattr(score, "sees_state_only", False))
+        return self.remembers and bool(getattr(score, "cacheable", False))
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
@@ -92,7 +94,7 @@ class Candidates:
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
         scores = self._up_to_date(option)[0]
-        return scores if self._redraw is None else self._redraw(scores)
+        return scores if self._randomize is None else self._randomize(scores)
 
     def free_rooms(self, option: int) -> IntArray:
         """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""
@@ -173,8 +175,8 @@ class Candidates:
             usable &= state.gpu_jobs[gpus] < problem.jobs_per_gpu
         if options.gpu_memory_mib[option]:
             usable &= state.gpu_free_memory[gpus] >= options.gpu_memory_mib[option]
-        if self._refuses is not None and usable.any():
-            usable &= ~np.isin(gpus, self._refuses(self, option, gpus[usable].tolist()))
+        if self._excluded_gpus is not None and usable.any():
+            usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))
         return usable
 
     def choose_gpus(self, option: int, node: int, held: frozenset[int] = frozenset()) -> tuple[int, ...]:

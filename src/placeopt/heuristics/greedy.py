@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
-from placeopt.heuristics.scores.fragmentation import FragmentationGradient
-from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.scores.table import Table, serves
+from placeopt.heuristics.scores.registry import SCORES, score_named
+from placeopt.heuristics.scores.table import ColumnScore, Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.rules.registry import fits_beyond_room
 
@@ -49,13 +47,11 @@ def table_for(state: State, score: str, counts: IntArray | None = None) -> Table
     """
     Return a table of all costs by the score of that name, which decides as its candidates would, but sooner.
 
-    None where the score does not know whole columns of nodes, or a table does not serve the problem. ``counts`` as in
-    ``score_named``.
+    None where the score has no columns, or a table does not serve the problem. ``counts`` as in ``score_named``.
     """
-    if score not in ("prices", "share_prices", "fgd") or not serves(state.problem):
+    if not SCORES[score].has_columns or not serves(state.problem):
         return None
-    made = score_named(score, state.problem, counts=counts)
-    return Table(state, made) if isinstance(made, PriceScore | FragmentationGradient) else None
+    return Table(state, cast("ColumnScore", score_named(score, state.problem, counts=counts)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def greedy(
     order
         Waiting jobs, first to be considered first.
     score
-        Name in ``family.SCORES``.
+        Name in ``SCORES``.
     deadline
         Of ``time.monotonic()``: what is not reached by then waits.
     cancelled

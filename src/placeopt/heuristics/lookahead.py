@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import place
-from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.timeline import Timeline
 from placeopt.problem import IntArray, Placement, Problem, State
 
@@ -165,7 +165,7 @@ def _decided(line: Timeline, scheduled: frozenset[int], score: str) -> Lookahead
             needed[gpu] = min(start.start_ms, needed.get(gpu, start.start_ms))
     waits: dict[int, Wait] = {}
     if line.booked:
-        idle = Candidates(State(problem), SCORES[score](problem))
+        idle = Candidates(State(problem), score_named(score, problem))
         waits = {
             job: Wait(start.placement, start.start_ms, start.end_ms or 0, line.instead[job])
             for job, start in line.booked.items()

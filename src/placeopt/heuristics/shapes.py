@@ -7,11 +7,11 @@ import numpy as np
 from placeopt.problem import IntArray, Problem
 
 
-def option_shapes(problem: Problem, looked_at: IntArray | None = None) -> list[int]:
+def option_shapes(problem: Problem, features: IntArray | None = None) -> list[int]:
     """
     Number the options: two have the same number if every node has the same room for both, and likes both alike.
 
-    ``looked_at``, shape (O, anything): what else of each option decides how well a node is liked.
+    ``features``, shape (O, anything): what else of each option decides how well a node is liked.
     """
     options = problem.options
     numbers: dict[bytes, int] = {}
@@ -24,7 +24,7 @@ def option_shapes(problem: Problem, looked_at: IntArray | None = None) -> list[i
             options.workers,
             options.workers_per_node,
             options.demand,
-            np.zeros((len(options), 0), dtype=np.int64) if looked_at is None else looked_at,
+            np.zeros((len(options), 0), dtype=np.int64) if features is None else features,
         )
     )
     masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)

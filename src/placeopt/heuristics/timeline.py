@@ -9,7 +9,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import TRIES, places, places_on_node
-from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.start_estimate import Occupants, StartEstimate
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.interference import meets
@@ -56,7 +56,7 @@ class Timeline:
         self.booked: dict[int, Start] = {}
         self.instead: dict[int, int | None] = {}
         """Of a booked job: when it would have ended, had it started when it was asked; None: it could not."""
-        self._candidates = Candidates(self.state, SCORES[score](problem))
+        self._candidates = Candidates(self.state, score_named(score, problem))
         self._company: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
         self._occupants = Occupants(self.state, self._end_of, self._company_of)
         self._outlooks: dict[Seen, tuple[StartEstimate, ...]] = {}

@@ -40,7 +40,7 @@ def window(
     order
         Waiting jobs, first to be considered first.
     score
-        Name in ``family.SCORES``; scores must be comparable from job to job.
+        Name in ``SCORES``; scores must be comparable from job to job.
     width
         Jobs in the window, at least 1; with 1 this is ``greedy``.
     deadline, cancelled, seed

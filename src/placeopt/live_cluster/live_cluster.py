@@ -11,6 +11,7 @@ from placeopt.arguments import INSTANCE, check_round, expect
 from placeopt.environment import versions
 from placeopt.errors import BadInput, Unsupported, only_documented
 from placeopt.formats.collection import collection_paused
+from placeopt.heuristics import SCORES
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import NodeChange
 from placeopt.live_cluster.exclusive import exclusive
@@ -20,9 +21,6 @@ from placeopt.problem import Problem
 from placeopt.solving.context import Progress
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.stages.lookahead import SHARE_OF_TIME
-
-WHOLE_ROUNDS = frozenset({"auto", "gpu_clustering", "random"})
-"""Scores that some jobs cannot be placed by: one asks who is where, the other draws anew at every call."""
 
 
 class LiveCluster(ABC):
@@ -290,4 +288,5 @@ class LiveCluster(ABC):
 
 def _places_rounds(method: Method) -> bool:
     """Whether a method decides whole rounds only."""
-    return bool(method.exact) or method.strict or method.shape != "value" or method.score in WHOLE_ROUNDS
+    local = method.score in SCORES and SCORES[method.score].local
+    return bool(method.exact) or method.strict or method.shape != "value" or not local

@@ -23,7 +23,7 @@ class FragmentationGradient:
     whole GPUs all choices of GPUs are equal, and the first usable ones are taken.
     """
 
-    sees_state_only = True
+    cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the target from the policy, or from so many jobs of each class, shape (K,)."""

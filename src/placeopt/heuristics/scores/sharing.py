@@ -22,7 +22,7 @@ class HorusByCost:
     def __init__(self, problem: Problem) -> None:
         del problem
 
-    def looks_at(self, problem: Problem) -> IntArray:
+    def option_features(self, problem: Problem) -> IntArray:
         """Return the utilisation of each option, which its cost goes by."""
         return problem.options.utilisation[:, None]
 

@@ -44,7 +44,7 @@ class LeastSlowdown:
         self._curve = problem.policy.interference.curve
         self._spread = [known if spread is None else spread for spread in own]
 
-    def looks_at(self, problem: Problem) -> IntArray:
+    def option_features(self, problem: Problem) -> IntArray:
         """Return profile and spread slowdown of each option's jobs, and its utilisation."""
         each = np.column_stack((problem.class_profile, np.array(self._spread, dtype=np.int64)))
         asked: IntArray = np.column_stack((each[problem.options.job_class], problem.options.utilisation))
@@ -81,7 +81,7 @@ class LeastSlowdown:
         ]
         return min(tried, key=lambda chosen: self._price(candidates, option, node, chosen))
 
-    def refuses(self, candidates: Candidates, option: int, gpus: list[int]) -> list[int]:
+    def excluded_gpus(self, candidates: Candidates, option: int, gpus: list[int]) -> list[int]:
         """Return those of ``gpus`` that others hold and that would not get enough more done by sharing."""
         if not self._shares:
             return []

@@ -39,8 +39,8 @@ class Columns(Protocol):
         """Return which of the node's GPUs a job of ``shape``, which fits, gets: indices in the node."""
 
 
-class Scored(Protocol):
-    """A score of nodes that also knows whole columns of the table."""
+class ColumnScore(Protocol):
+    """A score that also computes whole columns of the table; ``ScoreSpec.has_columns`` says which scores do."""
 
     def columns(self, state: State, representatives: list[int]) -> Columns:
         """Prepare for the shapes of jobs, each represented by an option."""
@@ -73,7 +73,7 @@ class Table:
     are worked out for all shapes at once, so their number hardly matters; a node's column anew only when it is needed.
     """
 
-    def __init__(self, state: State, score: Scored) -> None:
+    def __init__(self, state: State, score: ColumnScore) -> None:
         problem = self._problem = state.problem
         self._shape = option_shapes(problem)
         count = max(self._shape, default=-1) + 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, Move, Placement, Problem, State
 from placeopt.terms.costs.communication import Communication, job_cost
 from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_of
@@ -23,7 +23,7 @@ class IncrementalSolution:
     def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:
         self.problem, self.weighted = problem, weighted
         self.state = State(problem, allocation)
-        self.candidates = Candidates(self.state, SCORES["best_fit"](problem))
+        self.candidates = Candidates(self.state, score_named("best_fit", problem))
         self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
         path_price = weight_of(weighted, Communication)
         self.paid: dict[int, int] = {

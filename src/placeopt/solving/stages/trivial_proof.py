@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from placeopt.heuristics import SCORES, Candidates
+from placeopt.heuristics import Candidates, score_named
 from placeopt.solving.context import SolveContext
 
 RELAXES = ("everything but that each job fits alone beside what runs",)
@@ -24,7 +24,7 @@ def run_trivial_proof(context: SolveContext) -> None:
     if best is None or context.proven or problem.changeable:
         return
     started = time.monotonic()
-    candidates = Candidates(context.open, SCORES["first_fit"](problem))
+    candidates = Candidates(context.open, score_named("first_fit", problem))
     ways: dict[int, int | str] = {}
     for job, placement in enumerate(best.allocation):
         if job in problem.running:
