@@ -180,7 +180,9 @@ def test_remembering_nodes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_who_asks_first_changes_no_score(first: int) -> None:
-    """Options that ask for the same share what is known of nodes, but not where the score looks at more of them."""
+    """
+    Options that ask for the same share what is known of nodes, but not where the score signatures at more of them.
+    """
     for seed in range(first, first + 10):
         problem = compile_problem(random_round(np.random.default_rng([8, seed])))
         state = State(problem)

@@ -27,9 +27,9 @@ class LongWay(Timeline):
         self._choices.clear()
         return super().take(job, if_room_now=if_room_now)
 
-    def _best(self, job: int, at: int, *, heed: bool = True, settled: set[Seen] | None = None) -> Start | None:
-        del settled
-        self._outlooks.clear()
+    def _best(self, job: int, at: int, *, heed: bool = True, evaluated: set[Seen] | None = None) -> Start | None:
+        del evaluated
+        self._estimates.clear()
         return super()._best(job, at, heed=heed)
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:

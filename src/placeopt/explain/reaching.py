@@ -10,13 +10,13 @@ import numpy as np
 
 from placeopt.explain.question import Question
 from placeopt.explain.records import BestPlace, FreedGpu
-from placeopt.feasibility.minimal_utility import Reach, asks_utility, reach, without_minima
+from placeopt.feasibility.minimal_utility import Reach, reach, utility_binds, without_minima
 from placeopt.problem import Move, State
 
 
 def judged(q: Question) -> bool:
     """Tell whether minimal utilities, its own or those of jobs that start, matter to the job."""
-    return asks_utility(q.case.problem, q.case.number)
+    return utility_binds(q.case.problem, q.case.number)
 
 
 def reach_beside(q: Question, state: State) -> Reach | None:
@@ -70,7 +70,9 @@ def fewest_freed(q: Question, state: State, least: int) -> tuple[Reach, tuple[in
     """
     free = without_minima(state)
     busy = np.flatnonzero(free.gpu_jobs > 0).tolist()
-    alone = all(ask.single_node or ask.most == 1 for ask in q.asks)  # then other nodes' GPUs are of no use
+    alone = all(
+        requirement.single_node or requirement.most == 1 for requirement in q.requirements
+    )  # then other nodes' GPUs are of no use
     groups = [[g for g in busy if free.problem.gpu_node[g] == n] for n in dict.fromkeys(free.problem.gpu_node[busy])]
     for size in range(max(1, least), len(busy) + 1):
         for gpus in _sets(groups if alone else [busy], size):

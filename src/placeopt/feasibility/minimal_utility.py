@@ -33,7 +33,7 @@ class Reach:
     worth: int
 
 
-def asks_utility(problem: Problem, job: int) -> bool:
+def utility_binds(problem: Problem, job: int) -> bool:
     """Tell whether minimal utilities, the job's own or those of others, can keep it out."""
     jobs = problem.instance.jobs
     return applies(problem) and any(
@@ -83,14 +83,14 @@ def possible_placements(state: State, job: int) -> Iterator[Placement]:
     problem, options = state.problem, state.problem.options
     record = problem.instance.jobs[job]
     room = free_capacity_of(state, record)
-    asks = {ask.option: ask for ask in requirements_of(problem, record)}
+    requirements = {requirement.option: requirement for requirement in requirements_of(problem, record)}
     for option in problem.options_of(job):
-        ask, workers = asks[options.name[option]], int(options.workers[option])
-        most, usable = room.workers(ask.resized(workers)), np.flatnonzero(room.usable(ask))
+        requirement, workers = requirements[options.name[option]], int(options.workers[option])
+        most, usable = room.workers(requirement.resized(workers)), np.flatnonzero(room.usable(requirement))
         nodes = np.flatnonzero(most).tolist()
-        gpus = {n: usable[problem.gpu_node[usable] == n].tolist() if ask.gpus else [] for n in nodes}
+        gpus = {n: usable[problem.gpu_node[usable] == n].tolist() if requirement.gpus else [] for n in nodes}
         for dealt in _deals([(n, min(int(most[n]), workers)) for n in nodes], workers):
-            for held in _choices([(gpus[n], k * ask.gpus) for n, k in dealt]):
+            for held in _choices([(gpus[n], k * requirement.gpus) for n, k in dealt]):
                 placement = Placement(option, tuple(n for n, k in dealt for _ in range(k)), held)
                 if fits(state, job, placement):
                     yield placement

@@ -16,7 +16,7 @@ RELAXES = (
     "which nodes and GPUs jobs have: only how many bundles of each size there is room for, in all and in domains",
     "node resources but for their sums, and GPU memory, queues and uplinks",
 )
-"""What a bound on value by a roster leaves out."""
+"""What a bound on value by a capacity relaxation leaves out."""
 FINE = 10**6
 """Units that the largest of the second level's prices is cut into."""
 
@@ -38,15 +38,16 @@ class CapacityRelaxation:
     _state: State
 
     def model(
-        self, dear: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
+        self, option_cost: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
     ) -> LinearModel:
         """
-        Ask for the most valuable roster, or, with ``dear``, for the cheapest that is worth ``least_value``.
+        Ask for the most valuable capacity relaxation, or, with ``option_cost``, for the cheapest that is worth
+        ``least_value``.
 
         A node with k idle GPUs has room for ``floor(k / s)`` bundles of ``s`` GPUs, and a bundle of b takes the room of
         ``floor(b / s)`` of them, since floors of parts never exceed the floor of their sum. The sum over all nodes
         is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
-        keeps these rows, so the most valuable roster bounds the value of what can be placed.
+        keeps these rows, so the most valuable capacity relaxation bounds the value of what can be placed.
 
         Parameters
         ----------
@@ -69,11 +70,11 @@ class CapacityRelaxation:
         self._add_bundles(builder, columns)
         self._add_parts(builder, columns)
         value = options.value[self.option]
-        if dear is None:
+        if option_cost is None:
             builder.set_objective(columns, value, "max")
             return builder.build()
         builder.add_row(columns, value, least_value, int((value * self.jobs).clip(0).sum()))
-        price = dear[self.option]
+        price = option_cost[self.option]
         scaled = np.rint(price * (FINE / max(float(np.abs(price).max(initial=0.0)), 1e-9))).astype(np.int64)
         builder.set_objective(columns, scaled, "min")
         return builder.build()
@@ -137,10 +138,10 @@ class CapacityRelaxation:
 
 
 def build_capacity_relaxation(state: State) -> CapacityRelaxation:
-    """Return a roster of all jobs that are nowhere in ``state``."""
+    """Return a capacity relaxation of all jobs that are nowhere in ``state``."""
     problem, options = state.problem, state.problem.options
-    nowhere = np.array([placement is None for placement in state.placements], dtype=bool)
-    waiting = np.bincount(problem.job_class[nowhere], minlength=len(problem.class_communication))
+    unplaced = np.array([placement is None for placement in state.placements], dtype=bool)
+    waiting = np.bincount(problem.job_class[unplaced], minlength=len(problem.class_communication))
     asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
     return CapacityRelaxation(problem, asked, waiting[options.job_class[asked]], state)
 

@@ -65,7 +65,7 @@ class Candidates:
         option_features: Callable[[Problem], IntArray] | None = getattr(score, "option_features", None)
         self._shape = option_shapes(self.problem, None if option_features is None else option_features(self.problem))
         self._journal: list[int] = []
-        self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
+        self._cache: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
         self._pick: Pick | None = getattr(score, "pick", None)
         self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
@@ -89,7 +89,7 @@ class Candidates:
         self._views.forget(node)
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
             self._journal.clear()
-            self._known.clear()
+            self._cache.clear()
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
@@ -102,30 +102,30 @@ class Candidates:
 
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
         shape = self._shape[option]
-        known = self._known.get(shape)
-        if known is None:
+        cached = self._cache.get(shape)
+        if cached is None:
             nodes = np.flatnonzero(self.problem.node_ok(option))
             scores = np.full(self.problem.num_nodes, np.inf)
             rooms = np.zeros(self.problem.num_nodes, dtype=np.int64)
             if len(nodes):
-                scores[nodes], rooms[nodes] = self.judge(option, nodes)
+                scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
         else:
-            seen, scores, rooms = known
+            seen, scores, rooms = cached
             if seen == len(self._journal):
                 return scores, rooms
-            self._judge_again(option, list(dict.fromkeys(self._journal[seen:])), scores, rooms)
-        self._known[shape] = (len(self._journal), scores, rooms)
+            self._evaluate_again(option, list(dict.fromkeys(self._journal[seen:])), scores, rooms)
+        self._cache[shape] = (len(self._journal), scores, rooms)
         return scores, rooms
 
-    def _judge_again(self, option: int, nodes: list[int], scores: FloatArray, rooms: IntArray) -> None:
+    def _evaluate_again(self, option: int, nodes: list[int], scores: FloatArray, rooms: IntArray) -> None:
         """Write scores and rooms of ``nodes`` anew, as far as the option may run there."""
         allowed = self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]
         nodes = [node for node, may in zip(nodes, allowed.tolist(), strict=True) if may]
-        memory = self._scores_seen
-        if memory is not None and memory.helps:
+        cache = self._scores_seen
+        if cache is not None and cache.helps:
             shape, unknown = self._shape[option], []
             for node in nodes:
-                found = memory.recall((shape, self._views.state_of(node)))
+                found = cache.recall((shape, self._views.state_of(node)))
                 if found is None:
                     unknown.append(node)
                 else:
@@ -134,12 +134,12 @@ class Candidates:
         if not nodes:
             return
         where = np.array(nodes, dtype=np.int64)
-        scores[where], rooms[where] = self.judge(option, where)
-        if memory is not None and memory.helps:
+        scores[where], rooms[where] = self.evaluate(option, where)
+        if cache is not None and cache.helps:
             for node in nodes:
-                memory.keep((shape, self._views.state_of(node)), (float(scores[node]), int(rooms[node])))
+                cache.keep((shape, self._views.state_of(node)), (float(scores[node]), int(rooms[node])))
 
-    def judge(self, option: int, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+    def evaluate(self, option: int, nodes: IntArray) -> tuple[FloatArray, IntArray]:
         """Return the scores and the rooms of ``nodes``, on all of which a bundle fits while they are idle."""
         rooms = self.rooms(option, nodes)
         scores, fits = np.full(len(nodes), np.inf), rooms > 0

@@ -106,7 +106,7 @@ def greedy(
         chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed), over))
     else:
         chosen = chooser(state)
-    hopeless: set[int] = set()
+    failed_classes: set[int] = set()
     for position, job in enumerate(order.tolist()):
         if over():
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
@@ -114,11 +114,11 @@ def greedy(
             continue
         k = int(problem.job_class[job])
         try:
-            placement = None if k in hopeless else chosen.place(job)
+            placement = None if k in failed_classes else chosen.place(job)
         except OutOfTime:
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if placement is None:
-            hopeless.add(k)
+            failed_classes.add(k)
             if stop_at_first_failure:
                 break
             continue

@@ -9,7 +9,7 @@ from placeopt.explain.conflict import conflict
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import fit
 from placeopt.feasibility.free_capacity import free_capacity_of
-from placeopt.feasibility.minimal_utility import asks_utility, reach, without_minima
+from placeopt.feasibility.minimal_utility import reach, utility_binds, without_minima
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.model import Instance, Job
 from placeopt.problem import State, compile_problem
@@ -103,7 +103,7 @@ class _Reasons:
             binding = constraints(conflict(free, requirements), requirements, job)
             names = listed([f"{one.name} ({one.asks})" for one in binding]) if binding else "nothing that can be named"
             return f"finds no place on the idle cluster: {names}"
-        if asks_utility(problem, 0):
+        if utility_binds(problem, 0):
             found = reach(without_minima(state), 0)
             if found is None or not found.reached:
                 best, least = 0 if found is None else found.utility, job.utility_min_thousandths

@@ -207,7 +207,7 @@ def test_slowdowns_by_pairs_are_those_of_the_cost(gpus: tuple[int, ...]) -> None
     round_ = minskys(1, one, two, running=[running(one, [("n0", [0])])], slowdowns=slow)
     problem = compile_problem(round_)
     chooser = Bipartition(State(problem))
-    suffered, caused = chooser.sites.pairs(1, 0, gpus)
+    suffered, caused = chooser.node_candidates.pairs(1, 0, gpus)
     assert (suffered.tolist(), caused.tolist()) == (([300], [70]) if 1 in gpus else ([20], [0]))
     added = Interference().delta(chooser.state, Move(1, Placement(problem.options_of(1)[0], (0,), gpus)))
     assert suffered.sum() + caused.sum() == added
@@ -216,7 +216,7 @@ def test_slowdowns_by_pairs_are_those_of_the_cost(gpus: tuple[int, ...]) -> None
 @pytest.mark.parametrize("chooser", [Bipartition, Exhaustive])
 def test_nodes_on_which_look_ahead_closes_other_gpus_are_not_taken_for_each_other(chooser: type[Bipartition]) -> None:
     """
-    Issue 16, A1, a relative of it: the GPU types that look-ahead adds are part of what a node looks like.
+    Issue 16, A1, a relative of it: the GPU types that look-ahead adds are part of what a node signatures like.
 
     Two idle nodes of one machine type. The first two GPUs of one and the last two of the other are kept for a job that
     starts before these could end.

@@ -16,10 +16,10 @@ from placeopt.terms.rules.minimal_utility import applies
 
 @dataclass(frozen=True, eq=False)
 class BundleGroups:
-    """K kinds, P profiles of interference (one more than the instance's: the last stands for none)."""
+    """K bundle groups, P profiles of interference (one more than the instance's: the last stands for none)."""
 
     problem: Problem
-    option_kind: IntArray  # (O,) kind of each option of a waiting job that may start somewhere, else -1
+    option_bundle_group: IntArray  # (O,) bundle group of each option of a waiting job that may start somewhere, else -1
     supply: IntArray  # (K,) most bundles that can be placed
     gpus: IntArray  # (K,) of a bundle
     milli: IntArray  # (K,) share of each GPU; 1000 where a GPU has one job only
@@ -40,7 +40,7 @@ class BundleGroups:
 
 def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGroups:
     """
-    Fold the options of all waiting jobs into kinds.
+    Fold the options of all waiting jobs into bundle groups.
 
     Raises
     ------
@@ -55,14 +55,14 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     active = [bool(row.any()) for row in pair]
     found: dict[tuple[object, ...], int] = {}
     members: list[int] = []
-    option_kind = np.full(len(options), -1, dtype=np.int64)
+    option_bundle_group = np.full(len(options), -1, dtype=np.int64)
     supply: dict[int, int] = {}
     for o in np.flatnonzero(wait[options.job_class] > 0).tolist():
         if not options.node_class_ok[o].any():
             continue
         _refuse_option(problem, o)
         k = int(options.job_class[o])
-        talks = problem.class_communication[k]
+        traffic_matters = problem.class_communication[k]
         gpus, workers = int(options.gpus[o] * options.bundle_workers[o]), int(options.workers[o])
         total = workers * int(options.gpus[o])
         profile = int(problem.class_profile[k]) if problem.class_profile[k] >= 0 else len(pair) - 1
@@ -72,7 +72,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
             int(options.gpu_memory_mib[o]),
             (options.demand[o] * options.bundle_workers[o]).tobytes(),
             profile if active[profile] else -1,
-            int(talks.weight) if path_weight and total > 1 else 0,
+            int(traffic_matters.weight) if path_weight and total > 1 else 0,
             total if total > gpus else 0,
             options.gpu_type_ok[o].tobytes(),
             options.node_class_ok[o].tobytes(),
@@ -80,7 +80,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         number = found.setdefault(key, len(members))
         if number == len(members):
             members.append(o)
-        option_kind[o] = number
+        option_bundle_group[o] = number
         supply[number] = supply.get(number, 0) + int(wait[k] * options.bundles[o])
     first = np.array(members, dtype=np.int64)
     profiles = problem.class_profile[options.job_class[first]]
@@ -88,7 +88,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     alone = problem.jobs_per_gpu == 1
     return BundleGroups(
         problem=problem,
-        option_kind=option_kind,
+        option_bundle_group=option_bundle_group,
         supply=np.array([supply[number] for number in range(len(members))], dtype=np.int64),
         gpus=(options.gpus * options.bundle_workers)[first],
         milli=np.where(alone, 1000, options.milli[first]),

@@ -32,22 +32,22 @@ class BundleGroup:
 
 @dataclass(frozen=True)
 class BundleGroups:
-    """Kinds and, for every option that a waiting job has, its number of jobs and kind."""
+    """Kinds and, for every option that a waiting job has, its number of jobs and bundle group."""
 
-    kinds: list[BundleGroup]
+    bundle_groups: list[BundleGroup]
     option: IntArray  # (Y,) options of waiting jobs
-    kind: IntArray  # (Y,) -1 where they need no GPU
+    bundle_group: IntArray  # (Y,) -1 where they need no GPU
     jobs: IntArray  # (Y,) waiting jobs of the option's class
 
 
 def make_bundle_groups(state: State) -> BundleGroups:
     """Fold the options of all jobs that are nowhere in ``state``."""
     problem, options = state.problem, state.problem.options
-    nowhere = np.array([placement is None for placement in state.placements], dtype=bool)
-    waiting = np.bincount(problem.job_class[nowhere], minlength=len(problem.class_communication))
+    unplaced = np.array([placement is None for placement in state.placements], dtype=bool)
+    waiting = np.bincount(problem.job_class[unplaced], minlength=len(problem.class_communication))
     single = problem.jobs_per_gpu == 1
     known: dict[tuple[object, ...], int] = {}
-    kinds: list[BundleGroup] = []
+    bundle_groups: list[BundleGroup] = []
     asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
     numbers = np.full(len(asked), -1, dtype=np.int64)
     for i, o in enumerate(asked.tolist()):
@@ -56,7 +56,7 @@ def make_bundle_groups(state: State) -> BundleGroups:
             continue
         communication = problem.class_communication[options.job_class[o]]
         talks = not communication.edges and int(options.workers[o] * options.gpus[o]) > 1
-        kind = BundleGroup(
+        bundle_group = BundleGroup(
             option=o,
             bundles=int(options.bundles[o]),
             gpus=gpus,
@@ -66,9 +66,17 @@ def make_bundle_groups(state: State) -> BundleGroups:
             splits=options.splits[o],
         )
         masks = (options.node_class_ok[o].tobytes(), options.gpu_type_ok[o].tobytes())
-        key = (kind.bundles, kind.gpus, kind.milli, kind.per_node, kind.weight, kind.splits, *masks)
+        key = (
+            bundle_group.bundles,
+            bundle_group.gpus,
+            bundle_group.milli,
+            bundle_group.per_node,
+            bundle_group.weight,
+            bundle_group.splits,
+            *masks,
+        )
         if key not in known:
-            known[key] = len(kinds)
-            kinds.append(kind)
+            known[key] = len(bundle_groups)
+            bundle_groups.append(bundle_group)
         numbers[i] = known[key]
-    return BundleGroups(kinds, asked, numbers, waiting[options.job_class[asked]])
+    return BundleGroups(bundle_groups, asked, numbers, waiting[options.job_class[asked]])

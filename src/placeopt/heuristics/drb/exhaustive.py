@@ -48,12 +48,12 @@ class Exhaustive(Bipartition):
             yield from super().on_one_node(job, option)
             return
         ranked: list[tuple[float, int, tuple[int, ...]]] = []
-        looks, question = self.sites.looks, self.sites.question(option)
+        signatures, question = self.node_candidates.signatures, self.node_candidates.question(option)
         for node in nodes.tolist():
-            key, known = (question, int(looks.number[node])), looks.answers.best_sets
-            if key not in known:
-                known[key] = self._best(job, option, node)
-            utility, gpus = known[key]
+            key, cached = (question, int(signatures.number[node])), signatures.answers.best_sets
+            if key not in cached:
+                cached[key] = self._best(job, option, node)
+            utility, gpus = cached[key]
             if gpus:
                 ranked.append((-utility, node, gpus))
         workers = int(self.problem.options.bundle_workers[option])
@@ -69,8 +69,8 @@ class Exhaustive(Bipartition):
         usable = np.flatnonzero(self.candidates.usable(option, np.array([node]))[0]).tolist()
         sets: list[tuple[int, ...]]
         if comb(len(usable), need) > MOST_SETS:
-            site = self.sites.site(job, option, node)
-            sets = [] if site is None else [site.gpus]
+            node_candidate = self.node_candidates.node_candidate(job, option, node)
+            sets = [] if node_candidate is None else [node_candidate.gpus]
         else:
             sets = list(combinations(usable, need))
         best: tuple[float, tuple[int, ...]] = (-1.0, ())
@@ -87,7 +87,7 @@ class Exhaustive(Bipartition):
         node = placement.nodes[0]
         start, end = problem.first_gpu[node], problem.first_gpu[node + 1]
         held = tuple(g - start for g in placement.gpus)
-        free = eq5(self.sites.sockets[start:end], state.gpu_jobs[start:end] == 0, held)
+        free = eq5(self.node_candidates.sockets[start:end], state.gpu_jobs[start:end] == 0, held)
         n = len(placement.gpus)
         far = self._longest * max(n, n * (n - 1) // 2)
         more = path_of(problem, placement) - int(problem.best_path[option]) if talks(problem, option) else 0
@@ -106,8 +106,8 @@ class Exhaustive(Bipartition):
             state.apply(undo)
             number = len(others)
         else:
-            suffered, caused = self.sites.pairs(job, node, tuple(g - start for g in placement.gpus))
-            number = len(self.sites.looks.tenants(node))
+            suffered, caused = self.node_candidates.pairs(job, node, tuple(g - start for g in placement.gpus))
+            number = len(self.node_candidates.signatures.tenants(node))
         slowed, slows = suffered[suffered > 0], caused[caused > 0]
         mean = float((1000 / (1000 + slows)).mean()) if len(slows) else 0.0
         return (float((1000 / (1000 + slowed)).sum()) / max(number, 1) + mean) / 2

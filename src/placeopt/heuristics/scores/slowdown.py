@@ -38,11 +38,11 @@ class LeastSlowdown:
         self._problem = problem
         self._both = (problem.slowdown + problem.slowdown.transpose(0, 2, 1)).tolist()
         self._socket, self._switch = problem.gpu_socket.tolist(), problem.gpu_switch.tolist()
-        known = problem.policy.postpone.spread_slowdown_thousandths
+        cached = problem.policy.postpone.spread_slowdown_thousandths
         own = (communication.spread_slowdown_thousandths for communication in problem.class_communication)
         self._shares = problem.policy.share_mode == "overcommit"
         self._curve = problem.policy.interference.curve
-        self._spread = [known if spread is None else spread for spread in own]
+        self._spread = [cached if spread is None else spread for spread in own]
 
     def option_features(self, problem: Problem) -> IntArray:
         """Return profile and spread slowdown of each option's jobs, and its utilisation."""
@@ -132,8 +132,8 @@ class LeastSlowdown:
             for (beside, held), count in state.tenants[int(self._problem.gpu_node[gpu])].items()
             if beside >= 0 and gpu in held
         ]
-        known = sum(count for _, _, count in found) == state.gpu_jobs[gpu] and all(a and b for a, b, _ in found)
-        return found if known else None
+        cached = sum(count for _, _, count in found) == state.gpu_jobs[gpu] and all(a and b for a, b, _ in found)
+        return found if cached else None
 
     def _price(self, candidates: Candidates, option: int, node: int, gpus: tuple[int, ...]) -> int:
         """Excess run time of all, in thousandths, that a bundle on ``gpus`` adds."""

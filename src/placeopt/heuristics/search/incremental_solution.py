@@ -48,7 +48,7 @@ class IncrementalSolution:
         """Return where to come back to."""
         return len(self._undo), self.value, self.cost
 
-    def back_to(self, mark: Mark) -> None:
+    def roll_back(self, mark: Mark) -> None:
         """Take back every move since ``mark``."""
         length, self.value, self.cost = mark
         while len(self._undo) > length:
@@ -56,7 +56,7 @@ class IncrementalSolution:
             self._note(self.state.placements[move.job], move.placement)
             self.state.apply(move)
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         """Forget the way back: marks of before no longer hold."""
         self._undo.clear()
 

@@ -41,7 +41,7 @@ class Asked:
     """A relaxation that is being solved while other stages work."""
 
     state: State
-    fillings: GpuPatterns
+    gpu_patterns: GpuPatterns
     beside: Beside
 
 
@@ -59,12 +59,12 @@ def ask_bound(context: SolveContext, begin: Begin) -> Asked | None:
     try:
         state = relaxed_state(open_state(context.whole)) if context.narrowed else context.relaxed
         seconds = max(BUILD_RESERVES * limits.reserve_s, BUILD_SHARE * limits.left_s)
-        fillings = build_gpu_patterns(state, time.monotonic() + seconds)
+        gpu_patterns = build_gpu_patterns(state, time.monotonic() + seconds)
     except PlaceoptError:
         return None
     # it goes on until the plan is due, which is later than other stages may take
     options = replace(_options(context, limits.left_s), time_limit_s=limits.time_limit_s)
-    return Asked(state, fillings, begin("highs", fillings.model, options))
+    return Asked(state, gpu_patterns, begin("highs", gpu_patterns.model, options))
 
 
 def run_bound(context: SolveContext, solve: Solve, asked: Asked | None = None) -> GpuPatterns | None:
@@ -92,7 +92,7 @@ def run_bound(context: SolveContext, solve: Solve, asked: Asked | None = None) -
             if context.narrowed
             else context.relaxed
         )
-        fillings = build_gpu_patterns(state, context.budget.deadline) if asked is None else asked.fillings
+        gpu_patterns = build_gpu_patterns(state, context.budget.deadline) if asked is None else asked.gpu_patterns
     except PlaceoptError as error:
         context.stopped()
         context.record("bound", "skipped", started, str(error))
@@ -102,27 +102,27 @@ def run_bound(context: SolveContext, solve: Solve, asked: Asked | None = None) -
         if context.stopped():
             context.record("bound", "skipped", started, "no time left to wait for the relaxation")
             return None
-        solution = _solve(context, solve, fillings, context.budget.left_s)
-    values, failed = _take(context, fillings, solution, "bound", started)
+        solution = _solve(context, solve, gpu_patterns, context.budget.left_s)
+    values, failed = _take(context, gpu_patterns, solution, "bound", started)
     if failed is not None and not context.stopped():
         started = time.monotonic()
-        solution = _solve(context, solve, fillings, context.budget.left_s)
-        values, failed = _take(context, fillings, solution, "bound-again", started)
+        solution = _solve(context, solve, gpu_patterns, context.budget.left_s)
+        values, failed = _take(context, gpu_patterns, solution, "bound-again", started)
     context.note_limit(failed or "none")
     if values is not None:
-        fillings = _tighten(context, solve, fillings, state, values, until)
-    return fillings if context.problem is context.whole else None
+        gpu_patterns = _tighten(context, solve, gpu_patterns, state, values, until)
+    return gpu_patterns if context.problem is context.whole else None
 
 
 def _take(
-    context: SolveContext, fillings: GpuPatterns, solution: Solution, name: str, started: float
+    context: SolveContext, gpu_patterns: GpuPatterns, solution: Solution, name: str, started: float
 ) -> tuple[np.ndarray | None, Limit | None]:
     """Take in what is proven. Returns the values, and what ended the solver if it failed."""
     if not solution.failed:
         context.note_limit(solution.limit)
     before = context.whole_bound
-    _prove(context, fillings, solution)
-    detail = f"relaxation of {fillings.model.num_variables} columns"
+    _prove(context, gpu_patterns, solution)
+    detail = f"relaxation of {gpu_patterns.model.num_variables} columns"
     if solution.status == "optimal":
         context.record(name, "proved", started, detail)
         return solution.relaxed_values, None
@@ -135,35 +135,35 @@ def _take(
 
 
 def _tighten(
-    context: SolveContext, solve: Solve, fillings: GpuPatterns, state: State, values: np.ndarray, until: float
+    context: SolveContext, solve: Solve, gpu_patterns: GpuPatterns, state: State, values: np.ndarray, until: float
 ) -> GpuPatterns:
     """Add rows that the solution breaks and solve again, as long as there are any and it is not yet ``until``."""
-    started, before, rows = time.monotonic(), context.whole_bound, fillings.model.num_rows
+    started, before, rows = time.monotonic(), context.whole_bound, gpu_patterns.model.num_rows
     for _ in range(MOST_CUTS):
-        tighter = with_cuts(fillings, state, values)
+        tighter = with_cuts(gpu_patterns, state, values)
         if tighter is None or context.stopped() or (not context.budget.deterministic and time.monotonic() > until):
             break
-        fillings = tighter
-        solution = _solve(context, solve, fillings, max(until - time.monotonic(), 0.0) + CUT_GRACE_S)
-        _prove(context, fillings, solution)
+        gpu_patterns = tighter
+        solution = _solve(context, solve, gpu_patterns, max(until - time.monotonic(), 0.0) + CUT_GRACE_S)
+        _prove(context, gpu_patterns, solution)
         if solution.relaxed_values is None:
             break
         values = solution.relaxed_values
     if context.whole_bound < before:
-        context.record("cuts", "proved", started, f"{fillings.model.num_rows - rows} rows of single nodes")
-    return fillings
+        context.record("cuts", "proved", started, f"{gpu_patterns.model.num_rows - rows} rows of single nodes")
+    return gpu_patterns
 
 
-def _solve(context: SolveContext, solve: Solve, fillings: GpuPatterns, seconds: float) -> Solution:
-    return solve("highs", fillings.model, _options(context, seconds))
+def _solve(context: SolveContext, solve: Solve, gpu_patterns: GpuPatterns, seconds: float) -> Solution:
+    return solve("highs", gpu_patterns.model, _options(context, seconds))
 
 
 def _options(context: SolveContext, seconds: float) -> SolveOptions:
     return replace(context.budget.options(SIMPLEX_WORK, seconds), relax=True, extra=NO_PRESOLVE)
 
 
-def _prove(context: SolveContext, fillings: GpuPatterns, solution: Solution) -> None:
-    context.prove_value(solution.bound, fillings.relaxes, of_whole=True)
+def _prove(context: SolveContext, gpu_patterns: GpuPatterns, solution: Solution) -> None:
+    context.prove_value(solution.bound, gpu_patterns.relaxes, of_whole=True)
     if solution.duals is not None:
-        milli = dual_bound(gpu_milli_objective(fillings), solution.duals)
+        milli = dual_bound(gpu_milli_objective(gpu_patterns), solution.duals)
         context.gpu_milli_bound = min(milli, context.gpu_milli_bound)

@@ -13,10 +13,10 @@ from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formulations.branch_and_price import (
     BranchLimits,
     Column,
-    Master,
+    ColumnMaster,
+    ColumnPricing,
     MasterModel,
     Priced,
-    Pricing,
     columns_of,
     make_bundle_groups,
     make_cross_group_patterns,
@@ -108,13 +108,13 @@ class _Tree:
         self._started, self._deadline = time.monotonic(), limits.deadline
         if not limits.deterministic:
             self._deadline = min(limits.deadline, self._started + share * limits.left_s)
-        rooms = make_gpu_groups(context.relaxed, make_bundle_groups(context.relaxed, context.weighted))
-        patterns = make_cross_group_patterns(rooms)
-        self._pricing = Pricing(rooms, patterns, self._check)
-        self._master = Master(rooms, patterns, context.weighted, context.value_bound)
+        gpu_groups = make_gpu_groups(context.relaxed, make_bundle_groups(context.relaxed, context.weighted))
+        patterns = make_cross_group_patterns(gpu_groups)
+        self._pricing = ColumnPricing(gpu_groups, patterns, self._check)
+        self._master = ColumnMaster(gpu_groups, patterns, context.weighted, context.value_bound)
         self._pool: dict[Column, None] = {}
         if context.incumbent is not None:
-            self._add(columns_of(rooms, patterns, context.incumbent.allocation))
+            self._add(columns_of(gpu_groups, patterns, context.incumbent.allocation))
         self._penalty = self._first_penalty()
         self._nodes = 0
         self._models = 0
@@ -243,19 +243,21 @@ class _Tree:
 
     def _first_penalty(self) -> IntArray:
         """Shape (K,): twice the dearest share that a bundle of each kind has in a column of the best plan, and more."""
-        kinds, columns = self._master.rooms.kinds, list(self._pool)
+        bundle_groups, columns = self._master.gpu_groups.bundle_groups, list(self._pool)
         uses = self._master.uses(columns)
         cost = np.array([abs(column.cost) for column in columns], dtype=np.int64)
-        size = kinds.gpus * kinds.milli
+        size = bundle_groups.gpus * bundle_groups.milli
         share = (cost // np.maximum(uses @ size, 1))[:, None] * size * (uses > 0)
         penalty: IntArray = 2 * share.max(axis=0, initial=0) + int(cost.max(initial=0)) // 10 + 1
         return penalty
 
     def _bound(self, layout: MasterModel, duals: NDArray[np.float64], priced: Priced) -> int:
         """What the duals prove for the columns of the model, less what all others could gain beside them."""
-        rooms = self._master.rooms
-        bound = dual_bound(layout.model, duals) - int(rooms.place_count @ priced.place_over)
-        return bound - sum(len(g.nodes) * int(over) for g, over in zip(rooms.groups, priced.group_over, strict=True))
+        gpu_groups = self._master.gpu_groups
+        bound = dual_bound(layout.model, duals) - int(gpu_groups.multiplicity @ priced.group_excess)
+        return bound - sum(
+            len(g.nodes) * int(over) for g, over in zip(gpu_groups.node_groups, priced.node_group_excess, strict=True)
+        )
 
     def _add(self, columns: list[Column]) -> int:
         """Take in columns; return how many were new."""

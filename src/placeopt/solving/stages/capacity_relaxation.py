@@ -1,4 +1,7 @@
-"""Stage ``roster``: which jobs a plan made anew had better hold, by a model that counts room; bounds the value."""
+"""
+Stage ``capacity_relaxation``: which jobs a plan made anew had better hold, by a model that counts room; bounds the
+value.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ WORK = 2.0
 class Counted:
     """A roster, how many jobs of each of its columns run, and what these are worth."""
 
-    roster: CapacityRelaxation
+    capacity_relaxation: CapacityRelaxation
     jobs: IntArray
     value: int
 
@@ -34,9 +37,9 @@ def run_capacity_relaxation(context: SolveContext, solve: Solve) -> Counted | No
     started, bound = time.monotonic(), context.value_bound
     if not context.problem.shares_bind or context.problem.changeable:
         return None
-    roster = build_capacity_relaxation(context.relaxed)
+    capacity_relaxation = build_capacity_relaxation(context.relaxed)
     try:
-        model = roster.model(deadline=context.budget.deadline)
+        model = capacity_relaxation.model(deadline=context.budget.deadline)
         solution = solve(_solver(context), model, context.budget.options(WORK, PART * context.budget.left_s))
     except PlaceoptError as error:
         context.stopped()
@@ -50,24 +53,24 @@ def run_capacity_relaxation(context: SolveContext, solve: Solve) -> Counted | No
         context.record("roster", "failed", started, f"{detail}: {solution.message or solution.limit}")
         return None
     context.record("roster", "proved" if context.value_bound < bound else "kept", started, detail)
-    return Counted(roster, solution.values, solution.objective)
+    return Counted(capacity_relaxation, solution.values, solution.objective)
 
 
-def choose_jobs(context: SolveContext, solve: Solve, counted: Counted, dear: np.ndarray) -> IntArray:
+def choose_jobs(context: SolveContext, solve: Solve, counted: Counted, option_cost: np.ndarray) -> IntArray:
     """
     Return the jobs of the cheapest roster of that value, by number.
 
-    ``dear``, shape (O,), is what a job in each option costs beyond what it is worth.
+    ``option_cost``, shape (O,), is what a job in each option costs beyond what it is worth.
     """
-    problem, roster, numbers = context.problem, counted.roster, counted.jobs
+    problem, capacity_relaxation, numbers = context.problem, counted.capacity_relaxation, counted.jobs
     try:
-        model = roster.model(dear, counted.value, context.budget.deadline)
+        model = capacity_relaxation.model(option_cost, counted.value, context.budget.deadline)
         solution = solve(_solver(context), model, context.budget.options(WORK, PART * context.budget.left_s))
         numbers = counted.jobs if solution.values is None else solution.values
     except PlaceoptError:
-        context.stopped()  # the most valuable roster does as well
+        context.stopped()  # the most valuable capacity_relaxation does as well
     counts = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.add.at(counts, problem.options.job_class[roster.option], numbers)
+    np.add.at(counts, problem.options.job_class[capacity_relaxation.option], numbers)
     jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
     jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
     of_class = problem.job_class[jobs]

@@ -1,4 +1,4 @@
-"""Stage ``flows``: a bound on the cost of rounds of any size, at the value of the best plan."""
+"""Stage ``relaxation``: a bound on the cost of rounds of any size, at the value of the best plan."""
 
 from __future__ import annotations
 
@@ -43,24 +43,24 @@ def run_cost_relaxation(context: SolveContext, solve: Solve) -> Bounded | None:
     if best is None or not context.weighted or context.proven:
         return None
     try:
-        flows, solution = _solve(context, solve, best.value)
+        relaxation, solution = _solve(context, solve, best.value)
     except PlaceoptError as error:
         context.stopped()
         context.record("flows", "skipped", started, str(error), "cost")
         return None
-    detail = f"relaxation of {flows.model.num_variables} columns, {flows.grounds.count} classes of nodes"
+    detail = f"relaxation of {relaxation.model.num_variables} columns, {relaxation.node_classes.count} classes of nodes"
     if solution.bound is not None:
-        context.prove_cost(max(solution.bound, 0), flows.relaxes)
-    priced = None if solution.duals is None else _sharpen(context, solve, flows, solution.duals)
+        context.prove_cost(max(solution.bound, 0), relaxation.relaxes)
+    priced = None if solution.duals is None else _sharpen(context, solve, relaxation, solution.duals)
     if solution.status != "optimal" or priced is None:
         context.record("flows", "failed", started, f"{detail}: {solution.message or solution.limit}", "cost")
         return None
     context.record("flows", "proved", started, detail, "cost")
-    return Bounded(best.value, _guide(context, flows, priced))
+    return Bounded(best.value, _guide(context, relaxation, priced))
 
 
 def _sharpen(
-    context: SolveContext, solve: Solve, flows: CostRelaxation, duals: NDArray[np.float64]
+    context: SolveContext, solve: Solve, relaxation: CostRelaxation, duals: NDArray[np.float64]
 ) -> WholeJobs | None:
     """
     Take in what the same prices prove of whole jobs, then better ones, as long as there is time and gain.
@@ -71,17 +71,17 @@ def _sharpen(
     for _ in range(MOST_PRICES):
         before = context.cost_bound or 0
         try:
-            whole = with_whole_jobs(flows, duals, context.budget.deadline)
+            whole = with_whole_jobs(relaxation, duals, context.budget.deadline)
         except OutOfTime:
             context.stopped()
             break
         bound = dual_bound(whole.model, whole.multipliers)
-        context.prove_cost(max(bound, 0), flows.relaxes)
+        context.prove_cost(max(bound, 0), relaxation.relaxes)
         spent = time.monotonic() - began
         late = not context.budget.deterministic and spent > SHARPEN_SHARE * context.budget.left_s
         if bound < before + max(1, before // WORTH_IT) or late or context.stopped():
             break
-        solution = solve("highs", whole.dearer, _options(context))
+        solution = solve("highs", whole.raised_costs, _options(context))
         if solution.duals is None:
             break
         duals = solution.duals
@@ -91,40 +91,40 @@ def _sharpen(
 def prices(context: SolveContext, solve: Solve, least: int) -> Guide | None:
     """Return what the relaxation says about plans worth ``least``, where there may be any."""
     try:
-        flows, solution = _solve(context, solve, least)
+        relaxation, solution = _solve(context, solve, least)
         if solution.duals is None or solution.status != "optimal":
             return None
-        return _guide(context, flows, with_whole_jobs(flows, solution.duals, context.budget.deadline))
+        return _guide(context, relaxation, with_whole_jobs(relaxation, solution.duals, context.budget.deadline))
     except PlaceoptError:
         context.stopped()
         return None
 
 
 def _solve(context: SolveContext, solve: Solve, least: int) -> tuple[CostRelaxation, Solution]:
-    flows = build_cost_relaxation(context.relaxed, context.weighted, least, context.budget.deadline)
-    return flows, solve("highs", flows.model, _options(context))
+    relaxation = build_cost_relaxation(context.relaxed, context.weighted, least, context.budget.deadline)
+    return relaxation, solve("highs", relaxation.model, _options(context))
 
 
 def _options(context: SolveContext) -> SolveOptions:
     return replace(context.budget.options(SIMPLEX_WORK, PART * context.budget.left_s), relax=True)
 
 
-def _guide(context: SolveContext, flows: CostRelaxation, whole: WholeJobs) -> Guide:
+def _guide(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> Guide:
     """What jobs cost beyond what they are worth, and rents of nodes by their classes."""
-    model, prices = flows.model, whole.multipliers
+    model, prices = relaxation.model, whole.multipliers
     reduced = model.objective.astype(np.float64)
     np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
     surplus = np.zeros(len(context.problem.options), dtype=np.float64)
-    surplus[flows.option] = reduced[: len(flows.option)]
-    share, gpus, large = (_rents(flows, rows, prices) for rows in flows.rooms)
-    return Guide(surplus, 1000 * share + gpus, large, flows.grounds.idle // 2)
+    surplus[relaxation.option] = reduced[: len(relaxation.option)]
+    share, gpus, large = (_rents(relaxation, rows, prices) for rows in relaxation.capacity_rows)
+    return Guide(surplus, 1000 * share + gpus, large, relaxation.node_classes.idle // 2)
 
 
-def _rents(flows: CostRelaxation, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
+def _rents(relaxation: CostRelaxation, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
     """Shape (N,): what a unit of these rows, one a class of nodes, saves; 0 where there are none."""
-    place = flows.grounds.place
+    place = relaxation.node_classes.place
     if not len(rows):
         return np.zeros(len(place), dtype=np.int64)
-    each = np.maximum(0.0, -prices[rows] / flows.model.row_divisor[rows])
+    each = np.maximum(0.0, -prices[rows] / relaxation.model.row_divisor[rows])
     rents: IntArray = np.where(place >= 0, np.rint(each[place]), 0).astype(np.int64)
     return rents

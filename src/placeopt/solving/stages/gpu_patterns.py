@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from placeopt.formulations.class_loads import LOADS, fullness, roomy
+from placeopt.formulations.class_loads import LOADS, fullness, with_class_limits
 from placeopt.formulations.cuts import with_cuts
 from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.formulations.node_patterns import shares_nest
@@ -68,17 +68,23 @@ def suits(problem: Problem) -> bool:
 
 
 def run_gpu_patterns(
-    context: SolveContext, solve: Solve, fillings: GpuPatterns | None, score: str, order: str, *, followed: bool = False
+    context: SolveContext,
+    solve: Solve,
+    gpu_patterns: GpuPatterns | None,
+    score: str,
+    order: str,
+    *,
+    followed: bool = False,
 ) -> None:
     """
     Offer plans made from the relaxation, if there is one: better ones as long as there is time.
 
     A few only where the round is small and ``followed`` by an exact stage.
     """
-    if fillings is None or context.value_proven or context.within_gap:
+    if gpu_patterns is None or context.value_proven or context.within_gap:
         return
     started, before, refused = time.monotonic(), context.incumbent, None
-    maker = _Maker(context, solve, fillings, score, order)
+    maker = _Maker(context, solve, gpu_patterns, score, order)
     made, fruitless, most = 0, 0, _most_plans(context, followed=followed)
     while made < most and fruitless < MOST_FRUITLESS and maker.in_time() and not context.stopped():
         allocation = maker.make(deep=made > 0)
@@ -91,7 +97,7 @@ def run_gpu_patterns(
             break
     if not maker.in_time():
         context.note_limit("time")
-    detail = f"{made} plans from {len(fillings.filling)} fillings"
+    detail = f"{made} plans from {len(gpu_patterns.gpu_pattern)} fillings"
     if refused:
         context.record("fillings", "failed", started, f"{detail}; refused by the referee: {refused}")
     else:
@@ -107,15 +113,15 @@ def _most_plans(context: SolveContext, *, followed: bool) -> int:
 class _Maker:
     """Makes one allocation after the other, and learns which classes of nodes were too full."""
 
-    def __init__(self, context: SolveContext, solve: Solve, fillings: GpuPatterns, score: str, order: str) -> None:
-        self._context, self._solve, self._fillings = context, solve, fillings
+    def __init__(self, context: SolveContext, solve: Solve, gpu_patterns: GpuPatterns, score: str, order: str) -> None:
+        self._context, self._solve, self._fillings = context, solve, gpu_patterns
         self._score, self._order = score, order_jobs(context.problem, order)
         classes = int(context.problem.node_class.max()) + 1
         self._rate, self._most = 1.0, np.full(classes, LOADS[-1], dtype=np.int64)
         self._able, self._unable = np.full(classes, float(LOADS[-3])), np.full(classes, float(UNTRIED))
         options = context.problem.options
-        several = (options.gpus * options.bundle_workers)[fillings.start_option[fillings.bundle_start]] > 1
-        self._groups = (fillings.bundle[several], fillings.filling, fillings.bundle[~several])
+        several = (options.gpus * options.bundle_workers)[gpu_patterns.start_option[gpu_patterns.bundle_start]] > 1
+        self._groups = (gpu_patterns.bundle[several], gpu_patterns.gpu_pattern, gpu_patterns.bundle[~several])
         self._random = np.random.default_rng(context.budget.seed)
         self._began, self._longest, self._measured = 0.0, RESERVES * context.budget.reserve_s, False
 
@@ -131,7 +137,7 @@ class _Maker:
         model, relaxed = self._solve_with_cuts(rates)
         if relaxed is None:
             return None
-        fillings, problem = self._fillings, self._context.problem
+        gpu_patterns, problem = self._fillings, self._context.problem
         values: IntArray | None = np.floor(relaxed + WHOLE).astype(np.int64)
         if deep and self._hopeless(relaxed):
             self._rate *= CHEAPER
@@ -143,12 +149,12 @@ class _Maker:
             return None
         self._began = time.monotonic()
         state = State(problem)
-        placed, short = realise(state, quotas(fillings, values))
+        bundle_columns, short = realise(state, quotas(gpu_patterns, values))
         self._learn(relaxed, {c for c, _ in short})
         if self._worth(relaxed) < self._context.value_bound * (1 - LOSS):
             self._rate *= CHEAPER
         allocation = list(state.placements)
-        for job, placement in placed:
+        for job, placement in bundle_columns:
             allocation[job] = placement
         return greedy(problem, self._order, self._score, start=_lawful(problem, tuple(allocation))).allocation
 
@@ -156,14 +162,14 @@ class _Maker:
         """Solve the relaxation with prices, and again with rows of single nodes that its solution breaks."""
         problem = self._context.problem
         for tries in range(MOST_CUTS + 1):
-            fillings = self._fillings
-            model = roomy(fillings.model, fillings.loads, problem, rates, self._most)
+            gpu_patterns = self._fillings
+            model = with_class_limits(gpu_patterns.model, gpu_patterns.loads, problem, rates, self._most)
             began = time.monotonic()
             relaxed = self._relax(model).relaxed_values
             took = time.monotonic() - began
             if relaxed is None or tries == MOST_CUTS or not self.in_time(2 * took):
                 break
-            tighter = with_cuts(fillings, self._context.relaxed, relaxed)
+            tighter = with_cuts(gpu_patterns, self._context.relaxed, relaxed)
             if tighter is None:
                 break
             self._fillings = tighter
@@ -203,24 +209,24 @@ class _Maker:
         return self._solve("highs", model, options)
 
 
-def quotas(fillings: GpuPatterns, values: IntArray) -> list[BundleQuota]:
+def quotas(gpu_patterns: GpuPatterns, values: IntArray) -> list[BundleQuota]:
     """What each class of nodes takes by ``values``: jobs in the order of the file, and fillings."""
     jobs: dict[int, list[tuple[int, tuple[int, ...]]]] = {}
-    filled: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
+    pattern_columns: dict[int, list[tuple[int, int, tuple[int, ...]]]] = {}
     used: dict[int, int] = {}
-    for i in np.flatnonzero(values[fillings.bundle]).tolist():
-        s, count = int(fillings.bundle_start[i]), int(values[fillings.bundle[i]])
-        crowd = fillings.start_jobs[s]
-        first = used.get(crowd[0], 0)
-        used[crowd[0]] = first + count
-        entry = (int(fillings.start_option[s]), crowd[first : first + count])
-        jobs.setdefault(int(fillings.bundle_class[i]), []).append(entry)
-    sizes = fillings.sizes.tolist()
-    for i in np.flatnonzero(values[fillings.filling]).tolist():
-        slots = tuple(size for size, n in zip(sizes, fillings.slots[i].tolist(), strict=True) for _ in range(n))
-        filling = (int(values[fillings.filling[i]]), int(fillings.filling_share[i]), slots)
-        filled.setdefault(int(fillings.filling_class[i]), []).append(filling)
-    return [BundleQuota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]
+    for i in np.flatnonzero(values[gpu_patterns.bundle]).tolist():
+        s, count = int(gpu_patterns.bundle_start[i]), int(values[gpu_patterns.bundle[i]])
+        job_group = gpu_patterns.start_jobs[s]
+        first = used.get(job_group[0], 0)
+        used[job_group[0]] = first + count
+        entry = (int(gpu_patterns.start_option[s]), job_group[first : first + count])
+        jobs.setdefault(int(gpu_patterns.bundle_class[i]), []).append(entry)
+    sizes = gpu_patterns.sizes.tolist()
+    for i in np.flatnonzero(values[gpu_patterns.gpu_pattern]).tolist():
+        slots = tuple(size for size, n in zip(sizes, gpu_patterns.slots[i].tolist(), strict=True) for _ in range(n))
+        gpu_pattern = (int(values[gpu_patterns.gpu_pattern[i]]), int(gpu_patterns.pattern_share[i]), slots)
+        pattern_columns.setdefault(int(gpu_patterns.pattern_class[i]), []).append(gpu_pattern)
+    return [BundleQuota(c, tuple(jobs[c]), tuple(pattern_columns.get(c, ()))) for c in sorted(jobs)]
 
 
 def _lawful(problem: Problem, allocation: Allocation) -> Allocation:

@@ -46,14 +46,14 @@ def run_lookahead(
     if ahead is None:
         jobs = order_jobs(former, order)
         ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=context.cancelled)
-    refused, settled = None, settles(former, ahead)
-    if settled:
+    refused, evaluated = None, settles(former, ahead)
+    if evaluated:
         refused = _start(context, former, ahead)
         held = None if context.incumbent is None else context.incumbent.allocation
-        settled = held is not None and all(held[job] == place for job, place in ahead.starts.items())
-    if not settled and (ahead.waits or ahead.needed or ahead.scheduled):
+        evaluated = held is not None and all(held[job] == place for job, place in ahead.starts.items())
+    if not evaluated and (ahead.waits or ahead.needed or ahead.scheduled):
         refused = _start(context, hold_back(former, ahead), ahead)
-    if settled and context.incumbent is not None:
+    if evaluated and context.incumbent is not None:
         context.prove_value(context.incumbent.value)
         context.prove_cost(context.incumbent.cost)
     detail = lookahead_summary(ahead) + (
@@ -61,7 +61,7 @@ def run_lookahead(
     )
     outcome: StageOutcome = "failed" if refused else "improved" if ahead.starts or ahead.waits else "kept"
     context.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
-    return settled
+    return evaluated
 
 
 def _start(context: SolveContext, narrowed: Problem, ahead: LookaheadDecision) -> str | None:
@@ -178,7 +178,7 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
     may = options.gpu_type_ok & ~bound[:, None]
     end = _latest_ends(problem) if needed else np.zeros(len(options), dtype=np.int64)
     types: dict[tuple[int, int, tuple[int, ...]], int] = {}
-    columns, models, memory = [may], list(problem.type_model), problem.type_memory_mib.tolist()
+    columns, models, cache = [may], list(problem.type_model), problem.type_memory_mib.tolist()
     same_model = list(range(len(models)))  # per type, the one of before that it was
     for gpu in touched:
         former, start, classes = int(problem.gpu_type[gpu]), needed.get(gpu, FOREVER), tuple(whose.get(gpu, ()))
@@ -186,7 +186,7 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
             types[former, start, classes] = len(models)
             models.append(problem.type_model[former])
             same_model.append(former)
-            memory.append(int(problem.type_memory_mib[former]))
+            cache.append(int(problem.type_memory_mib[former]))
             own = np.isin(options.job_class, classes)
             columns.append((options.gpu_type_ok[:, former] & np.where(bound, own, end <= start))[:, None])
         gpu_type[gpu] = types[former, start, classes]
@@ -200,7 +200,7 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
         node_class=node_class,
         gpu_type=gpu_type,
         type_model=tuple(models),
-        type_memory_mib=np.array(memory, dtype=np.int64),
+        type_memory_mib=np.array(cache, dtype=np.int64),
         type_lost=problem.type_lost[same_model],
         # The target workload does not compete for places: a closed GPU serves it as before.
         target=replace(problem.target, type_ok=problem.target.type_ok[:, same_model]),

@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.costs.defaults import CostDefaults
-from placeopt.terms.costs.rank_assignment import price_remaining, price_seats
+from placeopt.terms.costs.rank_assignment import price_by_ranks, price_remaining
 from placeopt.terms.linearized_costs import CostPrices
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import SHRINK, STAY, Variables
@@ -101,7 +101,7 @@ class Communication(CostDefaults):
             elif seated and variables.start_kind[s] == SHRINK:
                 price_remaining(builder, prices, variables, s, communication)
             elif seated:
-                price_seats(builder, prices, variables, s, communication)
+                price_by_ranks(builder, prices, variables, s, communication)
             else:
                 least = _traffic(variables.problem, int(option)) * _shortest(variables.problem)
                 prices.add(variables.start[s : s + 1], np.array([least], dtype=np.int64))
@@ -118,7 +118,7 @@ class Communication(CostDefaults):
         return None
 
 
-MAX_SEAT_PAIRS = 40_000
+MAX_RANK_PAIRS = 40_000
 """Edges of the jobs' traffic graphs x pairs of GPUs on a node, over all nodes, up to which the form is exact."""
 
 PAIRS_AT_ONCE = 1 << 20
@@ -180,7 +180,7 @@ def _seated(problem: Problem) -> bool:
     """Tell whether traffic graphs are few and small enough to say who of the workers sits where."""
     pairs = int((np.diff(problem.node_gpu_start) ** 2).sum())
     edges = np.array([len(c.edges) for c in problem.class_communication], dtype=np.int64)
-    return int(edges[problem.job_class].sum()) * pairs <= MAX_SEAT_PAIRS
+    return int(edges[problem.job_class].sum()) * pairs <= MAX_RANK_PAIRS
 
 
 def _shortest(problem: Problem) -> int:

@@ -44,7 +44,7 @@ class Stocks:
 
 
 @dataclass
-class _Kinds:
+class _WorkerGroups:
     """
     Typical workers that are alike on a node, K kinds, and what they may take there: a whole stock, or a *take*, which
     is what is left of a single GPU if that is at least ``milli``, else nothing.
@@ -121,9 +121,9 @@ def _add_rest(builder: ModelBuilder, v: Variables, stocks: Stocks) -> IntArray:
     return rest
 
 
-def _kinds(builder: ModelBuilder, v: Variables, stocks: Stocks) -> _Kinds:
+def _kinds(builder: ModelBuilder, v: Variables, stocks: Stocks) -> _WorkerGroups:
     """Fold the typical workers node by node: those that need the same there are one kind."""
-    target, able, kinds = v.problem.target, _able(v, stocks), _Kinds()
+    target, able, kinds = v.problem.target, _able(v, stocks), _WorkerGroups()
     cores = v.bundle_most * v.problem.options.demand[v.bundle_option, CPU]
     cores = cores * v.problem.options.bundle_workers[v.bundle_option]
     left = v.state.node_free[:, CPU] - np.bincount(v.bundle_node, cores, v.problem.num_nodes).astype(np.int64)
@@ -156,7 +156,9 @@ def _kinds(builder: ModelBuilder, v: Variables, stocks: Stocks) -> _Kinds:
     return kinds
 
 
-def _add_takes(builder: ModelBuilder, kinds: _Kinds, rest: IntArray, stocks: Stocks) -> tuple[IntArray, IntArray]:
+def _add_takes(
+    builder: ModelBuilder, kinds: _WorkerGroups, rest: IntArray, stocks: Stocks
+) -> tuple[IntArray, IntArray]:
     """Add for every take a binary, whether there is enough, and a column: what is left if so, else 0."""
     stock, milli = _ints(kinds.take_stock), _ints(kinds.take_milli)
     each, left, most = np.arange(len(stock)), rest[stock], stocks.free[stock]
@@ -175,7 +177,7 @@ def _add_takes(builder: ModelBuilder, kinds: _Kinds, rest: IntArray, stocks: Sto
 def _add_hosts(
     builder: ModelBuilder,
     v: Variables,
-    kinds: _Kinds,
+    kinds: _WorkerGroups,
     stocks: Stocks,
     rest: IntArray,
     enough: IntArray,

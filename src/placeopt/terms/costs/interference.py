@@ -15,7 +15,7 @@ from placeopt.terms.costs.colocated_pairs import colocated_pairs
 from placeopt.terms.costs.curves import excess_table
 from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.costs.horus import few_levels, most_percent
-from placeopt.terms.costs.presence import count_meetings, steps
+from placeopt.terms.costs.presence import count_shared_domains, steps
 from placeopt.terms.protocols import Expression, Form
 from placeopt.terms.variables import Variables
 
@@ -99,8 +99,8 @@ class Interference(CostDefaults):
             if not few_levels(problem):
                 return "bound"
             waiting = problem.num_jobs - len(problem.running) + len(problem.changeable)
-            return "exact" if waiting * problem.num_gpus <= MAX_CURVE_MEETINGS else "bound"
-        return "exact" if _meetings(problem) <= MAX_MEETINGS else "bound"
+            return "exact" if waiting * problem.num_gpus <= MAX_CURVE_PAIRS else "bound"
+        return "exact" if _shared_domains(problem) <= MAX_SHARED_DOMAINS else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Add who meets whom and how full GPUs get; the trivial bound is a constant."""
@@ -128,21 +128,21 @@ class Interference(CostDefaults):
         return None
 
 
-MAX_MEETINGS = 200_000
+MAX_SHARED_DOMAINS = 200_000
 """
 Pairs of jobs x domains in which they can meet, up to which the exact form is used: so many rows take 0.6 s to build.
 """
 
-MAX_CURVE_MEETINGS = 40_000
+MAX_CURVE_PAIRS = 40_000
 """Likewise jobs x GPUs, for ``curve``."""
 
 _known: WeakKeyDictionary[Problem, int] = WeakKeyDictionary()
 
 
-def _meetings(problem: Problem) -> int:
+def _shared_domains(problem: Problem) -> int:
     """Count meetings once a problem: every cost is asked for its form many times a round."""
     if problem not in _known:
-        _known[problem] = count_meetings(problem)
+        _known[problem] = count_shared_domains(problem)
     return _known[problem]
 
 

@@ -26,7 +26,7 @@ class _Pair(NamedTuple):
     other: int
     p: int
     q: int
-    meetings: Meetings
+    shared_domains: Meetings
 
 
 def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) -> Expression:
@@ -40,12 +40,12 @@ def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) ->
     both = slowdown + slowdown.transpose(0, 2, 1)
     presence = _presence(builder, variables, both)
     together, rows = Together(builder), Rows(builder)
-    plain: list[tuple[IntArray, Meetings]] = []  # excess by level, meetings
+    plain: list[tuple[IntArray, Meetings]] = []  # excess by level, shared_domains
     stepped: list[tuple[int, int]] = []  # number of a binary, what it costs
     for pair in _pairs(builder, presence):
         excess = both[:, pair.p, pair.q]
         step = steps(excess)
-        met = [m for m in pair.meetings if step[m[0]]]
+        met = [m for m in pair.shared_domains if step[m[0]]]
         if not met:
             continue
         if (step >= 0).all():
@@ -55,8 +55,8 @@ def pairwise(builder: ModelBuilder, variables: Variables, slowdown: IntArray) ->
     highest = np.array([max(excess[level] for level, _ in met) for excess, met in plain], dtype=np.int64)
     columns = builder.add_variables(np.zeros(len(plain), dtype=np.int64), highest)
     for column, (excess, met) in zip(columns.tolist(), plain, strict=True):
-        for level, meeting in met:
-            _meet_row(rows, column, meeting, int(excess[level]))
+        for level, shared_domain in met:
+            _meet_row(rows, column, shared_domain, int(excess[level]))
     rows.hand_over(columns)
     binaries = together.hand_over()[[number for number, _ in stepped]]
     costs = np.array([cost for _, cost in stepped], dtype=np.int64)
@@ -76,10 +76,10 @@ def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base:
         both = ((pair.one, slowdown[:, pair.p, pair.q]), (pair.other, slowdown[:, pair.q, pair.p]))
         for at, excess in both:
             step = steps(excess)
-            met = [m for m in pair.meetings if step[m[0]]]
+            met = [m for m in pair.shared_domains if step[m[0]]]
             if (step >= 0).all():
-                for level, meeting in met:
-                    _meet_row(rows, int(columns[at]), meeting, int(excess[level]))
+                for level, shared_domain in met:
+                    _meet_row(rows, int(columns[at]), shared_domain, int(excess[level]))
             elif met:
                 asked = _ask(together, met, step)
                 stepped.append((int(columns[at]), asked))
@@ -105,27 +105,29 @@ def _pairs(builder: ModelBuilder, presence: Presence) -> Iterator[_Pair]:
     for i, unit in enumerate(units):
         for j in range(i + 1, len(units)):
             builder.check_time()
-            met = list(presence.meetings(unit, units[j], running=False))
+            met = list(presence.shared_domains(unit, units[j], running=False))
             yield _Pair(i, j, of_unit[i], of_unit[j], met)
         for j, job in enumerate(running):
-            met = list(presence.meetings(unit, job, running=True))
+            met = list(presence.shared_domains(unit, job, running=True))
             yield _Pair(i, len(units) + j, of_unit[i], of_running[j], met)
 
 
 def _ask(together: Together, met: Meetings, step: IntArray) -> list[tuple[int, int]]:
     """Ask whether two jobs meet at each level that they can meet at, and return the numbers with the steps."""
     by_level: dict[int, list[list[int]]] = {}
-    for level, meeting in met:
-        by_level.setdefault(level, []).append(meeting)
+    for level, shared_domain in met:
+        by_level.setdefault(level, []).append(shared_domain)
     return [
         (together.ask(domains, low=bool(step[level] > 0), high=bool(step[level] < 0)), int(step[level]))
         for level, domains in by_level.items()
     ]
 
 
-def _meet_row(rows: Rows, column: int, meeting: list[int], excess: int) -> None:
+def _meet_row(rows: Rows, column: int, shared_domain: list[int], excess: int) -> None:
     """Add column >= excess x (sum of meeting - (number of them - 1))."""
-    rows.add([*meeting, column], [*[-excess] * len(meeting), 1], -excess * (len(meeting) - 1), NO_UPPER)
+    rows.add(
+        [*shared_domain, column], [*[-excess] * len(shared_domain), 1], -excess * (len(shared_domain) - 1), NO_UPPER
+    )
 
 
 def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: dict[int, int]) -> Expression:

@@ -47,7 +47,7 @@ def steps(excess: IntArray) -> IntArray:
     return out
 
 
-def count_meetings(problem: Problem) -> int:
+def count_shared_domains(problem: Problem) -> int:
     """Pairs of jobs that can disturb each other x domains in which both can be, of levels where that matters."""
     matters = steps(problem.slowdown) != 0
     matters |= matters.transpose(0, 2, 1)
@@ -133,7 +133,7 @@ class Presence:
         """Profile of a job."""
         return int(self._v.problem.class_profile[self._v.problem.job_class[job]])
 
-    def meetings(self, unit: int, other: int, *, running: bool) -> Iterator[tuple[int, list[int]]]:
+    def shared_domains(self, unit: int, other: int, *, running: bool) -> Iterator[tuple[int, list[int]]]:
         """Yield (level, columns that are all 1 where the two meet) for every domain that both can be in."""
         mine = self._columns[unit]
         if running:
@@ -197,19 +197,19 @@ class Together:
         self._low: list[bool] = []
         self._high: list[bool] = []
 
-    def ask(self, meetings: list[list[int]], *, low: bool, high: bool) -> int:
+    def ask(self, shared_domains: list[list[int]], *, low: bool, high: bool) -> int:
         """
-        Ask for a binary and return its number; ``meetings`` as `Presence.meetings` yields them.
+        Ask for a binary and return its number; ``shared_domains`` as `Presence.shared_domains` yields them.
 
         ``low``: it is at least 1 where they meet, for what meeting costs; ``high``: at most 0 where they do not, for
         what meeting saves.
         """
         self._builder.check_time()
         number = len(self._low)
-        for meeting in meetings:
+        for shared_domain in shared_domains:
             self._owner.append(number)
-            self._one.append(meeting[0])
-            self._other.append(meeting[-1])
+            self._one.append(shared_domain[0])
+            self._other.append(shared_domain[-1])
         self._low.append(low)
         self._high.append(high)
         return number

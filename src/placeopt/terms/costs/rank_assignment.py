@@ -26,7 +26,9 @@ class _Node:
     root: IntArray  # (cells,) from GPU to the machine's vertex
 
 
-def price_seats(builder: ModelBuilder, prices: CostPrices, v: Variables, s: int, communication: Communication) -> None:
+def price_by_ranks(
+    builder: ModelBuilder, prices: CostPrices, v: Variables, s: int, communication: Communication
+) -> None:
     """
     State what the traffic of a start costs, whose unit is one job, with a column for every rank and grant.
 
@@ -42,7 +44,7 @@ def price_seats(builder: ModelBuilder, prices: CostPrices, v: Variables, s: int,
     traffic = sum(weight for _, _, weight in edges) * gpus * gpus
     inside = communication.weight * workers * (gpus * (gpus - 1) // 2)
     prices.add(v.start[s : s + 1], np.array([near * (traffic + inside)], dtype=np.int64))
-    seat = _add_seats(builder, v, s, nodes, workers, gpus)
+    rank_column = _add_seats(builder, v, s, nodes, workers, gpus)
     for at in nodes:
         most = np.minimum(v.grant_most[at.grants], gpus)
         further = at.within - near
@@ -50,19 +52,19 @@ def price_seats(builder: ModelBuilder, prices: CostPrices, v: Variables, s: int,
         for i, j in combinations_with_replacement(range(len(at.grants)), 2):
             for a, b, weight in edges if further[i, j] else ():
                 for one, other in {(a, b), (b, a)} if i != j else {(a, b)}:
-                    x, y = seat[one, at.grants[i]], seat[other, at.grants[j]]
+                    x, y = rank_column[one, at.grants[i]], rank_column[other, at.grants[j]]
                     prices.add_product(x, int(most[i]), y, int(most[j]), int(further[i, j]) * weight)
             if communication.weight and gpus > 1 and further[i, j]:
                 price = int(further[i, j]) * communication.weight
                 for rank in range(workers):
-                    x, y = seat[rank, at.grants[i]], seat[rank, at.grants[j]]
+                    x, y = rank_column[rank, at.grants[i]], rank_column[rank, at.grants[j]]
                     if i == j:
                         k = np.arange(int(most[i]) + 1)
                         prices.add_count(np.array([x]), k * (k - 1) // 2 * price)
                     else:
                         prices.add_product(x, int(most[i]), y, int(most[j]), price)
     if spread:
-        _price_ways(builder, prices, v, nodes, seat, workers, gpus, edges, near)
+        _price_ways(builder, prices, v, nodes, rank_column, workers, gpus, edges, near)
 
 
 def _nodes(v: Variables, s: int) -> list[_Node]:
@@ -99,19 +101,23 @@ def _add_seats(
     grants = np.concatenate([at.grants for at in nodes])
     rank, position = np.repeat(np.arange(workers), len(grants)), np.tile(grants, workers)
     columns = builder.add_variables(0, np.minimum(v.grant_most[position], gpus))
-    v.seats[s] = RankVariables(columns, rank, position)
-    seat = {(r, q): c for r, q, c in zip(rank.tolist(), position.tolist(), columns.tolist(), strict=True)}
+    v.rank_columns[s] = RankVariables(columns, rank, position)
+    rank_column = {(r, q): c for r, q, c in zip(rank.tolist(), position.tolist(), columns.tolist(), strict=True)}
     rows = Rows(builder)
     for q in grants.tolist():
-        rows.add([*(seat[r, q] for r in range(workers)), int(v.grant[q])], [*[1] * workers, -1], 0, 0)
+        rows.add([*(rank_column[r, q] for r in range(workers)), int(v.grant[q])], [*[1] * workers, -1], 0, 0)
     single = int(v.problem.options.bundles[v.start_option[s]]) == 1
     for r in range(workers):
         for at in nodes if single else ():
-            rows.add([*(seat[r, q] for q in at.grants.tolist()), at.bundle], [*[1] * len(at.grants), -gpus], 0, 0)
+            rows.add(
+                [*(rank_column[r, q] for q in at.grants.tolist()), at.bundle], [*[1] * len(at.grants), -gpus], 0, 0
+            )
         if not single:
-            rows.add([*(seat[r, q] for q in grants.tolist()), int(v.start[s])], [*[1] * len(grants), -gpus], 0, 0)
+            rows.add(
+                [*(rank_column[r, q] for q in grants.tolist()), int(v.start[s])], [*[1] * len(grants), -gpus], 0, 0
+            )
     rows.hand_over()
-    return seat
+    return rank_column
 
 
 def _price_ways(
@@ -119,7 +125,7 @@ def _price_ways(
     prices: CostPrices,
     v: Variables,
     nodes: list[_Node],
-    seat: dict[tuple[int, int], int],
+    rank_column: dict[tuple[int, int], int],
     workers: int,
     gpus: int,
     edges: list[tuple[int, int, int]],
@@ -131,7 +137,7 @@ def _price_ways(
     rows = Rows(builder)
     for r in range(workers):
         for n, at in enumerate(nodes):
-            mine = [seat[r, q] for q in at.grants.tolist()]
+            mine = [rank_column[r, q] for q in at.grants.tolist()]
             rows.add([*mine, int(here[r, n])], [*[1] * len(mine), -gpus], 0, 0)
             builder.define(here[r, n : n + 1], lambda x, mine=mine: x[mine].sum(keepdims=True) > 0)  # type: ignore[misc]
     below: list[tuple[int, list[int]]] = [
@@ -159,8 +165,8 @@ def _price_ways(
             for a, b, weight in edges if extra else ():
                 for one, other in ((a, b), (b, a)):
                     price, most = extra * weight * gpus, min(int(v.grant_most[q]), gpus)
-                    prices.add(np.array([seat[one, q]]), np.array([price]))
-                    prices.add_product(seat[one, q], most, int(here[other, n]), 1, -price)
+                    prices.add(np.array([rank_column[one, q]]), np.array([price]))
+                    prices.add_product(rank_column[one, q], most, int(here[other, n]), 1, -price)
 
 
 def price_remaining(
@@ -179,7 +185,7 @@ def price_remaining(
     stays = np.array([grant_of[int(v.gpu_to_cell[gpu])] for gpu in held[::gpus]], dtype=np.int64)
     distance = v.problem.topology.pair_distances(held).reshape(former, gpus, former, gpus).sum(axis=(1, 3))
     prices.add(stays, communication.weight * distance.diagonal() // 2)
-    seat = builder.add_variables(0, 1, count=workers * former).reshape(workers, former)
+    rank_column = builder.add_variables(0, 1, count=workers * former).reshape(workers, former)
 
     def close_ranks(x: IntArray) -> IntArray:
         out = np.zeros((workers, former), dtype=np.int64)
@@ -187,18 +193,20 @@ def price_remaining(
         out[np.arange(len(who)), who] = x[v.start[s]]
         return out.reshape(-1)
 
-    builder.define(seat.reshape(-1), close_ranks)
+    builder.define(rank_column.reshape(-1), close_ranks)
     rows, start = Rows(builder), int(v.start[s])
     for i in range(former):
-        rows.add([*seat[:, i].tolist(), int(stays[i])], [*[1] * workers, -1], 0, 0)
+        rows.add([*rank_column[:, i].tolist(), int(stays[i])], [*[1] * workers, -1], 0, 0)
     for r in range(workers):
-        rows.add([*seat[r].tolist(), start], [*[1] * former, -1], 0, 0)
+        rows.add([*rank_column[r].tolist(), start], [*[1] * former, -1], 0, 0)
         if r:
-            columns = [*seat[r].tolist(), *seat[r - 1].tolist(), start]
+            columns = [*rank_column[r].tolist(), *rank_column[r - 1].tolist(), start]
             rows.add(columns, [*range(former), *(-i for i in range(former)), -1], 0, NO_UPPER)
     rows.hand_over()
     for edge in communication.edges:
         a, b = sorted(edge.ranks)
         for i in range(former) if b < workers else ():
             for j in range(i + 1, former):
-                prices.add_product(int(seat[a, i]), 1, int(seat[b, j]), 1, int(distance[i, j]) * edge.weight)
+                prices.add_product(
+                    int(rank_column[a, i]), 1, int(rank_column[b, j]), 1, int(distance[i, j]) * edge.weight
+                )
