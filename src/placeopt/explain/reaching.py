@@ -15,7 +15,7 @@ from placeopt.problem import Move, State
 
 
 def judged(q: Question) -> bool:
-    """Tell whether minimal utilities, its own or those of jobs that start, matter to the job."""
+    """Return whether minimal utilities, its own or those of jobs that start, matter to the job."""
     return utility_binds(q.case.problem, q.case.number)
 
 

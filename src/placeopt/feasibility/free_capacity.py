@@ -11,6 +11,7 @@ from placeopt.model import Job
 from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
 from placeopt.problem.domains import node_domains
+from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import link_room
 
@@ -18,7 +19,7 @@ from placeopt.terms.standing import link_room
 @dataclass(frozen=True, eq=False)
 class FreeCapacity:
     """
-    Free capacity, and who may go where. For one job that is nowhere yet, these are all the facts there are.
+    Free capacity, and who may go where. For one job that is not placed yet, these are all the facts there are.
 
     ``open`` tells for every barrier on which nodes it does not hold the job back.
     """
@@ -42,12 +43,15 @@ class FreeCapacity:
 
     def usable(self, requirement: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could take one more job with these demands now."""
-        usable = self.gpu_suits(requirement) & (self.gpu_memory >= requirement.gpu_memory_mib)
-        if self.problem.shares_bind:
-            usable &= self.gpu_milli >= requirement.milli
-        if requirement.jobs_per_gpu is not None:
-            usable &= self.gpu_jobs < requirement.jobs_per_gpu
-        return usable
+        return self.gpu_suits(requirement) & gpus_with_room(
+            self.problem,
+            self.gpu_milli,
+            self.gpu_memory,
+            self.gpu_jobs,
+            milli=requirement.milli,
+            memory_mib=requirement.gpu_memory_mib,
+            jobs_per_gpu=requirement.jobs_per_gpu,
+        )
 
     def gpu_suits(self, requirement: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could while idle, by model and memory."""
@@ -60,10 +64,7 @@ class FreeCapacity:
 
     def workers(self, requirement: Requirement) -> IntArray:
         """Shape (N,): most workers that each node could take, at most ``requirement.most``."""
-        room = np.full(self.problem.num_nodes, requirement.most, dtype=np.int64)
-        for r, need in enumerate(requirement.demand):
-            if need:
-                room = np.minimum(room, self.node_free[:, r] // need)
+        room = times_by_resources(self.node_free, np.array(requirement.demand, dtype=np.int64), requirement.most)
         if requirement.gpus:
             gpus = np.bincount(self.problem.gpu_node[self.usable(requirement)], minlength=self.problem.num_nodes)
             room = np.minimum(room, gpus // requirement.gpus)  # a job never holds a GPU twice
@@ -94,7 +95,7 @@ def queue_use(requirement: Requirement) -> tuple[int, int, int]:
 
 
 def free_capacity_of(state: State, job: Job) -> FreeCapacity:
-    """Return what ``state`` leaves free to ``job``, which is nowhere in it."""
+    """Return what ``state`` leaves free to ``job``, which is not placed in it."""
     problem = state.problem
     return FreeCapacity(
         problem=problem,

@@ -34,7 +34,7 @@ class Reach:
 
 
 def utility_binds(problem: Problem, job: int) -> bool:
-    """Tell whether minimal utilities, the job's own or those of others, can keep it out."""
+    """Return whether minimal utilities, the job's own or those of others, can keep it out."""
     jobs = problem.instance.jobs
     return applies(problem) and any(
         one.utility_min_thousandths is not None for j, one in enumerate(jobs) if j == job or j not in problem.running
@@ -51,7 +51,7 @@ def without_minima(state: State) -> State:
 
 def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None:
     """
-    Return the best place of a job that is nowhere in ``free`` (``without_minima``); None if there is no room for it.
+    Return the best place of a job that is not placed in ``free`` (``without_minima``); None if there is no room for it.
 
     Exact: all places are tried, until one keeps all minima and is worth something.
 

@@ -1,4 +1,4 @@
-"""Who is to run: a small model of a whole round that counts room instead of nodes, and so bounds the value."""
+"""Which jobs run: a small model of a whole round that counts room instead of nodes, and so bounds the value."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
 from placeopt.model import Split
 from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.problem.job_groups import startable_options
 
 MOST_SIZES = 24
 """Sizes of bundles that get a row of their own, the largest first."""
@@ -138,12 +139,8 @@ class CapacityRelaxation:
 
 
 def build_capacity_relaxation(state: State) -> CapacityRelaxation:
-    """Return a capacity relaxation of all jobs that are nowhere in ``state``."""
-    problem, options = state.problem, state.problem.options
-    unplaced = np.array([placement is None for placement in state.placements], dtype=bool)
-    waiting = np.bincount(problem.job_class[unplaced], minlength=len(problem.class_communication))
-    asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
-    return CapacityRelaxation(problem, asked, waiting[options.job_class[asked]], state)
+    """Return a capacity relaxation of all jobs that are not placed in ``state``."""
+    return CapacityRelaxation(state.problem, *startable_options(state), state)
 
 
 def _parts(splits: list[tuple[Split, ...]], level: str) -> tuple[IntArray, BoolArray]:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.formulations.columns import add_columns, usable_gpus
+from placeopt.formulations.columns import add_columns
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Problem, State
+from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.protocols import Cost, FoldGuard
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.variables import Variables

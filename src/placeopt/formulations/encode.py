@@ -61,7 +61,7 @@ def _set_ranks(v: Variables, values: IntArray, s: int, placement: Placement) -> 
 
 
 def _kind(v: Variables, job: int, placement: Placement) -> int:
-    """Tell which kind of start the placement is."""
+    """Return which kind of start the placement is."""
     if job not in v.problem.running:
         return NEW
     return {"kept": STAY, "shrunk": SHRINK, "moved": MOVE}[change_of(v.problem, job, placement)]

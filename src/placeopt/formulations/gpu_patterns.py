@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from placeopt.formulations.class_loads import Loads, add_node_rows
-from placeopt.formulations.columns import usable_gpus
 from placeopt.formulations.job_groups import draft_starts
 from placeopt.formulations.maximal_gpu_patterns import maximal_gpu_patterns
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.changes import change_limits
+from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import value
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.rules.queue_share import option_use

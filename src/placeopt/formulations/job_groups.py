@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.formulations.columns import room_on_nodes
 from placeopt.problem import State
 from placeopt.problem.changes import part_of
+from placeopt.problem.free_capacity import bundles_per_node
 from placeopt.terms.objective import start_value
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY
 
@@ -63,7 +63,9 @@ class Starts:
 
 
 def draft_starts(state: State) -> Starts:
-    """Return what the jobs that are nowhere in ``state`` may do: start, or stay, shrink or move where they run now."""
+    """
+    Return what the jobs that are not placed in ``state`` may do: start, or stay, shrink or move where they run now.
+    """
     problem, class_capacity, starts = state.problem, _ClassCapacity(state), Starts(_job_groups(state))
     for c, job_group in enumerate(starts.job_groups):
         first = job_group.jobs[0]
@@ -138,7 +140,7 @@ class _ClassCapacity:
         """Return node class -> bundles, classes without room left out."""
         if option not in self._cache:
             problem = self.state.problem
-            nodes, per_node = room_on_nodes(self.state, option)
+            nodes, per_node = bundles_per_node(self.state, option)
             room = np.zeros(int(problem.node_class.max()) + 1, dtype=np.int64)
             np.add.at(room, problem.node_class[nodes], per_node)
             self._cache[option] = {k: int(room[k]) for k in np.flatnonzero(room).tolist()}

@@ -1,4 +1,4 @@
-"""Fillings of a single GPU: all the starts to share it to which no further share can be added."""
+"""Patterns of a single GPU: all the starts to share it to which no further share can be added."""
 
 from __future__ import annotations
 

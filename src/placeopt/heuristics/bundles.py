@@ -198,7 +198,7 @@ class _Nodes:
         return found
 
     def placements(self) -> Iterator[tuple[int, Placement]]:
-        """Say which job is where, on which GPUs: those of several GPUs choose first."""
+        """Yield the node of each job, on which GPUs: those of several GPUs choose first."""
         for node, gpus, items in zip(self.nodes, self.gpus, self.held, strict=True):
             for item in sorted(items, key=lambda i: -i.gpus):
                 pool = gpus.get(item.share, [])

@@ -10,6 +10,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import IntArray, Problem, State
+from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 
 FloatArray = np.ndarray
@@ -35,7 +36,7 @@ Exclude = Callable[["Candidates", int, list[int]], list[int]]
 
 
 def never() -> bool:
-    """Return false: no deadline, and nobody who stops."""
+    """Return false: no deadline, and no cancellation."""
     return False
 
 
@@ -151,10 +152,8 @@ class Candidates:
         """Shape (len(nodes),): how many bundles of ``option`` each node could take by its resources and GPUs."""
         options = self.problem.options
         workers = int(options.bundle_workers[option])
-        need = options.demand[option] * workers
-        rooms = np.full(len(nodes), int(options.bundles[option]), dtype=np.int64)
-        for r in np.flatnonzero(need):
-            rooms = np.minimum(rooms, self.state.node_free[nodes, r] // need[r])
+        need, most = options.demand[option] * workers, int(options.bundles[option])
+        rooms = times_by_resources(self.state.node_free[nodes], need, most)
         if options.gpus[option]:
             usable = self.usable(option, nodes)
             gpus = int(options.gpus[option]) * workers
@@ -169,12 +168,16 @@ class Candidates:
         usable = self.slot_exists[nodes]
         if not options.gpu_type_ok[option].all():
             usable &= options.gpu_type_ok[option][problem.gpu_type[gpus]]
-        if problem.shares_bind:
-            usable &= state.gpu_free_milli[gpus] >= options.milli[option]
-        if problem.jobs_per_gpu is not None:
-            usable &= state.gpu_jobs[gpus] < problem.jobs_per_gpu
-        if options.gpu_memory_mib[option]:
-            usable &= state.gpu_free_memory[gpus] >= options.gpu_memory_mib[option]
+        memory_mib = int(options.gpu_memory_mib[option])
+        usable &= gpus_with_room(
+            problem,
+            state.gpu_free_milli[gpus],
+            state.gpu_free_memory[gpus] if memory_mib else None,
+            state.gpu_jobs[gpus],
+            milli=int(options.milli[option]),
+            memory_mib=memory_mib,
+            jobs_per_gpu=problem.jobs_per_gpu,
+        )
         if self._excluded_gpus is not None and usable.any():
             usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))
         return usable

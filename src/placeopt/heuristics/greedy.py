@@ -25,7 +25,7 @@ class Chooser(Protocol):
     """Where a job goes, by anything but a score of nodes. It watches the state it was made for."""
 
     def place(self, job: int) -> Placement | None:
-        """Return a placement that every rule allows for a job that is nowhere yet, or None if none is found."""
+        """Return a placement that every rule allows for a job that is not placed yet, or None if none is found."""
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
@@ -134,7 +134,7 @@ def stop_at(deadline: float, cancelled: Callable[[], bool] | None) -> Callable[[
 
 
 def place(candidates: Candidates, job: int) -> Placement | None:
-    """Return the best placement that every rule allows for a job that is nowhere yet, or None if none is found."""
+    """Return the best placement that every rule allows for a job that is not placed yet, or None if none is found."""
     problem = candidates.problem
     options: Sequence[int] = problem.options_of(job)
     if len(options) > 1:

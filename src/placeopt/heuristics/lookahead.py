@@ -36,7 +36,7 @@ class LookaheadDecision:
     """
     What look-ahead decided.
 
-    ``waits``: jobs that could start now and had better wait. ``needed``: GPU -> the first time at which a job that
+    ``waits``: jobs that could start now and should wait. ``needed``: GPU -> the first time at which a job that
     starts later needs it. ``starts``: all other jobs that start now, and where; ``scheduled`` are those of them whose
     place was weighed against other orders and is meant to be kept.
     """
@@ -57,7 +57,7 @@ def look_ahead(
     cancelled: Callable[[], bool] | None = None,
 ) -> LookaheadDecision:
     """
-    Decide which jobs had better wait, what is kept for them, and where others start.
+    Decide which jobs should wait, what is kept for them, and where others start.
 
     Parameters
     ----------

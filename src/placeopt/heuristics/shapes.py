@@ -1,10 +1,11 @@
-"""Options that ask the same of a node, whatever they are worth and whoever asks."""
+"""Options that ask the same of a node, whatever they are worth and whatever job asks."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from placeopt.problem import IntArray, Problem
+from placeopt.problem.job_groups import group_by_key
 
 
 def option_shapes(problem: Problem, features: IntArray | None = None) -> list[int]:
@@ -14,7 +15,6 @@ def option_shapes(problem: Problem, features: IntArray | None = None) -> list[in
     ``features``, shape (O, anything): what else of each option decides how well a node is liked.
     """
     options = problem.options
-    numbers: dict[bytes, int] = {}
     rows = np.column_stack(
         (
             options.gpus,
@@ -28,6 +28,4 @@ def option_shapes(problem: Problem, features: IntArray | None = None) -> list[in
         )
     )
     masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)
-    return [
-        numbers.setdefault(row.tobytes() + mask.tobytes(), len(numbers)) for row, mask in zip(rows, masks, strict=True)
-    ]
+    return group_by_key(row.tobytes() + mask.tobytes() for row, mask in zip(rows, masks, strict=True))[0]

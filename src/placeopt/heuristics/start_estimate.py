@@ -18,7 +18,7 @@ class StartEstimate:
     alike
         Equal for places that differ in the node alone; None: there is no other like it.
     length_ms
-        The job's run time there, None where nobody knows.
+        The job's run time there, None where it is unknown.
     harm_ms
         By how much its neighbours' run times get longer.
     clear_ms

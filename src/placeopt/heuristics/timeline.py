@@ -28,7 +28,7 @@ Seen = tuple[int, int]
 
 @dataclass(frozen=True)
 class Start:
-    """A place and a time to start; when the job would end, None where nobody knows."""
+    """A place and a time to start; when the job would end, None where it is unknown."""
 
     placement: Placement
     start_ms: int
@@ -127,7 +127,7 @@ class Timeline:
             self._occupants.changed(job, held.nodes)
 
     def _runs_well(self, job: int, here: Start) -> bool:
-        """Tell whether it would lose nothing now, or nobody knows."""
+        """Return whether it would lose nothing now, or nobody knows."""
         alone = option_of(self.problem, job, here.placement.option).run_time_ms
         return here.end_ms is None or alone is None or here.end_ms <= self.now + alone
 
@@ -214,7 +214,7 @@ class Timeline:
         return Start(one.placement, at, end, 1000 * (end + HARM * one.harm_ms) + spread * one.delay_ms(at, end))
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
-        """Return the job's run time there, None where nobody knows, and by how much its neighbours' get longer."""
+        """Return the job's run time there, None where it is unknown, and by how much its neighbours' get longer."""
         state, problem = self.state, self.problem
         if problem.policy.interference.model == "curve":  # all that share a GPU have a part in it: put it there and see
             beside = dict.fromkeys(other for node in placement.nodes for other in state.node_jobs[node])
@@ -244,12 +244,12 @@ class Timeline:
         return slowdown_total
 
     def _end_of(self, job: int) -> int | None:
-        """Return when a job that is in the state ends there, None where nobody knows."""
+        """Return when a job that is in the state ends there, None where it is unknown."""
         reserved = self.reserved.get(job)
         return self.ends.get(job) if reserved is None else reserved.end_ms
 
     def _clear(self, placement: Placement) -> tuple[int, ...]:
-        """Return when the others on each socket in use have ended, but for sockets where nobody knows of one."""
+        """Return when the others on each socket in use have ended, but for sockets where it is unknown of one."""
         problem, clear = self.problem, []
         for node in dict.fromkeys(placement.nodes):
             for socket in {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}:
@@ -265,7 +265,7 @@ class Timeline:
         return tuple(clear)
 
     def _keeps_reserved(self, start: Start) -> bool:
-        """Tell whether the start lets every reserved GPU be free in time."""
+        """Return whether the start lets every reserved GPU be free in time."""
         return all(
             set(start.placement.gpus).isdisjoint(other.placement.gpus)
             or (other.end_ms is not None and start.start_ms >= other.end_ms)
@@ -278,7 +278,7 @@ def _both_ends(scores: np.ndarray) -> list[int]:
     """
     Return the best ``TRIES`` nodes by score, and as many from the other end.
 
-    Scores keep room for whoever comes, so the best nodes are the fullest: where neighbours disturb a job most.
+    Scores keep room for jobs to come, so the best nodes are the fullest: where neighbours disturb a job most.
     """
     order = np.argsort(scores, kind="stable")
     order = order[np.isfinite(scores[order])]

@@ -96,7 +96,7 @@ def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) ->
 
 
 def has_limit(job: Job) -> bool:
-    """Tell whether more than its request may be granted to a job."""
+    """Return whether more than its request may be granted to a job."""
     return any((one.demand.gpu_milli_limit or 0) > one.demand.gpu_milli for one in job.options)
 
 

@@ -1,4 +1,4 @@
-"""Kinds: bundles of waiting jobs that nothing on a node can tell apart, whatever they are worth."""
+"""Bundle groups: bundles of waiting jobs that nothing on a node can tell apart, whatever they are worth."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
+from placeopt.problem.job_groups import waiting_per_class
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import Weighted, last_name_first, weight_of
@@ -50,7 +51,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     problem = state.problem
     _refuse(problem, weighted)
     path_weight = weight_of(weighted, Communication)
-    options, wait = problem.options, _waiting(state)
+    options, wait = problem.options, waiting_per_class(state)
     pair = _pairs(problem, weight_of(weighted, Interference))
     active = [bool(row.any()) for row in pair]
     found: dict[tuple[object, ...], int] = {}
@@ -102,13 +103,6 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         pair=pair,
         weighted=weighted,
     )
-
-
-def _waiting(state: State) -> IntArray:
-    """Shape (classes,): jobs of each that wait."""
-    problem = state.problem
-    jobs = [job for job in range(problem.num_jobs) if state.placements[job] is None]
-    return np.bincount(problem.job_class[jobs], minlength=len(problem.class_communication))
 
 
 def _refuse(problem: Problem, weighted: tuple[Weighted, ...]) -> None:

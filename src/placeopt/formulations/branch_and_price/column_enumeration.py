@@ -1,4 +1,4 @@
-"""Contents: what can be added to a room, searched for all GPU groups at once, family by family, with bounds."""
+"""Columns: what can be added to a room, searched for all GPU groups at once, family by family, with bounds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Family:
 
 @dataclass(frozen=True, eq=False)
 class FoundColumns:
-    """Contents: S rows."""
+    """Columns: S rows."""
 
     open_group: IntArray  # (S,)
     counts: IntArray  # (S, K)

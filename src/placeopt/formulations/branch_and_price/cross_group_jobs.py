@@ -1,4 +1,4 @@
-"""Spans: jobs that lie across GPU groups of one node, and what else the GPU groups can hold beside them."""
+"""Cross-group jobs: jobs that lie across GPU groups of one node, and what else the GPU groups can hold beside them."""
 
 from __future__ import annotations
 

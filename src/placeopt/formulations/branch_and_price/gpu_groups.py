@@ -1,4 +1,4 @@
-"""Rooms: parts of nodes whose GPUs are alike to every cost; nodes in the same state are counted together."""
+"""GPU groups: parts of nodes whose GPUs are alike to every cost; nodes in the same state are counted together."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ class _CostTables:
         )
 
     def opened(self, n: int) -> tuple[bool, ...]:
-        """Tell at which levels of fragmentation each GPU's domain is in use already, and lies in one at all."""
+        """Return at which levels of fragmentation each GPU's domain is in use already, and lies in one at all."""
         a, b = int(self.problem.node_gpu_start[n]), int(self.problem.node_gpu_start[n + 1])
         out: list[bool] = []
         for level, free in zip(self.problem.levels, self.state.level_free, strict=True):

@@ -13,6 +13,7 @@ from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups
 from placeopt.formulations.branch_and_price.pricing import Column, DualPrices
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray
+from placeopt.problem.job_groups import waiting_per_class
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, cost, value, weight_of
 from placeopt.terms.queue_ceilings import queue_ceilings
@@ -54,8 +55,7 @@ class ColumnMaster:
         self.gpu_groups, self.patterns = gpu_groups, patterns
         bundle_groups, problem, state = gpu_groups.bundle_groups, gpu_groups.problem, gpu_groups.state
         self.options = np.flatnonzero(bundle_groups.option_bundle_group >= 0)
-        waiting = [job for job in range(problem.num_jobs) if state.placements[job] is None]
-        self.waiting = np.bincount(problem.job_class[waiting], minlength=len(problem.class_communication))
+        self.waiting = waiting_per_class(state)
         self.base = cost(problem, state.allocation(), weighted)
         self.value_left = value_level - value(problem, state.allocation())
         # one row more than there are node_groups, for GPU groups that node_groups share

@@ -1,4 +1,6 @@
-"""Flows as a linear model: jobs chosen, bundles of bundle groups to classes of nodes, GPUs that become busy."""
+"""
+Cost relaxation as a linear model: jobs chosen, bundles of bundle groups to classes of nodes, GPUs that become busy.
+"""
 
 from __future__ import annotations
 
@@ -217,7 +219,7 @@ def _fixed(state: State, weighted: tuple[Weighted, ...]) -> int:
 
 
 def _relaxes(problem: Problem, weighted: tuple[Weighted, ...]) -> tuple[str, ...]:
-    """Say what the bound leaves out."""
+    """Return what the bound leaves out."""
     out = ["which nodes a job's bundles share: each costs what it costs where most of its job find room"]
     out.append("CPU, memory, bandwidths and queues")
     omitted = (w.cost.omitted_by_cost_relaxation(problem) for w in last_name_first(weighted))

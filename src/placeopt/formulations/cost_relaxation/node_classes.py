@@ -10,6 +10,7 @@ import numpy as np
 
 from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
 from placeopt.problem import BoolArray, IntArray, Level, Problem, State
+from placeopt.problem.free_capacity import gpus_with_room
 
 MOST_CLASSES = 400
 """Classes of nodes beyond which they are told apart by less: without their domains, then without their sockets."""
@@ -66,12 +67,19 @@ class NodeClasses:
     def usable(self, option: int, milli: int) -> BoolArray:
         """Shape (G,): GPUs that could take ``milli`` of a job in the option, by mask, share and number of jobs."""
         problem, state = self.problem, self.state
-        ok = problem.gpu_ok(option) & problem.node_ok(option)[problem.gpu_node]
-        if problem.shares_bind:
-            ok &= state.gpu_free_milli >= milli
-        if problem.jobs_per_gpu is not None:
-            ok &= state.gpu_jobs < problem.jobs_per_gpu
-        return ok
+        return (
+            problem.gpu_ok(option)
+            & problem.node_ok(option)[problem.gpu_node]
+            & gpus_with_room(
+                problem,
+                state.gpu_free_milli,
+                None,
+                state.gpu_jobs,
+                milli=milli,
+                memory_mib=0,
+                jobs_per_gpu=problem.jobs_per_gpu,
+            )
+        )
 
 
 def make_node_classes(state: State, check_time: Callable[[], None]) -> NodeClasses:

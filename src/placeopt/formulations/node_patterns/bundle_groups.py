@@ -1,4 +1,4 @@
-"""Kinds: what one bundle of a job asks of a node, whatever it is worth."""
+"""Bundle groups: what one bundle of a job asks of a node, whatever it is worth."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BundleGroups:
 
 
 def shares_nest(problem: Problem) -> bool:
-    """Tell whether each share of a GPU that jobs ask for divides the next larger one, as far as shares matter."""
+    """Return whether each share of a GPU that jobs ask for divides the next larger one, as far as shares matter."""
     options = problem.options
     if not problem.shares_bind or problem.jobs_per_gpu == 1:
         return True

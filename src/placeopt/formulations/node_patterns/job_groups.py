@@ -1,4 +1,4 @@
-"""Crowds: waiting jobs that ask for the same and are worth the same, whatever else tells them apart."""
+"""Job groups: waiting jobs that ask for the same and are worth the same, whatever else tells them apart."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ class JobGroups:
 
 
 def job_groups_of(state: State, bundle_groups: BundleGroups) -> JobGroups:
-    """Return the job groups of the jobs that are nowhere in ``state``; starts that are worth nothing are left out."""
+    """
+    Return the job groups of the jobs that are not placed in ``state``; starts that are worth nothing are left out.
+    """
     problem, options = state.problem, state.problem.options
     waiting = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting[list(problem.running)] = False

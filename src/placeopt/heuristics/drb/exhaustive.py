@@ -82,7 +82,7 @@ class Exhaustive(Bipartition):
         return best
 
     def system_utility(self, job: int, placement: Placement) -> float:
-        """U_s of a job that is nowhere yet, at a placement on one node."""
+        """U_s of a job that is not placed yet, at a placement on one node."""
         problem, state, option = self.problem, self.state, placement.option
         node = placement.nodes[0]
         start, end = problem.first_gpu[node], problem.first_gpu[node + 1]

@@ -69,7 +69,7 @@ class NodeSignatures:
             self._look_at_all()
 
     def is_shared(self, node: int) -> bool:
-        """Tell whether somebody is on a node whom others may disturb."""
+        """Return whether somebody is on a node whom others may disturb."""
         state = self.state
         if self.by_curve:
             return self._curve_counts and bool(state.node_jobs[node])

@@ -47,7 +47,7 @@ class ColumnScore(Protocol):
 
 
 def serves(problem: Problem) -> bool:
-    """Tell whether a table decides the problem as candidates would: one worker a job, and nothing but room binds."""
+    """Return whether a table decides the problem as candidates would: one worker a job, and nothing but room binds."""
     options = problem.options
     first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))[problem.gpu_node]]
     return bool(
@@ -108,7 +108,7 @@ class Table:
         self._stale[node] = None
 
     def cost(self, option: int, node: int) -> int:
-        """Return what a job costs on a node in an option as things stand; above ``NEVER // 2`` where it has no room."""
+        """Return what a job costs on a node in an option now; above ``NEVER // 2`` where it has no room."""
         self._update()
         return int(self._rows[self._shape[option]][node])
 

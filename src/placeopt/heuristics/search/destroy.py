@@ -42,7 +42,7 @@ class Destroy:
         self._nodes = [part.tolist() for part in np.split(order, starts)]
         self._mean_gpus = max(problem.num_gpus / len(self._nodes), 1.0)
 
-    def everybody(self) -> None:
+    def remove_all(self) -> None:
         """Take away all jobs but the running ones."""
         for job in self._placed().tolist():
             self._solution.put(job, None)

@@ -31,7 +31,7 @@ class Repair:
     """
 
     def __init__(self, solution: IncrementalSolution, guide: Guide | None, stop: Callable[[], bool]) -> None:
-        self._solution, self._spots, self._stop = solution, Insertion(solution, guide), stop
+        self._solution, self._insertion, self._stop = solution, Insertion(solution, guide), stop
         problem, options = solution.problem, solution.problem.options
         first = np.unique(problem.job_class, return_index=True)[1].tolist()
         best = np.array(
@@ -52,11 +52,11 @@ class Repair:
         fewest = np.full(len(best), np.iinfo(np.int64).max)
         np.minimum.at(fewest, options.job_class, options.total_milli)
         self._least: IntArray = fewest[problem.job_class]
-        self._worth: IntArray = of_jobs(options.value)
-        self.density: np.ndarray = self._worth / share
+        self._value: IntArray = of_jobs(options.value)
+        self.density: np.ndarray = self._value / share
         weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class]
-        self._talk: IntArray = of_jobs(weight * problem.best_path)
-        self._dear: np.ndarray = (self._talk if guide is None else of_jobs(guide.surplus)) / share
+        self._path_cost: IntArray = of_jobs(weight * problem.best_path)
+        self._cost_per_share: np.ndarray = (self._path_cost if guide is None else of_jobs(guide.surplus)) / share
         self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
         parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
         self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
@@ -76,7 +76,7 @@ class Repair:
         ``noise`` is how far the order among jobs of equal worth is shaken, in parts of what they cost. ``chosen`` are
         those of them to be placed before the rest, instead of those that the knapsack chooses.
         """
-        dear = self._dear[jobs]
+        dear = self._cost_per_share[jobs]
         if noise:
             dear = dear + np.abs(dear) * rng.uniform(-noise, noise, len(jobs))
         order = np.lexsort((jobs, dear, -self.density[jobs]))
@@ -86,7 +86,7 @@ class Repair:
         left = free - (0 if first is None else int(self._milli[first]))
         milli = self._milli[ranked]
         if chosen is None:
-            taken = choose(milli, self._worth[ranked], dear[order] * milli, max(left, 0))
+            taken = choose(milli, self._value[ranked], dear[order] * milli, max(left, 0))
         else:
             taken = np.isin(ranked, chosen)
         hardest, rest = self._hardest_first(ranked[taken]), ranked[~taken].tolist()
@@ -94,7 +94,7 @@ class Repair:
 
     def _hardest_first(self, at: IntArray) -> list[int]:
         hard = np.maximum(self._bundle[at], self._together[at])
-        keys = (at, -self._milli[at], -self._talk[at], -self._bundle[at], -hard)
+        keys = (at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard)
         ordered: list[int] = at[np.lexsort(keys)].tolist()
         return ordered
 
@@ -109,7 +109,7 @@ class Repair:
                 continue
             if self._stop():
                 return
-            spot = self._spots.best(job)
+            spot = self._insertion.best(job)
             if spot is None:
                 failed_classes.add(k)
                 continue

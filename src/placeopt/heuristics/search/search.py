@@ -73,7 +73,7 @@ class Search:
         ``chosen`` are jobs to be put back before all others; None: those that a knapsack chooses.
         """
         mark = self._solution.mark()
-        self._ruin.everybody()
+        self._ruin.remove_all()
         self._recreate.fill(self._waiting(), self._rng, chosen=chosen)
         return self._judge(mark)
 

@@ -69,7 +69,7 @@ class Communication(CostDefaults):
         return alike_by_distance(problem) if apart else None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Tell whether jobs in the option have several GPUs and traffic between them."""
+        """Return whether jobs in the option have several GPUs and traffic between them."""
         return _traffic(problem, option) > 0
 
     def form(self, problem: Problem) -> Form:
@@ -177,7 +177,7 @@ def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
 
 
 def _seated(problem: Problem) -> bool:
-    """Tell whether traffic graphs are few and small enough to say who of the workers sits where."""
+    """Return whether traffic graphs are few and small enough to say who of the workers sits where."""
     pairs = int((np.diff(problem.node_gpu_start) ** 2).sum())
     edges = np.array([len(c.edges) for c in problem.class_communication], dtype=np.int64)
     return int(edges[problem.job_class].sum()) * pairs <= MAX_RANK_PAIRS

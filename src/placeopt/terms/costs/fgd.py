@@ -98,7 +98,7 @@ def left_of(state: State) -> IntArray:
 
 def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> IntArray:
     """
-    Fragmentation F_n of the given nodes as things stand.
+    Fragmentation F_n of the given nodes now.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class _WorkerGroups:
 
 def bound(v: Variables, left: IntArray) -> Expression:
     """
-    What is left of each GPU x the frequency of those who can never take it there: as things stand the GPU or the node
+    What is left of each GPU x the frequency of those who can never take it there: now the GPU or the node
     is not for them, and more jobs do not make it so.
     """
     stocks = Stocks(v, left)
@@ -86,7 +86,7 @@ def exact(builder: ModelBuilder, v: Variables, left: IntArray) -> Expression:
 
 
 def _able(v: Variables, stocks: Stocks) -> BoolArray:
-    """Shape (M, stocks): whether the typical worker could use the stock as things stand."""
+    """Shape (M, stocks): whether the typical worker could use the stock now."""
     target, nodes = v.problem.target, v.problem.num_nodes
     useful = np.where(stocks.whole, stocks.free > 0, stocks.free >= target.milli[:, None])
     useful &= target.type_ok[:, stocks.type]

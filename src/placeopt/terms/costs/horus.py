@@ -122,7 +122,7 @@ MAX_LEVELS = 20_000
 
 
 def few_levels(problem: Problem) -> bool:
-    """Tell whether cumulative utilisations are few enough to be told apart one by one."""
+    """Return whether cumulative utilisations are few enough to be told apart one by one."""
     alone = not problem.gpus_are_shared or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
     unit = int(np.gcd.reduce(problem.options.utilisation)) if len(problem.options) else 0
     return alone or not unit or problem.num_gpus * most_percent(problem) // unit <= MAX_LEVELS

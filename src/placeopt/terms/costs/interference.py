@@ -79,7 +79,7 @@ class Interference(CostDefaults):
         return np.unique(np.stack([problem.gpu_switch, problem.gpu_socket]), axis=1, return_inverse=True)[1]
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Tell whether a job in the option slows others or is slowed, and the exact form is used."""
+        """Return whether a job in the option slows others or is slowed, and the exact form is used."""
         if not problem.options.gpus[option] or self.worst(problem) == 0 or self.form(problem) == "bound":
             return False
         if problem.policy.interference.model == "curve":

@@ -91,7 +91,7 @@ def worst(builder: ModelBuilder, variables: Variables, slowdown: IntArray, base:
 
 
 def _presence(builder: ModelBuilder, variables: Variables, slowdown: IntArray) -> Presence:
-    """Add who is in which domain, of the levels at which any excess changes."""
+    """Add which jobs are in which domain, of the levels at which any excess changes."""
     step = steps(slowdown)
     levels = np.flatnonzero(step.any(axis=(1, 2))).tolist()
     return Presence(builder, variables, levels, exactly=bool((step < 0).any()))
@@ -180,7 +180,7 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
 
 
 def _more_than(columns: IntArray, count: int, values: IntArray) -> bool:
-    """Tell whether more than so many of the binary columns are 1."""
+    """Return whether more than so many of the binary columns are 1."""
     return int(values[columns].sum()) > count
 
 

@@ -1,4 +1,4 @@
-"""Where jobs can meet: domains one inside the other, who is in which, and whether two jobs share one."""
+"""Where jobs can meet: domains one inside the other, which jobs are in which, and whether two jobs share one."""
 
 from __future__ import annotations
 

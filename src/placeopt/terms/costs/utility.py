@@ -109,7 +109,7 @@ def path_of(problem: Problem, placement: Placement) -> int:
 
 
 def talks(problem: Problem, option: int) -> bool:
-    """Tell whether a job in the option has several GPUs and any traffic between them."""
+    """Return whether a job in the option has several GPUs and any traffic between them."""
     options = problem.options
     traffic = problem.class_communication[options.job_class[option]]
     return bool(options.workers[option] * options.gpus[option] > 1 and (traffic.weight or traffic.edges))

@@ -23,7 +23,7 @@ class RunningChanges:
     name = "changes"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether a running job may be put there, and the limit of its kind of change is not reached yet."""
+        """Return whether a running job may be put there, and the limit of its kind of change is not reached yet."""
         problem = state.problem
         if job not in problem.running:
             return True

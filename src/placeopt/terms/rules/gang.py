@@ -15,7 +15,7 @@ class Gang:
     name = "gang"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether the placement is one of the job's options in full, each GPU on its worker's node."""
+        """Return whether the placement is one of the job's options in full, each GPU on its worker's node."""
         problem, o = state.problem, placement.option
         options = problem.options
         gpus = int(options.gpus[o])

@@ -16,7 +16,7 @@ class GpuShare:
     name = "gpu_share"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every GPU has the share free."""
+        """Return whether every GPU has the share free."""
         del job
         if not state.problem.shares_bind:
             return True
@@ -36,7 +36,7 @@ class JobsPerGpu:
     name = "jobs_per_gpu"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every GPU can take one more job."""
+        """Return whether every GPU can take one more job."""
         del job
         most = state.problem.jobs_per_gpu
         return most is None or all(state.gpu_jobs[gpu] < most for gpu in placement.gpus)
@@ -55,7 +55,7 @@ class GpuMemoryCapacity:
     name = "gpu_memory"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every GPU has the memory free."""
+        """Return whether every GPU has the memory free."""
         del job
         memory = state.problem.options.gpu_memory_mib[placement.option]
         return not memory or all(state.gpu_free_memory[gpu] >= memory for gpu in placement.gpus)

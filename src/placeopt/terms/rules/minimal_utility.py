@@ -26,7 +26,7 @@ class MinimalUtility:
     name = "minimal_utility"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether the job reaches its minimum there, and those that started on its nodes keep theirs."""
+        """Return whether the job reaches its minimum there, and those that started on its nodes keep theirs."""
         if not applies(state.problem) or not placement.gpus:
             return True
         undo = state.apply(Move(job, placement))
@@ -41,7 +41,7 @@ class MinimalUtility:
         return alike_by_distance(problem) if apart else None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
-        """Tell whether paths of jobs in the option are limited, each by itself."""
+        """Return whether paths of jobs in the option are limited, each by itself."""
         return _limit(problem, option) is not None
 
     def form(self, problem: Problem) -> Form:
@@ -81,12 +81,12 @@ class MinimalUtility:
 
 
 def applies(problem: Problem) -> bool:
-    """Tell whether the policy postpones by utility."""
+    """Return whether the policy postpones by utility."""
     return problem.policy.postpone.rule == "utility"
 
 
 def falls_short(state: State, job: int) -> bool:
-    """Tell whether a placed job is judged and its utility is below its minimum."""
+    """Return whether a placed job is judged and its utility is below its minimum."""
     least, held = state.problem.instance.jobs[job].utility_min_thousandths, state.placements[job]
     if least is None or held is None or (job in state.problem.running and not _moved(state.problem, job, held)):
         return False
@@ -120,7 +120,7 @@ def _moved(problem: Problem, job: int, placement: Placement) -> bool:
 
 
 def _judged(problem: Problem, option: int) -> bool:
-    """Tell whether the rule looks at jobs in the option."""
+    """Return whether the rule looks at jobs in the option."""
     least = problem.class_utility_min[problem.options.job_class[option]]
     return applies(problem) and bool(least >= 0 and problem.options.gpus[option])
 
@@ -135,12 +135,12 @@ def _limit(problem: Problem, option: int) -> int | None:
 
 
 def _hopeless(problem: Problem, option: int) -> bool:
-    """Tell whether a job in the option reaches its minimum nowhere: it asks for more than 1000."""
+    """Return whether a job in the option reaches its minimum nowhere: it asks for more than 1000."""
     return _judged(problem, option) and bool(problem.class_utility_min[problem.options.job_class[option]] > 1000)
 
 
 def _unequal_sockets(problem: Problem) -> bool:
-    """Tell whether some node has sockets of different numbers of GPUs."""
+    """Return whether some node has sockets of different numbers of GPUs."""
     sizes: dict[int, set[int]] = {}
     if not problem.num_gpus:
         return False

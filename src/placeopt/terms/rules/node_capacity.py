@@ -18,7 +18,7 @@ class NodeCapacity:
     name = "node_capacity"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every node has room for the workers that land there."""
+        """Return whether every node has room for the workers that land there."""
         del job
         demand = state.problem.options.demand[placement.option].tolist()
         workers = Counter(placement.nodes)

@@ -17,7 +17,7 @@ class QueueShare:
     name = "queue_share"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether the job's queue may hold that much more."""
+        """Return whether the job's queue may hold that much more."""
         problem = state.problem
         queue = problem.class_queue[problem.job_class[job]]
         if queue < 0:

@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
 
 
 def fits(state: State, job: int, placement: Placement) -> bool:
-    """Tell whether every rule allows to put ``job``, which is nowhere in ``state``, to ``placement``."""
+    """Return whether every rule allows to put ``job``, which is not placed in ``state``, to ``placement``."""
     return all(rule.fits(state, job, placement) for rule in RULES)
 
 
@@ -42,7 +42,7 @@ _BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
 
 
 def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
-    """Tell the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
+    """Return the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
     return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
 
 
@@ -53,6 +53,6 @@ def add_rules(builder: ModelBuilder, variables: Variables) -> None:
 
 
 def relaxed(problem: Problem) -> tuple[str, ...]:
-    """Say what the rows leave out of the rules."""
+    """Return what the rows leave out of the rules."""
     partly = MinimalUtility().form(problem) == "bound"
     return ("minimal utility looks at paths only, not at co-runners",) if partly else ()

@@ -17,7 +17,7 @@ class Spread:
     name = "spread"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether the workers lie as the option asks; a running job may stay as it lies."""
+        """Return whether the workers lie as the option asks; a running job may stay as it lies."""
         problem, o = state.problem, placement.option
         if job in problem.running and change_of(problem, job, placement) == "kept":
             return True

@@ -22,7 +22,7 @@ class Uplink:
     name = "uplink"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every uplink has room in the part of the job's kind."""
+        """Return whether every uplink has room in the part of the job's kind."""
         del job
         problem, o = state.problem, placement.option
         if not problem.options.network_mbps[o] or len(placement.nodes) == 1:

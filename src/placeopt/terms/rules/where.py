@@ -17,7 +17,7 @@ class Where:
     name = "where"
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether every node and GPU is allowed."""
+        """Return whether every node and GPU is allowed."""
         problem, options, o = state.problem, state.problem.options, placement.option
         if job in problem.running and change_of(problem, job, placement) != "moved":
             return True
