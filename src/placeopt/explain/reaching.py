@@ -33,7 +33,7 @@ def reach_without(q: Question, state: State, jobs: Sequence[int]) -> Reach | Non
 
 
 def reach_with_freed(q: Question, state: State, gpus: Sequence[int]) -> Reach | None:
-    """Return the best place by minimal utilities beside ``state`` once nobody holds these GPUs."""
+    """Return the best place by minimal utilities beside ``state`` once no job holds these GPUs."""
     return reach(_with_freed(without_minima(state), gpus), q.case.number, q.deadline)
 
 
@@ -88,7 +88,7 @@ def _sets(groups: Sequence[Sequence[int]], size: int) -> Iterator[tuple[int, ...
 
 
 def _with_freed(free: State, gpus: Sequence[int]) -> State:
-    """Return the state in which nobody holds these GPUs."""
+    """Return the state in which no job holds these GPUs."""
     problem = free.problem
     state, gone = State(problem, free.allocation()), set(gpus)
     for job, held in enumerate(free.placements):

@@ -83,7 +83,7 @@ class Gpus:
     """
     Busy GPUs that may be freed, alike ones of a node counted together.
 
-    A freed GPU is held by nobody, and each worker that held it gives back its share of what it takes of the node: of
+    A freed GPU is held by no job, and each worker that held it gives back its share of what it takes of the node: of
     CPU, memory and bandwidths 1/g-th, rounded down, if it holds g GPUs. Uplinks and queues stay as they are.
     """
 

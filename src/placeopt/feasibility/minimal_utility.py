@@ -42,7 +42,7 @@ def utility_binds(problem: Problem, job: int) -> bool:
 
 
 def without_minima(state: State) -> State:
-    """Return a copy of the state in which nobody asks for a utility."""
+    """Return a copy of the state in which no job has a minimal utility."""
     problem = state.problem
     postpone = problem.policy.postpone.model_copy(update={"rule": "none"})
     free = replace(problem, policy=problem.policy.model_copy(update={"postpone": postpone}))

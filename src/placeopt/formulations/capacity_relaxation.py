@@ -133,7 +133,7 @@ class CapacityRelaxation:
         return gpus, milli
 
     def _idle(self) -> IntArray:
-        """Shape (N,): GPUs that nobody holds."""
+        """Shape (N,): GPUs that no job holds."""
         free = self._state.gpu_free_milli == 1000
         return np.bincount(self.problem.gpu_node[free], minlength=self.problem.num_nodes)
 

@@ -110,7 +110,7 @@ def _best_order(line: Timeline, jobs: list[int], stopped: Callable[[], bool]) ->
         total = _schedule(line, order, least)
         evaluated = not tried and not line.reserved and len(line.started) == len(jobs)
         line.clear()
-        if evaluated:  # nobody is in anybody's way
+        if evaluated:  # no job delays another
             break
         tried.add(_classes(line.problem, order))
         if least is None or total < least:

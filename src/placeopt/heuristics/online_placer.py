@@ -115,9 +115,9 @@ class OnlinePlacer:
         What may arrive, and the cluster with what runs there; running jobs are never moved. Without a quota its jobs
         are also the mix that prices go by.
     quota
-        Whom to refuse, and the mix that prices go by; None refuses nobody for whom there is room.
+        Whom to refuse, and the mix that prices go by; None refuses no job that has room.
     moves
-        How jobs that have arrived are moved; None moves nobody.
+        How jobs that have arrived are moved; None moves no job.
     seed
         Draws the jobs that are looked at in rounds of moves.
 
@@ -165,7 +165,7 @@ class OnlinePlacer:
         self._table = Table(self.state, PriceScore(problem, None if quota is None else quota.mix))
         self._parts = None if quota is None else quota.parts.tolist()
         self._class: list[int] = problem.job_class.tolist()
-        self._came, self._is_evicted = [0] * classes, [0] * classes
+        self._came, self._taken = [0] * classes, [0] * classes
         self._moves, self._rng = moves, np.random.default_rng(seed)
         self._placed: list[tuple[int, Placement]] = []
         """Arrivals that are somewhere, and where."""
@@ -197,14 +197,14 @@ class OnlinePlacer:
         self.jobs.append(job)
         self._came[k] += 1
         placement = None
-        if self._parts is not None and self._is_evicted[k] + 0.5 > self._parts[k] * self._came[k]:
+        if self._parts is not None and self._taken[k] + 0.5 > self._parts[k] * self._came[k]:
             self.refused.append(arrival)
         else:
             placement = self._table.place(job)
         self.placements.append(placement)
         if placement is not None:
             self._change(job, placement, 1)
-            self._is_evicted[k] += 1
+            self._taken[k] += 1
             self._placed.append((arrival, placement))
         if self._moves is not None and arrival % self._moves.every == 0 and self._placed:
             self.moved.append(self._move_some(self._moves))

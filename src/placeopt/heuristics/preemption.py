@@ -233,7 +233,7 @@ class _PreemptionSearch:
     def _restore_victim(self, job: int, victim: _Victim, undo: list[Move]) -> bool:
         """Put the victim back, if the job finds its room all the same."""
         if self.order:
-            return False  # whoever came later would have to be put back first: left to the exact stage
+            return False  # jobs that came later would have to be put back first: left to the exact stage
         back = self._apply([Move(victim.job, self.problem.running[victim.job])])
         if place(self.candidates, job) is None:
             self._apply(back)

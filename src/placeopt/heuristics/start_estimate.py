@@ -11,7 +11,7 @@ from placeopt.problem import Placement, State
 @dataclass(frozen=True, slots=True)
 class StartEstimate:
     """
-    A place for a job, and what a start there would come to at any time, as long as everybody stays who is there now.
+    A place for a job, and what a start there would come to at any time, as long as the jobs there stay.
 
     Attributes
     ----------

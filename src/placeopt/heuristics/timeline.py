@@ -19,7 +19,7 @@ from placeopt.terms.rules.registry import fits_beyond_room
 MAX_STARTS = 16
 """Later starts that are tried for a job, the earliest ones."""
 HARM = 2
-"""What neighbours lose by a job counts twice: for them, and for whoever gets their GPUs next."""
+"""What neighbours lose by a job counts twice: for them, and for the jobs that get their GPUs next."""
 
 
 Seen = tuple[int, int]
@@ -61,7 +61,7 @@ class Timeline:
         self._occupants = Occupants(self.state, self._end_of, self._slowdown_of)
         self._estimates: dict[Seen, tuple[StartEstimate, ...]] = {}
         self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
-        self._is_evicted: tuple[int, ...] = ()  # numbers of all starts given, whoever of a class has which, sorted
+        self._given_starts: tuple[int, ...] = ()  # numbers of all starts given, of whatever job of a class, sorted
         self._numbers: dict[tuple[int, bool, Start], int] = {}
 
     def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
@@ -72,10 +72,10 @@ class Timeline:
         it could start now, be it on GPUs that are taken later.
         """
         k = int(self.problem.job_class[job])
-        question = (k, if_room_now, self._is_evicted)
-        if question not in self._choices:  # orders of the same jobs often come to the same
-            self._choices[question] = self._choose(job, if_room_now=if_room_now)
-        here, later = self._choices[question]
+        key = (k, if_room_now, self._given_starts)
+        if key not in self._choices:  # orders of the same jobs often come to the same
+            self._choices[key] = self._choose(job, if_room_now=if_room_now)
+        here, later = self._choices[key]
         if later is not None:
             self.reserved[job] = later
             self.instead[job] = None if here is None else here.end_ms
@@ -87,7 +87,7 @@ class Timeline:
         start = here if later is None else later
         if start is not None:
             number = self._numbers.setdefault((k, later is not None, start), len(self._numbers))
-            self._is_evicted = tuple(sorted((*self._is_evicted, number)))
+            self._given_starts = tuple(sorted((*self._given_starts, number)))
         return start
 
     def _choose(self, job: int, *, if_room_now: bool) -> tuple[Start | None, Start | None]:
@@ -106,7 +106,7 @@ class Timeline:
         self.started.clear()
         self.reserved.clear()
         self.instead.clear()
-        self._is_evicted = ()
+        self._given_starts = ()
 
     def shortest_ms(self, job: int) -> int:
         """Return the shortest run time of the job's options, 0 where none states any."""
@@ -127,7 +127,7 @@ class Timeline:
             self._occupants.changed(job, held.nodes)
 
     def _runs_well(self, job: int, here: Start) -> bool:
-        """Return whether it would lose nothing now, or nobody knows."""
+        """Return whether it would lose nothing now, or that is unknown."""
         alone = option_of(self.problem, job, here.placement.option).run_time_ms
         return here.end_ms is None or alone is None or here.end_ms <= self.now + alone
 

@@ -23,7 +23,7 @@ class NodeClasses:
     state: State
     paths: list[LeastPaths]  # per machine type
     place: IntArray  # (N,) class of every node, -1 where nothing can start
-    idle: IntArray  # (N,) GPUs that nobody holds
+    idle: IntArray  # (N,) GPUs that no job holds
     free_milli: IntArray  # (N,)
     domains: list[IntArray]  # per depth from the node up: (N,) network domain, -1 beyond the top
 
@@ -47,7 +47,7 @@ class NodeClasses:
 
     @cached_property
     def most_idle(self) -> IntArray:
-        """Shape (P,): GPUs that nobody holds on a node of each class; on all of them as many."""
+        """Shape (P,): GPUs that no job holds on a node of each class; on all of them as many."""
         return -self.least(-self.idle, 0)
 
     def summed(self, per_node: IntArray) -> IntArray:

@@ -70,7 +70,7 @@ def with_whole_jobs(
     """
     model, clock = relaxation.model, ModelBuilder(deadline)
     prices = np.rint(np.where(np.abs(duals) < MOST_PRICE, duals, 0.0)).astype(np.int64)
-    prices[(prices > 0) & (model.row_lower == NO_LOWER)] = 0  # the certificate leaves them out, so nobody pays them
+    prices[(prices > 0) & (model.row_lower == NO_LOWER)] = 0  # the certificate leaves them out, so they are not charged
     prices[(prices < 0) & (model.row_upper == NO_UPPER)] = 0
     paid = np.zeros(model.num_variables, dtype=np.int64)
     np.add.at(paid, model.columns, -model.coefficients * prices[model.row_of_nonzero])

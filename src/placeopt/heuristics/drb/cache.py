@@ -26,7 +26,7 @@ class CandidateCache:
     """
     What is found out about questions (what a bundle asks for) on signatures (of nodes), by the numbers of both.
 
-    It only grows. Who finds it too large begins another one; whoever else holds it goes on with it.
+    It only grows. A caller that finds it too large begins another one; other holders keep this one.
 
     Attributes
     ----------

@@ -64,7 +64,7 @@ class GradientColumns:
         self._cache: dict[tuple[int, tuple[int, ...]], tuple[list[int], IntArray]] = {}
         self._class = problem.node_class.tolist()
 
-    def column(self, node_class: int, cpu: int, cache: int, left: tuple[int, ...]) -> IntArray:
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """See ``Columns``."""
         key = (node_class, tuple(sorted(left)))
         cached = self._cache.get(key)
@@ -78,7 +78,7 @@ class GradientColumns:
         cost -= now[bisect_right(self._demand_list, cpu)]
         cost += self._mask[node_class]
         lacking = self._cpu > cpu
-        lacking |= self._memory > cache
+        lacking |= self._memory > memory
         np.putmask(cost, lacking, NEVER)
         return cost
 

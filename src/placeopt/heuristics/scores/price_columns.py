@@ -56,9 +56,9 @@ class PriceColumns:
         self._chosen: dict[tuple[int, int, tuple[int, ...]], tuple[int, ...]] = {}
         self._class = problem.node_class.tolist()
 
-    def column(self, node_class: int, cpu: int, cache: int, left: tuple[int, ...]) -> IntArray:
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """See ``Columns``; what is returned is remembered, so it must not be written to."""
-        state = (node_class, cpu, cache, tuple(sorted(left)))
+        state = (node_class, cpu, memory, tuple(sorted(left)))
         cost = self._columns.get(state)
         if cost is None:
             if len(self._columns) >= self._most_columns:
@@ -66,7 +66,7 @@ class PriceColumns:
             cost = self._columns[state] = self._work_out(*state)
         return cost
 
-    def _work_out(self, node_class: int, cpu: int, cache: int, left: tuple[int, ...]) -> IntArray:
+    def _work_out(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """Return the cost of every shape; ``left`` ascending."""
         key = (node_class, left)
         cached = self._cache.get(key)
@@ -75,14 +75,14 @@ class PriceColumns:
                 self._cache.clear()
             cached = self._cache[key] = sum(left), self._of_gpus(left) + self._by_class[node_class]
         idle, part = cached
-        by_cpu, by_memory = idle - cpu * 1000 // self._per_gpu[0], idle - cache * 1000 // self._per_gpu[1]
+        by_cpu, by_memory = idle - cpu * 1000 // self._per_gpu[0], idle - memory * 1000 // self._per_gpu[1]
         cost: IntArray = self._stranded.take(self._by_cpu + by_cpu, mode="clip")
         cost += self._stranded.take(self._by_memory + by_memory, mode="clip")
         cost += part
         now = self._stranded.take((by_cpu - self._lowest, by_memory - self._lowest), mode="clip")
         cost -= now[0] + now[1]
         lacking = self._cpu > cpu
-        lacking |= self._memory > cache
+        lacking |= self._memory > memory
         np.putmask(cost, lacking, NEVER)
         return cost
 

@@ -21,7 +21,7 @@ MOST_CELLS = 20_000_000
 class Columns(Protocol):
     """What a job costs on a node, for all shapes of jobs at once."""
 
-    def column(self, node_class: int, cpu: int, cache: int, left: tuple[int, ...]) -> IntArray:
+    def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """
         Return the cost of every shape, (S,), above ``NEVER // 2`` where it does not fit.
 

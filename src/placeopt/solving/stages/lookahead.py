@@ -178,7 +178,7 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
     may = options.gpu_type_ok & ~bound[:, None]
     end = _latest_ends(problem) if needed else np.zeros(len(options), dtype=np.int64)
     types: dict[tuple[int, int, tuple[int, ...]], int] = {}
-    columns, models, cache = [may], list(problem.type_model), problem.type_memory_mib.tolist()
+    columns, models, memory = [may], list(problem.type_model), problem.type_memory_mib.tolist()
     same_model = list(range(len(models)))  # per type, the one of before that it was
     for gpu in touched:
         former, start, classes = int(problem.gpu_type[gpu]), needed.get(gpu, FOREVER), tuple(whose.get(gpu, ()))
@@ -186,7 +186,7 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
             types[former, start, classes] = len(models)
             models.append(problem.type_model[former])
             same_model.append(former)
-            cache.append(int(problem.type_memory_mib[former]))
+            memory.append(int(problem.type_memory_mib[former]))
             own = np.isin(options.job_class, classes)
             columns.append((options.gpu_type_ok[:, former] & np.where(bound, own, end <= start))[:, None])
         gpu_type[gpu] = types[former, start, classes]
@@ -200,7 +200,7 @@ def _close(problem: Problem, needed: dict[int, int], places: dict[int, frozenset
         node_class=node_class,
         gpu_type=gpu_type,
         type_model=tuple(models),
-        type_memory_mib=np.array(cache, dtype=np.int64),
+        type_memory_mib=np.array(memory, dtype=np.int64),
         type_lost=problem.type_lost[same_model],
         # The target workload does not compete for places: a closed GPU serves it as before.
         target=replace(problem.target, type_ok=problem.target.type_ok[:, same_model]),

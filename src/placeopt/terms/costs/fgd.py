@@ -62,7 +62,7 @@ class Fgd(CostDefaults):
         return after - before
 
     def worst(self, problem: Problem) -> int:
-        """Every GPU is left and of no use to anybody; 0 where nobody is expected."""
+        """Every GPU is left and useless to all typical workers; 0 where none is expected."""
         return problem.target.total * 1000 * problem.num_gpus
 
     def form(self, problem: Problem) -> Form:

@@ -161,7 +161,7 @@ def most_percent(problem: Problem) -> int:
     limits = [] if problem.jobs_per_gpu is None else [problem.jobs_per_gpu]
     if problem.shares_bind:
         limits.append(1000 // int(problem.options.milli.min(initial=1000)))
-    return int(problem.options.utilisation.max(initial=0)) * max(min(limits), problem.crowd)
+    return int(problem.options.utilisation.max(initial=0)) * max(min(limits), problem.max_running_per_gpu)
 
 
 def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:

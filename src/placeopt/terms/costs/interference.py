@@ -230,7 +230,7 @@ def _with_others(state: State, job: int, placement: Placement | None) -> int:
         return sum(felt + caused for _, felt, caused in met)
     total = max((felt for _, felt, _ in met), default=0)
     for other, _, caused in met:
-        if caused:  # it counts as far as nobody else is as bad
+        if caused:  # it counts as far as no other neighbour is as bad
             total += max(0, caused - max((by for k, by in excess_beside(state, other).items() if k != job), default=0))
     return total
 

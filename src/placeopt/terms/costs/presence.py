@@ -76,7 +76,7 @@ def count_shared_domains(problem: Problem) -> int:
         _, first = np.unique(where[of_grant >= 0], return_index=True)
         grants = np.flatnonzero(of_grant >= 0)[first]
         np.add.at(inside, (domains[level][held.gpu[grants]], of_grant[grants]), 1)
-        pairs = inside.T @ inside - np.diag(inside.sum(axis=0))  # nobody meets himself
+        pairs = inside.T @ inside - np.diag(inside.sum(axis=0))  # a job does not meet itself
         total += int((pairs * matters[level]).sum()) // 2
     return total
 
@@ -165,7 +165,7 @@ class Presence:
             gpu, alone = v.cell_gpus[cell][0], not v.cell_met[cell]
             for where in self._around(gpu):
                 if alone and self._single[where[0]][gpu]:
-                    continue  # nobody meets on such a GPU
+                    continue  # no jobs meet on such a GPU
                 c = number.setdefault((unit, where), len(most))
                 if c == len(most):
                     most.append(0)

@@ -1,4 +1,4 @@
-"""Cost: what the chosen options cost wherever they run (GENIE eq. 10, computed by whoever makes the options)."""
+"""Cost: what the chosen options cost wherever they run (GENIE eq. 10, computed by the author of the options)."""
 
 from __future__ import annotations
 

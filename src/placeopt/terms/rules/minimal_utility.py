@@ -19,8 +19,8 @@ class MinimalUtility:
     Under ``policy.postpone.rule = "utility"`` a job that starts in the round, or is moved, has its minimal utility.
 
     Judged is the plan as a whole, running jobs and all jobs that start included, since they slow each other. A running
-    job that stays is not judged: nobody asks it any more. (The artifact judges one decision at a time, so a job placed
-    later in a round may push an earlier one below its minimum; here neither may.)
+    job that stays is not judged: its minimum applies to starts only. (The artifact judges one decision at a time, so a
+    job placed later in a round may push an earlier one below its minimum; here neither may.)
     """
 
     name = "minimal_utility"
