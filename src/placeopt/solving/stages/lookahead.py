@@ -46,14 +46,14 @@ def run_lookahead(
     if ahead is None:
         jobs = order_jobs(former, order)
         ahead = look_ahead(former, jobs, score, reorder=not strict, deadline=deadline, cancelled=context.cancelled)
-    refused, evaluated = None, settles(former, ahead)
-    if evaluated:
+    refused, settled = None, settles(former, ahead)
+    if settled:
         refused = _start(context, former, ahead)
         held = None if context.incumbent is None else context.incumbent.allocation
-        evaluated = held is not None and all(held[job] == place for job, place in ahead.starts.items())
-    if not evaluated and (ahead.waits or ahead.needed or ahead.scheduled):
+        settled = held is not None and all(held[job] == place for job, place in ahead.starts.items())
+    if not settled and (ahead.waits or ahead.needed or ahead.scheduled):
         refused = _start(context, hold_back(former, ahead), ahead)
-    if evaluated and context.incumbent is not None:
+    if settled and context.incumbent is not None:
         context.prove_value(context.incumbent.value)
         context.prove_cost(context.incumbent.cost)
     detail = lookahead_summary(ahead) + (
@@ -61,7 +61,7 @@ def run_lookahead(
     )
     outcome: StageOutcome = "failed" if refused else "improved" if ahead.starts or ahead.waits else "kept"
     context.record("lookahead", outcome, started, detail + (f": {refused}" if refused else ""))
-    return evaluated
+    return settled
 
 
 def _start(context: SolveContext, narrowed: Problem, ahead: LookaheadDecision) -> str | None:
