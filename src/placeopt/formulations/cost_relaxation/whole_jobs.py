@@ -28,7 +28,7 @@ class WholeJobs:
     ----------
     model, multipliers
         Their certificate (``solvers/certify.py``) is a bound on the cost, though no plan is a solution of the model.
-    dearer
+    raised_costs
         The relaxation with jobs that cost so much more as whole jobs do than their relaxation: its duals are better
         prices.
     """

@@ -27,9 +27,10 @@ class Exhaustive(Bipartition):
 
     Notes
     -----
-    U_s = 3 f^(1/3) / (t^(1/3) + J^(1/3) + w^(1/3)), f = 0.01, all terms at least f: t as in ``terms.utility`` (form
-    ``sc17``), J the mean of what the job suffers from and causes to co-runners, as in the artifact a speed (solo over
-    collocated time) taken for a cost, w the mean over the machine's sockets of free over total GPUs (0 and 1 become f).
+    U_s = 3 f^(1/3) / (t^(1/3) + J^(1/3) + w^(1/3)), f = 0.01, all terms at least f: t as in ``terms.costs.utility``
+    (form ``sc17``), J the mean of what the job suffers from and causes to co-runners, as in the artifact a speed (solo
+    over collocated time) taken for a cost, w the mean over the machine's sockets of free over total GPUs (0 and 1
+    become f).
 
     Departures from the artifact: the GPUs counted out of w are the chosen ones (it counts others); of equal sets the
     first is taken (it takes the last, by memory addresses); slowdowns are those of the instance at the closest part
