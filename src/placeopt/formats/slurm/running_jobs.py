@@ -187,9 +187,7 @@ class RunningJobReader:
             each = requests["node"] if held in (0, requests["node"] * count) else 0
         if not each or (_is_exclusive(entry) and not held):
             raise JobLeftOut("how many GPUs it holds on which node is not told")
-        self._notes.assume(
-            "Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken."
-        )
+        self._notes.assume("Which GPUs some jobs hold is not told (operators see it): the lowest free ones were taken.")
         return [GresHolding(each)] * count
 
     def _cpus(self, entry: JsonEntry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
