@@ -7,7 +7,6 @@ modules of its own that Python does not find; a module that lost a name sets ``_
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -30,6 +29,10 @@ MODULES = {
 }
 NAMES = {
     "placeopt.heuristics": {"OneByOne": "OnlinePlacer"},
+    "placeopt.live_cluster.engine": {
+        "Interrupted": "placeopt.solving.api.Interrupted",
+        "solve": "placeopt.solving.api.solve",
+    },
     "placeopt.predict": {"Run": "ProfiledRun"},
     "placeopt.whatif.from_running": {"taken_as_plan": "running_as_plan"},
 }
@@ -62,14 +65,16 @@ def former_module(name: str) -> ModuleSpec | None:
 
 
 def former_names(module: str) -> Callable[[str], object]:
-    """Return a ``__getattr__`` for ``module`` that knows the former names of what it holds."""
+    """Return a ``__getattr__`` for ``module`` that finds the former names of what it holds, or held."""
     known = NAMES[module]
 
     def getattr_(name: str) -> object:
         if name not in known:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        _warn(f"{module}.{name}", f"{module}.{known[name]}")
-        return getattr(sys.modules[module], known[name])
+        home, _, new = known[name].rpartition(".")
+        home = home or module
+        _warn(f"{module}.{name}", f"{home}.{new}")
+        return getattr(import_module(home), new)
 
     return getattr_
 

@@ -14,7 +14,7 @@ from placeopt.errors import BadInput
 if TYPE_CHECKING:
     from placeopt.cli.settings import Settings
     from placeopt.model import Instance, Plan
-    from placeopt.solving.context import Progress
+    from placeopt.solving.progress import Progress
 
 
 class SolveLog:

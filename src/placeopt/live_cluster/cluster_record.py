@@ -1,4 +1,4 @@
-"""The book of a resident cluster: its records as they are now, what changed at which revision, and the snapshot."""
+"""The record of a resident cluster: its records as they are now, what changed at which revision, and the snapshot."""
 
 from __future__ import annotations
 

@@ -95,8 +95,8 @@ def _parts(scheduling: Scheduling) -> dict[str, Callable[[Arrival], bool]]:
 
 
 def _is_swaf(scheduling: Scheduling) -> bool:
-    method = method_of(scheduling.method)
-    return method.shape == "swaf" or (method.order or scheduling.policy.order) == "swaf"
+    rule = method_of(scheduling.method).greedy
+    return rule.shape == "swaf" or (rule.order or scheduling.policy.order) == "swaf"
 
 
 def _no_run_time(arrival: Arrival) -> bool:

@@ -19,7 +19,7 @@ from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
 from placeopt.solving.context import SolveContext
-from placeopt.solving.stages.lookahead import renumbered
+from placeopt.solving.narrowing import renumbered
 from placeopt.terms.minimal_utility import applies
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.queue_share import option_use
@@ -45,8 +45,6 @@ def reasons(context: SolveContext, final: State, *, asked: bool = True) -> dict[
     utility. ``not_reached``: it fits beside the plan, time ended first; or time ended before that could be told.
     ``outvoted``: it fits alone, but not beside the plan; or it ran and is preempted.
     """
-    if context.incumbent is None:
-        return {}
     problem = context.problem
     looked = _Looked(context, final) if asked else None
     known: dict[int, tuple[UnplacedReason, str]] = {}
@@ -78,7 +76,7 @@ class _Looked:
         self._context = context
         self._beside, self._alone, self._opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
         now = time.monotonic()
-        self._deadline = now + SHARE_OF_TIME * (context.budget.started + context.budget.time_limit_s - now)
+        self._deadline = now + SHARE_OF_TIME * (context.budget.ends - now)
 
     def reason(self, job: int) -> tuple[UnplacedReason, str]:
         """Return reason and detail; without time left, that."""
@@ -103,9 +101,10 @@ class _Looked:
                 return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
             if found.worth == 0:
                 return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
-            if context.blocks and job not in context.not_reached:
-                return "policy", f"{where}, but {context.blocks}"
-            stopped = "the search did not get to it" if context.limit == "none" else f"stopped by {context.limit}"
+            if context.handover.blocks and job not in context.handover.not_reached:
+                return "policy", f"{where}, but {context.handover.blocks}"
+            limit = context.budget.limit
+            stopped = "the search did not get to it" if limit == "none" else f"stopped by {limit}"
             return "not_reached", f"{where}; {stopped}"
         if not len(problem.options_of(job)):
             return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"

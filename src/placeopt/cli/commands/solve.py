@@ -19,7 +19,7 @@ from placeopt.solving.methods import METHODS
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
-    from placeopt.solving.context import Progress
+    from placeopt.solving.progress import Progress
 
 DEFAULT_TIME_LIMIT_S = 10.0
 

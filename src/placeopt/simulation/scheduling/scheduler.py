@@ -209,6 +209,6 @@ def least_milli(option: Option) -> int:
 
 def _reads_times(scheduling: Scheduling) -> bool:
     """Tell whether rounds go by run times."""
-    method = method_of(scheduling.method)
-    order = method.order or scheduling.policy.order
-    return scheduling.policy.postpone.rule == "lookahead" or method.shape == "swaf" or order == "swaf"
+    rule = method_of(scheduling.method).greedy
+    order = rule.order or scheduling.policy.order
+    return scheduling.policy.postpone.rule == "lookahead" or rule.shape == "swaf" or order == "swaf"
