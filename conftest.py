@@ -2,7 +2,7 @@
 
 import pytest
 
-from placeopt.solving import runner
+from placeopt.solving import pipeline
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def faults_are_loud(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         if not isinstance(error, MemoryError):
             raise error
 
-    monkeypatch.setattr(runner, "note_fault", raise_it)
+    monkeypatch.setattr(pipeline, "note_fault", raise_it)
 
 
 @pytest.fixture

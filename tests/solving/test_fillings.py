@@ -21,7 +21,7 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule, has_many_fractions
 from placeopt.solving.params import SolveParams
-from placeopt.solving.runner import run_stages
+from placeopt.solving.pipeline import run_stages
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from rounds import random_round

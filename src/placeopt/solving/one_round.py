@@ -22,8 +22,8 @@ from placeopt.solving.finish import finish
 from placeopt.solving.handover import Handover
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveParams
+from placeopt.solving.pipeline import run_stages
 from placeopt.solving.progress import Progress
-from placeopt.solving.runner import run_stages
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stages.reserve_time import first_reserve_s
 

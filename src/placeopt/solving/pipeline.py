@@ -1,4 +1,4 @@
-"""The runner of a round: alone it times stages, records them, catches their faults and compares what they found."""
+"""The pipeline of a round: it alone times stages, records them, catches their faults and compares what they found."""
 
 from __future__ import annotations
 
