@@ -13,9 +13,9 @@ from placeopt.aliases import former_names
 from placeopt.arguments import INSTANCE, expect
 from placeopt.errors import BadInput, only_documented
 from placeopt.formats.collection import collection_paused
-from placeopt.live_cluster.cluster_record import NodeChange
+from placeopt.live_cluster.cluster_record import Ids, NodeChange
 from placeopt.live_cluster.exclusive import exclusive
-from placeopt.live_cluster.live_cluster import Ids, LiveCluster
+from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.solving.api import Solver
 from placeopt.solving.one_round import RoundInput
@@ -122,7 +122,7 @@ class Engine:
     @only_documented
     def load(self, instance: Instance) -> None:
         """
-        Keep the cluster of ``instance`` from now on, in the place of any other, with its jobs and what runs.
+        Keep the cluster of ``instance`` from now on, instead of any other, with its jobs and running placements.
 
         Raises
         ------
@@ -157,8 +157,8 @@ class Engine:
         remove_jobs
             Ids of waiting jobs that go.
         nodes
-            By id: a ``Node`` to add, last, or to put in the place of the one there; ``"drain"`` or ``"undrain"``;
-            None to take it away, once nothing runs there. What runs on a node stays there; limits that it exceeds
+            By id: a ``Node`` to add, last, or to replace the present one; ``"drain"`` or ``"undrain"``;
+            None to remove it, once nothing runs there. What runs on a node stays there; limits that it exceeds
             after the change stand (``Plan.standing``). Machine types and domains are those of the loaded instance.
         now_ms
             What time it is now; jobs that are committed start then.
@@ -281,7 +281,7 @@ class Engine:
     @only_documented
     def release(self, job: str) -> Job:
         """
-        Take a running job away, because it is done or has failed, and return its record.
+        Remove a running job, because it is done or has failed, and return its record.
 
         Raises
         ------

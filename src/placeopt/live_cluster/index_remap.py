@@ -1,4 +1,4 @@
-"""What is used, carried over to a cluster whose nodes have changed."""
+"""Placements and used capacity, renumbered for a cluster whose nodes have changed."""
 
 from __future__ import annotations
 

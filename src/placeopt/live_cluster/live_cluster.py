@@ -1,8 +1,8 @@
-"""The resident cluster: loaded once, changed piece by piece, with records, compiled parts and desk in step."""
+"""The live cluster: loaded once, changed piece by piece, with records, compiled parts and placer in step."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,15 +12,21 @@ from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.collection import collection_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.live_cluster.cluster_record import ClusterRecord, NodeChange
+from placeopt.live_cluster.cluster_record import (
+    ClusterRecord,
+    Ids,
+    NodeChange,
+    empty_plan,
+    is_among,
+    nodes_text,
+    running_record,
+)
 from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahead, fast_path_plan
 from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlacer
 from placeopt.live_cluster.index_remap import IndexRemap
 from placeopt.live_cluster.partial_plan import places_rounds, plan_for
 from placeopt.live_cluster.parts import Parts
 from placeopt.model import Instance, Job, Node, Plan, Policy, Running
-from placeopt.model import Placement as PlacementRecord
-from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.problem import Problem, State
 from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
@@ -31,16 +37,13 @@ from placeopt.solving.methods import method_of
 from placeopt.solving.one_round import RoundInput
 from placeopt.solving.params import SolveParams
 
-Ids = bool | Collection[str]
-"""All jobs that a plan starts (true), none of them, or some by id."""
-
 
 class LiveCluster:
     """
     A cluster between rounds. Every method either does all it says or raises and changes nothing.
 
-    Three things are kept in step: the record (records, the referee's ledger, the revision), the parts that problems are
-    compiled from, and the desk, which knows what is free.
+    Three things are kept in step: the record (jobs, nodes, running placements, the referee's ledger, the revision), the
+    parts that problems are compiled from, and the placer, which holds what is free.
     """
 
     def __init__(self, instance: Instance, policy: Policy) -> None:
@@ -52,14 +55,14 @@ class LiveCluster:
         self._compile(instance)
         if self.record.has_limits:
             refuse_overfull(instance.running)
-        broken = self.record.ledger.standing(self.record.nodes, _empty_plan(instance, policy))
+        broken = self.record.ledger.standing(self.record.nodes, empty_plan(instance, policy))
         if broken:
             raise BadInput(f"running placements: {broken[0]}; what runs contradicts itself")
 
     def _compile(self, instance: Instance) -> None:
         self._parts = Parts(instance, self.policy)
         table = self._parts.table
-        problem = self._parts.vocabulary(self.record.bare())
+        problem = self._parts.class_problem(self.record.bare())
         refuse_huge_values(problem.options, table.count, self.policy, len(instance.running))
         self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
         for running in instance.running:
@@ -87,7 +90,7 @@ class LiveCluster:
         expected_end_ms: Mapping[str, int],
     ) -> None:
         """
-        Change nodes, then take waiting jobs away, then add some: one revision, if anything is asked at all.
+        Change nodes, then remove waiting jobs, then add some: one revision, if anything is given.
 
         Raises
         ------
@@ -116,9 +119,9 @@ class LiveCluster:
         hardware, known = self._parts.hardware, len(self._parts.table.members)
         self._put_nodes(records)
         try:
-            afresh = bool(records) and self._changes_lost()
-            if afresh:
-                self._compile_afresh(add, remove)
+            anew = bool(records) and self._changes_lost()
+            if anew:
+                self._compile_anew(add, remove)
             else:
                 numbers = self._parts.table.classes_of(add)
                 problem = self._compile_changes(numbers, before, records)
@@ -127,21 +130,21 @@ class LiveCluster:
             self._parts.table.forget_classes(known)
             self._parts.go_back(hardware)
             raise
-        for job_id in () if afresh else remove:
+        for job_id in () if anew else remove:
             self._parts.table.remove(job_id)
             del self.record.jobs[job_id]
-        for job, number in () if afresh else zip(add, numbers, strict=True):
+        for job, number in () if anew else zip(add, numbers, strict=True):
             self._parts.table.add(job, number)
             self.record.jobs[job.id] = job
         self.record.look_for_limits(add)
-        if not afresh:
+        if not anew:
             self._take_over(problem, same_hardware=self._parts.hardware is hardware)
         self.record.now_ms = self.record.now_ms if now_ms is None else now_ms
         self.record.expect(expected_end_ms)
         changes = [
             *([f"{names([job.id for job in add])} came"] if add else []),
             *([f"{names(list(remove))} went"] if remove else []),
-            *([_told_of_nodes(list(records))] if records else []),
+            *([nodes_text(list(records))] if records else []),
             *([f"{names(list(expected_end_ms))} expected to end at another time"] if expected_end_ms else []),
         ]
         changed = [*(job.id for job in add), *remove, *expected_end_ms]
@@ -251,7 +254,7 @@ class LiveCluster:
             broken = [] if plan is self._issued else violations(self.snapshot, plan)
         if broken:
             raise BadInput(f"plan: {broken[0]}")
-        anew = {entry.job for entry in plan.moved}
+        moved = {entry.job for entry in plan.moved}
         changed = [*(entry.job for entry in plan.moved), *(entry.job for entry in plan.shrunk)]
         starting = [p for p in plan.placements if p.job not in record.running]
         keep = {job_id: record.running[job_id] for job_id in changed}
@@ -261,10 +264,10 @@ class LiveCluster:
         new = {placement.job: placement for placement in plan.placements if placement.job in keep}
         for job_id, held in keep.items():
             flags = (held.movable, held.shrinkable, held.preemptible)
-            self._start(_runs(new[job_id], record.now_ms if job_id in anew else held.started_ms, flags))
+            self._start(running_record(new[job_id], record.now_ms if job_id in moved else held.started_ms, flags))
         for placement in starting:
-            allowed = (_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
-            self._start(_runs(placement, record.now_ms, tuple(allowed)))
+            allowed = (is_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
+            self._start(running_record(placement, record.now_ms, tuple(allowed)))
         if starting or keep or stopped:
             begun = [placement.job for placement in starting]
             changes = [
@@ -276,7 +279,7 @@ class LiveCluster:
 
     def release(self, job_id: str) -> Job:
         """
-        Take a running job away, done or failed, and return its record.
+        Remove a running job, done or failed, and return its record.
 
         Raises
         ------
@@ -292,7 +295,7 @@ class LiveCluster:
         return job
 
     def _start(self, running: Running) -> None:
-        """Let a job hold something, in the place of what it held before."""
+        """Let a job hold a placement, instead of any that it held before."""
         number = self._parts.table.number(running.job)
         placement = running_placement(running, self._placer.problem, number, self._node_number)
         before = self._parts.placed.get(running.job)
@@ -303,11 +306,12 @@ class LiveCluster:
         self.record.ledger.start(running)
 
     def _stop(self, job_id: str) -> None:
+        """Release what a running job holds."""
         self.record.ledger.stop(job_id)
         self._placer.take(self._parts.table.number(job_id), self._parts.stop(job_id), -1)
 
     def _put_nodes(self, records: Mapping[str, Node | None], order: list[str] | None = None) -> None:
-        """Put nodes into the records, or take them away; ``order`` restores the order of before."""
+        """Add nodes to the records, or remove them; ``order`` restores the former order."""
         ledger = self.record.ledger
         for name, node in records.items():
             if node is not None:
@@ -325,13 +329,13 @@ class LiveCluster:
         now = self.record.bare().model_copy(update={"running": running})
         return self._parts.lost is not None or find_lost(now) is not None
 
-    def _compile_afresh(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
-        """Take jobs away, add some, and compile all of it anew; nothing is changed if that fails."""
+    def _compile_anew(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
+        """Remove jobs, add some, and compile everything again; nothing is changed if that fails."""
         jobs = dict(self.record.jobs)
         for job_id in remove:
             del self.record.jobs[job_id]
         self.record.jobs.update({job.id: job for job in add})
-        parts, desk, numbers = self._parts, self._placer, self._node_number
+        parts, placer, numbers = self._parts, self._placer, self._node_number
         try:
             self._refuse_impossible(list(self.record.nodes), self.record.bare())
             running = tuple(self.record.running.values())
@@ -340,19 +344,19 @@ class LiveCluster:
         except PlaceoptError:
             self.record.jobs.clear()
             self.record.jobs.update(jobs)
-            self._parts, self._placer, self._node_number = parts, desk, numbers
+            self._parts, self._placer, self._node_number = parts, placer, numbers
             raise
 
     def _refuse_impossible(self, nodes: list[str], bare: Instance) -> None:
-        """Raise if what runs on ``nodes`` contradicts itself; limits that it exceeds stand."""
-        broken = self.record.ledger.standing(nodes, _empty_plan(bare, self.policy))
+        """Raise if running placements on ``nodes`` contradict each other; limits that they exceed stand."""
+        broken = self.record.ledger.standing(nodes, empty_plan(bare, self.policy))
         if broken:
             raise BadInput(f"nodes: what runs there contradicts itself: {broken[0]}")
 
     def _compile_changes(
         self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
     ) -> Problem:
-        """Return the vocabulary's problem after a change; raise what is wrong with the change."""
+        """Return the class problem after a change; raise what is wrong with the change."""
         parts, table = self._parts, self._parts.table
         bare = self.record.bare()
         if records:
@@ -361,28 +365,28 @@ class LiveCluster:
             parts.nodes_changed(bare, before)
         grown = len(table.members) > self._placer.problem.num_jobs
         mix_is_old = len(table) + len(numbers) > 2 * max(self._placer.jobs_known, 1)
-        problem = parts.vocabulary(bare) if records or grown or mix_is_old else self._placer.problem
+        problem = parts.class_problem(bare) if records or grown or mix_is_old else self._placer.problem
         counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
         refuse_huge_values(problem.options, counts, self.policy, len(self.record.running))
         return problem
 
     def _take_over(self, problem: Problem, *, same_hardware: bool) -> None:
-        """Let the desk, and what is kept of placements, go on under the new problem of the vocabulary."""
+        """Let the placer, and the placements that are kept, use the new class problem."""
         if problem is self._placer.problem:
             return
         count = self._parts.table.count
         if same_hardware:
-            self._placer.learn(problem, count)
+            self._placer.use_classes(problem, count)
             return
-        carry = IndexRemap(self._placer.problem, problem)
+        remap = IndexRemap(self._placer.problem, problem)
         placed = self._parts.placed
-        self._placer.move(problem, count, carry, list(placed.values()))
-        if carry.shifts:
-            self._parts.replace({job_id: carry.placement(placement) for job_id, placement in placed.items()})
+        self._placer.use_hardware(problem, count, remap, list(placed.values()))
+        if remap.shifts:
+            self._parts.replace({job_id: remap.placement(placement) for job_id, placement in placed.items()})
         self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
 
     def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
-        """No job that stays may name a node that goes."""
+        """Refuse that a node goes which a job that stays names."""
         going = {name for name, node in records.items() if node is None}
         table = self._parts.table
         if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):
@@ -391,40 +395,3 @@ class LiveCluster:
             lost = going.intersection(job.nodes_allowed or ())
             if lost and job.id not in leaving:
                 raise BadInput(f"nodes: {min(lost)!r} cannot go: job {job.id!r} names it in nodes_allowed")
-
-
-def _runs(placement: PlacementRecord, started_ms: int, flags: tuple[bool, ...]) -> Running:
-    movable, shrinkable, preemptible = flags
-    return Running.model_construct(
-        job=placement.job,
-        option=placement.option,
-        assignments=placement.assignments,
-        started_ms=started_ms,
-        movable=movable,
-        shrinkable=shrinkable,
-        preemptible=preemptible,
-    )
-
-
-def _among(job_id: str, ids: Ids) -> bool:
-    if isinstance(ids, str):  # one id, not the letters of one
-        return job_id == ids
-    return ids if isinstance(ids, bool) else job_id in ids
-
-
-def _empty_plan(instance: Instance, policy: Policy) -> Plan:
-    """A plan that places nothing: it carries the policy by which what runs is judged."""
-    return Plan(
-        instance=InstanceRef(name=instance.name, digest=None, revision=instance.revision),
-        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
-        status="feasible",
-        limit="none",
-        levels=(Level(name="value", sense="max", objective=0, bound=None),),
-        gap=None,
-    )
-
-
-def _told_of_nodes(ids: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in ids[:5])
-    more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
-    return f"node{'s' * (len(ids) > 1)} {shown}{more} changed"

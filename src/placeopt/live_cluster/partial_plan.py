@@ -1,4 +1,4 @@
-"""The plan for some jobs: decided one after the other, judged by the ledger, with objective and bound of those jobs."""
+"""The plan for some jobs: decided one after the other, judged by the ledger, with their objective and bound."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def places_rounds(method: Method) -> bool:
 
 def decide_all(placer: IncrementalPlacer, jobs: dict[str, int], rule: GreedyRule) -> dict[str, Placement | None]:
     """
-    Decide on jobs (id -> class), each beside what runs and those decided on before; the placer is left as it was.
+    Decide on jobs (id -> class), each beside running jobs and those decided before; the placer is left as it was.
 
     A class that failed is not tried again: room only shrinks.
     """

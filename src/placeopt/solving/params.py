@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Integral, Real
+from typing import Any
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S, expect
 from placeopt.errors import BadInput
-from placeopt.model import Plan
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,10 @@ class SolveParams:
     memory_limit_mib: int | None = None
     solver_options: Mapping[str, str] = field(default_factory=dict)
 
+    def keywords(self) -> dict[str, Any]:
+        """Return the options as keyword arguments of ``Engine.solve``."""
+        return {**vars(self), "solver_options": dict(self.solver_options)}
+
     def check(self) -> None:
         """
         Refuse values of the wrong kind or out of range; `method` and `solver_options` are checked where they are used.
@@ -78,6 +82,8 @@ def check_call(*, previous: object = None, cancel: object = None, on_progress: o
         Names the argument and what is expected.
     """
     if previous is not None:
+        from placeopt.model import Plan  # only here: the command line reads options before it needs any record
+
         expect("previous", previous, Plan, "a Plan of an earlier round, or None")
     if cancel is not None and not hasattr(cancel, "is_set"):
         raise BadInput(f"cancel: {type(cancel).__name__}, expected a threading.Event, or None")
