@@ -1,4 +1,4 @@
-"""Arguments of public calls: what is of the wrong kind or out of range is refused in words, before anything is done."""
+"""Arguments of public calls: a value of the wrong kind is refused in words, before anything is done."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MAX_TIME_LIMIT_S = 7 * 86_400
-"""A week: longer is a mistake in units, and clocks of solvers are not asked for more."""
+"""A week: a longer limit is a mistake in units."""
 MAX_SEED = 2**31 - 1
 """Largest seed that all solvers take; a larger one would cost the round its bound."""
 INSTANCE = "an Instance, as read_instance gives it"
@@ -65,7 +65,7 @@ def checked(function: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def _declared(function: Callable[..., Any]) -> tuple[inspect.Signature, dict[str, Any]]:
-    """Return a function's signature and the types of its arguments, as far as they are known at run time."""
+    """Return a function's signature and the types of its arguments, as far as they are available at run time."""
     names = vars(inspect.getmodule(function))
     kinds = {}
     for name, kind in function.__annotations__.items():

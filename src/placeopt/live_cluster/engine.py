@@ -51,8 +51,8 @@ class Engine:
     policy
         Overrides the policies of instances; None: each instance's own.
     isolation
-        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, for those who
-        cannot start processes; a solver that does not stop when asked is then left behind.
+        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, where none can
+        be started; a solver that ignores its deadline is then left behind.
 
     Raises
     ------
@@ -213,15 +213,15 @@ class Engine:
         warm
             Whether the last whole plan is a hint (``previous`` of ``solve``), as far as its jobs still wait.
         prove
-            Whether methods of greedy look for a bound in whole rounds. Otherwise theirs is the trivial one, for those
-            who decide often and ask for no proof; the decisions are the same.
+            Whether methods of greedy prove a bound in whole rounds. Otherwise the bound is trivial, which saves time
+            where decisions are frequent; the decisions are the same.
         explain
             Whether the plan says why each job waits, which takes up to a quarter of a round where many do, and more
             than half of a decision that finds no place. Otherwise they are ``not_reached``, but for those that are
-            preempted or had better wait; the decisions are the same.
+            preempted or postponed by look-ahead; the decisions are the same.
         brief
-            Whether a whole round may be answered by a plan for those who start alone (``plan.asked``), judged by what
-            it touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
+            Whether a whole round may return a plan for the starting jobs alone (``plan.asked``), judged by what it
+            touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
             ``prove``. It says nothing of the others and proves nothing; the decisions are the same.
 
         Raises

@@ -81,7 +81,7 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
         facts={
             "gpu_milli_placed": int(problem.options.total_milli[options].sum()),
             "jobs_placed": len(starts),
-            "jobs_waiting": 0,  # of those asked for
+            "jobs_waiting": 0,  # of those in the plan
         },
         placements=placements,
         stages=(

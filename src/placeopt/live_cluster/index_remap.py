@@ -15,7 +15,7 @@ class IndexRemap:
     """
     Old numbers of nodes and GPUs in new ones: a node keeps its id, a GPU its index in the node.
 
-    ``node`` and ``gpu`` have -1 for what is gone; nothing may be held there.
+    ``node`` and ``gpu`` have -1 for what was removed; nothing may be held there.
     """
 
     def __init__(self, before: Problem, after: Problem) -> None:

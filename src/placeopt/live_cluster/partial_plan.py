@@ -17,7 +17,7 @@ from placeopt.problem import Placement
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
 from placeopt.solving.waiting_reasons import (
-    UNASKED,
+    NOT_EXPLAINED,
     conflict_detail,
     is_laid_out,
     need_of,
@@ -29,7 +29,7 @@ NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
 
 WHOLE_ROUNDS = frozenset({"auto", "gpu_clustering", "random"})
-"""Scores that cannot place single jobs: one depends on who is where, the other draws anew at every call."""
+"""Scores that cannot place single jobs: one depends on all placements, the other draws anew at every call."""
 
 
 def places_rounds(method: Method) -> bool:
@@ -85,7 +85,7 @@ def plan_for(
     for job_id, placement in found.items():
         bound += placer.worth(jobs[job_id])
         if placement is None:
-            reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if explain else UNASKED
+            reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if explain else NOT_EXPLAINED
             unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])

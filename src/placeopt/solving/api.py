@@ -38,8 +38,8 @@ class Solver:
     policy
         Overrides the policies of instances; None: each instance's own.
     isolation
-        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, for those who
-        cannot start processes; a solver that does not stop when asked is then left behind.
+        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, where none can
+        be started; a solver that ignores its deadline is then left behind.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def solve(
     BadInput
         If arguments or the instance's running placements contradict themselves.
     Unsupported
-        If the round asks for what this version cannot do.
+        If the round needs what this version cannot do.
     Interrupted
         At Ctrl-C (a ``KeyboardInterrupt``), with the best plan in it.
     InternalFault

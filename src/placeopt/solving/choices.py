@@ -15,17 +15,17 @@ def only_way(candidates: Candidates, job: int) -> int | str:
     """
     Return the option in which a job has its only place, or ``NO_ROOM``; ``CHOICE`` where there may be more to decide.
 
-    It has no room where amounts on nodes alone, taken one by one, do not suffice; one place where there is one node,
-    with just as many GPUs as a job needs that is not spread over nodes. A job worth nothing need not start, and
-    workers whose traffic tells them apart may change places.
+    It has no room where the free amounts of nodes, each resource by itself, do not suffice. It has one place where it
+    fits on one node only, is not spread over nodes, and needs all usable GPUs of it. A job worth nothing need not
+    start, and workers that differ by their traffic may change places.
     """
     problem, options = candidates.problem, candidates.problem.options
     found: int | str = NO_ROOM
     for option in problem.options_of(job):
-        rooms = candidates.free_rooms(option)
-        if int(rooms.sum()) < int(options.bundles[option]):
+        counts = candidates.free_rooms(option)
+        if int(counts.sum()) < int(options.bundles[option]):
             continue
-        (nodes,) = np.nonzero(rooms)
+        (nodes,) = np.nonzero(counts)
         need = int(options.gpus[option] * options.bundle_workers[option])
         has_traffic = options.workers[option] > 1 and problem.class_communication[problem.job_class[job]].edges
         if (
@@ -45,8 +45,8 @@ def all_start(problem: Problem, ahead: LookaheadDecision) -> bool:
     """
     Tell whether every job that waits starts by look-ahead, in the place that it has or none.
 
-    Places bind jobs with GPUs alone; a job of several options may have another one there, and workers whose traffic
-    tells them apart may change places.
+    Places bind jobs with GPUs alone; a job of several options may have another one there, and workers that differ by
+    their traffic may change places.
     """
     waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
     return not problem.changeable and bool(waiting) and all(_has_its_place(problem, ahead, job) for job in waiting)

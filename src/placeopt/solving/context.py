@@ -151,7 +151,7 @@ class SolveContext:
 
     @property
     def is_closed(self) -> bool:
-        """Whether both levels are proven, or the gap asked for is reached at the first that is not."""
+        """Whether both levels are proven, or the gap to stop at is reached at the first that is not."""
         if self.proven:
             return True
         gap = self.value_gap

@@ -53,7 +53,7 @@ def finish(
     final = State(context.problem, best.allocation)
     plan = draft.model_copy(
         update={
-            "unplaced": tuple(reasons(context, final, asked=explain).values()),
+            "unplaced": tuple(reasons(context, final, explain=explain).values()),
             "status": "feasible" if open_levels else "optimal",
             "limit": budget.limit if open_levels else "none",
             "levels": tuple(levels),

@@ -26,7 +26,7 @@ class Accepted:
 
 @dataclass(frozen=True)
 class NotBetter:
-    """The allocation is allowed for all that is known, and no better than the incumbent."""
+    """The allocation is no better than the incumbent; the referee has not read it."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from placeopt.solving.sizes import product, waiting
 from placeopt.solving.stages.exact import build_level
 
 MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}
-"""Formulations, and the waiting jobs x GPUs up to which one is built where no deadline waits for it."""
+"""Formulations, and the waiting jobs x GPUs up to which a model is built without a deadline."""
 
 
 def level_model(
@@ -48,7 +48,8 @@ def level_model(
     BadInput
         If the running placements break a rule.
     Unsupported
-        If the round is too large, the policy has no costs and they are asked for, or the formulation cannot take it.
+        If the round is too large, the second level is requested of a policy without costs, or the formulation cannot
+        express it.
     """
     problem = compile_problem(instance, policy)
     found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()

@@ -77,7 +77,7 @@ def note_fault(context: SolveContext, stage: Stage, error: Exception, started: f
 
 
 def _watch(context: SolveContext) -> Callable[[], bool]:
-    """Return a function that tells whether the incumbent has changed since now."""
+    """Return a function that compares the incumbent with that of now."""
     incumbent, number = context.incumbent, context.incumbent.number
     return lambda: context.incumbent is not incumbent or incumbent.number != number
 

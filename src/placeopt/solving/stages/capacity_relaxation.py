@@ -30,7 +30,7 @@ class CapacityRelaxationBound:
         if reason := context.budget.stop_reason():
             return reason
         if context.is_closed:
-            return "the round is proven, or as near as asked"
+            return "the round is proven, or within the gap"
         if not context.problem.shares_bind or context.problem.changeable:
             return "GPU shares do not bind, or running jobs may be changed"
         return None

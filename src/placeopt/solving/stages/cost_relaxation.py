@@ -42,7 +42,7 @@ class CostRelaxationBound:
             if not context.handover.improved or (guide is not None and guide.value == context.incumbent.value):
                 return "the bound is at the value of the best plan"
         elif context.is_closed:
-            return "the round is proven, or as near as asked"
+            return "the round is proven, or within the gap"
         if reason := context.budget.stop_reason():
             return reason
         return "no cost counts, or all is proven" if not context.weighted or context.proven else None

@@ -68,7 +68,7 @@ class Exact:
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only while anything is open; a level that is too large is reported as skipped."""
-        return "the round is proven, or as near as asked" if context.is_closed else context.budget.stop_reason()
+        return "the round is proven, or within the gap" if context.is_closed else context.budget.stop_reason()
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Solve the levels that are open, one after the other."""

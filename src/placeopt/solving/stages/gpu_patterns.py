@@ -62,7 +62,7 @@ class GpuPatternPlans:
     before_exact: str | None = None
     """Formulation of an exact stage that follows; where its model is built, a few plans are enough."""
     only_near_bound: bool = False
-    """Whether it leaves rounds to others whose value stays far below the bound: what patterns count does not bind."""
+    """Whether it runs only where the value is near the bound; elsewhere what patterns count does not bind."""
 
     def skip_reason(self, context: SolveContext) -> str | None:
         """Only with a relaxation, in rounds of many fractions, while the value is open."""
@@ -71,7 +71,7 @@ class GpuPatternPlans:
         if context.handover.gpu_patterns is None or not has_many_fractions(context.problem):
             return "the round has no relaxation over many fractions"
         if context.value_proven or context.is_closed:
-            return "the value is proven, or as near as asked"
+            return "the value is proven, or within the gap"
         return "patterns are not what binds" if self.only_near_bound and context.is_far else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:

@@ -37,7 +37,7 @@ def decide_ahead(problem: Problem, rule: GreedyRule, budget: Budget) -> Lookahea
 @dataclass(frozen=True)
 class LookAhead:
     """
-    Narrows the round to what may start now, and where, for all later stages alike, where the policy asks for it.
+    Narrows the round to what may start now, and where, for all later stages, if the policy looks ahead.
 
     A job that waits may go nowhere. A GPU that is needed later is closed to options that might not end in time: alone
     and as far apart as on a machine. A job whose place was weighed by times has that place or none, since costs do not

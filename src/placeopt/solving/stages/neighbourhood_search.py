@@ -80,7 +80,7 @@ class NeighbourhoodSearch:
         """Only while anything is open."""
         if reason := context.budget.stop_reason():
             return reason
-        return "the round is proven, or as near as asked" if context.is_closed else None
+        return "the round is proven, or within the gap" if context.is_closed else None
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Take the prices of the best value that there may be, and search."""

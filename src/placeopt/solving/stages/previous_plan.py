@@ -20,8 +20,8 @@ class PreviousPlan:
     """
     Offers what the earlier plan decided and still fits, filled up by greedy.
 
-    The earlier plan is a hint and never more: jobs that are gone, run by now or no longer fit are left out one by one,
-    in the plan's order, and the referee reads the result like any other allocation.
+    The earlier plan is only a hint: jobs that were removed, run by now or no longer fit are left out one by one, in the
+    plan's order, and the referee reads the result like any other allocation.
     """
 
     name: ClassVar[str] = "previous"
@@ -60,7 +60,7 @@ def _still_holds(context: SolveContext, previous: Plan) -> tuple[Allocation, int
             continue
         try:
             placement = running_placement(earlier, problem, job, nodes)
-        except BadInput:  # the job asks for something else by now
+        except BadInput:  # the job has changed since
             continue
         if fits(state, job, placement):
             state.apply(Move(job, placement))
