@@ -67,7 +67,7 @@ class TestStagesThatFail:
         if name in ("greedy.Greedy", "bound.Bound"):
             assert failed
         for detail in failed:
-            assert detail.startswith("internal fault: IndexError: index 4 is out of bounds (test_guard.py:")
+            assert detail.startswith("internal fault: IndexError: index 4 is out of bounds (test_stage_faults.py:")
             assert detail.endswith("; what was held is kept")
 
     @pytest.mark.parametrize("error", [SolverFault("a solver contradicts itself"), OutOfTime("too late")])
