@@ -11,6 +11,7 @@ from numpy.random import Generator
 
 from brute_force import Enumeration
 from placeopt.check import violations
+from placeopt.errors import BadInput
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Job, Option, Slowdown
 from placeopt.model.policy import Changes, Interference, Weights
@@ -125,7 +126,10 @@ def examine_arranged(instance: Instance) -> tuple[str, list[str]]:
         Budget(SolveParams(time_limit_s=math.inf), started=now, deadline=math.inf),
         solvers=SimpleNamespace(solve=solve),  # type: ignore[arg-type]
     )
-    context.incumbent.offer(everything.allocation(rows[int(costs.argmax())]))
+    try:
+        context.incumbent.offer(everything.allocation(rows[int(costs.argmax())]))
+    except BadInput:  # what runs no longer matches its job since that was simplified
+        return "unfit", []
     context.bounds.prove_value(best)
     if not context.weighted or context.incumbent.value != best:
         return "unfit", []
