@@ -12,11 +12,11 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from placeopt.formats.slurm.jobs import Jobs
+from placeopt.formats.import_notes import LEFT_OUT, ImportNotes
+from placeopt.formats.json_entry import read_json
+from placeopt.formats.slurm.jobs import JobListReader
 from placeopt.formats.slurm.nodes import read_nodes
 from placeopt.formats.snapshots import read_slurm
-from placeopt.formats.snapshots.entries import read_json
-from placeopt.formats.snapshots.found import LEFT_OUT, Notes
 from placeopt.model import Instance, Job
 
 DATA = Path(__file__).resolve().parents[1] / "tests" / "data" / "snapshots" / "slurm-22.05"
@@ -97,10 +97,10 @@ def nodes(found: Instance) -> list[str]:
 
 def jobs(found: Instance) -> list[str]:
     """Return a row for each job: what scontrol's text says of it, and as what it was read."""
-    notes = Notes()
+    notes = ImportNotes()
     _, listed = read_nodes(DATA / "nodes.json.gz", None, notes)
-    list(Jobs(listed, read_json(DATA / "jobs.json.gz").entries("jobs"), notes).read())
-    left = {job: why for (heading, why), names in notes.counted.items() if heading == LEFT_OUT for job in names}
+    list(JobListReader(listed, read_json(DATA / "jobs.json.gz").entries("jobs"), notes).read())
+    left = {job: why for (heading, why), names in notes.names.items() if heading == LEFT_OUT for job in names}
     read = {job.id: job for job in found.jobs}
     where = {
         one.job: "; ".join(

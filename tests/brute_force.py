@@ -22,13 +22,13 @@ import numpy as np
 
 from placeopt.model.policy import Postpone, SlowdownCurve
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
-from placeopt.terms.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
-from placeopt.terms.minimal_utility import falls_short
-from placeopt.terms.node_capacity import NodeCapacity
 from placeopt.terms.objective import weighted_costs
-from placeopt.terms.queue_share import QueueShare
-from placeopt.terms.rules import RULES, fits
-from placeopt.terms.uplink import Uplink
+from placeopt.terms.rules.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
+from placeopt.terms.rules.minimal_utility import falls_short
+from placeopt.terms.rules.node_capacity import NodeCapacity
+from placeopt.terms.rules.queue_share import QueueShare
+from placeopt.terms.rules.registry import RULES, fits
+from placeopt.terms.rules.uplink import Uplink
 
 LIMITS = (GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity, QueueShare, Uplink)
 """Rules about sums, which running jobs may exceed together."""
@@ -516,13 +516,14 @@ def _communication(problem: Problem, job: int, placement: Placement) -> int:
     communication = problem.instance.jobs[job].communication
     between = {frozenset(edge.ranks): edge.weight for edge in communication.edges}
     per_worker = int(problem.options.gpus[placement.option])
+    distance = problem.topology.pair_distances(np.array(placement.gpus, dtype=np.int64)).tolist()
     total = 0
     for a, b in combinations(range(len(placement.gpus)), 2):
         ranks = frozenset((a // per_worker, b // per_worker))
         inside = len(ranks) == 1 or not between
         weight = communication.weight if inside else between.get(ranks, 0)
         if weight:
-            total += weight * problem.topology.gpu_distance(placement.gpus[a], placement.gpus[b])
+            total += weight * distance[a][b]
     return total
 
 

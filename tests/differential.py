@@ -18,7 +18,13 @@ from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
 from placeopt.formulations.encode import encode
 from placeopt.formulations.gpu_patterns import build_gpu_patterns, gpu_milli_objective
-from placeopt.formulations.node_patterns import Pricing, bundle_groups_of, job_groups_of, node_states_of, proven_bound
+from placeopt.formulations.node_patterns import (
+    PatternPricing,
+    bundle_groups_of,
+    job_groups_of,
+    node_states_of,
+    proven_bound,
+)
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
@@ -26,10 +32,11 @@ from placeopt.problem.changes import keeps_limits
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.terms.minimal_utility import falls_short, withdrawn
-from placeopt.terms.objective import Weighted, cost, cost_expression, costs_of, value, value_expression, weighted_costs
+from placeopt.terms.costs.registry import costs_of
+from placeopt.terms.objective import Weighted, cost, cost_expression, value, value_expression, weighted_costs
 from placeopt.terms.protocols import Cost
-from placeopt.terms.rules import relaxed
+from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
+from placeopt.terms.rules.registry import relaxed
 from placeopt.terms.standing import relaxed_state
 from placeopt.terms.variables import Variables
 from plans import plan_of
@@ -243,13 +250,13 @@ def _examine_solution(
 def _examine_fillings(report: Report, everything: Enumeration, rows: IntArray, best: int) -> None:
     """The relaxation's bounds on net value and on GPU share hold for every allocation."""
     problem = everything.problem
-    fillings = build_gpu_patterns(relaxed_state(open_state(problem)))
+    gpu_patterns = build_gpu_patterns(relaxed_state(open_state(problem)))
     share = np.zeros(len(rows), dtype=np.int64)
     for j, of_job in enumerate(everything.candidates):
         share += np.array([0 if p is None else gpu_milli(problem, p) for p in of_job], dtype=np.int64)[rows[:, j]]
     for what, model, reached in (
-        ("value", fillings.model, best),
-        ("GPU share", gpu_milli_objective(fillings), int(share.max())),
+        ("value", gpu_patterns.model, best),
+        ("GPU share", gpu_milli_objective(gpu_patterns), int(share.max())),
     ):
         solution = load("highs")(model, SolveOptions(time_limit_s=TIME_LIMIT_S, relax=True))
         report.solves += 1
@@ -266,21 +273,25 @@ def _examine_patterns(report: Report, problem: Problem, best: int, rng: Generato
     except Unsupported:  # shares that do not nest
         return
     state = State(problem)
-    states, crowds, held = node_states_of(state, kinds), job_groups_of(state, kinds), value(problem, state.allocation())
-    down, up = (Pricing(kinds, states, rounding, lambda: None) for rounding in ("down", "up"))
-    dearest = int(crowds.value.max(initial=1)) * crowds.scale
+    states, job_groups, held = (
+        node_states_of(state, kinds),
+        job_groups_of(state, kinds),
+        value(problem, state.allocation()),
+    )
+    down, up = (PatternPricing(kinds, states, rounding, lambda: None) for rounding in ("down", "up"))
+    dearest = int(job_groups.value.max(initial=1)) * job_groups.scale
     for most in (1, dearest // 2 + 1, dearest + 1):
         price = rng.integers(0, most, len(kinds)) // np.maximum(1, 1 + rng.integers(0, 4, len(kinds)))
         price[down.free_of_charge] = 0
         pays, _ = down.price(price)
         report.patterns += 1
-        bound = proven_bound(crowds, price, pays, states.count, held)
+        bound = proven_bound(job_groups, price, pays, states.count, held)
         if bound < best:
             report.mismatches.append(f"patterns: bound {bound} below the best value {best}")
         price[up.free_of_charge] = 0
-        fewer, fillings = up.price(price)
+        fewer, gpu_patterns = up.price(price)
         report.expect("patterns: rounding up pays no more", bool((fewer <= pays).all()), True)
-        paid = [sum(int(price[k]) * n for k, n in filling.items()) for filling in fillings]
+        paid = [sum(int(price[k]) * n for k, n in filling.items()) for filling in gpu_patterns]
         report.expect("patterns: fillings pay what is said", paid, fewer.tolist())
 
 
@@ -311,7 +322,7 @@ def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, .
         if solution.duals is not None:
             whole = with_whole_jobs(flows, solution.duals)
             bounds.append(dual_bound(whole.model, whole.multipliers))
-            relaxed = whole.dearer
+            relaxed = whole.raised_costs
         report.mismatches += [
             f"flows: bound {b} above the least cost {least}" for b in bounds if b is not None and b > least
         ]
@@ -368,7 +379,7 @@ def _examine_pinned(
 
 def pin(builder: ModelBuilder, variables: Variables, allocation: Allocation) -> None:
     """Fix starts, bundles, grants and seats to what ``allocation`` says."""
-    seats = [seats.column for seats in variables.seats.values()]
+    seats = [seats.column for seats in variables.rank_columns.values()]
     columns = np.concatenate([variables.start, variables.bundle, variables.grant, *seats])
     values = encode(variables, allocation, builder)[columns]
     builder.add_rows(np.arange(len(columns)), columns, np.ones(len(columns), dtype=np.int64), values, values)

@@ -52,7 +52,7 @@ def test_every_path_that_a_page_names_is_there(page: Path) -> None:
 def test_what_is_not_there_is_found(tmp_path: Path) -> None:
     """Otherwise the test above would prove nothing."""
     page = tmp_path / "page.md"
-    page.write_text("`terms/nowhere.py`, `terms/where.py`, [x](gone.md), [y](https://x.org/z.md), `nothing_such.py`")
+    page.write_text("`terms/nowhere.py`, `terms/rules/where.py`, [x](gone.md), [y](https://x.org/z), `nothing_such.py`")
     assert [name for name in named(page) if not is_there(page, name)] == [
         "terms/nowhere.py",
         "gone.md",

@@ -20,7 +20,14 @@ from placeopt.formats.documents import (
     write_instance,
     write_plan,
 )
-from placeopt.formats.schema import instance_schema, plan_schema, scenario_schema, scheduling_schema
+from placeopt.formats.schema import (
+    DOCUMENTS,
+    document_schema,
+    instance_schema,
+    plan_schema,
+    scenario_schema,
+    scheduling_schema,
+)
 from placeopt.model import Instance, Plan, Policy
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
@@ -140,6 +147,14 @@ class TestSchema:
         """The schema takes what the library writes."""
         schema = instance_schema() if name.startswith("instance") else plan_schema()
         jsonschema.Draft202012Validator(schema).validate(json.loads((GOLDEN / f"{name}.json").read_bytes()))
+
+    @pytest.mark.parametrize("name", DOCUMENTS)
+    def test_every_field_has_a_description(self, name: str) -> None:
+        """Issue 17: the reference of the file formats is generated from them."""
+        schema = document_schema(name)
+        records = [schema, *schema["$defs"].values()]
+        fields = [(one["title"], key, field) for one in records for key, field in one.get("properties", {}).items()]
+        assert [(title, key) for title, key, field in fields if "description" not in field] == []
 
     def test_schema_refuses_what_types_refuse(self) -> None:
         """Units in strings, unknown fields and negative numbers."""

@@ -20,7 +20,7 @@ from placeopt.problem.grants import grants
 from placeopt.simulation import simulate
 from placeopt.simulation.snapshot import round_at
 from placeopt.whatif import after_plan, review
-from placeopt.whatif.review import plan_of
+from placeopt.whatif.plan_review import plan_of
 from scenarios import policy as scheduling
 from scenarios import scenario, timed
 

@@ -1,5 +1,7 @@
 """What importing placeopt loads, and what its public names are. Which room may import which: ``.importlinter``."""
 
+import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -9,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import placeopt
+import placeopt.whatif
+from placeopt.aliases import SUBMODULES
 
 
 def test_importing_the_package_loads_the_standard_library_only() -> None:
@@ -39,6 +43,36 @@ def test_public_functions_are_not_hidden_by_modules() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True"]
+
+
+def functions_of(package: str) -> list[str]:
+    """Return the public names of a package that are functions."""
+    names = importlib.import_module(package)
+    return [name for name in names.__all__ if inspect.isfunction(getattr(names, name))]
+
+
+@pytest.mark.parametrize(
+    "package", ["placeopt.metrics", "placeopt.simulation", "placeopt.simulation.replay", "placeopt.whatif"]
+)
+def test_functions_of_a_package_are_functions_in_every_import_order(package: str) -> None:
+    """No module has the name of a function, and importing a former name of a module leaves the function in place."""
+    functions = functions_of(package)
+    folder = Path(*importlib.import_module(package).__path__)
+    assert not {path.stem for path in folder.glob("*.py")} & set(functions)
+    former = SUBMODULES.get(package, {})
+    modules = [f"{package}.{name}" for name in [*former, *former.values()]]
+    for order in (modules, modules[::-1]):
+        lines = [*(f"import {module}" for module in order), f"import {package} as p"]
+        lines.append(f"print(all(map(callable, [getattr(p, name) for name in {functions!r}])))")
+        done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["True"]
+
+
+def test_names_in_former_submodules_warn() -> None:
+    """`from placeopt.whatif.review import review` stood in the docs (issue 17)."""
+    with pytest.warns(DeprecationWarning, match=r"placeopt\.whatif\.review is now placeopt\.whatif\.plan_review"):
+        from placeopt.whatif.review import review  # type: ignore[import-not-found]
+    assert review is placeopt.whatif.review
 
 
 FORMER = """

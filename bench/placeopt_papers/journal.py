@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from placeopt.formats.files import make_folder
-from placeopt.formats.rows import RowFile, read_rows
+from placeopt.formats.json_lines import JsonLinesFile, read_json_lines
 from placeopt_papers.records import CampaignStart, PaperCase, PaperRow, ResultLine
 
 NAME = "results.jsonl"
 EXPECTED = "a start or a row of 'bench papers'"
 
 
-def open_results(folder: Path) -> RowFile[ResultLine]:
+def open_results(folder: Path) -> JsonLinesFile[ResultLine]:
     """
     Open the results of a folder for appending; a context manager that holds a lock on the file.
 
@@ -22,7 +22,7 @@ def open_results(folder: Path) -> RowFile[ResultLine]:
     BadInput
         If the folder cannot be made or written, another command holds it, or a line is no record.
     """
-    return RowFile(make_folder(folder) / NAME, ResultLine, EXPECTED)
+    return JsonLinesFile(make_folder(folder) / NAME, ResultLine, EXPECTED)
 
 
 def read_results(folder: Path) -> tuple[list[CampaignStart], dict[PaperCase, PaperRow]]:
@@ -34,7 +34,7 @@ def read_results(folder: Path) -> tuple[list[CampaignStart], dict[PaperCase, Pap
     BadInput
         If there is no such file, or a line other than a last one without an end is no record.
     """
-    lines = read_rows(folder / NAME, ResultLine, EXPECTED)
+    lines = read_json_lines(folder / NAME, ResultLine, EXPECTED)
     return [line.start for line in lines if line.start is not None], rows_of(lines)
 
 

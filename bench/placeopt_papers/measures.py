@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from placeopt.metrics import Occupancy, Spread
+from placeopt.metrics import Distribution, Occupancy
 from placeopt.simulation import History, JobHistory, Summary, occupancy_between
 
 PERCENTILES = 101
@@ -84,7 +84,7 @@ def _first_slowdown(history: History) -> float | None:
     return job.slowdown
 
 
-def _mean_of(spread: Spread | None) -> float | None:
+def _mean_of(spread: Distribution | None) -> float | None:
     return None if spread is None else spread.mean
 
 

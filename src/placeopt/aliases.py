@@ -3,10 +3,12 @@ Former names of public modules and of what they held. Each still works; a ``Depr
 
 Public are ``placeopt.__all__`` and every import that README and docs have shown. `placeopt` asks `former_module` about
 modules of its own that Python does not find; a module that lost a name sets ``__getattr__ = former_names(__name__)``.
+A package whose functions bore the names of its modules calls `former_submodules`.
 """
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -27,6 +29,23 @@ MODULES = {
     "placeopt.simulate": "placeopt.simulation",
     "placeopt.whatif.taken": "placeopt.whatif.from_running",
 }
+SUBMODULES = {
+    "placeopt.simulation.replay": {"add": "add_nodes", "sweep": "scenario_sweep"},
+    "placeopt.whatif": {
+        "add": "add_nodes",
+        "after_plan": "applied_plan",
+        "cheapest": "cheapest_nodes",
+        "defrag": "defragmentation",
+        "fail": "failures",
+        "fit": "fit_copies",
+        "price": "marginal_prices",
+        "review": "plan_review",
+        "slots": "free_slots",
+        "swap": "node_swap",
+        "sweep": "round_sweep",
+    },
+}
+"""Package -> former submodule -> submodule of today; the package holds a function of the former name."""
 NAMES = {
     "placeopt.heuristics": {"OneByOne": "OnlinePlacer"},
     "placeopt.live_cluster.engine": {
@@ -75,6 +94,30 @@ def former_names(module: str) -> Callable[[str], object]:
         home = home or module
         _warn(f"{module}.{name}", f"{home}.{new}")
         return getattr(import_module(home), new)
+
+    return getattr_
+
+
+def former_submodules(package: str) -> None:
+    """
+    Register the former submodules of ``package``, whose names its functions bear.
+
+    Python sets an imported submodule as an attribute of its package, which would replace the function, but not one that
+    stands in ``sys.modules`` already.
+    """
+    for old, new in SUBMODULES[package].items():
+        module = ModuleType(f"{package}.{old}", f"Former name of {package}.{new}.")
+        module.__dict__["__getattr__"] = _former_names_of_submodule(module.__name__, f"{package}.{new}")
+        sys.modules[module.__name__] = module
+
+
+def _former_names_of_submodule(old: str, new: str) -> Callable[[str], object]:
+    def getattr_(name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        found = getattr(import_module(new), name)
+        _warn(old, new)
+        return found
 
     return getattr_
 

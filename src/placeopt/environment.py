@@ -14,7 +14,7 @@ def usable_cores() -> int:
     """
     Return the cores that this process may use: affinity and container quota, at least 1.
 
-    ``os.cpu_count()`` knows neither.
+    ``os.cpu_count()`` respects neither.
     """
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _quota()

@@ -1,8 +1,8 @@
 """
 Every error that placeopt raises on purpose.
 
-A message says what is wrong, where, what was expected and how to get out. The command line turns
-the class into an exit code; nothing a user can cause leaves as another exception.
+A message states what is wrong, where, what was expected and how to correct it. The command line turns the class into
+an exit code; no user error raises another exception.
 """
 
 import json
@@ -57,9 +57,11 @@ class StaleSnapshot(PlaceoptError):
         Ids of the jobs and nodes that changed in between, in the order of the changes.
     """
 
-    def __init__(self, planned: int, revision: int, jobs: tuple[str, ...], nodes: tuple[str, ...], told: str) -> None:
+    def __init__(
+        self, planned: int, revision: int, jobs: tuple[str, ...], nodes: tuple[str, ...], changes: str
+    ) -> None:
         super().__init__(
-            f"the plan is for revision {planned}, the cluster is at {revision}; since then: {told}; place anew"
+            f"the plan is for revision {planned}, the cluster is at {revision}; since then: {changes}; place anew"
         )
         self.planned, self.revision, self.jobs, self.nodes = planned, revision, jobs, nodes
 
@@ -87,7 +89,7 @@ class SolverFault(PlaceoptError):
 
 
 class OutOfTime(PlaceoptError):
-    """The deadline passed while a model was being built. Stages catch it; it leaves no public call."""
+    """The deadline passed while a model was being built. Stages catch it; it never propagates from the public API."""
 
 
 class InternalFault(PlaceoptError):
@@ -102,7 +104,7 @@ class CallerRaised(BaseException):
     """
     Carries an exception of the caller's own ``on_progress`` through placeopt, past all that catches exceptions.
 
-    ``only_documented`` raises ``error`` itself at the end: this class leaves no public call.
+    ``only_documented`` raises ``error`` itself at the end; this class never propagates from the public API.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -112,7 +114,7 @@ class CallerRaised(BaseException):
 
 def only_documented(call: Callable[P, R]) -> Callable[P, R]:
     """
-    Decorate a public call: whatever it raises by mistake leaves as ``InternalFault``, with the cause chained.
+    Decorate a public call: an undocumented exception becomes ``InternalFault``, with the cause chained.
 
     ``BadInput``, ``Unsupported``, ``StaleSnapshot``, ``InternalFault`` and ``MemoryError`` pass, as does what the
     caller's ``on_progress`` raises.

@@ -1,4 +1,4 @@
-"""Many independent tasks side by side, through joblib: threads, processes, dask, ray, or as the caller says."""
+"""Independent tasks in parallel, through joblib: threads, processes, dask, ray, or a backend of the caller."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ R = TypeVar("R")
 HERE = "here"
 PLACES = (HERE, "dask", "ray")
 CONNECT_S = 30.0
-"""Within that a cluster elsewhere must have answered."""
+"""Time within which a remote cluster must answer."""
 
 
 @contextmanager
 def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
     """
-    Have tasks go where a word says, and give what `run_parallel` is to be told as ``jobs``; a context manager.
+    Start the workers that a word names, and yield the ``jobs`` argument of `run_parallel`; a context manager.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def workers(where: str = HERE, jobs: int = 1) -> Iterator[int | None]:
     Raises
     ------
     BadInput
-        If it is no such word, or nobody answers at the address.
+        If ``where`` is not such a word, or the address does not answer.
     Unsupported
         If the package that it needs is not installed.
     """
@@ -73,20 +73,20 @@ def _start_dask(stack: ExitStack, address: str, jobs: int) -> None:
 
 
 def _start_ray(stack: ExitStack, address: str, jobs: int) -> None:
-    """Connect to ray, and tell joblib of it."""
+    """Connect to ray, and register it with joblib."""
     import ray
     from ray.util.joblib import register_ray
 
     if not ray.is_initialized():
-        _knock(address)
+        _check_answers(address)
         options: dict[str, Any] = {"address": address} if address else {"num_cpus": jobs, "include_dashboard": False}
         ray.init(log_to_driver=False, logging_level="ERROR", **options)
         stack.callback(ray.shutdown)
     register_ray()
 
 
-def _knock(address: str) -> None:
-    """Raise `OSError` where nobody listens: ray itself would try for minutes. Names such as ``auto`` are ray's."""
+def _check_answers(address: str) -> None:
+    """Raise `OSError` if the address does not answer: ray would retry for minutes. Names such as ``auto`` are ray's."""
     host, _, port = address.rpartition("//")[2].rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
@@ -101,20 +101,20 @@ def run_parallel(
     cancelled: Callable[[], bool] | None = None,
 ) -> Iterator[R]:
     """
-    Yield the results as they come, in any order.
+    Yield the results in the order of completion.
 
     Parameters
     ----------
     task, items
-        What is done, and with what. With processes both must be picklable, and so must the results.
+        The function and its arguments. With processes, they and the results must be picklable.
     jobs
-        How many side by side; 1: one after the other, in this thread. None: what ``joblib.parallel_config`` says, and
-        without it one.
+        Number of parallel tasks; 1: sequentially, in this thread. None: as ``joblib.parallel_config`` states, by
+        default one.
     prefer
-        Threads for tasks that only wait for others. ``joblib.parallel_config(backend=...)`` overrules it; `workers` has
-        that done for dask and ray.
+        Threads for tasks that only wait for other processes. ``joblib.parallel_config(backend=...)`` overrides it;
+        `workers` does that for dask and ray.
     cancelled
-        Asked between results; true ends it. What has been begun by then is waited for, and its results are dropped.
+        Checked between results; true ends the iteration. Started tasks are waited for, and their results are dropped.
     """
     if jobs == 1 or len(items) < 2:
         for item in items:
@@ -130,7 +130,7 @@ def run_parallel(
 
 
 def width_of(jobs: int | None) -> int:
-    """Return how many tasks run at once: ``jobs``, or what ``joblib.parallel_config`` comes to."""
+    """Return the number of parallel tasks: ``jobs``, or that of ``joblib.parallel_config``."""
     if jobs is not None:
         return jobs
     from joblib.parallel import get_active_backend
@@ -151,7 +151,7 @@ def _side_by_side(
 
     backend, _ = get_active_backend(prefer=prefer)
     width = width_of(jobs)
-    if not getattr(backend, "supports_return_generator", False):  # all at once, a few rounds at a time
+    if not getattr(backend, "supports_return_generator", False):  # a few batches at a time
         for first in range(0, len(items), 4 * width):
             if cancelled is not None and cancelled():
                 return
@@ -171,7 +171,7 @@ def _side_by_side(
 
 @contextmanager
 def _uninterruptible() -> Iterator[None]:
-    """Put Ctrl-C off, also for processes that are started meanwhile."""
+    """Block Ctrl-C, also for processes that are started meanwhile."""
     resource_tracker.ensure_running()  # starting it, as joblib would, lets Ctrl-C through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -181,7 +181,7 @@ def _uninterruptible() -> Iterator[None]:
 
 
 def _interruptible(task: Callable[[T], R], item: T) -> R:
-    """Carry out a task where Ctrl-C has been put off, and let it end the task."""
+    """Run a task with Ctrl-C unblocked, so that it ends the task."""
     before = signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     try:
         return task(item)

@@ -17,10 +17,10 @@ from placeopt.benchmark.comparison import (
     wrong_table,
 )
 from placeopt.benchmark.journal import Journal, known_at_run, read_journal
-from placeopt.benchmark.page import READING
 from placeopt.benchmark.recheck import recheck
 from placeopt.benchmark.records import CaseAnswer, KnownAtRun, Row
 from placeopt.benchmark.report import make_report
+from placeopt.benchmark.report_page import READING
 from placeopt.benchmark.scored_cases import score_rows
 from placeopt.benchmark.verdicts import judge
 from placeopt.cli.run import run

@@ -76,7 +76,7 @@ def formats(folder: Path) -> list[Format]:
     from placeopt.predict import gavel_pairs, sia_runs
     from placeopt.report.html import read_log
     from placeopt.simulation import named_policy, simulate
-    from placeopt.whatif.review import Placements
+    from placeopt.whatif.plan_review import Placements
 
     def made(name: str, text: str) -> Path:
         (folder / name).write_text(text)

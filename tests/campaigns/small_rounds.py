@@ -28,7 +28,7 @@ from joblib import Parallel, delayed
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from differential import ROUTES, examine
-from placeopt.terms.objective import COSTS
+from placeopt.terms.costs.registry import COSTS
 from rounds import features, random_round
 
 CHUNK = 25
@@ -148,7 +148,7 @@ def table(records: list[Record]) -> str:
         f"| with a rule that rows state in part: the value is bounded, no cost level | {forms['relaxed']} |",
         f"| solves | {total('solves')} |",
         f"| costs compared with columns pinned to an allocation | {total('pinned')} |",
-        f"| random moves, with {len(COSTS)} deltas each | {total('moves')} |",
+        f"| random moves, with {len({cost.name for cost in COSTS})} deltas each | {total('moves')} |",
         f"| mismatches | {len(bad)} |",
         f"| milliseconds a round, mean / median / largest | {1000 * np.mean(seconds):.0f} / "
         f"{1000 * np.median(seconds):.0f} / {1000 * max(seconds):.0f} |",

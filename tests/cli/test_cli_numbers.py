@@ -22,7 +22,7 @@ TRACE = """timestamp,duration,num_gpus,gpu_time,cluster
         (("bench", "check", "none", "--jobs", HUGE), 2, ("--jobs", "1 to 4096")),
         (("bench", "papers", "--out", "none", "--jobs", HUGE), 2, ("--jobs", "1 to 4096")),
         (("whatif", "swap", GANGS, "--of", "x", "--by", "a b"), 2, ("no machine type 'x'", "gangs-4gpu")),
-        (("import", "topo", TOPO, "--out", "-", "--gpu-memory-mib", HUGE), 3, (TOPO.name, "gpu.memory_mib")),
+        (("import", "topo", TOPO, "--out", "-", "--gpu-memory-mib", HUGE), 3, (TOPO.name, "gpu: memory_mib")),
     ],
     ids=lambda value: " ".join(map(str, value[:2])) if isinstance(value, tuple) else None,
 )
@@ -64,8 +64,8 @@ def test_a_window_that_ends_after_the_calendar(cli: Cli, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ("2017-10-01T10:00:00+00:00,60,1,60,a", ("line 4", "without a zone")),
-        (f"2017-10-01 10:00:00,60,1,60,{'x' * 300}", ("line 4", "virtual cluster")),
+        ("2017-10-01T10:00:00+00:00,60,1,60,a", (":4: column", "without a zone")),
+        (f"2017-10-01 10:00:00,60,1,60,{'x' * 300}", (":4: column", "virtual cluster")),
         ("9999-12-31 10:00:00,60,1,60,a", ("days", "name a window")),
         ("2017-10-01 10:00:00,9999999999,64,60,a", ("load", "at most 200,000")),
     ],
@@ -80,7 +80,10 @@ def test_rows_of_philly(cli: Cli, tmp_path: Path, row: str, words: tuple[str, ..
 
 @pytest.mark.parametrize(
     ("rows", "words"),
-    [("a,0,bert,1,12\na,1,bert,1,12\n", ("line 3", "twice")), (f"{'x' * 300},0,bert,1,12\n", ("line 2", "253"))],
+    [
+        ("a,0,bert,1,12\na,1,bert,1,12\n", (":3: column", "unique")),
+        (f"{'x' * 300},0,bert,1,12\n", (":2: column", "253")),
+    ],
     ids=["twice", "long"],
 )
 def test_names_of_sia(cli: Cli, tmp_path: Path, rows: str, words: tuple[str, ...]) -> None:

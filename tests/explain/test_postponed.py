@@ -47,7 +47,12 @@ def test_below_its_minimum() -> None:
     assert found.detail == "has room beside the plan, at a utility of 253/1000 at best, on n0; it asks for 300/1000"
     place = found.best_place
     assert place is not None
-    assert (place.utility, place.asks, place.nodes, [gpu.gpu for gpu in place.gpus]) == (253, 300, ("n0",), [1, 3])
+    assert (place.utility, place.asks, place.nodes, [gpu.gpu for gpu in place.gpus]) == (
+        253,
+        300,
+        ("n0",),
+        [1, 3],
+    )
     freed = found.remedies.gpus_to_free
     assert freed is not None
     assert len(freed.gpus) == 1

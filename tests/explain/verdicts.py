@@ -16,9 +16,9 @@ from placeopt.feasibility.requirement import DROP_ORDER
 from placeopt.model import Instance, Job, Option, Plan, Split
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
+from placeopt.terms.costs.utility import utility
 from placeopt.terms.objective import cost_delta, weighted_costs
-from placeopt.terms.rules import fits
-from placeopt.terms.utility import utility
+from placeopt.terms.rules.registry import fits
 
 
 def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
@@ -34,9 +34,9 @@ def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
     may_go = changeable(instance, plan)
     after = beside(instance, plan, found.job, whole_plan=True)
     staying = beside(instance, plan, found.job, whole_plan=False, without=may_go)
-    asks = _asks_utility(instance, found.job, after.policy.postpone.rule)
+    requirements = _asks_utility(instance, found.job, after.policy.postpone.rule)
     if fits_somewhere(after, found.job):
-        best = _reach(after, instance, found.job) if asks else None
+        best = _reach(after, instance, found.job) if requirements else None
         if best is not None and not best[0]:
             return [*_postponed_faults(instance, after, found, best[1])]
         return [] if found.reason in ("not_reached", "outvoted", "policy") else [f"fits, but is {found.reason}"]
@@ -45,7 +45,7 @@ def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:
         wrong.append(f"{found.reason}, but beside the running jobs that must stay it {'fits' if could else 'does not'}")
     round_ = staying if found.beside == "running" else after
     wrong += _conflict_faults(round_, found)
-    if asks:
+    if requirements:
         wrong += _asked_faults(instance, round_, found)
         return wrong
     wrong += _size_faults(round_, found)

@@ -15,7 +15,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Domain, Split
 from placeopt.problem import Placement, State, compile_problem
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 from rounds import Dice
 
 WORKERS = 5
@@ -106,15 +106,15 @@ def test_a_narrow_uplink_by_hand() -> None:
     asked = job("j", workers=6, gpus=0, cpu_millicores=1000, network_bandwidth_mbps=100)
     round_ = instance(nodes, [asked], machines=boxes, domains=domains)
     problem = compile_problem(round_)
-    room, (ask,) = free_capacity_of(State(problem), asked), requirements_of(problem, asked)
+    room, (requirement,) = free_capacity_of(State(problem), asked), requirements_of(problem, asked)
     ways = {}
     for workers in range(1, 7):
-        layout = WorkerDistribution(room, ask.resized(workers), workers, room.workers(ask))
+        layout = WorkerDistribution(room, requirement.resized(workers), workers, room.workers(requirement))
         ways[workers] = layout.nodes() if layout.fits else None
     assert ways[6] is None
     assert sorted((ways[5] or {}).values()) == [1, 4]
     assert sorted((ways[4] or {}).values()) in ([4], [1, 3])
-    assert largest(room, ask.resized(6).without("gang")) == 5
+    assert largest(room, requirement.resized(6).without("gang")) == 5
 
 
 def test_hundreds_of_nodes_are_quick() -> None:

@@ -177,10 +177,10 @@ def test_errors_of_a_wide_list_are_not_collected(tmp_path: Path, monkeypatch: py
     """Issue 16, A4: of 90,000 wrong jobs the validator reports one, and 20 are looked at on their own."""
     (tmp_path / "round.json").write_bytes(under("jobs", b"[" + b"{}," * 90_000 + b"{}]"))
     seen: list[int] = []
-    told = first_faults.told
+    told = first_faults.record_fault
     monkeypatch.setattr(
         first_faults,
-        "told",
+        "record_fault",
         lambda kind, errors, *more, **named: seen.append(len(errors)) or told(kind, errors, *more, **named),
     )
     with pytest.raises(BadInput, match=r"at least 20 faults:\n  jobs\[0\]\.id: is missing\n  jobs\[1\]") as caught:

@@ -9,8 +9,8 @@ from placeopt import solve
 from placeopt.errors import Unsupported
 from placeopt.formulations.branch_and_price import (
     Column,
-    Master,
-    Pricing,
+    ColumnMaster,
+    ColumnPricing,
     make_bundle_groups,
     make_cross_group_patterns,
     make_gpu_groups,
@@ -24,22 +24,22 @@ from placeopt.problem import Allocation, Placement, compile_problem, open_state
 from placeopt.terms.objective import cost, weighted_costs
 
 
-def prepared(of: Instance) -> tuple[Master, Pricing]:
+def prepared(of: Instance) -> tuple[ColumnMaster, ColumnPricing]:
     """Rooms and patterns of a round, and what searches them."""
     problem = compile_problem(of)
     state, weighted = open_state(problem), weighted_costs(problem)
-    rooms = make_gpu_groups(state, make_bundle_groups(state, weighted))
-    patterns = make_cross_group_patterns(rooms)
-    return Master(rooms, patterns, weighted, 0), Pricing(rooms, patterns, lambda: None)
+    gpu_groups = make_gpu_groups(state, make_bundle_groups(state, weighted))
+    patterns = make_cross_group_patterns(gpu_groups)
+    return ColumnMaster(gpu_groups, patterns, weighted, 0), ColumnPricing(gpu_groups, patterns, lambda: None)
 
 
-def alone(master: Master, column: Column) -> Allocation:
+def alone(master: ColumnMaster, column: Column) -> Allocation:
     """The running jobs, and jobs that make up one column."""
-    kinds, problem = master.rooms.kinds, master.rooms.problem
-    out = list(master.rooms.state.allocation())
-    for kind, node, gpus in bundles_of(master, [column], np.ones(1, dtype=np.int64)):
+    bundle_groups, problem = master.gpu_groups.bundle_groups, master.gpu_groups.problem
+    out = list(master.gpu_groups.state.allocation())
+    for bundle_group, node, gpus in bundles_of(master, [column], np.ones(1, dtype=np.int64)):
         for number, placement in enumerate(out):
-            options = [o for o in problem.options_of(number) if kinds.option_kind[o] == kind]
+            options = [o for o in problem.options_of(number) if bundle_groups.option_bundle_group[o] == bundle_group]
             if placement is None and options:
                 out[number] = Placement(options[0], (node,) * int(problem.options.workers[options[0]]), gpus)
                 break
@@ -52,26 +52,31 @@ def alone(master: Master, column: Column) -> Allocation:
 def test_every_column_costs_what_the_terms_say(spec: str, jobs: int, nodes: int, seed: int) -> None:
     """The terms are the one definition; the search adds up the same from tables."""
     master, pricing = prepared(generate(spec, jobs=jobs, nodes=nodes, gpus=8, seed=seed))
-    rooms = master.rooms
-    weighted, single = weighted_costs(rooms.problem), rooms.kinds.total == rooms.kinds.gpus
+    gpu_groups = master.gpu_groups
+    weighted, single = (
+        weighted_costs(gpu_groups.problem),
+        gpu_groups.bundle_groups.total == gpu_groups.bundle_groups.gpus,
+    )
     rng = np.random.default_rng(seed)
     seen = patterns = 0
     for _ in range(6):
-        price = np.where(single, rng.integers(0, 60_000_000, len(rooms.kinds)), 0)
-        nothing = np.zeros(len(rooms.places), dtype=np.int64)
-        groups = np.zeros(len(rooms.groups) + 1, dtype=np.int64)
-        prices = DualPrices(price, nothing, groups, nothing, np.zeros((len(groups), len(price)), dtype=np.int64))
+        price = np.where(single, rng.integers(0, 60_000_000, len(gpu_groups.bundle_groups)), 0)
+        nothing = np.zeros(len(gpu_groups.open_groups), dtype=np.int64)
+        node_groups = np.zeros(len(gpu_groups.node_groups) + 1, dtype=np.int64)
+        prices = DualPrices(
+            price, nothing, node_groups, nothing, np.zeros((len(node_groups), len(price)), dtype=np.int64)
+        )
         priced = pricing.run(prices, 0, each=8)
         for column, reduced in zip(priced.columns, priced.reduced.tolist(), strict=True):
             uses = master.uses([column])[0]
             assert reduced == column.cost - int(uses @ price)
-            if (uses > rooms.kinds.supply).any():
+            if (uses > gpu_groups.bundle_groups.supply).any():
                 continue
             whole = column.pattern >= 0
-            opening = 0 if whole else int(master.opening[rooms.place_group[column.place]])
-            found = cost(rooms.problem, alone(master, column), weighted)
+            opening = 0 if whole else int(master.opening[gpu_groups.node_group_of[column.open_group]])
+            found = cost(gpu_groups.problem, alone(master, column), weighted)
             assert found - master.base == column.cost + opening
-            again = columns_of(rooms, master.patterns, alone(master, column))
+            again = columns_of(gpu_groups, master.patterns, alone(master, column))
             assert [(c.cost, c.pattern >= 0) for c in again] == [(column.cost, whole)]
             seen, patterns = seen + 1, patterns + whole
     assert seen > 100
@@ -98,7 +103,7 @@ def test_other_formulations_prove_the_same(spec: str, seed: int) -> None:
 
 def test_two_bad_neighbours_are_kept_apart() -> None:
     """
-    Worked by hand: one node, two sockets of two GPUs; a and b slow each other by 300 each in a socket, c nobody.
+    Worked by combination: one node, two sockets of two GPUs; a and b slow each other by 300 each in a socket, c nobody.
 
     Each of a and b in a socket of its own, c beside one of them: interference 0. Fragmentation: one GPU is free in its
     socket and node, 1 + 1 = 2 (no rack). All three in other ways: a and b together cost 600.
@@ -146,7 +151,7 @@ def test_deterministic_runs_are_equal() -> None:
 
 
 def test_a_deadline_keeps_the_best_plan() -> None:
-    """Pricing asks the clock too."""
+    """pricing asks the clock too."""
     of = generate("uniform", jobs=60, nodes=12, gpus=8, seed=1)
     plan = solve(of, method="arrangements", time_limit_s=0.3)
     assert len(plan.placements) + len(plan.unplaced) == len(of.jobs)

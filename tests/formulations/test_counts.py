@@ -12,7 +12,8 @@ from placeopt.formulations.encode import encode
 from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Gpu, Instance, Link, Part, Policy, Split
 from placeopt.problem import Placement, State, compile_problem
-from placeopt.terms.objective import COSTS, value_expression
+from placeopt.terms.costs.registry import COSTS
+from placeopt.terms.objective import value_expression
 from placeopt.terms.protocols import Cost
 from placeopt.terms.variables import Variables
 

@@ -23,17 +23,17 @@ from rounds import random_round
 def bound_of(round_: Instance, least: int) -> int:
     """Return what the relaxation proves of plans worth ``least`` or more."""
     problem = compile_problem(round_)
-    flows = build_cost_relaxation(State(problem), weighted_costs(problem), least)
-    solution = solve(flows.model, SolveOptions(time_limit_s=30, relax=True))
+    relaxation = build_cost_relaxation(State(problem), weighted_costs(problem), least)
+    solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
     assert solution.bound is not None
-    duals = np.zeros(flows.model.num_rows) if solution.duals is None else solution.duals
+    duals = np.zeros(relaxation.model.num_rows) if solution.duals is None else solution.duals
     found = [solution.bound]
     for _ in range(3):
-        whole = with_whole_jobs(flows, duals)
+        whole = with_whole_jobs(relaxation, duals)
         found.append(dual_bound(whole.model, whole.multipliers))
-        again = solve(whole.dearer, SolveOptions(time_limit_s=30, relax=True))
+        again = solve(whole.raised_costs, SolveOptions(time_limit_s=30, relax=True))
         duals = duals if again.duals is None else again.duals
-    whole = with_whole_jobs(flows, duals + np.random.default_rng(least).normal(0, 100, len(duals)))
+    whole = with_whole_jobs(relaxation, duals + np.random.default_rng(least).normal(0, 100, len(duals)))
     return max(*found, dual_bound(whole.model, whole.multipliers))  # any prices prove something that holds
 
 
@@ -116,8 +116,8 @@ def test_whole_jobs_lie_in_parts() -> None:
     (weighted,) = weighted_costs(problem)
     at = (*range(14), 14, 15)
     least = weighted.weight * weighted.cost.score(problem, (Placement(0, at, at),))
-    flows = build_cost_relaxation(State(problem), (weighted,), 5)
-    solution = solve(flows.model, SolveOptions(time_limit_s=30, relax=True))
+    relaxation = build_cost_relaxation(State(problem), (weighted,), 5)
+    solution = solve(relaxation.model, SolveOptions(time_limit_s=30, relax=True))
     assert solution.bound is not None
     assert solution.bound < bound_of(round_, 5) <= least
     assert bound_of(round_, 5) > least - 100

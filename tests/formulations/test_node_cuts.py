@@ -1,4 +1,4 @@
-"""Rows of single nodes: by hand, and against all ways to fill a node."""
+"""Rows of single nodes: by hand, and against all starts to fill a node."""
 
 from itertools import combinations_with_replacement
 
@@ -38,11 +38,11 @@ def test_two_nodes_do_not_share_what_each_has_too_little_of() -> None:
     machine = builders.machine(gpus=1, cpu_millicores=16_000)
     problem = compile_problem(builders.instance(2, jobs, machines=[machine], policy=Policy(share_mode="fraction")))
     state, options = State(problem), SolveOptions(time_limit_s=10, relax=True)
-    fillings = build_gpu_patterns(state)
-    loose = highs.solve(fillings.model, options)
+    gpu_patterns = build_gpu_patterns(state)
+    loose = highs.solve(gpu_patterns.model, options)
     assert loose.bound == 31  # 10,000 of the 11,000 that the small ones ask for are left in both nodes together
     assert loose.relaxed_values is not None
-    tighter = with_cuts(fillings, state, loose.relaxed_values)
+    tighter = with_cuts(gpu_patterns, state, loose.relaxed_values)
     assert tighter is not None
     assert highs.solve(tighter.model, options).bound == 22  # no 5.5 fits beside an 11
 

@@ -12,9 +12,9 @@ from placeopt.solvers.result import SolveOptions
 
 
 def worth(round_: Instance) -> int:
-    """Value of the best roster."""
-    roster = build_capacity_relaxation(State(compile_problem(round_)))
-    solution = load("highs")(roster.model(), SolveOptions(time_limit_s=10))
+    """Value of the best capacity relaxation."""
+    capacity_relaxation = build_capacity_relaxation(State(compile_problem(round_)))
+    solution = load("highs")(capacity_relaxation.model(), SolveOptions(time_limit_s=10))
     assert solution.values is not None
     assert solution.bound == solution.objective
     return int(solution.objective)
@@ -67,9 +67,9 @@ def test_an_uneven_split_may_lose_a_unit_to_rounding() -> None:
 def test_among_the_most_valuable_the_cheapest_is_chosen() -> None:
     """Room for one of two jobs that are worth as much, at different prices; negative ones are prices too."""
     problem = compile_problem(instance(1, [job("a", gpus=4, value=7), job("b", gpus=4, value=7, cpu_millicores=1)]))
-    roster = build_capacity_relaxation(State(problem))
-    for dear, expected in (([3.0, 2.0], [0, 1]), ([-5.0, -1.0], [1, 0])):
-        model = roster.model(np.array(dear), 7)
+    capacity_relaxation = build_capacity_relaxation(State(problem))
+    for option_cost, expected in (([3.0, 2.0], [0, 1]), ([-5.0, -1.0], [1, 0])):
+        model = capacity_relaxation.model(np.array(option_cost), 7)
         solution = load("highs")(model, SolveOptions(time_limit_s=10))
         assert solution.values is not None
         assert solution.values.tolist() == expected

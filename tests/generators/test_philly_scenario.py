@@ -68,14 +68,14 @@ def test_the_seed_draws_profiles_and_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("a,b\n", "line 1: expected the columns"),
-        (HEADER + "2017-10-01 00:00:00,1,1,1\n", "line 2: 4 fields, expected 5"),
-        (HEADER + "yesterday,1,1,1,a\n", "line 2: .*yesterday"),
-        (HEADER + "2017-10-01 00:00:00,1,0,1,a\n", "line 2: .*1 GPU or more"),
-        (HEADER + "2017-10-01 00:00:00,nan,1,1,a\n", "line 2"),
-        (HEADER + "2017-10-01 00:00:00,inf,1,1,a\n", "line 2: cannot convert float infinity"),
-        (HEADER + "2017-10-01 00:00:00,1e12,1,1,a\n", "line 2: .*a duration from 0 on"),
-        (HEADER + "2017-10-01 00:00:00,1,1,1,a\0\n", "line 2: .*virtual cluster"),
+        ("a,b\n", ":1: no column timestamp"),
+        (HEADER + "2017-10-01 00:00:00,1,1,1\n", ":2: 4 fields in .*, expected 5"),
+        (HEADER + "yesterday,1,1,1,a\n", ":2: column 'timestamp': 'yesterday'"),
+        (HEADER + "2017-10-01 00:00:00,1,0,1,a\n", ":2: column 'num_gpus': '0'"),
+        (HEADER + "2017-10-01 00:00:00,nan,1,1,a\n", ":2: column 'duration': 'nan'"),
+        (HEADER + "2017-10-01 00:00:00,inf,1,1,a\n", ":2: column 'duration': 'inf'"),
+        (HEADER + "2017-10-01 00:00:00,1e12,1,1,a\n", ":2: column 'duration': '1e12'"),
+        (HEADER + "2017-10-01 00:00:00,1,1,1,a\0\n", ":2: .*no control characters"),
     ],
 )
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str, words: str) -> None:

@@ -46,14 +46,14 @@ def test_gpu_hours_are_about_the_classes_of_pollux() -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ("a,1,cifar10,x,64\n", "line 2"),
-        ("a,-1,cifar10,4,64\n", "line 2"),
+        ("a,1,cifar10,x,64\n", ":2: column 'num_replicas': 'x'"),
+        ("a,-1,cifar10,4,64\n", ":2: column 'time': '-1'"),
         ("a,1,gpt,4,64\n", "no application 'gpt'"),
-        ("a,1e12,cifar10,4,64\n", "line 2: time"),
-        (",1,cifar10,4,64\n", "line 2: '', expected 1 to 253 characters"),
-        ("a b,1,cifar10,4,64\n", "line 2: 'a b', expected 1 to 253 characters"),
-        ("x" * 200_000, "no CSV: field larger"),
-        ("", "none"),
+        ("a,1e12,cifar10,4,64\n", ":2: column 'time'"),
+        (",1,cifar10,4,64\n", ":2: column 'name': '', expected 1 to 253 printable"),
+        ("a b,1,cifar10,4,64\n", ":2: column 'name': 'a b', expected 1 to 253 printable"),
+        ("x" * 200_000, ":2: 1 fields in"),
+        ("", "no row under the header"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, rows: str, words: str) -> None:

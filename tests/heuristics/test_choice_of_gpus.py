@@ -103,8 +103,8 @@ def test_issue16_a3_paths_of_all_sizes_come_from_one_growth(seed: int) -> None:
     expected = [path(k) for k in range(size + 1)]
     assert reference.grown_paths(distance, size).tolist() == expected
     stated = machine(gpus=size, gpu_distance_matrix=tuple(tuple(row) for row in distance.tolist()))
-    judge = referee.Distances(Directory(instance(1, machines=[stated])))
-    assert judge.grown("m", tuple(range(size)), size) == expected
+    evaluate = referee.Distances(Directory(instance(1, machines=[stated])))
+    assert evaluate.grown("m", tuple(range(size)), size) == expected
 
 
 @pytest.mark.parametrize("steps", [1, 60, 200])
@@ -114,8 +114,8 @@ def test_issue16_a3_solver_and_referee_grow_from_the_same_gpus(steps: int, monke
     monkeypatch.setattr(referee, "STEPS", steps)
     distance = random_distances(np.random.default_rng(1), 9)
     stated = machine(gpus=9, gpu_distance_matrix=tuple(tuple(row) for row in distance.tolist()))
-    judge = referee.Distances(Directory(instance(1, machines=[stated])))
-    assert judge.grown("m", tuple(range(9)), 9) == reference.grown_paths(distance, 9).tolist()
+    evaluate = referee.Distances(Directory(instance(1, machines=[stated])))
+    assert evaluate.grown("m", tuple(range(9)), 9) == reference.grown_paths(distance, 9).tolist()
 
 
 def test_growing_is_what_it_says() -> None:

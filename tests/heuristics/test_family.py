@@ -11,7 +11,7 @@ from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Communication, Instance, Job, Policy, Slowdown
 from placeopt.model.policy import Fragmentation, Interference, TargetWorker
 from placeopt.problem import State, compile_problem
-from placeopt.terms.horus import decision_costs
+from placeopt.terms.costs.horus import decision_costs
 from plans import plan_of
 from rounds import random_round
 
@@ -180,16 +180,18 @@ def test_remembering_nodes_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_who_asks_first_changes_no_score(first: int) -> None:
-    """Options that ask for the same share what is known of nodes, but not where the score looks at more of them."""
+    """
+    Options that ask for the same share what is known of nodes, but not where the score signatures at more of them.
+    """
     for seed in range(first, first + 10):
         problem = compile_problem(random_round(np.random.default_rng([8, seed])))
         state = State(problem)
-        for score, make in SCORES.items():
-            if score == "random":
+        for score, spec in SCORES.items():
+            if spec.needs_seed:
                 continue
-            shared = Candidates(state, make(problem))
+            shared = Candidates(state, spec.make(problem))
             for option in range(len(problem.options)):
-                fresh = Candidates(state, make(problem)).scores(option)
+                fresh = Candidates(state, spec.make(problem)).scores(option)
                 assert shared.scores(option).tolist() == fresh.tolist(), (seed, score, option)
 
 

@@ -93,7 +93,7 @@ def test_never_more_moves_than_allowed_nor_at_another_time() -> None:
     assert rounds[-len(game.moved) :] == game.moved
 
 
-def test_only_so_many_are_looked_at_and_only_what_saves_enough_is_moved() -> None:
+def test_only_so_many_are_features_and_only_what_saves_enough_is_moved() -> None:
     """One that is drawn is one that moves, at most; nothing saves a thousand GPUs."""
     problem = compile_problem(crowded(0))
     assert max(play(problem, moves=Moves(most=9, every=4, tried=1, least_saving_micro=1)).moved) == 1

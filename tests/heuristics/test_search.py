@@ -19,7 +19,7 @@ from placeopt.heuristics.search.insertion import Insertion
 from placeopt.heuristics.search.job_selection import choose
 from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
-from placeopt.terms.communication import job_cost
+from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.objective import cost, value, weighted_costs
 from plans import plan_of
 from rounds import random_round
@@ -67,23 +67,27 @@ def test_gangs_get_cheaper_and_the_same_seed_makes_the_same_plan() -> None:
 def test_the_way_back() -> None:
     """Everything that a state knows is as it was, and what is scored after it as well."""
     problem = compile_problem(generate("gangs", jobs=40, nodes=16, gpus=4, seed=1))
-    board = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
-    spots = Insertion(board)
+    solution = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
+    spots = Insertion(solution)
     waiting = [j for j in range(problem.num_jobs) if j not in problem.running]
     for j in waiting[:10]:
-        board.put(j, spots.best(j))
-    before, figures, places = snapshot(board.state), (board.value, board.cost), [spots.best(j) for j in waiting[10:20]]
-    mark = board.mark()
-    ruin = Destroy(board, np.ones(problem.num_jobs), np.random.default_rng(0))
+        solution.put(j, spots.best(j))
+    before, figures, places = (
+        snapshot(solution.state),
+        (solution.value, solution.cost),
+        [spots.best(j) for j in waiting[10:20]],
+    )
+    mark = solution.mark()
+    ruin = Destroy(solution, np.ones(problem.num_jobs), np.random.default_rng(0))
     for _ in range(8):
-        ruin.some(np.array([j for j in waiting if board.state.placements[j] is None]))
+        ruin.some(np.array([j for j in waiting if solution.state.placements[j] is None]))
     for j in waiting[10:]:
-        if board.state.placements[j] is None:
-            board.put(j, spots.best(j))
-    assert snapshot(board.state) != before
-    board.back_to(mark)
-    assert snapshot(board.state) == before
-    assert (board.value, board.cost) == figures
+        if solution.state.placements[j] is None:
+            solution.put(j, spots.best(j))
+    assert snapshot(solution.state) != before
+    solution.roll_back(mark)
+    assert snapshot(solution.state) == before
+    assert (solution.value, solution.cost) == figures
     assert [spots.best(j) for j in waiting[10:20]] == places
 
 
@@ -106,9 +110,9 @@ def test_near_by_brute_force(workers: int, split: int | None) -> None:
         running=runs,
     )
     problem = compile_problem(round_)
-    board = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
-    found = Insertion(board).best(0)
-    free = {n: [g for g in range(2 * n, 2 * n + 2) if not board.state.gpu_jobs[g]] for n in range(9)}
+    solution = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
+    found = Insertion(solution).best(0)
+    free = {n: [g for g in range(2 * n, 2 * n + 2) if not solution.state.gpu_jobs[g]] for n in range(9)}
     costs = []
     for chosen in combinations_with_replacement(range(9), workers):
         racks = [n // 3 for n in chosen]
@@ -140,9 +144,9 @@ def test_a_knapsack_by_brute_force() -> None:
 def test_rents_keep_small_bundles_off_dear_nodes() -> None:
     """Both nodes would do; the guide has the first one dear."""
     problem = compile_problem(instance(2, [job("gang", workers=2, communication=Communication(weight=1))]))
-    board = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
+    solution = IncrementalSolution(problem, State(problem).allocation(), weighted_costs(problem))
     nothing = np.zeros(2, dtype=np.int64)
     for dear in (0, 1):
         rent = np.where(np.arange(2) == dear, 1000, 0)
         guide = Guide(np.zeros(1), rent, nothing, nothing)
-        assert GangPlacer(board.candidates, 1, guide).nodes(0) == [1 - dear] * 2
+        assert GangPlacer(solution.candidates, 1, guide).nodes(0) == [1 - dear] * 2

@@ -26,8 +26,8 @@ def training(name: str, **fields: int) -> Job:
     return job(name, options=SHAPES, **fields)
 
 
-def settled(*jobs: Job, now_ms: int = 0) -> list[tuple[str, int]]:
-    """Of every job: the option settled on, and the allowance in seconds. Four nodes of four GPUs."""
+def evaluated(*jobs: Job, now_ms: int = 0) -> list[tuple[str, int]]:
+    """Of every job: the option evaluated on, and the allowance in seconds. Four nodes of four GPUs."""
     problem = compile_problem(instance(4, jobs, now_ms=now_ms))
     found = waiting_allowances(problem)
     names = [problem.options.name[o] if o >= 0 else "none" for o in found.option.tolist()]
@@ -40,21 +40,21 @@ def test_the_best_rate_for_its_cost_that_ends_in_time() -> None:
 
     In 100 s four GPUs (60 s to spare); in 35 s only 2 x 4 ends in time; in 10 s none does, so the best of all.
     """
-    found = settled(*(training(f"{s}", expected_completion_ms=1000 * s) for s in (100, 35, 10)))
+    found = evaluated(*(training(f"{s}", expected_completion_ms=1000 * s) for s in (100, 35, 10)))
     assert found == [("4", 60), ("2x4", 5), ("4", -30)]
 
 
 def test_expected_completion_by_class() -> None:
     """Arrival 50 s, now 60 s, 120 s on one GPU: urgent 50, prior 170, normal 290 s; four GPUs take 40 s."""
     jobs = [training(name, priority=p, arrival_ms=50_000) for name, p in (("urgent", 2), ("prior", 1), ("normal", 0))]
-    assert settled(*jobs, now_ms=60_000) == [("4", -50), ("4", 70), ("4", 190)]
+    assert evaluated(*jobs, now_ms=60_000) == [("4", -50), ("4", 70), ("4", 190)]
 
 
 def test_a_shape_that_fits_nowhere_is_not_settled_on() -> None:
     """Eight GPUs on one node there are not; a job with nothing else has no shape."""
     big = option("8", gpus=8, rate_milli=90_000, latency_ms=1_000)
     jobs = [job("both", options=(big, SHAPES[1]), expected_completion_ms=50_000), job("none", options=(big,))]
-    assert [name for name, _ in settled(*jobs)] == ["4", "none"]
+    assert [name for name, _ in evaluated(*jobs)] == ["4", "none"]
 
 
 def test_the_shortest_allowance_first_and_in_no_other_shape() -> None:

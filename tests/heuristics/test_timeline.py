@@ -11,8 +11,8 @@ from placeopt.heuristics.timeline import Seen, Start, Timeline
 from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Postpone
 from placeopt.problem import Move, Placement, compile_problem
-from placeopt.terms.rules import fits
-from placeopt.terms.run_time import run_time_ms
+from placeopt.terms.costs.run_time import run_time_ms
+from placeopt.terms.rules.registry import fits
 
 NOW = 1_000_000
 
@@ -27,9 +27,9 @@ class LongWay(Timeline):
         self._choices.clear()
         return super().take(job, if_room_now=if_room_now)
 
-    def _best(self, job: int, at: int, *, heed: bool = True, settled: set[Seen] | None = None) -> Start | None:
-        del settled
-        self._outlooks.clear()
+    def _best(self, job: int, at: int, *, heed: bool = True, evaluated: set[Seen] | None = None) -> Start | None:
+        del evaluated
+        self._estimates.clear()
         return super()._best(job, at, heed=heed)
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:

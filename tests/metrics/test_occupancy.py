@@ -1,6 +1,6 @@
 """GPU time added up: worked by hand."""
 
-from placeopt.metrics import Stay, occupancy
+from placeopt.metrics import GpuUse, occupancy
 
 NODES = {"a": 2, "b": 2}
 
@@ -14,9 +14,9 @@ def test_by_hand() -> None:
     """
     found = occupancy(
         [
-            Stay(0, 10, {("a", 0): 1000}, percent=60),
-            Stay(2, 6, {("b", 0): 1000, ("b", 1): 1000}, percent=30),
-            Stay(5, 25, {("a", 1): 500}),
+            GpuUse(0, 10, {("a", 0): 1000}, percent=60),
+            GpuUse(2, 6, {("b", 0): 1000, ("b", 1): 1000}, percent=30),
+            GpuUse(5, 25, {("a", 1): 500}),
         ],
         NODES,
         0,
@@ -31,7 +31,7 @@ def test_by_hand() -> None:
 
 def test_a_gpu_granted_twice_over_is_full_and_no_more() -> None:
     """Two jobs hold all of it (overcommit): 2000 granted, nothing idle, at most 100 % in use."""
-    twice = [Stay(0, 1, {("a", 0): 1000}, percent=70), Stay(0, 1, {("a", 0): 1000}, percent=70)]
+    twice = [GpuUse(0, 1, {("a", 0): 1000}, percent=70), GpuUse(0, 1, {("a", 0): 1000}, percent=70)]
     found = occupancy(twice, {"a": 1}, 0, 1)
     assert (found.granted, found.idle, found.active, found.busy_percent) == (2000, 0, 1, 100)
 

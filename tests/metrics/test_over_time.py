@@ -3,13 +3,13 @@
 import pytest
 
 from placeopt.errors import BadInput
-from placeopt.metrics import Stay, fragments_over_time, slots_over_time
+from placeopt.metrics import GpuUse, fragments_over_time, slots_over_time
 
 NODES = {"a": 4, "b": 4, "c": 2}
 STAYS = [
-    Stay(2, 6, {("a", 0): 1000, ("a", 1): 500}),
-    Stay(4, 6, {("a", 1): 500, ("b", 0): 1000}),  # GPU 1 of a is held already
-    Stay(6, 9, {("c", 0): 1000, ("c", 1): 1000}),
+    GpuUse(2, 6, {("a", 0): 1000, ("a", 1): 500}),
+    GpuUse(4, 6, {("a", 1): 500, ("b", 0): 1000}),  # GPU 1 of a is held already
+    GpuUse(6, 9, {("c", 0): 1000, ("c", 1): 1000}),
 ]
 
 
@@ -33,7 +33,7 @@ def test_slots_of_racks_by_hand() -> None:
 def test_nobody_there() -> None:
     """What there is at first stays; before time 0 somebody may be there already."""
     assert slots_over_time([], NODES, 1) == [(0, 10)]
-    assert slots_over_time([Stay(-3, 1, {("c", 0): 1})], {"c": 2}, 1) == [(-3, 1), (1, 2)]
+    assert slots_over_time([GpuUse(-3, 1, {("c", 0): 1})], {"c": 2}, 1) == [(-3, 1), (1, 2)]
 
 
 def test_a_slot_of_no_gpus_is_refused() -> None:

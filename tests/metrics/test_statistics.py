@@ -2,17 +2,17 @@
 
 import pytest
 
-from placeopt.metrics import bootstrap_interval, jain_index, paired_interval, spread_of, t_interval
+from placeopt.metrics import bootstrap_interval, distribution_of, jain_index, paired_interval, t_interval
 from placeopt.metrics.confidence import t_quantile
 
 
 def test_spread_by_hand() -> None:
     """1 to 5: the 95th percentile lies 0.8 of the way from 4 to 5."""
-    found = spread_of([5, 1, 4, 2, 3])
+    found = distribution_of([5, 1, 4, 2, 3])
     assert found is not None
     assert (found.mean, found.median, found.max) == (3, 3, 5)
     assert found.p95 == pytest.approx(4.8)
-    assert spread_of([]) is None
+    assert distribution_of([]) is None
 
 
 def test_jain_by_hand() -> None:

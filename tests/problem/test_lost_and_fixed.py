@@ -175,7 +175,7 @@ class TestFixed:
         problem = self.problem(*runs, **policy)
         assert problem.may_move == problem.may_preempt == problem.changeable == free
         assert problem.may_shrink == set()
-        assert problem.crowd == 2
+        assert problem.max_running_per_gpu == 2
         assert problem.gpus_are_shared == crowd_matters
 
     def test_crowds(self) -> None:

@@ -9,8 +9,8 @@ from builders import instance, job, node, option
 from placeopt.model import Communication, Domain, Edge, Job
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.rank_mapping import improve_ranks
-from placeopt.terms.communication import job_cost
-from placeopt.terms.rules import fits
+from placeopt.terms.costs.communication import job_cost
+from placeopt.terms.rules.registry import fits
 from placeopt.topology import dgx1, minsky
 
 

@@ -8,7 +8,7 @@ from placeopt.model import Demand
 from placeopt.model.endpoint import Endpoint, LoadStep, Replica
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.replicas import replicas, wanted
+from placeopt.simulation.replicas import replicas, wanted_replicas
 from placeopt.simulation.serving import Serving, latency_ms, most_load, serving
 from scenarios import policy, scenario, timed
 
@@ -75,8 +75,8 @@ class TestReplicas:
 
     def test_there_is_one_at_least_and_no_more_than_may_be(self) -> None:
         """Without a load, and with too much."""
-        assert wanted(endpoint(), 0, policy()) == (1, 0)
-        assert wanted(endpoint(replicas_max=2), 10**9, policy()) == (2, 0)
+        assert wanted_replicas(endpoint(), 0, policy()) == (1, 0)
+        assert wanted_replicas(endpoint(replicas_max=2), 10**9, policy()) == (2, 0)
 
     def test_a_job_may_not_have_a_replica_s_name(self) -> None:
         """Else two would be one."""

@@ -13,8 +13,8 @@ from placeopt.model import Job
 from placeopt.model.scheduling import JobOrder
 from placeopt.simulation import simulate
 from placeopt.simulation.scheduling.drf_queue import DrfQueue
-from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue
-from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue, alike, weight_of
+from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_run_time
+from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue, similar_clusters, weight_of
 from scenarios import policy, random_scenario, scenario, timed
 
 CLUSTER = scenario([], nodes=2).cluster
@@ -31,7 +31,7 @@ def drained(queue: JobQueue, jobs: list[Job], now_ms: int = 0) -> list[str]:
     for name, shape in queue.in_order(set(), now_ms):
         queue.take(name, shape)
         held = tuple(range(by_name[name].options[0].demand.gpus))
-        queue.holds(by_name[name], placement(by_name[name], [("n0", held)]), 1)
+        queue.update_held(by_name[name], placement(by_name[name], [("n0", held)]), 1)
         taken.append(name)
     return taken
 
@@ -49,7 +49,7 @@ def test_the_user_who_holds_least_comes_next() -> None:
     for one in jobs:
         queue.add(one, shape_of(one))
     assert drained(queue, jobs) == ["a1", "b0", "b1", "b2", "a2"]
-    assert queue.number == 0
+    assert queue.num_jobs == 0
 
 
 def test_the_dominant_resource_counts() -> None:
@@ -58,13 +58,13 @@ def test_the_dominant_resource_counts() -> None:
     heavy = timed("cpu", 0, 1, user="cpu", memory_mib=262_144)
     light = timed("gpus", 0, 1, gpus=3, user="gpus")
     for one, held in ((heavy, (0,)), (light, (1, 2, 3))):
-        queue.holds(one, placement(one, [("n0", held)]), 1)
+        queue.update_held(one, placement(one, [("n0", held)]), 1)
     assert (queue.share("cpu"), queue.share("gpus")) == (0.5, 0.375)
     waiting = [timed("more-cpu", 1, 1, user="cpu"), timed("more-gpus", 1, 1, user="gpus")]
     for one in waiting:
         queue.add(one, one.id)
     assert drained(queue, waiting) == ["more-gpus", "more-cpu"]
-    queue.holds(heavy, placement(heavy, [("n0", (0,))]), -1)
+    queue.update_held(heavy, placement(heavy, [("n0", (0,))]), -1)
     assert queue.share("cpu") == 1 / 8  # what has just started is left
 
 
@@ -86,11 +86,11 @@ def test_weights_by_hand() -> None:
 def test_kinds_of_jobs_in_clusters() -> None:
     """By utilisation 10, 12 | 90; one cluster holds all; more clusters than kinds are not needed."""
     kinds = [(1, 10, 1, 100), (1, 90, 1, 100), (1, 12, 1, 100)]
-    two = alike(kinds, 2)
+    two = similar_clusters(kinds, 2)
     assert two[0] == two[2] != two[1]
-    assert alike(kinds, 1) == [0, 0, 0]
-    assert len(set(alike(kinds, 9))) == 3
-    assert alike([], 3) == []
+    assert similar_clusters(kinds, 1) == [0, 0, 0]
+    assert len(set(similar_clusters(kinds, 9))) == 3
+    assert similar_clusters([], 3) == []
 
 
 def test_batches_by_weight() -> None:
@@ -109,7 +109,7 @@ def test_batches_by_weight() -> None:
 
 
 MAKERS: list[Callable[[], JobQueue]] = [
-    lambda: SortedQueue("srtf"),
+    lambda: SortedQueue(by_run_time),
     lambda: DrfQueue(CLUSTER),
     lambda: WeightedFairQueue(1, 3),
     lambda: WeightedFairQueue(3, 5),
@@ -128,7 +128,7 @@ def test_no_queue_loses_a_job_or_offers_one_twice(make: Callable[[], JobQueue], 
             )
             jobs[job.id] = job
             queue.add(job, shape_of(job))
-        assert queue.number == len(jobs)
+        assert queue.num_jobs == len(jobs)
         seen: set[str] = set()
         refused: set[object] = set()
         for name, shape in queue.in_order(set(), step):

@@ -59,9 +59,9 @@ def test_a_demand_rises_to_the_largest_gpu_at_most() -> None:
     """By 120 %, rounded up, or above what was left; then it has a GPU for itself."""
     arrival = needing("a", 0, 1, 2001, 16_000)
     memory = GpuMemory(world_of(arrival))
-    assert memory.asks_more(arrival.job, 100).options[0].demand.gpu_memory_mib == 2402
-    assert memory.asks_more(arrival.job, 9000).options[0].demand.gpu_memory_mib == 9001
-    assert memory.asks_more(arrival.job, 16_384).options[0].demand.gpu_memory_mib == 16_384
+    assert memory.with_larger_request(arrival.job, 100).options[0].demand.gpu_memory_mib == 2402
+    assert memory.with_larger_request(arrival.job, 9000).options[0].demand.gpu_memory_mib == 9001
+    assert memory.with_larger_request(arrival.job, 16_384).options[0].demand.gpu_memory_mib == 16_384
 
 
 def test_a_job_that_would_fail_for_ever_is_refused() -> None:

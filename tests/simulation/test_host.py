@@ -8,7 +8,7 @@ from placeopt.formats.documents import loads
 from placeopt.model.host import CoreCurve
 from placeopt.model.scenario import Scenario
 from placeopt.simulation import simulate, summarise
-from placeopt.simulation.bandwidth import Traffic
+from placeopt.simulation.bandwidth import MemoryBandwidthUse
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from scenarios import policy, scenario, timed
 
@@ -107,22 +107,22 @@ class TestBandwidth:
 
     def test_a_tenth_is_always_left(self) -> None:
         """GPU jobs use all there is; 6 GB/s stay with the CPU job, and 81 of 75 slow all by 1.08."""
-        traffic = Traffic([75_000], throttle=True)
-        traffic.start("gpu", {0: 75_000}, may_be_held_back=False)
-        traffic.start("cpu", {0: 60_000}, may_be_held_back=True)
-        assert traffic.excess([0], may_be_held_back=False) == 80
-        assert traffic.excess([0], may_be_held_back=True) == 10_800 - 1000
+        traffic = MemoryBandwidthUse([75_000], throttle=True)
+        traffic.start("gpu", {0: 75_000}, throttled=False)
+        traffic.start("cpu", {0: 60_000}, throttled=True)
+        assert traffic.excess([0], throttled=False) == 80
+        assert traffic.excess([0], throttled=True) == 10_800 - 1000
 
     def test_a_gang_goes_at_the_pace_of_its_worst_node(self) -> None:
         """Only one of its two nodes has a neighbour; unknown bandwidth limits nobody."""
-        traffic = Traffic([1000, 1000, None], throttle=False)
-        traffic.start("gang", {0: 600, 1: 600}, may_be_held_back=False)
-        traffic.start("other", {1: 900, 2: 9000}, may_be_held_back=False)
-        assert traffic.excess([0, 1], may_be_held_back=False) == 500
-        assert traffic.excess([0], may_be_held_back=False) == traffic.excess([2], may_be_held_back=False) == 0
-        assert list(traffic.disturbed([0, 1, 2])) == ["gang", "other"]
-        traffic.end("other", {1: 900, 2: 9000}, may_be_held_back=False)
-        assert traffic.excess([0, 1], may_be_held_back=False) == 0
+        traffic = MemoryBandwidthUse([1000, 1000, None], throttle=False)
+        traffic.start("gang", {0: 600, 1: 600}, throttled=False)
+        traffic.start("other", {1: 900, 2: 9000}, throttled=False)
+        assert traffic.excess([0, 1], throttled=False) == 500
+        assert traffic.excess([0], throttled=False) == traffic.excess([2], throttled=False) == 0
+        assert list(traffic.jobs_with_new_pace([0, 1, 2])) == ["gang", "other"]
+        traffic.end("other", {1: 900, 2: 9000}, throttled=False)
+        assert traffic.excess([0, 1], throttled=False) == 0
 
     def test_what_runs_from_the_beginning_counts_too(self) -> None:
         """Beside it, 1.2 times as long."""

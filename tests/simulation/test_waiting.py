@@ -3,8 +3,9 @@
 import pytest
 
 from placeopt.model.scheduling import JobOrder
-from placeopt.simulation.scheduling.waiting_queue import SortedQueue
-from scenarios import timed
+from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
+from placeopt.simulation.scheduling.waiting_queue import JobQueue
+from scenarios import policy, scenario, timed
 
 JOBS = [
     timed("late", 30, 10, priority=5),
@@ -14,9 +15,15 @@ JOBS = [
 ]
 
 
-def queue_of(order: JobOrder) -> SortedQueue:
-    """All of them, told apart by their GPUs."""
-    waiting = SortedQueue(order)
+def empty_queue(order: JobOrder) -> JobQueue:
+    """Return the queue that a policy makes."""
+    rules = policy(order=order)
+    return queue_order(rules).make_queue(QueueContext(scenario([]), rules, None, lambda _: 0))
+
+
+def queue_of(order: JobOrder) -> JobQueue:
+    """Return the queue with all jobs; their shape is the number of GPUs."""
+    waiting = empty_queue(order)
     for one in JOBS:
         waiting.add(one, one.options[0].demand.gpus)
     return waiting
@@ -37,7 +44,7 @@ def test_orders(order: JobOrder, expected: list[str]) -> None:
         taken.append(name)
         waiting.take(name, shape)
     assert taken == expected
-    assert waiting.number == 0
+    assert waiting.num_jobs == 0
 
 
 def test_a_shape_that_does_not_fit_is_passed_over() -> None:
@@ -51,14 +58,15 @@ def test_any_job_can_be_removed() -> None:
     waiting = queue_of("fcfs")
     waiting.take("twin", 1)
     waiting.take("wide", 2)
-    assert waiting.number == 2
+    assert waiting.num_jobs == 2
     assert [name for name, _ in waiting.in_order(set(), 0)] == ["first"]
 
 
 def test_gpu_time_counts_every_gpu() -> None:
     """2 GPUs x 200 ms against 1 x 300: the shorter job is the larger one."""
-    for order, expected in (("srtf", ["wide", "long"]), ("srsf", ["long", "wide"])):
-        waiting = SortedQueue(order)
+    orders: dict[JobOrder, list[str]] = {"srtf": ["wide", "long"], "srsf": ["long", "wide"]}
+    for order, expected in orders.items():
+        waiting = empty_queue(order)
         for one in (timed("wide", 0, 200, gpus=2), timed("long", 0, 300)):
             waiting.add(one, one.id)
         assert [name for name, _ in waiting.in_order(set(), 0)] == expected

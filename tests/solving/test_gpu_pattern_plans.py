@@ -1,4 +1,4 @@
-"""Plans from the relaxation over fillings: what greedy misses, and valid whatever the round is like."""
+"""Plans from the relaxation over GPU patterns: what greedy misses, and valid whatever the round is like."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pytest
 
 import builders
 from placeopt import solve
-from placeopt.formulations.class_loads import fullness, roomy
+from placeopt.formulations.class_loads import fullness, with_class_limits
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Policy
@@ -79,19 +79,19 @@ def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
     """Three jobs need 90 % of the cores: the bound is their value. A limit of 70 % is kept."""
     of = shares(300, 400, 300, gpus=1, cpu_millicores=9_600)
     problem = compile_problem(of)
-    fillings = build_gpu_patterns(State(problem))
+    gpu_patterns = build_gpu_patterns(State(problem))
     options = SolveOptions(time_limit_s=10, relax=True)
-    assert highs.solve(fillings.model, options).bound == 1000
-    priced = roomy(fillings.model, fillings.loads, problem, np.ones(1), np.array([1000]))
+    assert highs.solve(gpu_patterns.model, options).bound == 1000
+    priced = with_class_limits(gpu_patterns.model, gpu_patterns.loads, problem, np.ones(1), np.array([1000]))
     relaxed = highs.solve(priced, options).relaxed_values
     assert relaxed is not None
-    loads = relaxed[fillings.loads.column]
+    loads = relaxed[gpu_patterns.loads.column]
     assert loads.sum() == pytest.approx(300, abs=1)  # from 60 to 90 %, in thousandths
-    assert fullness(fillings.loads, relaxed, 1) == pytest.approx([900], abs=1)
-    narrow = roomy(fillings.model, fillings.loads, problem, np.ones(1), np.array([700]))
+    assert fullness(gpu_patterns.loads, relaxed, 1) == pytest.approx([900], abs=1)
+    narrow = with_class_limits(gpu_patterns.model, gpu_patterns.loads, problem, np.ones(1), np.array([700]))
     relaxed = highs.solve(narrow, options).relaxed_values
     assert relaxed is not None
-    assert fullness(fillings.loads, relaxed, 1) == pytest.approx([700], abs=1)
+    assert fullness(gpu_patterns.loads, relaxed, 1) == pytest.approx([700], abs=1)
 
 
 def test_only_rounds_of_many_fractions_suit() -> None:

@@ -1,4 +1,4 @@
-"""The stages ``search`` and ``flows``: better plans, a bound at their value, and where they stand aside."""
+"""The stages ``search`` and ``relaxation``: better plans, a bound at their value, and where they stand aside."""
 
 from dataclasses import replace
 

@@ -4,6 +4,7 @@ import time
 from unittest import mock
 
 import pytest
+from placeopt.terms.prices import CostPrices
 
 from builders import instance, job, machine, running
 from placeopt import Engine, audit, solve, violations
@@ -12,7 +13,6 @@ from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem
 from placeopt.solving.api import DISTANCES_S
-from placeopt.terms.prices import CostPrices
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from placeopt.solving.pipeline import run_stages
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.make_room import MakeRoom
 from placeopt.solving.waiting_reasons import reasons
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 from rounds import random_round
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))

@@ -9,8 +9,8 @@ from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication, Domain, Edge, Gpu, Link, Machine, Part
 from placeopt.problem import Allocation, Placement, Problem, State, compile_problem
-from placeopt.terms.communication import Communication as CommunicationCost
-from placeopt.terms.communication import job_cost
+from placeopt.terms.costs.communication import Communication as CommunicationCost
+from placeopt.terms.costs.communication import job_cost
 
 TERM = CommunicationCost()
 SOCKETS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
@@ -77,10 +77,10 @@ def ring(count: int) -> Machine:
 def test_gpus_are_alike_where_they_swap_without_changing_a_distance() -> None:
     """Formulations fold alike GPUs: those of a socket on levelled machines, none on rings and cube meshes."""
     levelled = one_job(machine(gpus=TWO_BY_TWO, parts=SOCKETS), gpus=2)
-    assert TERM.resolution(levelled).tolist() == [0, 0, 1, 1] * 2
-    assert TERM.resolution(one_job(ring(4), gpus=2)).tolist() == [0, 1, 2, 3] * 2
-    assert TERM.resolution(one_job(ring(4), gpus=1)) is None
-    assert TERM.resolution(one_job(ring(4), weight=0, gpus=2)) is None
+    assert TERM.gpu_classes(levelled).tolist() == [0, 0, 1, 1] * 2
+    assert TERM.gpu_classes(one_job(ring(4), gpus=2)).tolist() == [0, 1, 2, 3] * 2
+    assert TERM.gpu_classes(one_job(ring(4), gpus=1)) is None
+    assert TERM.gpu_classes(one_job(ring(4), weight=0, gpus=2)) is None
 
 
 def least_cost(problem: Problem) -> tuple[int, Allocation]:
@@ -163,7 +163,7 @@ def test_gpus_that_lie_further_from_the_network_cost_more_to_leave_from() -> Non
     assert cost == 202
     assert allocation[0] is not None
     assert allocation[0].gpus == (1, 3)
-    alike = TERM.resolution(problem)
+    alike = TERM.gpu_classes(problem)
     assert alike is not None
     assert alike[0] != alike[1]
 

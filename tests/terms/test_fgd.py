@@ -12,7 +12,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.model import Gpu, Policy
 from placeopt.model.policy import Fragmentation, TargetWorker
 from placeopt.problem import Move, Placement, Problem, State, compile_problem, open_state
-from placeopt.terms.fgd import IMPOSSIBLE, Fgd, changes_if_placed, left_of, of_nodes
+from placeopt.terms.costs.fgd import IMPOSSIBLE, Fgd, changes_if_placed, left_of, of_nodes
 
 TERM = Fgd()
 OPENB = Path(__file__).parents[2] / "instances" / "openb"

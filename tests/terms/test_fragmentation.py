@@ -6,7 +6,7 @@ from builders import instance, job, machine, node
 from placeopt.model import Domain, Gpu, Part, Policy
 from placeopt.model.policy import Fragmentation as Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.terms.fragmentation import Fragmentation
+from placeopt.terms.costs.fragmentation import Fragmentation
 
 TERM = Fragmentation()
 
@@ -60,7 +60,7 @@ def test_the_last_free_gpu_of_a_domain_takes_its_cost_away() -> None:
 
 def test_gpus_are_alike_where_they_share_all_domains() -> None:
     """Formulations fold alike GPUs of a node: the sockets must stay apart where sockets count, and only there."""
-    assert TERM.resolution(two_nodes(node=1, rack=1)) is None
-    alike = TERM.resolution(two_nodes(node=1, socket=1))
+    assert TERM.gpu_classes(two_nodes(node=1, rack=1)) is None
+    alike = TERM.gpu_classes(two_nodes(node=1, socket=1))
     assert alike is not None
     assert alike.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]

@@ -1,12 +1,10 @@
 """What is reported of the GPUs that a plan leaves free, by hand."""
 
-from fractions import Fraction
-
 from builders import instance, job, machine, node
 from placeopt import solve
 from placeopt.model import Domain, Gpu, Part
 from placeopt.problem import Move, Placement, State, compile_problem
-from placeopt.terms.free_gpus import sc17_fragmentation, slots_left
+from placeopt.terms.costs.free_gpus import slots_left
 
 PARTS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
 GPUS = [Gpu(model="A", part=part) for part in ("s0", "s0", "s1", "s1")]
@@ -42,11 +40,3 @@ def test_a_plan_states_them() -> None:
     """One GPU of four is held."""
     plan = solve(instance(1, [job("a")]), time_limit_s=5)
     assert (plan.facts["slots_node_1"], plan.facts["slots_node_2"], plan.facts["slots_node_4"]) == (3, 1, 0)
-
-
-def test_the_mean_over_sockets_of_eq_5() -> None:
-    """(1/2 + 1 + 1 + 1) / 4; where machines have no sockets, nodes: (3/4 + 1) / 2."""
-    assert sc17_fragmentation(two_minskys()) == Fraction(7, 8)
-    state = State(compile_problem(instance(2, [job("a")])))
-    state.apply(Move(0, Placement(0, (0,), (1,))))
-    assert sc17_fragmentation(state) == Fraction(7, 8)

@@ -9,8 +9,8 @@ from placeopt.formats.documents import loads
 from placeopt.model import Gpu, Policy
 from placeopt.model.policy import Horus, Interference
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.terms.curves import cost_table, excess_table, slowdown
-from placeopt.terms.horus import HorusCost, most_percent
+from placeopt.terms.costs.curves import cost_table, excess_table, slowdown
+from placeopt.terms.costs.horus import HorusCost, most_percent
 
 TERM = HorusCost()
 

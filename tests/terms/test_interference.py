@@ -15,10 +15,10 @@ from placeopt.model import Gpu, Part, Policy, Slowdown
 from placeopt.model.policy import Curve, SlowdownCurve, Weights
 from placeopt.model.policy import Interference as Choice
 from placeopt.problem import Allocation, Move, Placement, Problem, State, compile_problem
-from placeopt.terms.curves import slowdown
-from placeopt.terms.horus import HorusCost
-from placeopt.terms.interference import Interference, slowdowns
-from placeopt.terms.presence import count_meetings
+from placeopt.terms.costs.curves import slowdown
+from placeopt.terms.costs.horus import HorusCost
+from placeopt.terms.costs.interference import Interference, slowdowns
+from placeopt.terms.costs.presence import count_shared_domains
 
 TERM = Interference()
 HORUS: Curve = "rtx-2080"
@@ -163,7 +163,7 @@ def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], l
 
 
 @pytest.mark.parametrize(
-    ("levels", "meetings"),
+    ("levels", "shared_domains"),
     [
         ({"node": 100}, (2 + 4) * 3),  # two nodes, three pairs; who shares a socket is not disturbed: two sockets each
         ({"gpu": 100}, 8 * 3),  # four GPUs each
@@ -171,7 +171,7 @@ def test_a_closer_domain_may_disturb_less(model: Literal["pairwise", "worst"], l
         ({"gpu": 200, "node": 100, "switch": 100, "socket": 100}, (8 + 2) * 3),
     ],
 )
-def test_meetings_count_only_domains_that_matter(levels: dict[str, int], meetings: int) -> None:
+def test_meetings_count_only_domains_that_matter(levels: dict[str, int], shared_domains: int) -> None:
     """Where the excess is the same one level further out, who shares the closer domain need not be known."""
     slow = Slowdown(
         profile="p",
@@ -183,7 +183,7 @@ def test_meetings_count_only_domains_that_matter(levels: dict[str, int], meeting
     problem = compile_problem(
         instance(2, jobs, machines=[machine(gpus=GPUS, parts=PARTS)], policy=policy, slowdowns=(slow,))
     )
-    assert count_meetings(problem) == meetings
+    assert count_shared_domains(problem) == shared_domains
 
 
 @pytest.mark.parametrize("method", ["counts", "assignment", "auto"])

@@ -7,8 +7,8 @@ import pytest
 
 from placeopt.errors import OutOfTime
 from placeopt.linear import ModelBuilder
-from placeopt.terms.presence import Together
-from placeopt.terms.prices import CostPrices, unary_digits
+from placeopt.terms.costs.presence import Together
+from placeopt.terms.linearized_costs import CostPrices, unary_digits
 from placeopt.terms.rows import Rows
 
 

@@ -14,9 +14,9 @@ from placeopt.model import Communication, Gpu, Job, Machine, Part, Policy, Slowd
 from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.reference import grown_paths
-from placeopt.terms.minimal_utility import withdrawn
-from placeopt.terms.rules import fits
-from placeopt.terms.utility import _sc17, longest_path_for, utility, utility_at
+from placeopt.terms.costs.utility import _sc17, longest_path_for, utility, utility_at
+from placeopt.terms.rules.minimal_utility import withdrawn
+from placeopt.terms.rules.registry import fits
 
 NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 TRAFFIC = Communication(weight=1)
@@ -128,7 +128,7 @@ def test_without_traffic_paths_do_not_matter() -> None:
 def test_workers_on_several_nodes_are_compared_with_the_nearest_two_nodes() -> None:
     """Six GPUs on machines of four: 4 + 2, (1 + 1 + 4 x 20) + 1 + 8 x least distance across nodes."""
     problem = problem_of([job("gang", workers=3, gpus=2, communication=TRAFFIC)], nodes=2)
-    across = problem.topology.gpu_distance(0, 4)
+    across = problem.topology.distances(np.array([0]), np.array([4]))[0]
     assert int(problem.best_path[0]) == 82 + 1 + 8 * across
     state = State(problem)
     assert utility_at(state, 0, Placement(0, (0, 0, 1), (0, 1, 2, 3, 4, 5))) == 1000

@@ -82,11 +82,11 @@ def test_numbering() -> None:
 def test_distances_by_hand() -> None:
     """GPU to its domain: 1 + 20 + 100 = 121. Racks: a weighs 200, b states 7, the row (height 1) weighs 400."""
     topology = ClusterTopology(small())
-    assert topology.gpu_distance(0, 1) == 1
-    assert topology.gpu_distance(0, 2) == 42
-    assert topology.gpu_distance(0, 4) == 121 + 121  # both in rack a
-    assert topology.gpu_distance(0, 8) == 121 + 200 + 7 + 121  # over the row
-    assert topology.gpu_distance(0, 12) == 121 + 200 + 400 + 121  # over the network
+    assert topology.distances(np.array([0]), np.array([1]))[0] == 1
+    assert topology.distances(np.array([0]), np.array([2]))[0] == 42
+    assert topology.distances(np.array([0]), np.array([4]))[0] == 121 + 121  # both in rack a
+    assert topology.distances(np.array([0]), np.array([8]))[0] == 121 + 200 + 7 + 121  # over the row
+    assert topology.distances(np.array([0]), np.array([12]))[0] == 121 + 200 + 400 + 121  # over the network
     assert topology.max_distance() == 842
     assert topology.domain_distance.tolist() == [
         [0, 200, 7, 400],
@@ -134,7 +134,7 @@ def test_too_many_domains_for_a_table() -> None:
     domains = tuple(Domain(id=f"r{d}") for d in range(2049))
     nodes = tuple(Node(id=f"n{d}", machine="minsky", domain=f"r{d}") for d in range(2049))
     topology = ClusterTopology(Cluster(machines=(minsky(),), domains=domains, nodes=nodes))
-    assert topology.gpu_distance(0, 4) == 121 + 200 + 200 + 121
+    assert topology.distances(np.array([0]), np.array([4]))[0] == 121 + 200 + 200 + 121
     with pytest.raises(Unsupported, match="domain_distances"):
         topology.domain_distance  # noqa: B018
 

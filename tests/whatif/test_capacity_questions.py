@@ -12,11 +12,11 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Domain, Gpu, Instance, Part, Policy
 from placeopt.model.policy import Postpone, Queue, Quota
 from placeopt.whatif import Limits, add, cheapest, defrag, fail, fit, parse_job, slots
-from placeopt.whatif.capacity import attempt, weigh
-from placeopt.whatif.cheapest import sharpened
+from placeopt.whatif.answers import MixtureTrial, NodesNeeded
+from placeopt.whatif.cheapest_nodes import with_mixture_results
 from placeopt.whatif.instance_edit import with_nodes
 from placeopt.whatif.patch import apply_patch
-from placeopt.whatif.records import Added, MixTried
+from placeopt.whatif.round_solving import attempt, placing_only
 from placeopt.whatif.steps import Patch
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
@@ -312,7 +312,7 @@ def test_intervals_hold_the_truth(seed: int) -> None:
     with Engine() as engine:
         for truth in range(20):
             more = [base.cluster.nodes[0].model_copy(update={"id": f"x{i}"}) for i in range(truth)]
-            trial = attempt(engine, weigh(with_nodes(base, (*base.cluster.nodes, *more))), SHORT)
+            trial = attempt(engine, placing_only(with_nodes(base, (*base.cluster.nodes, *more))), SHORT)
             assert trial.fits is not None
             if trial.fits:
                 break
@@ -404,17 +404,17 @@ def test_mixtures_tell_of_types_alone() -> None:
 
     One of it beside five others was not enough, so two at least; three alone were; two beside one do not count.
     """
-    alone = Added(node_type="m", at_least=1, found=4, price_milli_per_hour=1000, tried=(), seconds=0.0)
+    alone = NodesNeeded(node_type="m", at_least=1, found=4, price_milli_per_hour=1000, tried=(), seconds=0.0)
     tried = [
-        MixTried(nodes=(5, 1), fits=False, waiting=1),
-        MixTried(nodes=(1, 2), fits=True, waiting=0),
-        MixTried(nodes=(0, 3), fits=True, waiting=0),
-        MixTried(nodes=(0, 2), fits=None, waiting=1),
+        MixtureTrial(nodes=(5, 1), fits=False, waiting=1),
+        MixtureTrial(nodes=(1, 2), fits=True, waiting=0),
+        MixtureTrial(nodes=(0, 3), fits=True, waiting=0),
+        MixtureTrial(nodes=(0, 2), fits=None, waiting=1),
     ]
-    told = sharpened(alone, 1, tried)
+    told = with_mixture_results(alone, 1, tried)
     assert (told.at_least, told.found) == (2, 3)
     none = alone.model_copy(update={"at_least": None, "found": None, "impossible": True})
-    assert sharpened(none, 1, tried) == none
+    assert with_mixture_results(none, 1, tried) == none
 
 
 def test_what_a_failure_leaves_may_stay_beyond_a_share_of_less() -> None:

@@ -10,7 +10,7 @@ from builders import instance, job, node, running
 from placeopt.errors import BadInput
 from placeopt.model import Domain, Instance
 from placeopt.whatif import Limits, defrag
-from placeopt.whatif.records import Defrag
+from placeopt.whatif.answers import Defrag
 
 SHORT = Limits(time_limit_s=10.0, threads=1)
 

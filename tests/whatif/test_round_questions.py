@@ -11,7 +11,7 @@ from placeopt.model.policy import Queue, Quota
 from placeopt.problem import compile_problem, open_state
 from placeopt.whatif import Limits, Patch, apply_patch, parse_variation, price, swap, sweep
 from placeopt.whatif.instance_edit import with_nodes
-from placeopt.whatif.outcome import outcome_of, valued
+from placeopt.whatif.round_solving import outcome_of, without_costs
 from placeopt.whatif.steps import AddMachines
 
 SHORT = Limits(time_limit_s=5.0, threads=1)
@@ -135,7 +135,7 @@ def test_prices_are_those_of_rounds_solved_alone(seed: int) -> None:
     node_ = base.cluster.nodes[0]
     more = with_nodes(base, (*base.cluster.nodes, node_.model_copy(update={"id": "more"})))
     with Engine() as engine:
-        before, after = (outcome_of(engine, valued(one), SHORT) for one in (base, more))
+        before, after = (outcome_of(engine, without_costs(one), SHORT) for one in (base, more))
     assert before.value == before.value_bound
     assert after.value == after.value_bound
     assert (found.low, found.high) == (after.value - before.value, after.value - before.value)
@@ -154,6 +154,6 @@ def test_the_base_compiles_as_before() -> None:
     """Rounds without a cost level are the same rounds: nothing that runs is touched."""
     base = generate("gangs", jobs=5, nodes=4, gpus=4, seed=0)
     assert (
-        open_state(compile_problem(valued(base))).gpu_jobs.tolist()
+        open_state(compile_problem(without_costs(base))).gpu_jobs.tolist()
         == open_state(compile_problem(base)).gpu_jobs.tolist()
     )

@@ -19,7 +19,7 @@ from placeopt.report.text.defragmenting import defrag_page
 from placeopt.report.text.whatif import failures_page, fit_page
 from placeopt.report.text.whatif_rounds import prices_page
 from placeopt.whatif import fail, fit, parse_job
-from placeopt.whatif.records import Defrag, Price, Prices
+from placeopt.whatif.answers import Defrag, Price, Prices
 
 
 def page(parts: list) -> str:  # type: ignore[type-arg]

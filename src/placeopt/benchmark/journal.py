@@ -10,7 +10,7 @@ from typing import Self
 from placeopt.benchmark.records import JournalLine, Row, RunRecord
 from placeopt.errors import BadInput
 from placeopt.formats.files import make_folder
-from placeopt.formats.rows import RowFile, read_rows
+from placeopt.formats.json_lines import JsonLinesFile, read_json_lines
 from placeopt.formats.solu import Known
 
 NAME = "results.jsonl"
@@ -32,7 +32,7 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         make_folder(make_folder(folder) / SOLUTIONS)
-        self._file = RowFile(folder / NAME, JournalLine, EXPECTED)
+        self._file = JsonLinesFile(folder / NAME, JournalLine, EXPECTED)
         self.runs, self.rows = _sorted(self._file.found)
 
     def __enter__(self) -> Self:
@@ -64,7 +64,7 @@ def read_journal(folder: Path) -> tuple[list[RunRecord], dict[str, Row]]:
     path = folder / NAME
     if not path.is_file():
         raise BadInput(f"{path}: no such file; expected a folder that 'bench run --out' has made")
-    return _sorted(read_rows(path, JournalLine, EXPECTED))
+    return _sorted(read_json_lines(path, JournalLine, EXPECTED))
 
 
 def known_at_run(rows: Iterable[Row], older: Mapping[str, Known]) -> dict[str, Known]:

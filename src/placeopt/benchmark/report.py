@@ -21,7 +21,7 @@ from placeopt.benchmark.comparison import (
 )
 from placeopt.benchmark.figures import report_figures
 from placeopt.benchmark.journal import read_journal
-from placeopt.benchmark.page import conditions_of, page
+from placeopt.benchmark.report_page import conditions_of, page
 from placeopt.benchmark.scored_cases import ScoredCase, score_rows
 from placeopt.errors import BadArgument, BadInput, Unsupported
 from placeopt.formats.figure import Figure, can_draw

@@ -123,7 +123,7 @@ def statistics_page(
         for item in rounds:
             if on_news is not None:
                 on_news(item.name)
-            rows.append([item.name, *_round(read_instance(item.there())), *_known(item, known)])
+            rows.append([item.name, *_round_cells(read_instance(item.there())), *_known(item, known)])
         if rows:
             parts += ["\n", markdown_table([*ROUND, *KNOWN], rows)]
         rows = [[item.name, *_model(item), *_known(item, known)] for item in models]
@@ -137,7 +137,7 @@ MODEL = ("model", "columns", "rows")
 KNOWN = ("value", "bound", "found by", "SHA-256")
 
 
-def _round(instance: Instance) -> list[str]:
+def _round_cells(instance: Instance) -> list[str]:
     of = round_statistics(instance)
     load = "-" if of.load_percent is None else f"{of.load_percent:,.0f}"
     counts = [f"{count:,}" for count in (of.waiting, of.running, of.nodes, of.gpus)]

@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller. Fixed: scripts rely on the numbers."""
+    """Exit code of the process. Fixed: scripts rely on the numbers."""
 
     DONE = 0
     """Done as asked."""
@@ -28,4 +28,4 @@ class ExitCode(IntEnum):
 
 
 class UsageError(Exception):
-    """An argument that the parser lets pass and the command cannot take; exit code 2."""
+    """An argument that the parser accepts and the command refuses; exit code 2."""

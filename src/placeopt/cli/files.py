@@ -1,4 +1,4 @@
-"""Files as commands name them: standard input once, policies by name or file, and targets that can be written."""
+"""Files that commands name: standard input at most once, policies by name or file, targets that are writable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STREAM = "-"
 
 
 def check_sources(paths: Mapping[str, str | None]) -> None:
-    """Refuse to read standard input for two things, or where there is none."""
+    """Refuse to read standard input twice, or a closed one."""
     names = [name for name, path in paths.items() if path == STREAM]
     if len(names) > 1:
         raise UsageError(f"'-' stands for {' and '.join(names)}; standard input can be read once")
@@ -31,7 +31,7 @@ def check_sources(paths: Mapping[str, str | None]) -> None:
 
 def check_target(path: str | None, sources: Iterable[str | None] = ()) -> None:
     """
-    Refuse a target that cannot be written, before any work is done for it.
+    Refuse a target that cannot be written, before any work is done.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def write_document(path: str, data: bytes) -> None:
 
 def read_policy(text: str | None) -> Policy | None:
     """
-    Return the policy of that name, or the one in that file; None if none is asked for.
+    Return the policy of that name, or the one in that file; None for None.
 
     Raises
     ------
@@ -79,8 +79,7 @@ def read_policy(text: str | None) -> Policy | None:
     """
     if text is None:
         return None
-    from placeopt.formats.documents import loads
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.formats.documents import read_document
     from placeopt.model import Policy
 
     known = {"placeopt": Policy()}
@@ -88,7 +87,7 @@ def read_policy(text: str | None) -> Policy | None:
         return known[text]
     if text != STREAM and not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
         raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(known)}")
-    return loads(Policy, read_bytes(text), source=label(text))
+    return read_document(Policy, text)
 
 
 def read_scheduling(text: str) -> Scheduling:
@@ -102,8 +101,7 @@ def read_scheduling(text: str) -> Scheduling:
     BadInput
         If the file is no such policy.
     """
-    from placeopt.formats.documents import loads
-    from placeopt.formats.files import label, read_bytes
+    from placeopt.formats.documents import read_document
     from placeopt.model.scheduling import Scheduling
     from placeopt.simulation import named_policy, policy_names
 
@@ -111,11 +109,11 @@ def read_scheduling(text: str) -> Scheduling:
         return named_policy(text)
     if not text.endswith((".json", ".gz")) and os.sep not in text and not os.path.exists(text):
         raise UsageError(f"--policy: no policy and no file {text!r}; known policies: {', '.join(policy_names())}")
-    return loads(Scheduling, read_bytes(text), source=label(text))
+    return read_document(Scheduling, text)
 
 
 def say(text: str, out: str) -> None:
-    """Tell people what was written: on standard output, unless the document itself went there."""
+    """Print what was written: on standard output, unless the document itself went there."""
     if out == STREAM:
         write_error(text)
     else:

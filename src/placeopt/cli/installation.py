@@ -1,4 +1,4 @@
-"""What this installation has and can: versions, limits, and trials of what has been seen to fail."""
+"""The installation: versions, limits, and trials of what is known to fail in some environments."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ EXTRAS = {
     ("dask", "distributed"): "runs on dask",
     ("ray", "ray"): "runs on ray",
 }
-"""(Extra, its package): what asks for it."""
+"""(Extra, its package) -> what needs it."""
 IMPORT_ORDERS = (("highspy", "ortools.sat.python.cp_model"), ("ortools.sat.python.cp_model", "highspy"))
 """Some versions of the two cannot be loaded into one process, in one order or in both."""
 
 NEEDED = ("cpsat", "highs")
-"""Solvers that placeopt counts on; others are welcome."""
+"""Required solvers; others are optional."""
 
 TRIAL_S = 30.0
 
@@ -44,7 +44,7 @@ class Finding(NamedTuple):
 
 
 def examine() -> list[Finding]:
-    """Look at everything; takes a second or two, and starts processes."""
+    """Return all findings; takes a second or two, and starts processes."""
     return [
         Finding("python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         *(_package(name) for name in PACKAGES),
@@ -64,7 +64,7 @@ def _package(name: str) -> Finding:
 
 
 def _extra(name: str, package: str) -> Finding:
-    """Look for what only some commands need."""
+    """Return the version of an optional package."""
     what = f"extra {name}"
     try:
         return Finding(what, f"{package} {version(package)}")
@@ -74,12 +74,12 @@ def _extra(name: str, package: str) -> Finding:
 
 def _cores() -> Finding:
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-    told = [f"{os.cpu_count()} in the machine"]
+    facts = [f"{os.cpu_count()} in the machine"]
     if affinity is not None:
-        told.append(f"{affinity} by affinity")
+        facts.append(f"{affinity} by affinity")
     quota = _first_line("/sys/fs/cgroup/cpu.max")
-    told.append(f"quota {quota}" if quota and not quota.startswith("max") else "no quota")
-    return Finding("cores", f"{usable_cores()} usable ({', '.join(told)})")
+    facts.append(f"quota {quota}" if quota and not quota.startswith("max") else "no quota")
+    return Finding("cores", f"{usable_cores()} usable ({', '.join(facts)})")
 
 
 def _memory() -> list[Finding]:
@@ -97,7 +97,7 @@ def _memory() -> list[Finding]:
 
 
 def _solvers() -> list[Finding]:
-    """Try every solver that is there; those that come with placeopt must be."""
+    """Try every installed solver; the required ones must be installed."""
     from placeopt.solvers.registry import SOLVERS, available
 
     found = [_solver(name) for name in available()]

@@ -48,11 +48,11 @@ class SolveLog:
                 self._give_up(fault)
 
     def start(self, instance: Instance, params: SolveParams) -> None:
-        """Say what is solved, and how."""
+        """Write the instance and the options."""
         self._write("start", instance=instance.name, digest=instance.digest, **asdict(params))
 
     def progress(self, news: Progress) -> None:
-        """Write news from the round."""
+        """Write progress of the round."""
         self._last_news[news.stage] = news.seconds
         self._write(
             "progress",
@@ -67,7 +67,7 @@ class SolveLog:
 
     def end(self, plan: Plan, *, read_s: float, total_s: float, code: int) -> None:
         """
-        Write the stages with the second at which each ended, the phases, and how it came out.
+        Write the stages with the time at which each ended, the phases, and the result.
 
         In deterministic mode a stage's ``seconds`` are those since the one before ended, the first one's since the
         instance was read.

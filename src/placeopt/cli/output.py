@@ -1,4 +1,4 @@
-"""Standard output and error: one place that writes, so that one place knows what can go wrong with it."""
+"""Standard output and error: the only place that writes to them and handles their failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 MAX_WIDTH = 100
-"""Columns of any output, unless a command is told another width."""
+"""Columns of any output, unless a command sets another width."""
 MIN_WIDTH = 40
 
 
@@ -48,7 +48,7 @@ def write_bytes_out(data: bytes) -> None:
 
 
 def write_error(text: str) -> None:
-    """Write lines to standard error, made printable; where nobody listens, nothing is lost."""
+    """Write lines to standard error, made printable; a closed stream is ignored."""
     try:
         _write(sys.stderr, "".join(f"{printable(line)}\n" for line in text.split("\n")))
     except BadInput:
@@ -89,18 +89,18 @@ def make_console(*, width: int | None = None, color: bool = True) -> Console:
 
 
 def output_width() -> int:
-    """Columns to use: the terminal's, COLUMNS, or 100; never more than 100."""
+    """Return the columns to use: the terminal's, COLUMNS, or 100; never more than 100."""
     return max(MIN_WIDTH, min(shutil.get_terminal_size((MAX_WIDTH, 24)).columns, MAX_WIDTH))
 
 
 def can_unicode() -> bool:
-    """Whether standard output takes block characters."""
+    """Return whether standard output can encode block characters."""
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     return encoding.startswith("utf")
 
 
 def _write(stream: TextIO | None, text: str) -> None:
-    if stream is None:  # closed by whoever started us
+    if stream is None:  # closed by the parent process
         raise BadInput("standard output: is closed")
     try:
         if not can_unicode():
@@ -116,7 +116,7 @@ def _write(stream: TextIO | None, text: str) -> None:
 
 
 def _discard(stream: TextIO) -> None:
-    """Nobody reads any more: send the rest to nowhere, also what the interpreter flushes at its end."""
+    """Redirect a stream without a reader to the null device, for the interpreter's final flush too."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""News of a long solve on standard error: a live line on a terminal, plain lines elsewhere."""
+"""Progress of a long solve on standard error: a live line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from placeopt.solving.progress import Progress
 
 QUIET_S = 2.0
-"""What is done by then needs no progress."""
+"""Shorter commands show no progress."""
 EVERY_S = 2.0
 """Seconds between plain lines."""
 
 
 class Ticker:
     """
-    Shows the latest news while something runs; a context manager. Its thread only reads what was last said.
+    Shows the latest progress; a context manager. Its thread only reads the state that the caller sets.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ class Ticker:
         self.stop()
 
     def stop(self) -> None:
-        """Show no more; may be called twice."""
+        """Stop showing progress; may be called twice."""
         self._over.set()
         if self._thread is not None:
             self._thread.join(1.0)
 
     def doing(self, what: str) -> None:
-        """Say what is done now, where there is no news from a round yet."""
+        """Set the text of the current activity, for phases without progress of a round."""
         self._doing, self._news = what, None
 
     def news(self, progress: Progress) -> None:
-        """Take news from the round."""
+        """Set the latest progress of the round."""
         self._news = progress
 
     def line(self) -> str:
-        """Return the state of things on one line."""
+        """Return the progress on one line."""
         elapsed, news = time.monotonic() - self._started, self._news
         if news is None:
             return f"{elapsed:6.1f} s  {self._doing}"

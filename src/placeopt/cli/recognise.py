@@ -1,4 +1,4 @@
-"""Which document a file holds, told by its content."""
+"""The kind of document in a file, recognised by its content."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SIGNS: tuple[tuple[str, type[Instance] | type[Plan] | type[Machine] | type[Scena
     ("cpu_millicores", Machine),
     ("gpus", Machine),
 )
-"""A key that tells a kind of document by its top, the surest first."""
+"""A top-level key that identifies a kind of document, the most certain first."""
 
 
 def read_any(path: str) -> Instance | Plan | Machine | Scenario:
@@ -33,7 +33,7 @@ def read_any(path: str) -> Instance | Plan | Machine | Scenario:
     data, source = read_bytes(path), label(path)
     keys = top_keys(data, source)
     if keys is None:
-        return loads(Instance, data, source=source)  # says where it stops being JSON
+        return loads(Instance, data, source=source)  # its error states where the JSON is malformed
     kind = next((kind for key, kind in SIGNS if key in keys), None)
     if kind is None:
         held = f"has {', '.join(list(keys)[:6])}" if keys else "is no object with content"

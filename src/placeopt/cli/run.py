@@ -11,16 +11,15 @@ from typing import Any
 import typer
 
 from placeopt import __version__
-from placeopt.cli.app import app
+from placeopt.cli.app import GROUPS, build_app
 from placeopt.cli.exits import ExitCode, UsageError
+from placeopt.cli.importers.importer import Importer
+from placeopt.cli.importers.registry import IMPORTERS
 from placeopt.cli.output import write_error
 from placeopt.errors import BadArgument, BadInput, InternalFault, SolverFault, Unsupported
 
 DEBUG = "PLACEOPT_DEBUG"
 """Set to anything, this variable shows the traceback of an internal fault."""
-
-GROUPS = ("bench", "import", "whatif")
-"""Commands whose second word names what they do."""
 
 # typer has had its own copy of click since 0.26; its bad parameter is a usage error of either.
 _ParserError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -52,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
-    command = _parser()
+    command = _parser(tuple(IMPORTERS.values()))
     try:
         with command.make_context("placeopt", arguments) as context:
             code = command.invoke(context)
@@ -62,20 +61,20 @@ def _invoke(arguments: list[str]) -> int:
 
 
 @cache
-def _parser() -> Any:
-    """Build the parser, which takes longer than most command lines need it."""
-    return typer.main.get_command(app)
+def _parser(importers: tuple[Importer, ...]) -> Any:
+    """Return the parser; building it takes longer than most commands."""
+    return typer.main.get_command(build_app(importers))
 
 
 def _usage(error: Exception) -> str:
-    """Say what the parser says, on one line and in the house's spelling."""
-    words: str = error.format_message() if hasattr(error, "format_message") else str(error)
-    text = " ".join(words.split()).rstrip(".")
+    """Return the parser's message on one line, in lower case and without a full stop."""
+    message: str = error.format_message() if hasattr(error, "format_message") else str(error)
+    text = " ".join(message.split()).rstrip(".")
     return text[:1].lower() + text[1:]
 
 
 def _command(error: Exception, arguments: Sequence[str]) -> str:
-    """Name the command whose help answers a usage error."""
+    """Return the command whose help explains a usage error."""
     context = getattr(error, "ctx", None)
     if context is not None:
         return str(context.command_path)
@@ -86,10 +85,10 @@ def _internal(error: BaseException) -> int:
     if os.environ.get(DEBUG):
         write_error(traceback.format_exc().rstrip())
     hint = "" if os.environ.get(DEBUG) else f" ({DEBUG}=1 shows where)"
-    told = str(error) if isinstance(error, InternalFault) else f"{type(error).__name__}: {error}"
+    message = str(error) if isinstance(error, InternalFault) else f"{type(error).__name__}: {error}"
     return _fail(
         ExitCode.INTERNAL,
-        f"internal fault: {told}; this is a fault of placeopt {__version__}, not yours: "
+        f"internal fault: {message}; this is a fault of placeopt {__version__}, not yours: "
         f"please report it with the command and its files{hint}",
     )
 

@@ -1,4 +1,4 @@
-"""The options of a solve, checked at the door."""
+"""The options of a solve, checked before any work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from placeopt.solving.params import SolveParams
 
 MAX_JOBS = 4096
-"""Most processes side by side; no scheduler of them takes any number."""
+"""Largest number of parallel processes."""
 
 
 def check_params(params: SolveParams) -> None:
@@ -40,7 +40,7 @@ def check_params(params: SolveParams) -> None:
 
 
 def check_jobs(jobs: int) -> None:
-    """Refuse a number of processes side by side that is none."""
+    """Refuse a number of parallel processes that is out of range."""
     _expect(1 <= jobs <= MAX_JOBS, "--jobs", jobs, f"1 to {MAX_JOBS}")
 
 
@@ -57,7 +57,7 @@ def parse_solver_options(texts: list[str]) -> dict[str, str]:
 
 def check_previous(plan: Plan, instance: Instance, source: str) -> None:
     """
-    Refuse an earlier plan that is of another round: another instance's name, or jobs that are not there.
+    Refuse an earlier plan of another round: with another instance's name, or with unknown jobs.
 
     Raises
     ------
@@ -69,9 +69,9 @@ def check_previous(plan: Plan, instance: Instance, source: str) -> None:
             f"{source}: instance.name: {plan.instance.name!r}, expected {instance.name!r}: a plan of the same instance"
         )
     known = {job.id for job in instance.jobs}
-    told = [(f"placements[{i}]", entry.job) for i, entry in enumerate(plan.placements)]
-    told += [(f"unplaced[{i}]", waiting.job) for i, waiting in enumerate(plan.unplaced)]
-    for where, job in told:
+    places = [(f"placements[{i}]", entry.job) for i, entry in enumerate(plan.placements)]
+    places += [(f"unplaced[{i}]", waiting.job) for i, waiting in enumerate(plan.unplaced)]
+    for where, job in places:
         if job not in known:
             raise BadInput(f"{source}: {where}.job: no job {job!r} in the instance")
 

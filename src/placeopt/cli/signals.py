@@ -24,12 +24,12 @@ class Interruption:
     event
         Set at the first signal; what ``Engine.solve`` takes as ``cancel``.
     code
-        Exit code that the signal asks for, or None while there was none.
+        Exit code for the signal, None while there was none.
 
     Parameters
     ----------
     keeps
-        What is kept, for the message at the first signal.
+        Names what is kept, in the message at the first signal.
     """
 
     def __init__(self, keeps: str = "the best plan so far") -> None:

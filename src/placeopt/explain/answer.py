@@ -64,7 +64,7 @@ def explain(
             on_progress: Callable[[Progress], None] | None = None,
         ) -> Solution:
             solution = worker.solve(solver, model, options, deadline=deadline, on_progress=on_progress)
-            if solution.limit == "user":  # nobody else can have stopped it: Ctrl-C, which the worker took as an answer
+            if solution.limit == "user":  # only Ctrl-C can have stopped it, which the worker returned as an answer
                 raise KeyboardInterrupt
             return solution
 

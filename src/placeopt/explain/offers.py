@@ -38,7 +38,7 @@ def remedies(q: Question, state: State, room: FreeCapacity) -> Remedies:
     else:
         smaller = _workers_max(q, room, none)
         wider = _domains_min(q, room, none)
-        level = q.within("level", lambda: first_level(room, q.asks, q.deadline))
+        level = q.within("level", lambda: first_level(room, q.requirements, q.deadline))
         if level is None:
             none["level"] = "it does not fit into the whole cluster, however its workers lie"
     preempt = _preempt(q, state, none)
@@ -56,14 +56,14 @@ def to_reach(q: Question, state: State) -> Remedies:
 def _offered(q: Question, none: dict[str, str], **found: object) -> Remedies:
     unanswered = {part: why for part, why in q.open.items() if part in REMEDIES}
     offered = Remedies.model_validate({**found, "none": {**none, **unanswered}})
-    return offered.model_copy(update={"said": sentences(offered, q.asks)})
+    return offered.model_copy(update={"said": sentences(offered, q.requirements)})
 
 
 def _workers_max(q: Question, room: FreeCapacity, none: dict[str, str]) -> WorkersMax | None:
-    if all(ask.fewest == 1 for ask in q.asks):
+    if all(requirement.fewest == 1 for requirement in q.requirements):
         none["workers_max"] = "it needs only one worker"
         return None
-    found = q.within("workers_max", lambda: most_workers(room, q.asks, q.deadline))
+    found = q.within("workers_max", lambda: most_workers(room, q.requirements, q.deadline))
     if found is None:
         none["workers_max"] = "no smaller number of workers would fit"
         return None
@@ -71,8 +71,10 @@ def _workers_max(q: Question, room: FreeCapacity, none: dict[str, str]) -> Worke
 
 
 def _domains_min(q: Question, room: FreeCapacity, none: dict[str, str]) -> tuple[DomainsMin, ...]:
-    levels = list(dict.fromkeys(split.level for ask in q.asks for split in ask.splits))
-    found = [q.within("domains_min", partial(fewest_domains, room, q.asks, level, q.deadline)) for level in levels]
+    levels = list(dict.fromkeys(split.level for requirement in q.requirements for split in requirement.splits))
+    found = [
+        q.within("domains_min", partial(fewest_domains, room, q.requirements, level, q.deadline)) for level in levels
+    ]
     if not any(found):
         none["domains_min"] = (
             f"no number of {' or '.join(levels)} domains would do" if levels else "it asks for no number of domains"
@@ -83,12 +85,12 @@ def _domains_min(q: Question, room: FreeCapacity, none: dict[str, str]) -> tuple
 
 
 def _gpus_to_free(q: Question, state: State, none: dict[str, str]) -> GpusToFree | None:
-    asks = [ask for ask in q.asks if ask.gpus]
-    if not asks:
+    requirements = [requirement for requirement in q.requirements if requirement.gpus]
+    if not requirements:
         none["gpus_to_free"] = "it asks for no GPU"
         return None
-    givers = busy_gpus(q.case, state, asks)
-    found = q.within("gpus_to_free", lambda: least_given_up(givers, asks, q.solve, q.deadline))
+    givers = busy_gpus(q.case, state, requirements)
+    found = q.within("gpus_to_free", lambda: least_given_up(givers, requirements, q.solve, q.deadline))
     if found is None:
         none["gpus_to_free"] = "it would not fit with all of them free either"
         return None

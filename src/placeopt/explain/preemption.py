@@ -56,7 +56,12 @@ class Cell:
 
 
 def making_room(
-    now: FreeCapacity, free: FreeCapacity, ask: Requirement, workers: int, items: Items, deadline: float = float("inf")
+    now: FreeCapacity,
+    free: FreeCapacity,
+    requirement: Requirement,
+    workers: int,
+    items: Items,
+    deadline: float = float("inf"),
 ) -> tuple[LinearModel, IntArray]:
     """
     Build the model.
@@ -64,7 +69,7 @@ def making_room(
     Parameters
     ----------
     now, free
-        The room as it is, and with all items given up: in that one ``ask`` fits with that many ``workers``.
+        The room as it is, and with all items given up: in that one ``requirement`` fits with that many ``workers``.
     items
         What may be given up, at which price; the total price is minimised.
 
@@ -76,30 +81,30 @@ def making_room(
     builder, rows = ModelBuilder(deadline), _Rows()
     given = builder.add_variables(0, np.array(items.most, dtype=np.int64))
     rows.given = given.tolist()
-    most = np.minimum(free.workers(ask), workers)
-    if ask.single_node:
+    most = np.minimum(free.workers(requirement), workers)
+    if requirement.single_node:
         most = np.where(most == workers, most, 0)
-    for split in ask.splits:
+    for split in requirement.splits:
         most = np.where(now.domains(split.level) >= 0, most, 0)
     nodes = np.flatnonzero(most)
     laid = builder.add_variables(np.zeros(len(nodes), dtype=np.int64), most[nodes]).tolist()
     column = dict(zip(nodes.tolist(), laid, strict=True))
     rows.add(laid, [1] * len(laid), workers, workers)
-    if ask.single_node and workers > 1:
+    if requirement.single_node and workers > 1:
         for x, chosen in zip(laid, builder.add_variables(0, 1, count=len(laid)).tolist(), strict=True):
             rows.add([x, chosen], [1, -workers], 0, 0)
     for node, x in column.items():
-        for r, need in enumerate(ask.demand):
+        for r, need in enumerate(requirement.demand):
             if need:
                 rows.at_most([x], [need], int(now.node_free[node, r]), items.node.get((node, r), ()))
-    if ask.gpus:
-        _add_gpus(builder, rows, now, ask, items.cells, column)
-    _add_splits(builder, rows, now, ask, workers, column)
-    if ask.network_mbps and workers > 1:
-        _add_links(builder, rows, now, ask, workers, items, column)
-    if ask.queue >= 0:
-        left = now.queue_room[ask.queue].tolist()
-        for r, use in enumerate(queue_use(ask)):
+    if requirement.gpus:
+        _add_gpus(builder, rows, now, requirement, items.cells, column)
+    _add_splits(builder, rows, now, requirement, workers, column)
+    if requirement.network_mbps and workers > 1:
+        _add_links(builder, rows, now, requirement, workers, items, column)
+    if requirement.queue >= 0:
+        left = now.queue_room[requirement.queue].tolist()
+        for r, use in enumerate(queue_use(requirement)):
             rows.at_most([], [], int(left[r]) - workers * use, items.queue.get(r, ()))
     for item, other in items.later:
         rows.add([rows.given[item], rows.given[other]], [1, -1], NO_LOWER, 0)
@@ -149,12 +154,12 @@ def _add_gpus(
     builder: ModelBuilder,
     rows: _Rows,
     now: FreeCapacity,
-    ask: Requirement,
+    requirement: Requirement,
     cells: Sequence[Cell],
     column: dict[int, int],
 ) -> None:
     """GPUs of the workers on a node <= those that are usable now + those that become so."""
-    usable = np.bincount(now.problem.gpu_node[now.usable(ask)], minlength=now.problem.num_nodes)
+    usable = np.bincount(now.problem.gpu_node[now.usable(requirement)], minlength=now.problem.num_nodes)
     open_to = [cell for cell in cells if cell.node in column]
     used = builder.add_variables(0, np.array([cell.size for cell in open_to], dtype=np.int64)).tolist()
     taken: dict[int, list[int]] = {}
@@ -164,14 +169,19 @@ def _add_gpus(
             rows.at_most([t], [need], room, gains)
     for node, x in column.items():
         of_node = taken.get(node, [])
-        rows.at_most([x, *of_node], [ask.gpus, *([-1] * len(of_node))], int(usable[node]))
+        rows.at_most([x, *of_node], [requirement.gpus, *([-1] * len(of_node))], int(usable[node]))
 
 
 def _add_splits(
-    builder: ModelBuilder, rows: _Rows, now: FreeCapacity, ask: Requirement, workers: int, column: dict[int, int]
+    builder: ModelBuilder,
+    rows: _Rows,
+    now: FreeCapacity,
+    requirement: Requirement,
+    workers: int,
+    column: dict[int, int],
 ) -> None:
     """A binary a domain that is in use."""
-    for split in ask.splits:
+    for split in requirement.splits:
         below = _below(now.domains(split.level), column)
         used = builder.add_variables(0, 1, count=len(below)).tolist()
         least, most = (1, workers) if split.workers is None else (workers // split.domains,) * 2
@@ -185,20 +195,20 @@ def _add_links(
     builder: ModelBuilder,
     rows: _Rows,
     now: FreeCapacity,
-    ask: Requirement,
+    requirement: Requirement,
     workers: int,
     items: Items,
     column: dict[int, int],
 ) -> None:
     """min(k_in, k - k_in) x bandwidth <= room: a binary says which of the two is meant."""
-    mbps = ask.network_mbps
+    mbps = requirement.network_mbps
     below: dict[tuple[str, int], list[int]] = {}
     for node, x in column.items():
         below["machine", node] = [x]
         for domain in now.problem.topology.node_ancestors(node):
             below.setdefault(("domain", domain), []).append(x)
     for (kind, at), laid in below.items():
-        room = int((now.machine_room if kind == "machine" else now.domain_room)[at, ask.link_part])
+        room = int((now.machine_room if kind == "machine" else now.domain_room)[at, requirement.link_part])
         if room >= UNLIMITED or mbps * (workers // 2) <= room:
             continue
         gains = (items.machine if kind == "machine" else items.domain).get(at, [])

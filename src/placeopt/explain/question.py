@@ -29,12 +29,12 @@ class Question:
     case: ExplainCase
     solve: Solve
     deadline: float
-    asks: tuple[Requirement, ...] = field(init=False)
+    requirements: tuple[Requirement, ...] = field(init=False)
     open: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Take the job's options apart."""
-        self.asks = requirements_of(self.case.problem, self.case.job)
+        self.requirements = requirements_of(self.case.problem, self.case.job)
 
     def within(self, part: str, work: Callable[[], T]) -> T | None:
         """Return the result of ``work``; None, with the cause noted under ``part``, where it could not be finished."""
@@ -53,7 +53,7 @@ class Question:
     ) -> tuple[Jobs, GivenUp] | None:
         """Return which of ``jobs`` would leave at the least price for this one to fit; of equal prices the fewest."""
         givers = Jobs(self.case, state, jobs, _with_ties(prices), last_first)
-        found = least_given_up(givers, self.asks, self.solve, self.deadline)
+        found = least_given_up(givers, self.requirements, self.solve, self.deadline)
         return None if found is None else (givers, found)
 
     def rivals(self, givers: Jobs, found: GivenUp, values: Mapping[int, int]) -> tuple[Rival, ...]:

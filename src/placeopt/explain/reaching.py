@@ -10,13 +10,13 @@ import numpy as np
 
 from placeopt.explain.question import Question
 from placeopt.explain.records import BestPlace, FreedGpu
-from placeopt.feasibility.minimal_utility import Reach, asks_utility, reach, without_minima
+from placeopt.feasibility.minimal_utility import Reach, reach, utility_binds, without_minima
 from placeopt.problem import Move, State
 
 
 def judged(q: Question) -> bool:
-    """Tell whether minimal utilities, its own or those of jobs that start, matter to the job."""
-    return asks_utility(q.case.problem, q.case.number)
+    """Return whether minimal utilities, its own or those of jobs that start, matter to the job."""
+    return utility_binds(q.case.problem, q.case.number)
 
 
 def reach_beside(q: Question, state: State) -> Reach | None:
@@ -33,7 +33,7 @@ def reach_without(q: Question, state: State, jobs: Sequence[int]) -> Reach | Non
 
 
 def reach_with_freed(q: Question, state: State, gpus: Sequence[int]) -> Reach | None:
-    """Return the best place by minimal utilities beside ``state`` once nobody holds these GPUs."""
+    """Return the best place by minimal utilities beside ``state`` once no job holds these GPUs."""
     return reach(_with_freed(without_minima(state), gpus), q.case.number, q.deadline)
 
 
@@ -70,7 +70,9 @@ def fewest_freed(q: Question, state: State, least: int) -> tuple[Reach, tuple[in
     """
     free = without_minima(state)
     busy = np.flatnonzero(free.gpu_jobs > 0).tolist()
-    alone = all(ask.single_node or ask.most == 1 for ask in q.asks)  # then other nodes' GPUs are of no use
+    alone = all(
+        requirement.single_node or requirement.most == 1 for requirement in q.requirements
+    )  # then other nodes' GPUs are of no use
     groups = [[g for g in busy if free.problem.gpu_node[g] == n] for n in dict.fromkeys(free.problem.gpu_node[busy])]
     for size in range(max(1, least), len(busy) + 1):
         for gpus in _sets(groups if alone else [busy], size):
@@ -86,7 +88,7 @@ def _sets(groups: Sequence[Sequence[int]], size: int) -> Iterator[tuple[int, ...
 
 
 def _with_freed(free: State, gpus: Sequence[int]) -> State:
-    """Return the state in which nobody holds these GPUs."""
+    """Return the state in which no job holds these GPUs."""
     problem = free.problem
     state, gone = State(problem, free.allocation()), set(gpus)
     for job, held in enumerate(free.placements):

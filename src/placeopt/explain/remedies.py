@@ -31,47 +31,47 @@ class Wider:
     asked: int
 
 
-def most_workers(room: FreeCapacity, asks: Sequence[Requirement], deadline: float = FOREVER) -> Smaller | None:
+def most_workers(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> Smaller | None:
     """
     Return the largest gang below the fewest workers asked for that fits, of all options; None if no smaller one does.
 
     A split that states its workers stays a split into as many equal parts.
     """
     best: Smaller | None = None
-    for ask in asks:
-        if ask.fewest > 1:
-            smaller = replace(ask, fewest=1, most=ask.fewest - 1)
+    for requirement in requirements:
+        if requirement.fewest > 1:
+            smaller = replace(requirement, fewest=1, most=requirement.fewest - 1)
             workers = largest(room, smaller, deadline)
             if workers is not None and (best is None or workers > best.workers):
-                best = Smaller(ask.option, workers, ask.fewest)
+                best = Smaller(requirement.option, workers, requirement.fewest)
     return best
 
 
 def fewest_domains(
-    room: FreeCapacity, asks: Sequence[Requirement], level: str, deadline: float = FOREVER
+    room: FreeCapacity, requirements: Sequence[Requirement], level: str, deadline: float = FOREVER
 ) -> Wider | None:
     """Return the fewest domains of ``level`` over which it fits, of all options that split over it."""
     best: Wider | None = None
-    for ask in asks:
-        asked = [split.domains for split in ask.splits if split.level == level]
+    for requirement in requirements:
+        asked = [split.domains for split in requirement.splits if split.level == level]
         if asked:
-            domains = _fewest(room, ask, level, deadline)
+            domains = _fewest(room, requirement, level, deadline)
             if domains is not None and (best is None or domains < best.domains):
-                best = Wider(ask.option, level, domains, asked[0])
+                best = Wider(requirement.option, level, domains, asked[0])
     return best
 
 
-def first_level(room: FreeCapacity, asks: Sequence[Requirement], deadline: float = FOREVER) -> str | None:
+def first_level(room: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> str | None:
     """
     Return the first of node, the levels of the network upwards, and ``cluster``, such that one domain of it holds all.
 
     What the job says itself about single nodes and splits is set aside; its limit per node is kept.
     """
-    free = [replace(ask, single_node=False, splits=()) for ask in asks]
+    free = [replace(requirement, single_node=False, splits=()) for requirement in requirements]
     if fit(room, free, deadline) is None:
         return None
     for level in levels_upward(room):
-        together = [replace(ask, splits=(Split(level=level, domains=1),)) for ask in free]
+        together = [replace(requirement, splits=(Split(level=level, domains=1),)) for requirement in free]
         if fit(room, together, deadline) is not None:
             return level
     return "cluster"
@@ -90,16 +90,16 @@ def levels_upward(room: FreeCapacity) -> list[str]:
     return sorted(height, key=lambda level: (height[level], level))
 
 
-def _fewest(room: FreeCapacity, ask: Requirement, level: str, deadline: float) -> int | None:
-    per_node = room.workers(ask)
+def _fewest(room: FreeCapacity, requirement: Requirement, level: str, deadline: float) -> int | None:
+    per_node = room.workers(requirement)
     there = room.domains(level)
     most = len({int(domain) for domain in there[per_node > 0] if domain >= 0})
-    if any(split.level == level and split.workers is not None for split in ask.splits):
-        counts = (d for d in range(1, min(most, ask.most) + 1) if ask.most % d == 0)
-        return next((d for d in counts if fit(room, [ask.spread_over(level, d)], deadline) is not None), None)
+    if any(split.level == level and split.workers is not None for split in requirement.splits):
+        counts = (d for d in range(1, min(most, requirement.most) + 1) if requirement.most % d == 0)
+        return next((d for d in counts if fit(room, [requirement.spread_over(level, d)], deadline) is not None), None)
     best: int | None = None
-    for workers in sizes(ask.spread_over(level, 1), ceiling(room, ask, per_node)):
-        layout = WorkerDistribution(room, ask, workers, per_node, most_domains={level: most}, deadline=deadline)
+    for workers in sizes(requirement.spread_over(level, 1), ceiling(room, requirement, per_node)):
+        layout = WorkerDistribution(room, requirement, workers, per_node, most_domains={level: most}, deadline=deadline)
         found = layout.domains_possible(level)
         if found and (best is None or found[0] < best):
             best = found[0]

@@ -28,9 +28,11 @@ class GivenUp:
     proven: bool
 
 
-def least_given_up(givers: Jobs | Gpus, asks: Sequence[Requirement], solve: Solve, deadline: float) -> GivenUp | None:
+def least_given_up(
+    givers: Jobs | Gpus, requirements: Sequence[Requirement], solve: Solve, deadline: float
+) -> GivenUp | None:
     """
-    Return the cheapest that lets one of ``asks`` in; None if all of it together would not.
+    Return the cheapest that lets one of ``requirements`` in; None if all of it together would not.
 
     `placeopt.feasibility.fit` verifies that it suffices, and that nothing of it can be kept. That no cheaper set does
     rests on the solver's proof.
@@ -45,12 +47,12 @@ def least_given_up(givers: Jobs | Gpus, asks: Sequence[Requirement], solve: Solv
     now = givers.room([0] * givers.count)
     free = givers.room(givers.most)
     best: GivenUp | None = None
-    for ask in asks:
-        per_node = free.workers(ask)
-        items = givers.items(now, ask)
-        for workers in sizes(ask, ceiling(free, ask, per_node)):
-            if WorkerDistribution(free, ask, workers, per_node, deadline=deadline).fits:
-                found = _least(givers, now, free, ask.resized(workers), items, solve, deadline)
+    for requirement in requirements:
+        per_node = free.workers(requirement)
+        items = givers.items(now, requirement)
+        for workers in sizes(requirement, ceiling(free, requirement, per_node)):
+            if WorkerDistribution(free, requirement, workers, per_node, deadline=deadline).fits:
+                found = _least(givers, now, free, requirement.resized(workers), items, solve, deadline)
                 if best is None or found.price < best.price:
                     best = replace(found, proven=found.proven and (best is None or best.proven))
                 elif not found.proven:
@@ -62,12 +64,12 @@ def _least(
     givers: Jobs | Gpus,
     now: FreeCapacity,
     free: FreeCapacity,
-    ask: Requirement,
+    requirement: Requirement,
     items: Items,
     solve: Solve,
     deadline: float,
 ) -> GivenUp:
-    model, columns = making_room(now, free, ask, ask.most, items, deadline)
+    model, columns = making_room(now, free, requirement, requirement.most, items, deadline)
     left = deadline - time.monotonic()
     if left <= 0:
         raise OutOfTime("no time left to look for what others could give up")
@@ -77,19 +79,23 @@ def _least(
             raise SolverFault(f"no way to make room was found, though there is one: {solution.message}")
         raise OutOfTime("stopped while looking for what others could give up")
     given = solution.values[columns].tolist()
-    if fit(givers.room(given), [ask], deadline) is None:
+    if fit(givers.room(given), [requirement], deadline) is None:
         raise SolverFault("what the solver gives up does not make room")
-    kept = _pruned(givers, ask, items, list(given), deadline)
+    kept = _pruned(givers, requirement, items, list(given), deadline)
     price = sum(count * price for count, price in zip(kept, givers.prices, strict=True))
-    return GivenUp(ask.option, ask.most, tuple(kept), price, solution.status == "optimal" and kept == given)
+    return GivenUp(
+        requirement.option, requirement.most, tuple(kept), price, solution.status == "optimal" and kept == given
+    )
 
 
-def _pruned(givers: Jobs | Gpus, ask: Requirement, items: Items, given: list[int], deadline: float) -> list[int]:
+def _pruned(
+    givers: Jobs | Gpus, requirement: Requirement, items: Items, given: list[int], deadline: float
+) -> list[int]:
     """Keep what need not be given up; with a proven optimum there is no such thing."""
     for item in range(len(given)):
         while given[item] and not any(given[i] and j == item for i, j in items.later):
             given[item] -= 1
-            if fit(givers.room(given), [ask], deadline) is None:
+            if fit(givers.room(given), [requirement], deadline) is None:
                 given[item] += 1
                 break
     return given

@@ -50,8 +50,8 @@ class Jobs:
             self.state.apply(move)
         return room
 
-    def items(self, now: FreeCapacity, ask: Requirement) -> Items:
-        """Return what each job gives back of what ``ask`` needs."""
+    def items(self, now: FreeCapacity, requirement: Requirement) -> Items:
+        """Return what each job gives back of what ``requirement`` needs."""
         problem, options = self.case.problem, self.case.problem.options
         items = Items(list(self.prices), list(self.most), later=list(self.last_first))
         holders: dict[int, list[tuple[int, int, int]]] = {}  # GPU -> (item, milli, MiB)
@@ -66,15 +66,15 @@ class Jobs:
                     _give(items.node, (node, r), item, each * workers)
             for gpu in placement.gpus:
                 holders.setdefault(gpu, []).append((item, milli, int(options.gpu_memory_mib[o])))
-            if ask.link_part == (0 if options.gpus[o] else 1) and options.network_mbps[o]:
+            if requirement.link_part == (0 if options.gpus[o] else 1) and options.network_mbps[o]:
                 for kind, at, load in hose_loads(problem, placement):
                     _give(items.machine if kind == "machine" else items.domain, at, item, load)
-            if ask.queue >= 0 and problem.class_queue[problem.job_class[job]] == ask.queue:
+            if requirement.queue >= 0 and problem.class_queue[problem.job_class[job]] == requirement.queue:
                 workers = len(placement.nodes)
                 cpu, memory = (workers * demand[RESOURCES.index(r)] for r in ("cpu_millicores", "memory_mib"))
                 for r, amount in enumerate((milli * len(placement.gpus), cpu, memory)):
                     _give(items.queue, r, item, amount)
-        items.cells = _cells(now, self.room(self.most).usable(ask), ask, holders)
+        items.cells = _cells(now, self.room(self.most).usable(requirement), requirement, holders)
         return items
 
 
@@ -83,7 +83,7 @@ class Gpus:
     """
     Busy GPUs that may be freed, alike ones of a node counted together.
 
-    A freed GPU is held by nobody, and each worker that held it gives back its share of what it takes of the node: of
+    A freed GPU is held by no job, and each worker that held it gives back its share of what it takes of the node: of
     CPU, memory and bandwidths 1/g-th, rounded down, if it holds g GPUs. Uplinks and queues stay as they are.
     """
 
@@ -116,10 +116,10 @@ class Gpus:
             free[now.problem.gpu_node[gpus[0]]] += count * np.array(back, dtype=np.int64)
         return replace(now, node_free=free, gpu_milli=milli, gpu_memory=memory, gpu_jobs=jobs)
 
-    def items(self, now: FreeCapacity, ask: Requirement) -> Items:
-        """Return what each group gives back of what ``ask`` needs."""
+    def items(self, now: FreeCapacity, requirement: Requirement) -> Items:
+        """Return what each group gives back of what ``requirement`` needs."""
         items = Items(list(self.prices), list(self.most))
-        usable, suits = now.usable(ask), now.gpu_suits(ask)
+        usable, suits = now.usable(requirement), now.gpu_suits(requirement)
         for item, (gpus, back) in enumerate(zip(self.groups, self.back, strict=True)):
             node = int(now.problem.gpu_node[gpus[0]])
             for r, amount in enumerate(back):
@@ -129,8 +129,8 @@ class Gpus:
         return items
 
 
-def busy_gpus(case: ExplainCase, state: State, asks: Sequence[Requirement]) -> Gpus:
-    """Return the busy GPUs of nodes that some of ``asks`` may use, alike ones together."""
+def busy_gpus(case: ExplainCase, state: State, requirements: Sequence[Requirement]) -> Gpus:
+    """Return the busy GPUs of nodes that some of ``requirements`` may use, alike ones together."""
     problem, options = case.problem, case.problem.options
     now = free_capacity_of(state, case.job)
     back: dict[int, IntArray] = {}
@@ -139,8 +139,8 @@ def busy_gpus(case: ExplainCase, state: State, asks: Sequence[Requirement]) -> G
             each = options.demand[placement.option] // max(1, int(options.gpus[placement.option]))
             for gpu in placement.gpus:
                 back[gpu] = back.get(gpu, np.zeros(len(RESOURCES), dtype=np.int64)) + each
-    reachable: BoolArray = np.any([now.reachable(ask) for ask in asks], axis=0)
-    kinds = [(now.usable(ask), now.gpu_suits(ask)) for ask in asks]
+    reachable: BoolArray = np.any([now.reachable(requirement) for requirement in requirements], axis=0)
+    kinds = [(now.usable(requirement), now.gpu_suits(requirement)) for requirement in requirements]
     groups: dict[tuple[object, ...], list[int]] = {}
     for gpu in sorted(back):
         node = int(problem.gpu_node[gpu])
@@ -157,12 +157,12 @@ def _give(gains: dict[K, list[Gain]], key: K, item: int, amount: int) -> None:
 
 
 def _cells(
-    now: FreeCapacity, usable_then: BoolArray, ask: Requirement, holders: dict[int, list[tuple[int, int, int]]]
+    now: FreeCapacity, usable_then: BoolArray, requirement: Requirement, holders: dict[int, list[tuple[int, int, int]]]
 ) -> list[Cell]:
     """GPUs that become usable; alike ones together where every holder must go for the job to come."""
     problem = now.problem
-    alone = (problem.shares_bind and ask.milli == 1000) or ask.jobs_per_gpu == 1
-    blocked = usable_then & ~now.usable(ask)
+    alone = (problem.shares_bind and requirement.milli == 1000) or requirement.jobs_per_gpu == 1
+    blocked = usable_then & ~now.usable(requirement)
     piles: dict[tuple[int, tuple[int, ...]], int] = {}
     cells: list[Cell] = []
     for gpu in np.flatnonzero(blocked).tolist():
@@ -174,12 +174,14 @@ def _cells(
         limits = []
         if problem.shares_bind:
             milli = tuple((item, share) for item, share, _ in held)
-            limits.append((ask.milli, int(now.gpu_milli[gpu]), milli))
-        if ask.gpu_memory_mib:
+            limits.append((requirement.milli, int(now.gpu_milli[gpu]), milli))
+        if requirement.gpu_memory_mib:
             memory = tuple((item, mib) for item, _, mib in held if mib)
-            limits.append((ask.gpu_memory_mib, int(now.gpu_memory[gpu]), memory))
-        if ask.jobs_per_gpu is not None:
-            limits.append((1, ask.jobs_per_gpu - int(now.gpu_jobs[gpu]), tuple((item, 1) for item, _, _ in held)))
+            limits.append((requirement.gpu_memory_mib, int(now.gpu_memory[gpu]), memory))
+        if requirement.jobs_per_gpu is not None:
+            limits.append(
+                (1, requirement.jobs_per_gpu - int(now.gpu_jobs[gpu]), tuple((item, 1) for item, _, _ in held))
+            )
         cells.append(Cell(node, 1, tuple(limits)))
     for (node, items), size in piles.items():
         cells.append(Cell(node, size, tuple((1, 0, ((item, size),)) for item in items)))

@@ -59,7 +59,7 @@ def case_of(instance: Instance, plan: Plan, job_id: str) -> ExplainCase:
     if broken := violations(instance, plan):
         raise BadInput(f"plan: {broken[0].message} ({broken[0].rule}); only valid plans are explained")
     kept = {job_id, *(held.job for held in instance.running), *(held.job for held in plan.placements)}
-    unasked = {held.job for held in instance.running} - {job_id}  # of what runs nobody asks a minimal utility any more
+    unasked = {held.job for held in instance.running} - {job_id}  # no minimal utility applies to running jobs any more
     held = tuple(
         job.model_copy(update={"utility_min_thousandths": None}) if job.id in unasked else job
         for job in instance.jobs

@@ -11,7 +11,7 @@ from placeopt.explain.question import Question
 from placeopt.explain.reaching import judged, place_of, reach_beside, reach_without
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
 from placeopt.explain.words import constraints, listed
-from placeopt.feasibility.fit import Found, best_fit, fit
+from placeopt.feasibility.fit import Fit, best_fit, fit
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
 from placeopt.feasibility.minimal_utility import Reach
 from placeopt.feasibility.requirement import Requirement
@@ -50,7 +50,7 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
     job, plan_reason = q.case.job, None if said is None else said.reason
     after = q.case.beside_plan()
     room = free_capacity_of(after, job)
-    found = best_fit(room, q.asks, q.deadline)
+    found = best_fit(room, q.requirements, q.deadline)
     reached = None
     if found is not None and judged(q):
         reached = q.within("utility", lambda: reach_beside(q, after))
@@ -71,11 +71,11 @@ def _explain(q: Question, said: Unplaced | None, seconds: Callable[[], float]) -
         )
     staying = q.case.beside_staying()
     room_beside_staying = free_capacity_of(staying, job)
-    could = fit(room_beside_staying, q.asks, q.deadline) is not None
-    reason = "policy" if _queue_is_full(room, q.asks) else "outvoted" if could else "conflict"
+    could = fit(room_beside_staying, q.requirements, q.deadline) is not None
+    reason = "policy" if _queue_is_full(room, q.requirements) else "outvoted" if could else "conflict"
     state, room = (staying, room_beside_staying) if reason == "conflict" else (after, room)
-    groups = q.within("conflict", lambda: conflict(room, q.asks, q.deadline)) or ()
-    held = constraints(groups, q.asks, job)
+    groups = q.within("conflict", lambda: conflict(room, q.requirements, q.deadline)) or ()
+    held = constraints(groups, q.requirements, job)
     outvoted = q.within("outvoted_by", lambda: _outvoted(q, after)) if could else None
     offered = remedies(q, state, room)
     solved = (outvoted, offered.gpus_to_free, offered.preempt)
@@ -121,7 +121,7 @@ def _below_its_minimum(
     )
 
 
-def _although_it_fits(q: Question, found: Found, worth: int, said: Unplaced | None) -> tuple[UnplacedReason, str]:
+def _although_it_fits(q: Question, found: Fit, worth: int, said: Unplaced | None) -> tuple[UnplacedReason, str]:
     nodes = [q.case.problem.node_ids[node] for node in found.nodes]
     more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
     where = f"fits on node {nodes[0]!r}{more} beside the plan"
@@ -137,9 +137,11 @@ def _although_it_fits(q: Question, found: Found, worth: int, said: Unplaced | No
     return "not_reached", f"{where}; the search did not get to it{limit}"
 
 
-def _queue_is_full(room: FreeCapacity, asks: Sequence[Requirement]) -> bool:
+def _queue_is_full(room: FreeCapacity, requirements: Sequence[Requirement]) -> bool:
     """Whether utility or queue forbids each option, wherever it would run."""
-    return all(not ask.useful or room.queue_takes(ask) < ask.fewest for ask in asks)
+    return all(
+        not requirement.useful or room.queue_takes(requirement) < requirement.fewest for requirement in requirements
+    )
 
 
 def _outvoted(q: Question, after: State) -> Outvoted | None:
@@ -160,7 +162,7 @@ def _outvoted(q: Question, after: State) -> Outvoted | None:
         reached = reach_without(q, after, without)
         if reached is None or not reached.reached:
             return None  # they hold its room, but without them it would still be below its minimal utility
-    best = best_fit(givers.room(given.given), q.asks, q.deadline)
+    best = best_fit(givers.room(given.given), q.requirements, q.deadline)
     return Outvoted(
         jobs=gone,
         value=sum(rival.value for rival in gone),

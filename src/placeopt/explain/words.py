@@ -31,11 +31,13 @@ NAMES = {
 }
 
 
-def constraints(groups: Sequence[str], asks: Sequence[Requirement], job: Job) -> tuple[Constraint, ...]:
+def constraints(groups: Sequence[str], requirements: Sequence[Requirement], job: Job) -> tuple[Constraint, ...]:
     """Put groups into words; options that ask differently are joined by "or"."""
     out = []
     for group in groups:
-        said = dict.fromkeys(_asks(group, ask, job) for ask in asks if group in ask.groups())
+        said = dict.fromkeys(
+            _asks(group, requirement, job) for requirement in requirements if group in requirement.groups()
+        )
         name = NAMES.get(group, group.removeprefix("split:"))
         out.append(Constraint(group=group, name=name, asks=" or ".join(said)))
     return tuple(out)
@@ -46,10 +48,10 @@ def listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _asks(group: str, ask: Requirement, job: Job) -> str:
-    many = ask.most > 1
+def _asks(group: str, requirement: Requirement, job: Job) -> str:
+    many = requirement.most > 1
     each = " a worker" if many else ""
-    cpu, memory, memory_bandwidth, pcie = ask.demand
+    cpu, memory, memory_bandwidth, pcie = requirement.demand
     texts = {
         "utility": f"utility of at least {job.utility_min_thousandths}/1000",
         "queue": f"quota of queue {job.queue!r}",
@@ -59,24 +61,26 @@ def _asks(group: str, ask: Requirement, job: Job) -> str:
         "node_selector": ", ".join(f"{label}={value}" for label, value in job.node_selector.items()),
         "memory_bandwidth": f"{memory_bandwidth:,} MB/s{each}",
         "pcie_bandwidth": f"{pcie:,} MB/s{each}",
-        "network_bandwidth": f"{ask.network_mbps:,} MB/s{each}",
-        "jobs_per_gpu": f"at most {count(ask.jobs_per_gpu or 0, 'job')} on a GPU",
-        "gpu_memory": f"{ask.gpu_memory_mib:,} MiB of each GPU",
-        "gpu_model": " or ".join(ask.gpu_models),
+        "network_bandwidth": f"{requirement.network_mbps:,} MB/s{each}",
+        "jobs_per_gpu": f"at most {count(requirement.jobs_per_gpu or 0, 'job')} on a GPU",
+        "gpu_memory": f"{requirement.gpu_memory_mib:,} MiB of each GPU",
+        "gpu_model": " or ".join(requirement.gpu_models),
         "memory": f"{memory:,} MiB{each}",
         "cpu": f"{cpu:,} millicores{each}",
-        "gpu_share": "whole GPUs" if ask.milli == 1000 else f"{ask.milli}/1000 of a GPU",
-        "workers_per_node": f"at most {ask.workers_per_node} on a node",
-        "single_node": f"all {ask.fewest} workers on one node",
-        "gang": f"all {ask.most} workers" if ask.fewest == ask.most else f"at least {ask.fewest} workers",
-        "gpu_count": f"{count(ask.gpus, 'GPU')}{each}",
+        "gpu_share": "whole GPUs" if requirement.milli == 1000 else f"{requirement.milli}/1000 of a GPU",
+        "workers_per_node": f"at most {requirement.workers_per_node} on a node",
+        "single_node": f"all {requirement.fewest} workers on one node",
+        "gang": f"all {requirement.most} workers"
+        if requirement.fewest == requirement.most
+        else f"at least {requirement.fewest} workers",
+        "gpu_count": f"{count(requirement.gpus, 'GPU')}{each}",
     }
-    return texts[group] if group in texts else _split(group.removeprefix("split:"), ask)
+    return texts[group] if group in texts else _split(group.removeprefix("split:"), requirement)
 
 
-def _split(level: str, ask: Requirement) -> str:
+def _split(level: str, requirement: Requirement) -> str:
     said = []
-    for split in ask.splits:
+    for split in requirement.splits:
         if split.level == level:
             equal = "" if split.workers is None else f", {split.workers} workers in each"
             said.append(f"in exactly {split.domains}{equal}")

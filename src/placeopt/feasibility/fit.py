@@ -14,53 +14,60 @@ FOREVER = float("inf")
 
 
 @dataclass(frozen=True)
-class Found:
+class Fit:
     """A way to run: what is asked, with how many workers, and how many of them on which node."""
 
-    ask: Requirement
+    requirement: Requirement
     workers: int
     nodes: dict[int, int]
 
     @property
     def worth(self) -> int:
         """Value of the job run so."""
-        return self.ask.worth(self.workers)
+        return self.requirement.worth(self.workers)
 
 
-def fit(room: FreeCapacity, asks: Iterable[Requirement], deadline: float = FOREVER) -> Found | None:
-    """Return a way to run one of ``asks``, the first that has one, or None if there is none; proven either way."""
-    for ask in asks:
-        per_node = room.workers(ask)
-        for workers in sizes(ask, ceiling(room, ask, per_node)):
-            layout = WorkerDistribution(room, ask, workers, per_node, deadline=deadline)
-            if layout.fits:
-                return Found(ask, workers, layout.nodes())
+def fit(free_capacity: FreeCapacity, requirements: Iterable[Requirement], deadline: float = FOREVER) -> Fit | None:
+    """
+    Return a way to run one of ``requirements``, the first that has one, or None if there is none; proven either way.
+    """
+    for requirement in requirements:
+        per_node = free_capacity.workers(requirement)
+        for workers in sizes(requirement, ceiling(free_capacity, requirement, per_node)):
+            distribution = WorkerDistribution(free_capacity, requirement, workers, per_node, deadline=deadline)
+            if distribution.fits:
+                return Fit(requirement, workers, distribution.nodes())
     return None
 
 
-def best_fit(room: FreeCapacity, asks: Sequence[Requirement], deadline: float = FOREVER) -> Found | None:
+def best_fit(free_capacity: FreeCapacity, requirements: Sequence[Requirement], deadline: float = FOREVER) -> Fit | None:
     """Return the way to run that is worth most."""
-    best: Found | None = None
-    for ask in asks:
-        if best is None or ask.worth(ask.most) > best.worth:
-            workers = largest(room, ask, deadline) if ask.value_per_extra_worker else None
-            found = fit(room, [ask if workers is None else ask.resized_from(workers)], deadline)
+    best: Fit | None = None
+    for requirement in requirements:
+        if best is None or requirement.worth(requirement.most) > best.worth:
+            workers = largest(free_capacity, requirement, deadline) if requirement.value_per_extra_worker else None
+            found = fit(
+                free_capacity, [requirement if workers is None else requirement.resized_from(workers)], deadline
+            )
             if found is not None and (best is None or found.worth > best.worth):
                 best = found
     return best
 
 
-def largest(room: FreeCapacity, ask: Requirement, deadline: float = FOREVER) -> int | None:
-    """Return the most workers, from ``ask.fewest`` to ``ask.most``, with which it fits; None if with none of them."""
-    per_node = room.workers(ask)
+def largest(free_capacity: FreeCapacity, requirement: Requirement, deadline: float = FOREVER) -> int | None:
+    """
+    Return the most workers, from ``requirement.fewest`` to ``requirement.most``, with which it fits; None if with none
+    of them.
+    """
+    per_node = free_capacity.workers(requirement)
 
     def fits(workers: int) -> bool:
-        return WorkerDistribution(room, ask, workers, per_node, deadline=deadline).fits
+        return WorkerDistribution(free_capacity, requirement, workers, per_node, deadline=deadline).fits
 
-    most = ceiling(room, ask, per_node)
-    if not _falls(ask):
-        return next((k for k in reversed(list(sizes(ask, most))) if fits(k)), None)
-    low = next(iter(sizes(ask, most)), None)
+    most = ceiling(free_capacity, requirement, per_node)
+    if not _can_shrink(requirement):
+        return next((k for k in reversed(list(sizes(requirement, most))) if fits(k)), None)
+    low = next(iter(sizes(requirement, most)), None)
     if low is None or not fits(low):
         return None
     high = most + 1  # low fits, high does not
@@ -73,28 +80,32 @@ def largest(room: FreeCapacity, ask: Requirement, deadline: float = FOREVER) -> 
     return low
 
 
-def sizes(ask: Requirement, most: int) -> Iterable[int]:
+def sizes(requirement: Requirement, most: int) -> Iterable[int]:
     """Return numbers of workers to try, ascending, up to ``most``: if it fits with any, then with one of these."""
-    fewest = max([ask.fewest, *(split.domains for split in ask.splits)])
-    most = min(ask.most, most)
-    if _falls(ask):
+    fewest = max([requirement.fewest, *(split.domains for split in requirement.splits)])
+    most = min(requirement.most, most)
+    if _can_shrink(requirement):
         return (fewest,) if fewest <= most else ()
-    stated = [split.domains for split in ask.splits if split.workers is not None]
+    stated = [split.domains for split in requirement.splits if split.workers is not None]
     return (k for k in range(fewest, most + 1) if all(k % domains == 0 for domains in stated))
 
 
-def _falls(ask: Requirement) -> bool:
+def _can_shrink(requirement: Requirement) -> bool:
     """
     Whether a worker can always be taken away, as long as there are more than domains to be used.
 
     Uplinks carry no more after it, and one of several workers of a domain leaves the number of domains as it was. With
     splits of two levels no worker may be free to go, nor with stated sizes.
     """
-    return len({split.level for split in ask.splits}) <= 1 and all(split.workers is None for split in ask.splits)
+    return len({split.level for split in requirement.splits}) <= 1 and all(
+        split.workers is None for split in requirement.splits
+    )
 
 
-def ceiling(room: FreeCapacity, ask: Requirement, per_node: IntArray) -> int:
+def ceiling(free_capacity: FreeCapacity, requirement: Requirement, per_node: IntArray) -> int:
     """More workers than that cannot run, wherever they lie."""
-    if not ask.useful:
+    if not requirement.useful:
         return 0
-    return min(room.queue_takes(ask), int(per_node.max() if ask.single_node else per_node.sum()))
+    return min(
+        free_capacity.queue_takes(requirement), int(per_node.max() if requirement.single_node else per_node.sum())
+    )

@@ -11,6 +11,7 @@ from placeopt.model import Job
 from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
 from placeopt.problem.domains import node_domains
+from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import link_room
 
@@ -18,7 +19,7 @@ from placeopt.terms.standing import link_room
 @dataclass(frozen=True, eq=False)
 class FreeCapacity:
     """
-    Free capacity, and who may go where. For one job that is nowhere yet, these are all the facts there are.
+    Free capacity, and who may go where. For one job that is not placed yet, these are all the facts there are.
 
     ``open`` tells for every barrier on which nodes it does not hold the job back.
     """
@@ -40,61 +41,61 @@ class FreeCapacity:
             self._domains[level] = node_domains(self.problem.instance, level)
         return self._domains[level]
 
-    def usable(self, ask: Requirement) -> BoolArray:
+    def usable(self, requirement: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could take one more job with these demands now."""
-        usable = self.gpu_suits(ask) & (self.gpu_memory >= ask.gpu_memory_mib)
-        if self.problem.shares_bind:
-            usable &= self.gpu_milli >= ask.milli
-        if ask.jobs_per_gpu is not None:
-            usable &= self.gpu_jobs < ask.jobs_per_gpu
-        return usable
+        return self.gpu_suits(requirement) & gpus_with_room(
+            self.problem,
+            self.gpu_milli,
+            self.gpu_memory,
+            self.gpu_jobs,
+            milli=requirement.milli,
+            memory_mib=requirement.gpu_memory_mib,
+            jobs_per_gpu=requirement.jobs_per_gpu,
+        )
 
-    def gpu_suits(self, ask: Requirement) -> BoolArray:
+    def gpu_suits(self, requirement: Requirement) -> BoolArray:
         """Shape (G,): GPUs that could while idle, by model and memory."""
         problem = self.problem
-        suits = (problem.type_memory_mib >= ask.gpu_memory_mib) & ~problem.type_lost
-        if ask.gpu_models:
-            suits &= np.isin(np.array(problem.type_model), ask.gpu_models)
+        suits = (problem.type_memory_mib >= requirement.gpu_memory_mib) & ~problem.type_lost
+        if requirement.gpu_models:
+            suits &= np.isin(np.array(problem.type_model), requirement.gpu_models)
         of_gpu: BoolArray = suits[problem.gpu_type]
         return of_gpu
 
-    def workers(self, ask: Requirement) -> IntArray:
-        """Shape (N,): most workers that each node could take, at most ``ask.most``."""
-        room = np.full(self.problem.num_nodes, ask.most, dtype=np.int64)
-        for r, need in enumerate(ask.demand):
-            if need:
-                room = np.minimum(room, self.node_free[:, r] // need)
-        if ask.gpus:
-            gpus = np.bincount(self.problem.gpu_node[self.usable(ask)], minlength=self.problem.num_nodes)
-            room = np.minimum(room, gpus // ask.gpus)  # a job never holds a GPU twice
-        if ask.workers_per_node is not None:
-            room = np.minimum(room, ask.workers_per_node)
-        return np.where(self.reachable(ask), np.maximum(room, 0), 0)
+    def workers(self, requirement: Requirement) -> IntArray:
+        """Shape (N,): most workers that each node could take, at most ``requirement.most``."""
+        room = times_by_resources(self.node_free, np.array(requirement.demand, dtype=np.int64), requirement.most)
+        if requirement.gpus:
+            gpus = np.bincount(self.problem.gpu_node[self.usable(requirement)], minlength=self.problem.num_nodes)
+            room = np.minimum(room, gpus // requirement.gpus)  # a job never holds a GPU twice
+        if requirement.workers_per_node is not None:
+            room = np.minimum(room, requirement.workers_per_node)
+        return np.where(self.reachable(requirement), np.maximum(room, 0), 0)
 
-    def reachable(self, ask: Requirement) -> BoolArray:
+    def reachable(self, requirement: Requirement) -> BoolArray:
         """Shape (N,): nodes that no barrier keeps the job off."""
         reachable = np.ones(self.problem.num_nodes, dtype=bool)
-        for barrier in ask.barriers:
+        for barrier in requirement.barriers:
             reachable &= self.open[barrier]
         return reachable
 
-    def queue_takes(self, ask: Requirement) -> int:
+    def queue_takes(self, requirement: Requirement) -> int:
         """Most workers that the job's queue may hold on top of what it holds; -1: not even none."""
-        most = ask.most
-        if ask.queue >= 0:
-            for need, left in zip(queue_use(ask), self.queue_room[ask.queue].tolist(), strict=True):
+        most = requirement.most
+        if requirement.queue >= 0:
+            for need, left in zip(queue_use(requirement), self.queue_room[requirement.queue].tolist(), strict=True):
                 most = min(most, max(left // need, -1)) if need else most
         return most
 
 
-def queue_use(ask: Requirement) -> tuple[int, int, int]:
+def queue_use(requirement: Requirement) -> tuple[int, int, int]:
     """GPU-milli, millicores and MiB that one worker holds of a queue."""
     cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
-    return ask.gpus * ask.milli, ask.demand[cpu], ask.demand[memory]
+    return requirement.gpus * requirement.milli, requirement.demand[cpu], requirement.demand[memory]
 
 
 def free_capacity_of(state: State, job: Job) -> FreeCapacity:
-    """Return what ``state`` leaves free to ``job``, which is nowhere in it."""
+    """Return what ``state`` leaves free to ``job``, which is not placed in it."""
     problem = state.problem
     return FreeCapacity(
         problem=problem,

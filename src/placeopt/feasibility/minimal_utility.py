@@ -13,9 +13,9 @@ from placeopt.errors import OutOfTime
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.problem import Move, Placement, Problem, State
-from placeopt.terms.minimal_utility import applies, falls_short
-from placeopt.terms.rules import fits
-from placeopt.terms.utility import utility
+from placeopt.terms.costs.utility import utility
+from placeopt.terms.rules.minimal_utility import applies, falls_short
+from placeopt.terms.rules.registry import fits
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Reach:
     worth: int
 
 
-def asks_utility(problem: Problem, job: int) -> bool:
-    """Tell whether minimal utilities, the job's own or those of others, can keep it out."""
+def utility_binds(problem: Problem, job: int) -> bool:
+    """Return whether minimal utilities, the job's own or those of others, can keep it out."""
     jobs = problem.instance.jobs
     return applies(problem) and any(
         one.utility_min_thousandths is not None for j, one in enumerate(jobs) if j == job or j not in problem.running
@@ -42,7 +42,7 @@ def asks_utility(problem: Problem, job: int) -> bool:
 
 
 def without_minima(state: State) -> State:
-    """Return a copy of the state in which nobody asks for a utility."""
+    """Return a copy of the state in which no job has a minimal utility."""
     problem = state.problem
     postpone = problem.policy.postpone.model_copy(update={"rule": "none"})
     free = replace(problem, policy=problem.policy.model_copy(update={"postpone": postpone}))
@@ -51,7 +51,7 @@ def without_minima(state: State) -> State:
 
 def reach(free: State, job: int, deadline: float = float("inf")) -> Reach | None:
     """
-    Return the best place of a job that is nowhere in ``free`` (``without_minima``); None if there is no room for it.
+    Return the best place of a job that is not placed in ``free`` (``without_minima``); None if there is no room for it.
 
     Exact: all places are tried, until one keeps all minima and is worth something.
 
@@ -83,14 +83,14 @@ def possible_placements(state: State, job: int) -> Iterator[Placement]:
     problem, options = state.problem, state.problem.options
     record = problem.instance.jobs[job]
     room = free_capacity_of(state, record)
-    asks = {ask.option: ask for ask in requirements_of(problem, record)}
+    requirements = {requirement.option: requirement for requirement in requirements_of(problem, record)}
     for option in problem.options_of(job):
-        ask, workers = asks[options.name[option]], int(options.workers[option])
-        most, usable = room.workers(ask.resized(workers)), np.flatnonzero(room.usable(ask))
+        requirement, workers = requirements[options.name[option]], int(options.workers[option])
+        most, usable = room.workers(requirement.resized(workers)), np.flatnonzero(room.usable(requirement))
         nodes = np.flatnonzero(most).tolist()
-        gpus = {n: usable[problem.gpu_node[usable] == n].tolist() if ask.gpus else [] for n in nodes}
+        gpus = {n: usable[problem.gpu_node[usable] == n].tolist() if requirement.gpus else [] for n in nodes}
         for dealt in _deals([(n, min(int(most[n]), workers)) for n in nodes], workers):
-            for held in _choices([(gpus[n], k * ask.gpus) for n, k in dealt]):
+            for held in _choices([(gpus[n], k * requirement.gpus) for n, k in dealt]):
                 placement = Placement(option, tuple(n for n, k in dealt for _ in range(k)), held)
                 if fits(state, job, placement):
                     yield placement

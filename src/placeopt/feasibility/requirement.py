@@ -74,7 +74,7 @@ class Requirement:
 
     def groups(self) -> tuple[str, ...]:
         """Return the groups of constraints that it has; those of ``split`` by level, as ``split:rack``."""
-        asks = {
+        requirements = {
             "utility": not self.useful,
             "queue": self.queue >= 0,
             **{barrier: barrier in self.barriers for barrier in BARRIERS},
@@ -91,7 +91,9 @@ class Requirement:
         }
         levels = tuple(dict.fromkeys(f"split:{split.level}" for split in self.splits))
         return tuple(
-            one for group in DROP_ORDER for one in (levels if group == "split" else (group,) if asks[group] else ())
+            one
+            for group in DROP_ORDER
+            for one in (levels if group == "split" else (group,) if requirements[group] else ())
         )
 
     def without(self, group: str) -> Requirement:
@@ -153,11 +155,11 @@ def requirements_of(problem: Problem, job: Job) -> tuple[Requirement, ...]:
     """Return what the options of ``job`` ask for, the most valuable first."""
     queues = {queue.id: i for i, queue in enumerate(problem.policy.queues)}
     queue = queues.get(job.queue, -1) if job.queue is not None else -1
-    asks = [_ask(problem, job, option, queue) for option in job.options]
-    return tuple(sorted(asks, key=lambda ask: -ask.worth(ask.most)))
+    requirements = [_requirement(problem, job, option, queue) for option in job.options]
+    return tuple(sorted(requirements, key=lambda requirement: -requirement.worth(requirement.most)))
 
 
-def _ask(problem: Problem, job: Job, option: Option, queue: int) -> Requirement:
+def _requirement(problem: Problem, job: Job, option: Option, queue: int) -> Requirement:
     demand, utility, least = option.demand, option.utility_thousandths, job.utility_min_thousandths
     return Requirement(
         option=option.id,

@@ -63,36 +63,43 @@ class WorkerDistribution:
 
     def __init__(
         self,
-        room: FreeCapacity,
-        ask: Requirement,
+        free_capacity: FreeCapacity,
+        requirement: Requirement,
         workers: int,
         per_node: IntArray,
         *,
         most_domains: dict[str, int] | None = None,
         deadline: float = float("inf"),
     ) -> None:
-        self._room, self._ask, self._workers, self._deadline = room, ask, workers, deadline
+        self._free_capacity, self._requirement, self._workers, self._deadline = (
+            free_capacity,
+            requirement,
+            workers,
+            deadline,
+        )
         self._full = (1 << (workers + 1)) - 1
-        self._nothing: Used = (0,) * len(ask.splits)
-        self._caps = tuple((most_domains or {}).get(split.level, split.domains) for split in ask.splits)
+        self._nothing: Used = (0,) * len(requirement.splits)
+        self._caps = tuple((most_domains or {}).get(split.level, split.domains) for split in requirement.splits)
         self._parts: dict[int, list[_Part]] = {}
         self._most = np.minimum(per_node, workers)
-        for split in ask.splits:
-            self._most = np.where(room.domains(split.level) >= 0, self._most, 0)
+        for split in requirement.splits:
+            self._most = np.where(free_capacity.domains(split.level) >= 0, self._most, 0)
         self._table = self._solve()
 
     @property
     def fits(self) -> bool:
         """Whether there is a way with exactly the domains that the splits say."""
-        return bool(self._table.get(tuple(split.domains for split in self._ask.splits), 0) >> self._workers & 1)
+        return bool(self._table.get(tuple(split.domains for split in self._requirement.splits), 0) >> self._workers & 1)
 
     def domains_possible(self, level: str) -> list[int]:
         """Numbers of domains of ``level``, ascending, with which there is a way, all other splits kept."""
         found = []
         for used, sizes in self._table.items():
-            here = {u for u, split in zip(used, self._ask.splits, strict=True) if split.level == level}
+            here = {u for u, split in zip(used, self._requirement.splits, strict=True) if split.level == level}
             others = all(
-                u == split.domains for u, split in zip(used, self._ask.splits, strict=True) if split.level != level
+                u == split.domains
+                for u, split in zip(used, self._requirement.splits, strict=True)
+                if split.level != level
             )
             if others and len(here) == 1 and sizes >> self._workers & 1:
                 found.append(here.pop())
@@ -101,7 +108,7 @@ class WorkerDistribution:
     def nodes(self) -> dict[int, int]:
         """Return node -> workers of one way; only where it ``fits``."""
         out: dict[int, int] = {}
-        open_ = [(NETWORK, tuple(split.domains for split in self._ask.splits), self._workers)]
+        open_ = [(NETWORK, tuple(split.domains for split in self._requirement.splits), self._workers)]
         while open_:
             vertex, used, workers = open_.pop()
             if vertex != NETWORK and workers:
@@ -120,9 +127,9 @@ class WorkerDistribution:
 
     def _solve(self) -> Table:
         k = self._workers
-        if any(split.workers is not None and k % split.domains for split in self._ask.splits):
+        if any(split.workers is not None and k % split.domains for split in self._requirement.splits):
             return {}
-        topology = self._room.problem.topology
+        topology = self._free_capacity.problem.topology
         self._add_nodes()
         for domain in range(len(topology.domain_parent) - 1, -1, -1):  # parents stand first
             parts = self._parts.get(domain)
@@ -133,16 +140,16 @@ class WorkerDistribution:
 
     def _add_nodes(self) -> None:
         """Hang the nodes below their domains: one by one where they must be told apart, else piled up."""
-        ask, k = self._ask, self._workers
-        node_domain = self._room.problem.topology.node_domain
-        at_node = tuple(int(split.level == "node") for split in ask.splits)
+        requirement, k = self._requirement, self._workers
+        node_domain = self._free_capacity.problem.topology.node_domain
+        at_node = tuple(int(split.level == "node") for split in requirement.splits)
         allowed = self._sizes_at("node")
         piles: dict[int, list[int]] = {}
         for node in sorted(np.flatnonzero(self._most).tolist(), key=lambda n: -int(self._most[n])):
             most, at = int(self._most[node]), int(node_domain[node])
             sizes = (1 << (most + 1)) - 1
-            linked = sizes & self._link(int(self._room.machine_room[node, ask.link_part]))
-            if ask.single_node:
+            linked = sizes & self._link(int(self._free_capacity.machine_room[node, requirement.link_part]))
+            if requirement.single_node:
                 linked = 1 | (linked & 1 << k)
             if not any(at_node) and linked == sizes:
                 piles.setdefault(at, []).append(node)
@@ -176,8 +183,8 @@ class WorkerDistribution:
     def _close(self, domain: int, table: Table) -> Table:
         """Apply what holds for the domain as a whole: its uplink, and that it counts once it is in use."""
         counted = self._counted(domain)
-        allowed = self._link(int(self._room.domain_room[domain, self._ask.link_part]))
-        allowed &= self._sizes_at(self._room.problem.topology.domain_level[domain])
+        allowed = self._link(int(self._free_capacity.domain_room[domain, self._requirement.link_part]))
+        allowed &= self._sizes_at(self._free_capacity.problem.topology.domain_level[domain])
         out: Table = {}
         for used, sizes in table.items():
             if sizes & 1:
@@ -188,23 +195,23 @@ class WorkerDistribution:
         return out
 
     def _counted(self, domain: int) -> Used:
-        level = self._room.problem.topology.domain_level[domain]
-        return tuple(int(split.level == level) for split in self._ask.splits)
+        level = self._free_capacity.problem.topology.domain_level[domain]
+        return tuple(int(split.level == level) for split in self._requirement.splits)
 
     def _sizes_at(self, level: str) -> int:
         """Numbers of workers that one domain of ``level`` may hold by the splits that state them."""
         sizes = self._full
-        for split in self._ask.splits:
+        for split in self._requirement.splits:
             if split.level == level and split.workers is not None:
                 sizes &= 1 | 1 << (self._workers // split.domains)
         return sizes
 
-    def _link(self, room: int) -> int:
-        """Numbers of workers below an uplink: min(k_in, k - k_in) x bandwidth must not exceed its room."""
-        k, each = self._workers, self._ask.network_mbps
-        if not each or room >= UNLIMITED or k < 2:
+    def _link(self, free_mbps: int) -> int:
+        """Numbers of workers below an uplink: min(k_in, k - k_in) x bandwidth must not exceed its free_mbps."""
+        k, each = self._workers, self._requirement.network_mbps
+        if not each or free_mbps >= UNLIMITED or k < 2:
             return self._full
-        few = min(max(room, 0) // each, k)
+        few = min(max(free_mbps, 0) // each, k)
         low = (1 << (few + 1)) - 1
         return (low | low << (k - few)) & self._full
 

@@ -1,9 +1,9 @@
 """
-How wide and how deep a text may be, counted in its characters before a parser builds anything of them.
+Limits on the width and depth of a text, checked before a parser allocates memory for it.
 
-A parser needs some 100 bytes of memory for every ``{},`` and refuses a list that is too long only after that. Few
-commas need no second look, and counting them takes a millisecond per 10 MB. Where there are many, brackets and commas
-outside of texts are followed chunk by chunk, with operations on whole chunks, at about the speed of the parser itself.
+A parser needs some 100 bytes for every ``{},`` and refuses a list that is too long only after that. Counting commas
+takes a millisecond per 10 MB, and a text with few of them passes. In others, brackets and commas outside of strings are
+followed chunk by chunk, with operations on whole chunks, at about the speed of the parser itself.
 """
 
 import json
@@ -41,7 +41,7 @@ def check_bounds(document: bytes | str, source: str) -> None:
     document
         JSON, in UTF-8 if bytes.
     source
-        What the message calls it.
+        Name of the document, for messages.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def check_lines(text: bytes | str, source: str, *, longest: int | None = None) -
 
 def parse_json(document: bytes | str, source: str) -> Any:
     """
-    Return what a JSON text of others holds, whatever that is.
+    Return the value of a JSON text.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def top_keys(document: bytes, source: str) -> KeysView[str] | None:
 
 
 class _Structure:
-    """What is open while the bytes of a document pass by."""
+    """The open lists and objects of a document that is read in chunks."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -127,7 +127,7 @@ class _Structure:
         self._values = 0
 
     def take(self, chunk: bytes) -> bool:
-        """Take the next bytes; return False where more is closed than opened, so that no parser reads on."""
+        """Process the next bytes; return False if more is closed than opened, where every parser stops."""
         outside = self._outside_texts(chunk).translate(None, _NO_STRUCTURE)
         self._values += outside.count(b",") + outside.count(b"[") + outside.count(b"{")
         if self._values > MAX_VALUES:
@@ -146,7 +146,7 @@ class _Structure:
         return outside
 
     def _reduced(self, structure: bytes) -> bytes:
-        """Take away what is opened and closed in this chunk, innermost first: too short to be too long."""
+        """Remove what opens and closes within the chunk, innermost first: it is shorter than any limit."""
         structure = structure.replace(b"{}", b"").replace(b"[]", b"")  # most of them, much faster
         for _ in range(MAX_DEPTH + 1):
             reduced = _INNERMOST.sub(b"", structure)
@@ -156,7 +156,7 @@ class _Structure:
         raise self._too_deep()
 
     def _follow(self, structure: bytes) -> bool:
-        """Follow what stays open, and what closes what was open before."""
+        """Process what stays open, and what closes earlier openings."""
         for piece in _PIECES.findall(structure):
             if piece in b"[{":
                 self._open.append(0)

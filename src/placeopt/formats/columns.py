@@ -1,5 +1,5 @@
 """
-Instances from columns: the way in, beside JSON, for callers who hold 100,000 jobs in arrays.
+Instances from columns: for callers with 100,000 jobs in arrays.
 
 Rows that differ only in plain fields of the job (id, user, arrival and the like) share one validated set of options, so
 the strict checks of the model are paid per distinct row and not per job.
@@ -16,8 +16,8 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.formats.collection import collection_paused
-from placeopt.formats.faults import expectation, path_text
+from placeopt.formats.faults import expectation, path_text, shortened
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.model.base import Record
 from placeopt.model.cluster import Cluster, Domain, Node
 from placeopt.model.instance import Instance, Slowdown
@@ -86,7 +86,7 @@ def instance_from_columns(
     cross-references; a column of distinct values among those of the option (say, another ``value`` for each job) makes
     as many distinct rows, at some 30 microseconds each. Cyclic garbage collection is paused meanwhile.
     """
-    with collection_paused():
+    with gc_paused():
         made = _records(Job, "jobs", jobs, _JOB_FIELDS, _job_document)
     try:
         return Instance(
@@ -100,7 +100,7 @@ def instance_from_columns(
             policy=policy if policy is not None else Policy(),
         )
     except ValidationError as error:
-        raise BadInput(f"instance: {_told(error)}") from error
+        raise BadInput(f"instance: {_reference_fault(error)}") from error
 
 
 @checked
@@ -128,12 +128,12 @@ def cluster_from_columns(
     BadInput
         As for ``instance_from_columns``.
     """
-    with collection_paused():
+    with gc_paused():
         made = _records(Node, "nodes", nodes, _NODE_FIELDS, dict)
     try:
         return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=made)
     except ValidationError as error:
-        raise BadInput(f"cluster: {_told(error)}") from error
+        raise BadInput(f"cluster: {_reference_fault(error)}") from error
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,7 @@ def _validated(kind: type[R], table: str, row: int, flat: dict[str, Any], nest: 
         if path == ("communication", "weight"):
             path = ("communication_weight",)
         column = next((str(part) for part in reversed(path) if part in flat), None)
-        where = f"row {row}" if column is None else f"column {column!r}, row {row}: {_shown(flat[column])}"
+        where = f"row {row}" if column is None else f"column {column!r}, row {row}: {shortened(flat[column])}"
         raise BadInput(f"{table}: {where}: {message}") from error
 
 
@@ -232,7 +232,7 @@ def _check_names(table: str, given: Mapping[str, Column], fields: _Fields) -> No
         if column not in given:
             raise BadInput(f"{table}: column {column!r}: missing, expected one value a row")
     if not _is_column(given["id"]):
-        raise BadInput(f"{table}: column 'id': {_shown(given['id'])}, expected a sequence, one name a row")
+        raise BadInput(f"{table}: column 'id': {shortened(given['id'])}, expected a sequence, one name a row")
     if table == "jobs":
         flat = [column for column in given if column in (*_OPTION, *_DEMAND)]
         if "options" in given and flat:
@@ -267,7 +267,7 @@ def _values(table: str, column: str, value: Any) -> list[Any]:
         values = [_plain_type(item) for item in values]
     if len(_EQUAL_ACROSS.intersection(map(type, values))) > 1:  # 1, 1.0 and True would be one key
         row, item = next((row, item) for row, item in enumerate(values) if type(item) in (bool, float))
-        raise BadInput(f"{table}: column {column!r}, row {row}: {_shown(item)}, expected one type in a column")
+        raise BadInput(f"{table}: column {column!r}, row {row}: {shortened(item)}, expected one type in a column")
     return values
 
 
@@ -282,7 +282,7 @@ def _plain_type(item: Any) -> Any:
 
 
 def _keys(values: list[Any]) -> list[Any]:
-    """What tells the rows of a column apart: the value if it is simple, else which object it is."""
+    """Return a key for each row of a column: the value if it is simple, else the identity of the object."""
     if _SIMPLE.issuperset(map(type, values)):
         return values
     return [item if _is_simple(item) else (id(item), "object") for item in values]
@@ -300,7 +300,7 @@ def _check_plain(kind: type[Record], table: str, column: str, values: list[Any])
     except ValidationError as error:
         path, message = _first(error)
         row = path[0] if path and isinstance(path[0], int) else 0
-        raise BadInput(f"{table}: column {column!r}, row {row}: {_shown(values[row])}: {message}") from error
+        raise BadInput(f"{table}: column {column!r}, row {row}: {shortened(values[row])}: {message}") from error
 
 
 def _check_unique(table: str, ids: list[str]) -> None:
@@ -315,19 +315,14 @@ def _check_unique(table: str, ids: list[str]) -> None:
         first[name] = row
 
 
-def _told(error: ValidationError) -> str:
+def _reference_fault(error: ValidationError) -> str:
     path, message = _first(error)
     return f"{path_text(path)}: {message}" if path else message  # what concerns all of it names the places itself
 
 
 def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str]:
-    """Path and text of the first error; the message of 100,000 of them helps nobody."""
+    """Path and text of the first error; a message with 100,000 of them would not help."""
     details = error.errors(include_url=False, include_input=False)[0]
     if details["type"] == "value_error":
         return details["loc"], details["msg"].removeprefix("Value error, ")
     return details["loc"], f"expected {expectation(details)}"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."

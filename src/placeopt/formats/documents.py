@@ -1,9 +1,9 @@
 """
 Instances and plans as JSON documents: strict when read, stable when written.
 
-Reading goes over the text twice: once for what a JSON reader lets pass in silence (keys that stand twice, NaN), once
-through the strict records of `placeopt.model`. Whatever is wrong becomes one `BadInput` that names the file, the path
-inside it, the value and what was expected.
+Reading parses the text twice: once for what JSON readers accept silently (duplicate keys, NaN), once with the strict
+records of `placeopt.model`. Every fault becomes part of one `BadInput` that names the file, the path inside it, the
+value and what was expected.
 """
 
 import json
@@ -15,10 +15,10 @@ from pydantic import ValidationError
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_bounds
-from placeopt.formats.collection import collection_paused
 from placeopt.formats.faults import find_fault, syntax_fault, validation_fault
 from placeopt.formats.files import MAX_BYTES, file_name, label, read_bytes, write_bytes
-from placeopt.formats.first_faults import LARGE, careful, first_faults
+from placeopt.formats.first_faults import LARGE, fail_fast_validator, first_faults
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.model import Instance, Plan
 from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
@@ -29,26 +29,40 @@ MAX_KEYS = 20_000
 UTF8_BOM = b"\xef\xbb\xbf"
 
 
-def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
+def read_document(kind: type[Document], path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Document:
     """
-    Read an instance from ``.json``, ``.json.gz`` or ``-``.
+    Return a record from ``.json``, ``.json.gz`` or ``-``.
+
+    Parameters
+    ----------
+    kind
+        `Instance`, `Plan`, or another record of the model, such as `Policy`.
+    path
+        The file.
+    max_bytes
+        Largest size, after decompression.
 
     Raises
     ------
     BadInput
-        If the file cannot be read or is not a valid instance; at most 20 faults are shown, the others counted.
+        If the file cannot be read or is not a valid document; at most 20 faults are listed, the others counted.
     """
-    return loads(Instance, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+    return loads(kind, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+
+
+def read_instance(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Instance:
+    """Return an instance from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    return read_document(Instance, path, max_bytes=max_bytes)
 
 
 def read_plan(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Plan:
-    """Read a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Plan, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+    """Return a plan from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    return read_document(Plan, path, max_bytes=max_bytes)
 
 
 def read_scenario(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Scenario:
-    """Read a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_instance`."""
-    return loads(Scenario, read_bytes(path, max_bytes=max_bytes), source=label(file_name(path)))
+    """Return a scenario from ``.json``, ``.json.gz`` or ``-``; raises `BadInput` as `read_document`."""
+    return read_document(Scenario, path, max_bytes=max_bytes)
 
 
 @checked
@@ -91,11 +105,11 @@ def loads(kind: type[Document], data: bytes | str, *, source: str = "document") 
     """
     check_bounds(data, source)
     text = data if isinstance(data, str) else _decode(data, source)
-    with collection_paused():
+    with gc_paused():
         _refuse_what_json_lets_pass(text, source)
         large = len(text) > LARGE
         try:
-            return careful(kind).validate_json(text) if large else kind.model_validate_json(text)
+            return fail_fast_validator(kind).validate_json(text) if large else kind.model_validate_json(text)
         except ValidationError as error:
             fault = first_faults(kind, text, error, source) if large else validation_fault(kind, error, source)
     raise fault
@@ -109,7 +123,7 @@ def dumps(document: Record) -> bytes:
     A plan leaves out nothing; other records leave out what is at its default, except the version of the format. The
     same document gives the same bytes.
     """
-    return (_layout(document, "", sparse=not isinstance(document, Plan)) + "\n").encode()
+    return (_format_record(document, "", sparse=not isinstance(document, Plan)) + "\n").encode()
 
 
 def _decode(data: bytes, source: str) -> str:
@@ -124,7 +138,7 @@ def _decode(data: bytes, source: str) -> str:
 
 
 def _refuse_what_json_lets_pass(text: str, source: str) -> None:
-    """Refuse text that is no JSON, keys that stand twice, and NaN; all of it without keeping what is read."""
+    """Refuse text that is not JSON, duplicate keys, and NaN, without building the document."""
     try:
         json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except (json.JSONDecodeError, RecursionError) as error:
@@ -154,8 +168,8 @@ def _no_constant(_: str) -> NoReturn:
     raise _Suspect
 
 
-def _layout(record: Record, indent: str, *, sparse: bool) -> str:
-    """Lay out a record: a field a line, and for a list of records an element a line."""
+def _format_record(record: Record, indent: str, *, sparse: bool) -> str:
+    """Return a record as JSON, one field a line, and one line for each element of a list of records."""
     inner = indent + "  "
     lines = []
     for name, field in type(record).model_fields.items():
@@ -168,7 +182,7 @@ def _layout(record: Record, indent: str, *, sparse: bool) -> str:
             items = ",\n".join(f"{inner}  {_compact(item, sparse=sparse)}" for item in value)
             text = f"[\n{items}\n{inner}]"
         elif isinstance(value, Record) and not indent:
-            text = _layout(value, inner, sparse=sparse)
+            text = _format_record(value, inner, sparse=sparse)
         else:
             text = _field(record, name, sparse=sparse and not stays)
         lines.append(f'{inner}"{field.alias or name}": {text}')

@@ -1,10 +1,10 @@
-"""What is wrong with a document, in words: path inside the file, value, what was expected."""
+"""Errors of documents in words: path inside the file, value, what was expected."""
 
 import difflib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 
@@ -12,6 +12,7 @@ from placeopt.errors import BadInput
 from placeopt.model import FORMAT_VERSION
 from placeopt.model.base import Id, Name, Record
 
+R = TypeVar("R", bound=Record)
 SHOWN = 20
 """Faults shown of one file; the others are counted."""
 
@@ -36,7 +37,7 @@ _SIGNS = {
     "cpu_millicores": "a machine",
     "items": "what kubectl prints, which placeopt import kubernetes reads",
 }
-"""A key at the top that no other kind of document has, the surest first."""
+"""A top-level key that only one kind of document has, the most certain first."""
 _TOO_DEEP = "nested too deeply; no document of placeopt is deeper than 12 levels"
 _WORDS = {
     "int_type": "a whole number, without quotes, fraction or unit",
@@ -68,7 +69,7 @@ def path_text(path: Iterable[str | int]) -> str:
 
 
 def value_text(value: object) -> str:
-    """Write a value as JSON has it, shortened to what fits into a line."""
+    """Write a value as JSON, shortened to fit a line."""
     if isinstance(value, dict):
         return "an object" if value else "an empty object"
     if isinstance(value, list | tuple):
@@ -77,8 +78,14 @@ def value_text(value: object) -> str:
     return text if len(text) <= 62 else f"{text[:58]} ..."
 
 
+def shortened(value: object, length: int = 80) -> str:
+    """Return the ``repr`` of a value, cut to ``length`` characters."""
+    text = repr(value)
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
 def bad_input(source: str, faults: list[str], count: int, *, least: bool = False) -> BadInput:
-    """Put the faults of one file into one error: the first `SHOWN`, and how many there are, at ``least`` if so."""
+    """Return one error for the faults of a file: the first `SHOWN` and their number (``least``: there may be more)."""
     if count == 1:
         return BadInput(f"{source}: {faults[0]}")
     more = f", the first {SHOWN} are" if count > SHOWN else ""
@@ -86,7 +93,7 @@ def bad_input(source: str, faults: list[str], count: int, *, least: bool = False
 
 
 def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> BadInput:
-    """Say where text stops being JSON."""
+    """Return the error for text that is not JSON, with the position."""
     if isinstance(error, RecursionError):
         return BadInput(f"{source}: {_TOO_DEEP}")
     if not text.strip():
@@ -101,18 +108,18 @@ def syntax_fault(error: ValueError | RecursionError, text: str, source: str) -> 
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with all its keys, also those that stand twice."""
+    """An object with all its keys, duplicates included."""
 
 
 class _Refused:
-    """A value that JSON knows nothing of, or that is too long to be a number."""
+    """A constant that JSON lacks, or an integer with too many digits."""
 
     def __init__(self, text: str) -> None:
         self.text = text if len(text) < 30 else f"{text[:20]}... ({len(text)} digits)"
 
 
 def find_fault(text: str, source: str) -> BadInput:
-    """Locate the keys that stand twice, NaN, infinities and endless integers that the fast reading met."""
+    """Return the error for duplicate keys, NaN, infinities and overlong integers, which the fast reader detects."""
     try:
         document = json.loads(
             text,
@@ -146,12 +153,22 @@ def find_fault(text: str, source: str) -> BadInput:
 
 
 def validation_fault(kind: type[Record], error: ValidationError, source: str) -> BadInput:
-    """Turn what the model refuses into one error."""
-    return told(kind, error.errors(include_url=False), source)
+    """Return one `BadInput` for what the model refuses."""
+    return record_fault(kind, error.errors(include_url=False), source)
 
 
-def told(kind: type[Record], errors: Sequence[Mapping[str, Any]], source: str, *, least: bool = False) -> BadInput:
-    """Turn errors of pydantic into one of ours; there are more of them if they are only the ``least``."""
+def make_record(kind: type[R], where: str, /, **fields: object) -> R:
+    """Return a record; raises `BadInput` that names ``where`` if the model refuses it."""
+    try:
+        return kind(**fields)
+    except ValidationError as error:
+        raise validation_fault(kind, error, where) from None
+
+
+def record_fault(
+    kind: type[Record], errors: Sequence[Mapping[str, Any]], source: str, *, least: bool = False
+) -> BadInput:
+    """Return one `BadInput` for errors of pydantic; ``least``: there may be more."""
     for fault in errors:
         if fault["loc"] == ("format_version",) and fault["type"] != "extra_forbidden":
             return BadInput(
@@ -189,8 +206,8 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
             return f"{_join(path, relative[1])}: {relative[2]}"
         return f"{path or 'document'}: {message}"
     if fault["type"] == "json_invalid":
-        said = str(context.get("error", fault["msg"]))
-        return _TOO_DEEP if said.startswith("recursion limit") else f"document: not JSON: {said}"
+        reason = str(context.get("error", fault["msg"]))
+        return _TOO_DEEP if reason.startswith("recursion limit") else f"document: not JSON: {reason}"
     if fault["type"] == "missing":
         return f"{path}: is missing"
     if fault["type"] == "extra_forbidden":
@@ -199,7 +216,7 @@ def _fault_text(kind: type[Record], fault: Mapping[str, Any]) -> str:
 
 
 def expectation(fault: Mapping[str, Any]) -> str:
-    """Say in words what a field wants, of which pydantic refuses the value."""
+    """Return in words what a field expects, from the error of pydantic."""
     kind, context = fault["type"], fault.get("ctx", {})
     if kind in _WORDS:
         return _WORDS[kind]
@@ -223,7 +240,7 @@ def _join(path: str, relative: str) -> str:
 
 
 def _suggestion(kind: type[Record], loc: tuple[str | int, ...]) -> str:
-    """Name the field that was probably meant, or all that there are."""
+    """Return a hint with the closest field name, or with all names."""
     record: type[Record] | None = kind
     for step in loc[:-1]:
         if isinstance(step, str) and record is not None:
@@ -239,7 +256,7 @@ def _fields(record: type[Record]) -> dict[str, Any]:
 
 
 def _record_in(annotation: Any) -> type[Record] | None:
-    """Find the record inside ``tuple[Annotated[Record, ...], ...] | None`` and the like."""
+    """Return the record type inside an annotation such as ``tuple[Annotated[Record, ...], ...] | None``."""
     if isinstance(annotation, type) and issubclass(annotation, Record):
         return annotation
     for inner in get_args(annotation):

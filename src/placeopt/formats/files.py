@@ -21,7 +21,7 @@ MAX_RATIO = 100
 """Most that a gzip file may grow when it is read; rounds grow 13 to 15 times, blanks 1,000 times."""
 LARGE_BYTES = 1 << 28
 LARGE_RATIO = 30
-"""Most that a gzip file may grow to become larger than ``LARGE_BYTES``: so much memory is not held to find a bomb."""
+"""Largest ratio for content above ``LARGE_BYTES``; a larger one is refused before it needs that memory."""
 RATIO_FREE_BYTES = 1 << 20
 """Up to here a gzip file may grow as it likes: nothing of this size does harm."""
 MAX_MEMBERS = 100_000
@@ -39,7 +39,7 @@ def read_bytes(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> b
     Parameters
     ----------
     path
-        A file, or ``-`` for the standard input. Whether it is gzip is told by its first bytes, not by its name.
+        A file, or ``-`` for the standard input. Gzip is recognised by the first bytes, not by the name.
     max_bytes
         Bound on the bytes returned. Nothing beyond is decompressed, so a gzip bomb costs no more than this.
 

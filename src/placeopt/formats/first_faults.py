@@ -3,7 +3,7 @@ The first faults of a large document: every list is read up to its first wrong e
 
 The validator of a record collects all errors before it reports one, some kilobytes of memory each; a list of a million
 wrong jobs would take gigabytes. So large documents are validated by the same schema with lists that stop at the first
-wrong element, and the elements beside it are looked at on their own.
+wrong element, and the neighbouring elements are validated alone.
 """
 
 import json
@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import SchemaValidator
 
 from placeopt.errors import BadInput
-from placeopt.formats.faults import SHOWN, told
+from placeopt.formats.faults import SHOWN, record_fault
 from placeopt.model.base import Record
 
 LARGE = 1 << 18
@@ -22,7 +22,7 @@ LARGE = 1 << 18
 
 
 @cache
-def careful(kind: type[Record]) -> SchemaValidator:
+def fail_fast_validator(kind: type[Record]) -> SchemaValidator:
     """Return the validator of a record whose lists stop at the first wrong element."""
     return SchemaValidator(_failing_fast(kind.__pydantic_core_schema__))
 
@@ -38,7 +38,7 @@ def first_faults(kind: type[Record], text: str, error: ValidationError, source: 
     text
         The document, JSON.
     error
-        What `careful` found: at most one wrong element of every list.
+        What `fail_fast_validator` found: at most one wrong element of every list.
     source
         What the message calls the document.
     """
@@ -63,7 +63,7 @@ def first_faults(kind: type[Record], text: str, error: ValidationError, source: 
             kind.model_validate_json(json.dumps(document))
         except ValidationError as several:
             errors = [_moved(fault, begins) for fault in several.errors(include_url=False)]
-    return told(kind, errors, source, least=bool(begins))
+    return record_fault(kind, errors, source, least=bool(begins))
 
 
 def _moved(fault: Any, begins: dict[tuple[str | int, ...], int]) -> Any:

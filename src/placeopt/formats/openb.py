@@ -1,13 +1,11 @@
 """
-Reads Alibaba's cluster-trace-gpu-v2023 ("openb"): a node list and a pod list as CSV files.
+Alibaba's cluster-trace-gpu-v2023 ("openb"): a node list and a pod list as CSV files.
 
 Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2023; the workload of Weng et al., "Beware of
-Fragmentation" (USENIX ATC'23). The trace states no sockets, no links, no GPU memory, no bandwidths, no communication
-and no interference; nothing of that kind is made up here, so nothing of it can bind.
+Fragmentation" (USENIX ATC'23). The trace states no sockets, links, GPU memory, bandwidths, communication or
+interference, and the reader adds none, so none of them can bind.
 """
 
-import csv
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +13,9 @@ from pydantic import ValidationError
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
-from placeopt.formats.bounds import MAX_LINE, check_lines
+from placeopt.formats.csv_table import is_word, read_csv_table
 from placeopt.formats.faults import validation_fault
-from placeopt.formats.files import read_bytes
-from placeopt.model.base import MAX_JOBS, MAX_NODES
+from placeopt.model.base import MAX_NODES
 from placeopt.model.cluster import Cluster, Node
 from placeopt.model.instance import Instance
 from placeopt.model.job import Demand, Job, JobKind, Option
@@ -27,15 +24,15 @@ from placeopt.model.policy import Fragmentation, Policy, Weights
 
 GPU_MEMORY_MIB = {"T4": 15109, "P100": 16280, "V100M16": 16160, "V100M32": 32510, "A10": 22731}
 """
-Memory as NVIDIA's driver reports it for these models (the data sheets' 16, 16, 16, 32 and 24 GB less what ECC and the
-driver keep; some MiB differ by driver). G1, G2 and G3 are undisclosed: 0, unknown. No openb pod states a need, so the
-figures only inform.
+Memory that NVIDIA's driver reports for these models (16, 16, 16, 32 and 24 GB on the data sheets, less what ECC and the
+driver reserve; some MiB differ by driver). G1, G2 and G3 are undisclosed: 0, unknown. No openb pod requests GPU memory,
+so the figures only inform.
 """
 
 KIND_BY_QOS: dict[str, JobKind] = {"LS": "inference", "BE": "training"}
 """
-Our reading, not the trace's word: latency-sensitive pods are inference, best-effort ones training. Pods of another
-class (Burstable, Guaranteed) or of none count as training, pods without a GPU as ``cpu`` whatever their class.
+Our reading; the trace states no kind: latency-sensitive pods are inference, best-effort pods training. Pods of another
+class (Burstable, Guaranteed) or of none count as training, pods without a GPU as ``cpu`` in every class.
 """
 
 OPENB_POLICY = Policy(
@@ -44,10 +41,10 @@ OPENB_POLICY = Policy(
     weights=Weights(communication=0, interference=0, fragmentation=1000),
     fragmentation=Fragmentation(level_weights={"node": 1}),
 )
-"""Shares of GPUs, and among plans of equal value the fewest GPUs stranded on partly used nodes."""
+"""GPUs are shared; among plans of equal value, the fewest GPUs are stranded on partly used nodes."""
 
-MAX_MODEL = 200
-"""Characters of a GPU model, which is part of the name of a machine type."""
+MAX_MODEL_LENGTH = 200
+"""Characters of a GPU model, which becomes part of the name of a machine type."""
 MAX_MODELS = 256
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS_NEEDED = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
@@ -56,7 +53,7 @@ POD_COLUMNS = (
     *POD_COLUMNS_NEEDED,
     *("gpu_spec", "qos", "pod_phase", "creation_time", "deletion_time", "scheduled_time"),
 )
-"""As the trace has them; the list ``multigpu20`` has only the first five."""
+"""All columns of the trace; the list ``multigpu20`` has only the first five."""
 TIME_COLUMNS = ("name", "creation_time", "deletion_time", "scheduled_time")
 
 
@@ -65,17 +62,16 @@ def read_openb(
     nodes_csv: str | Path, pods_csv: str | Path, limit: int | None = None, name: str | None = None
 ) -> Instance:
     """
-    Read a node list and a pod list into one round in which every pod waits and every node is empty.
+    Return a node list and a pod list as a round in which every pod waits and every node is empty.
 
     Parameters
     ----------
     nodes_csv
-        CSV, gzip or not, with the columns ``sn, cpu_milli, memory_mib, gpu, model``, in any order; others are not
-        looked at. The same names stand for different machines in the trace's two node files, so nodes of different
-        files must not be mixed.
+        CSV, gzip or not, with the columns ``sn, cpu_milli, memory_mib, gpu, model``, in any order; others are ignored.
+        The trace's two node files use the same names for different machines, so do not mix their nodes.
     pods_csv
-        CSV, gzip or not, with the columns ``name, cpu_milli, memory_mib, num_gpu, gpu_milli``; ``gpu_spec``, ``qos``
-        and ``creation_time`` may be there (they are not in the list ``multigpu20``); others are not looked at.
+        CSV, gzip or not, with the columns ``name, cpu_milli, memory_mib, num_gpu, gpu_milli``. ``gpu_spec``, ``qos``
+        and ``creation_time`` are optional (the list ``multigpu20`` lacks them); others are ignored.
     limit
         Take the first ``limit`` pods and a proportionate slice of the nodes, see Notes. All by default.
     name
@@ -91,21 +87,20 @@ def read_openb(
     Raises
     ------
     BadInput
-        If a file cannot be read, lacks a column, has one of them twice, a row with more or fewer fields, a quote that
-        is not closed on its line, a number that is none or is out of range, or a name that stands twice. File, line,
-        column, value and expectation are in the message.
+        If a file is not a table of these columns (see `read_csv_table`), a number is malformed or out of range, or a
+        name repeats. The message states file, line, column, value and expectation.
 
     Notes
     -----
-    The slice of nodes: of N nodes in all, T = ceil(N * limit / pods) are taken, at least one. Each shape gets its share
-    T * n / N of them, rounded down, and the nodes still missing go to the shapes with the largest remainders, of equal
-    ones to the shape that stands first in the file. Of a shape's n nodes the k taken are those at positions
-    floor(i * n / k), i = 0 .. k - 1. So the mix of GPUs is kept, and the same limit always gives the same nodes.
+    The slice of nodes: of N nodes, T = ceil(N * limit / pods) are taken, at least one. Each shape gets its share
+    T * n / N, rounded down; the remaining nodes go to the shapes with the largest remainders, ties to the shape that
+    comes first in the file. Of a shape's n nodes, the k taken are those at positions floor(i * n / k), i = 0 .. k - 1.
+    This keeps the mix of GPUs, and the same limit always gives the same nodes.
 
     Deletion and scheduling times are left out: they state when the trace's own cluster ran a pod, not what it needs.
     """
-    nodes = _read_nodes(Path(nodes_csv))
-    pods = _read_pods(Path(pods_csv))
+    nodes = _read_nodes(nodes_csv)
+    pods = _read_pods(pods_csv)
     title = name if name is not None else Path(pods_csv).name.removesuffix(".gz").removesuffix(".csv")
     if limit is not None:
         if limit < 1:
@@ -122,7 +117,7 @@ def read_openb(
 @checked
 def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
     """
-    Read how long each pod ran in the trace: from its scheduling (where that is missing, its creation) to its deletion.
+    Return the run time of each pod in the trace: from its scheduling, or else its creation, to its deletion.
 
     Parameters
     ----------
@@ -140,14 +135,14 @@ def read_openb_run_times(pods_csv: str | Path) -> dict[str, int]:
         As ``read_openb``.
     """
     times = {}
-    for row in _rows(Path(pods_csv), "name", MAX_JOBS, TIME_COLUMNS):
-        began = row.text("scheduled_time") or row.text("creation_time")
-        ended = row.text("deletion_time")
+    for row in read_csv_table(pods_csv, TIME_COLUMNS, key="name"):
+        start = row.text("scheduled_time") or row.text("creation_time")
+        end = row.text("deletion_time")
         try:
-            times[row.text("name")] = max(1, round(1000 * (float(ended) - float(began))))
+            times[row.text("name")] = max(1, round(1000 * (float(end) - float(start))))
         except (ValueError, OverflowError):
             raise BadInput(
-                f"{pods_csv}: pod {row.text('name')!r}: times {began!r}, {ended!r}; expected seconds"
+                f"{pods_csv}: pod {row.text('name')!r}: times {start!r}, {end!r}; expected seconds"
             ) from None
     return times
 
@@ -173,23 +168,23 @@ class _Node:
     shape: _Shape
 
 
-def _read_nodes(path: Path) -> list[_Node]:
+def _read_nodes(path: str | Path) -> list[_Node]:
     nodes = []
-    for row in _rows(path, "sn", MAX_NODES, NODE_COLUMNS):
+    for row in read_csv_table(path, NODE_COLUMNS, key="sn", max_rows=MAX_NODES):
         gpus, model = row.integer("gpu", 0, 1024), row.text("model")
         if bool(gpus) != bool(model):
             raise row.error("model", "a GPU model where 'gpu' is above 0, and nothing where it is 0")
-        if model and not _is_word(model, MAX_MODEL):
-            raise row.error("model", f"1 to {MAX_MODEL} printable characters without white space")
+        if model and not is_word(model, MAX_MODEL_LENGTH):
+            raise row.error("model", f"1 to {MAX_MODEL_LENGTH} printable characters without white space")
         shape = _Shape(model, gpus, row.integer("cpu_milli", 0, 10**8), row.integer("memory_mib", 0, 10**9))
         nodes.append(_Node(row.text("sn"), shape))
     return nodes
 
 
-def _read_pods(path: Path) -> list[Job]:
-    options: dict[tuple[int, int, int, int, str], Option] = {}  # pods alike share theirs
+def _read_pods(path: str | Path) -> list[Job]:
+    options: dict[tuple[int, int, int, int, str], Option] = {}  # equal pods share one
     jobs = []
-    for row in _rows(path, "name", MAX_JOBS, POD_COLUMNS_NEEDED, POD_COLUMNS_OPTIONAL):
+    for row in read_csv_table(path, POD_COLUMNS_NEEDED, POD_COLUMNS_OPTIONAL, key="name"):
         gpus = row.integer("num_gpu", 0, 1024)
         milli = row.integer("gpu_milli", 0, 1000)
         if (milli == 0) != (gpus == 0) or (gpus > 1 and milli != 1000):
@@ -199,7 +194,7 @@ def _read_pods(path: Path) -> list[Job]:
         key = (gpus, milli, cpu, memory, spec)
         if key not in options:
             models = tuple(dict.fromkeys(spec.split("|"))) if spec else ()  # the trace repeats a model now and then
-            if not all(_is_word(model, MAX_MODEL) for model in models) or len(models) > MAX_MODELS:
+            if not all(is_word(model, MAX_MODEL_LENGTH) for model in models) or len(models) > MAX_MODELS:
                 raise row.error("gpu_spec", f"at most {MAX_MODELS} GPU models joined by '|'")
             demand = Demand(
                 gpus=gpus, gpu_milli=milli or 1000, gpu_models=models, cpu_millicores=cpu, memory_mib=memory
@@ -259,90 +254,3 @@ def _slice(nodes: list[_Node], limit: int, num_pods: int) -> list[_Node]:
         taken[shape] += 1
     chosen = [members[shape][i * len(members[shape]) // k] for shape, k in taken.items() for i in range(k)]
     return [nodes[i] for i in sorted(chosen)]
-
-
-def _is_word(text: str, most: int) -> bool:
-    return 1 <= len(text) <= most and text.isprintable() and " " not in text
-
-
-class _Row:
-    """One line of a file, by column names, that knows where it stands."""
-
-    def __init__(self, path: Path, line: int, fields: dict[str, str]) -> None:
-        self._path, self._line, self._fields = path, line, fields
-
-    def has(self, column: str) -> bool:
-        return column in self._fields
-
-    def text(self, column: str) -> str:
-        return self._fields.get(column, "")
-
-    def integer(self, column: str, low: int, high: int) -> int:
-        text = self._fields[column]
-        if not (text.isascii() and text.isdigit() and len(text) <= 15 and low <= int(text) <= high):
-            raise self.error(column, f"an integer of {low}..{high} in digits only")
-        return int(text)
-
-    def error(self, column: str, expected: str) -> BadInput:
-        value = self.text(column)
-        return BadInput(f"{self._path}:{self._line}: column {column!r}: {value[:80]!r}, expected {expected}")
-
-
-def _rows(path: Path, key: str, most: int, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> Iterator[_Row]:
-    lines = _lines(path)
-    header = next(lines)[1]
-    columns = {column: position for position, column in enumerate(header) if column in (*needed, *optional)}
-    missing = [column for column in needed if column not in columns]
-    if missing:
-        raise BadInput(f"{path}:1: no column {', '.join(missing)} in {','.join(header)[:200]!r}, expected {needed}")
-    if twice := next((column for column in columns if header.count(column) > 1), None):
-        raise BadInput(f"{path}:1: column {twice!r} stands twice, expected it once")
-    first: dict[str, int] = {}
-    for line, fields in lines:
-        if len(fields) != len(header):
-            text = ",".join(fields)[:80]
-            raise BadInput(f"{path}:{line}: {len(fields)} fields in {text!r}, expected {len(header)} as in the header")
-        row = _Row(path, line, {column: fields[position] for column, position in columns.items()})
-        name = row.text(key)
-        if not _is_word(name, 253):
-            raise row.error(key, "1 to 253 printable characters without white space")
-        if name in first:
-            raise row.error(key, f"names to be unique; this one stands on line {first[name]} already")
-        first[name] = line
-        if len(first) > most:
-            raise BadInput(f"{path}:{line}: more than {most} rows, expected at most that many")
-        yield row
-    if not first:
-        raise BadInput(f"{path}: no row under the header, expected at least one")
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Lines as fields. Each line is parsed alone: a quote that is left open ends there and swallows no other row."""
-    try:
-        text = read_bytes(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput(
-            f"{path}: cannot be read (byte {error.start}: not UTF-8), expected a CSV file in UTF-8"
-        ) from None
-    check_lines(text, str(path), longest=MAX_LINE)
-    lines = text.replace("\r\n", "\n").split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    if not lines:
-        raise BadInput(f"{path}: empty, expected a CSV file with a header")
-    for number, line in enumerate(lines, start=1):
-        if any(sign in line for sign in '"\r\x00'):
-            yield number, _quoted(path, number, line)
-        else:
-            yield number, line.split(",")
-
-
-def _quoted(path: Path, number: int, line: str) -> list[str]:
-    if "\r" not in line and "\x00" not in line:
-        try:
-            return next(csv.reader([line], strict=True))
-        except csv.Error as error:
-            raise BadInput(
-                f"{path}:{number}: {line[:80]!r}: {error}, expected every quote to be closed on its line"
-            ) from error
-    raise BadInput(f"{path}:{number}: {line[:80]!r}, expected no control characters")

@@ -1,8 +1,8 @@
 """
-Reads the workloads of the SC'17 topology-aware scheduling paper's own artifact (HiEST/gpu-topo-aware, Apache-2.0).
+The workloads of the SC'17 topology-aware scheduling paper's own artifact (HiEST/gpu-topo-aware, Apache-2.0).
 
-Three JSON files: a workload (jobs), an infrastructure (one machine), a profile (measured times). What becomes of each
-field, and what is left out, is said in ``read_sc17``.
+Three JSON files: a workload (jobs), an infrastructure (one machine), a profile (measured times). ``read_sc17``
+documents each field.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from placeopt.model.machine import Gpu, Machine, Part
 from placeopt.model.scenario import Arrival, Physics, Scenario
 
 MALFORMED = (LookupError, StopIteration, TypeError, ValueError, AttributeError, ArithmeticError)
-"""What reading a file of another form comes to; infinities and zeros where there should be seconds, too."""
+"""Errors from reading a file of another format, infinities and zeros in place of seconds included."""
 MAX_GPUS = 1024
 STEP_MS = 1_100
 """The clock of the artifact's simulator."""
@@ -42,14 +42,14 @@ def read_sc17(
     workload: str | Path, infrastructure: str | Path, profile: str | Path, *, machines: int, name: str | None = None
 ) -> Scenario:
     """
-    Read a workload onto so many machines.
+    Return a workload on a number of machines, as a scenario.
 
     Parameters
     ----------
     workload
         id -> ``arrival`` (s), ``gpus``, ``type``, ``size`` (batch), ``minimal_utility``. A job is worth 1000 a GPU, so
-        nobody is preferred, and all its GPUs talk alike (the artifact uses no other weights). ``time`` is ignored, as
-        there; ``tasks`` and ``mem`` never bind there and are left out.
+        no job is preferred, and all pairs of its GPUs have the same weight (the artifact uses no other weights).
+        ``time`` is ignored, as there; ``tasks`` and ``mem`` never bind there and are left out.
     infrastructure
         Its first machine: ``gpu_per_socket``, ``core_per_socket``, ``mem_per_socket`` and ``mem_per_gpu`` (GB),
         ``gpu_distance``.
@@ -100,7 +100,7 @@ def read_sc17(
 @checked
 def read_sc17_times(path: str | Path) -> tuple[dict[str, int], dict[str, int], list[Slowdown]]:
     """
-    Read what the artifact's profile file says of its kinds of jobs, ``<network>-<batch>-<GPUs>``.
+    Return the times in the artifact's profile file, by kind of job, ``<network>-<batch>-<GPUs>``.
 
     Returns
     -------
@@ -126,14 +126,14 @@ def _unmeasured(profile: str | Path, arrivals: tuple[Arrival, ...], hardware: di
         beside = [s for kind, other, s in _beside(times) if kind in present and other in present]
         several = {a.job.profile for a in arrivals if a.job.options[0].demand.gpus > 1}
         apart = several - _solo(times)[1].keys()
-    told = []
+    fields = []
     if missing := sum(not seconds for seconds in beside):
-        told.append(f"Not measured, and taken for no slowdown: {missing} of {len(beside)} kinds beside each other.")
+        fields.append(f"Not measured, and taken for no slowdown: {missing} of {len(beside)} kinds beside each other.")
     if apart:
-        told.append(f"Not measured across sockets, and taken for no slowdown: {len(apart)} of {len(several)} kinds.")
+        fields.append(f"Not measured across sockets, and taken for no slowdown: {len(apart)} of {len(several)} kinds.")
     if len(hardware["machines"]) > 1:
-        told.append(f"The infrastructure's first machine of {len(hardware['machines'])} was taken for all.")
-    return "".join(f"\n{sentence}" for sentence in told)
+        fields.append(f"The infrastructure's first machine of {len(hardware['machines'])} was taken for all.")
+    return "".join(f"\n{sentence}" for sentence in fields)
 
 
 @contextmanager
@@ -231,20 +231,20 @@ def _arrival(job_id: str, job: dict[str, Any], solo: dict[str, int], spread: dic
     )
 
 
-def _machine(told: dict[str, Any]) -> Machine:
-    per_socket = told["gpu_per_socket"]
+def _machine(fields: dict[str, Any]) -> Machine:
+    per_socket = fields["gpu_per_socket"]
     if not all(isinstance(gpus, int) and 0 <= gpus <= MAX_GPUS for gpus in per_socket) or sum(per_socket) > MAX_GPUS:
         raise ValueError(f"gpu_per_socket: {value_text(per_socket)}, expected whole numbers of together {MAX_GPUS}")
     sockets = [f"socket-{s}" for s in range(len(per_socket))]
     of_gpu = [sockets[s] for s, number in enumerate(per_socket) for _ in range(number)]
-    rows = told["gpu_distance"]
+    rows = fields["gpu_distance"]
     number = len(of_gpu)
     return Machine(
         id="minsky",
-        cpu_millicores=1000 * sum(told["core_per_socket"]),
-        memory_mib=1024 * sum(told["mem_per_socket"]),
+        cpu_millicores=1000 * sum(fields["core_per_socket"]),
+        memory_mib=1024 * sum(fields["mem_per_socket"]),
         parts=tuple(Part(id=socket, level="socket") for socket in sockets),
-        gpus=tuple(Gpu(model="P100", memory_mib=1024 * told["mem_per_gpu"][0], part=socket) for socket in of_gpu),
+        gpus=tuple(Gpu(model="P100", memory_mib=1024 * fields["mem_per_gpu"][0], part=socket) for socket in of_gpu),
         gpu_distance_matrix=tuple(tuple(rows[str(a)][str(b)] for b in range(number)) for a in range(number)),
         source="infra-1m.json of SC'17's artifact",
     )

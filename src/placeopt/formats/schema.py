@@ -1,7 +1,12 @@
-"""JSON Schema of the documents, made from the model; published under ``docs/schema/``."""
+"""JSON Schema of the documents, generated from the model; published under ``docs/schema/``."""
 
+import ast
+import inspect
 import json
 import os
+import textwrap
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from placeopt.formats.files import write_bytes
@@ -10,44 +15,96 @@ from placeopt.model.base import Record
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 
+DOCUMENTS: dict[str, type[Record]] = {
+    "instance": Instance,
+    "plan": Plan,
+    "scenario": Scenario,
+    "scheduling": Scheduling,
+}
+"""Name of the schema -> record."""
+
 
 def instance_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of an instance."""
-    return _schema(Instance, "instance")
+    return document_schema("instance")
 
 
 def plan_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a plan."""
-    return _schema(Plan, "plan")
+    return document_schema("plan")
 
 
 def scenario_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a scenario."""
-    return _schema(Scenario, "scenario")
+    return document_schema("scenario")
 
 
 def scheduling_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a scheduling policy."""
-    return _schema(Scheduling, "scheduling")
+    return document_schema("scheduling")
 
 
-def write_schemas(folder: str | os.PathLike[str]) -> None:
-    """Write all schemas into ``folder``; to be done, and reviewed, whenever the model changes."""
-    schemas = {
-        "instance": instance_schema(),
-        "plan": plan_schema(),
-        "scenario": scenario_schema(),
-        "scheduling": scheduling_schema(),
-    }
-    for name, schema in schemas.items():
-        text = json.dumps(schema, indent=2) + "\n"
-        write_bytes(os.path.join(folder, f"{name}-{FORMAT_VERSION}.json"), text.encode())
+def document_schema(name: str) -> dict[str, Any]:
+    """
+    Return the JSON Schema (draft 2020-12) of a document.
 
+    Parameters
+    ----------
+    name
+        A key of `DOCUMENTS`.
 
-def _schema(kind: type[Record], name: str) -> dict[str, Any]:
+    Returns
+    -------
+    dict
+        The description of a field is the docstring under it in the source of its record. Reading them here, and not
+        with pydantic's ``use_attribute_docstrings``, keeps the cost out of every import of the model.
+    """
+    kind = DOCUMENTS[name]
+    schema = kind.model_json_schema(by_alias=True, mode="validation")
+    records = {record.__name__: record for record in _subclasses(Record)}
+    for title, definition in [(kind.__name__, schema), *schema.get("$defs", {}).items()]:
+        if title in records:
+            texts = field_descriptions(records[title])
+            for field, prop in definition.get("properties", {}).items():
+                if field in texts:
+                    prop["description"] = texts[field]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"{name}-{FORMAT_VERSION}.json",
         "$comment": "Placeopt also refuses references to nothing, keys that stand twice, and 3.0 for 3.",
-        **kind.model_json_schema(by_alias=True, mode="validation"),
+        **schema,
     }
+
+
+def write_schemas(folder: str | os.PathLike[str]) -> None:
+    """Write all schemas into ``folder``; run it, and review the difference, whenever the model changes."""
+    for name in DOCUMENTS:
+        text = json.dumps(document_schema(name), indent=2) + "\n"
+        write_bytes(os.path.join(folder, f"{name}-{FORMAT_VERSION}.json"), text.encode())
+
+
+@cache
+def field_descriptions(kind: type[Record]) -> dict[str, str]:
+    """Return field (by its key in files) -> docstring under it in the source, inherited fields included."""
+    texts: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base is Record or not issubclass(base, Record):
+            continue
+        tree = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        body = tree.body if isinstance(tree, ast.ClassDef) else []
+        for statement, following in pairwise(body):
+            if (
+                isinstance(statement, ast.AnnAssign)
+                and isinstance(statement.target, ast.Name)
+                and isinstance(following, ast.Expr)
+                and isinstance(following.value, ast.Constant)
+                and isinstance(following.value.value, str)
+                and statement.target.id in kind.model_fields
+            ):
+                name = statement.target.id
+                texts[kind.model_fields[name].alias or name] = " ".join(following.value.value.split())
+    return texts
+
+
+def _subclasses(kind: type[Record]) -> list[type[Record]]:
+    return [record for child in kind.__subclasses__() for record in [child, *_subclasses(child)]]

@@ -22,13 +22,13 @@ MAX_DIGITS = 40
 
 @dataclass(frozen=True)
 class Known:
-    """Best value found and best bound proven; None while unknown. The file does not say which way is better."""
+    """Best value found and best bound proven; None while unknown. The file does not state the sense."""
 
     value: int | None = None
     bound: int | None = None
     value_by: str = field(default="", compare=False)
     bound_by: str = field(default="", compare=False)
-    """Who found them; a comment at the line's end."""
+    """Sources of the figures; a comment at the end of the line."""
 
     @property
     def optimal(self) -> bool:
@@ -39,10 +39,11 @@ class Known:
         self, value: int | None, bound: int | None, sense: Literal["max", "min"] = "max", by: str = ""
     ) -> Known:
         """
-        Return the better of what is known and what is new; ``sense`` says whether larger or smaller values are.
+        Return the better of the known and the new figures; ``sense`` states whether larger or smaller values are
+        better.
 
-        ``by`` says who has found what is new; it stands beside what is better than before, and beside what is equal
-        where nobody is named yet.
+        ``by`` names the source of the new figures. It is recorded for a figure that improves, and for an equal one
+        without a source.
 
         Raises
         ------
@@ -66,7 +67,7 @@ class Known:
 
 
 def _is_news(best: int | None, before: int | None, new: int | None, before_by: str) -> bool:
-    """Whether what is best is due to who comes now."""
+    """Return whether the best figure is credited to the new source."""
     return best != before or (not before_by and new is not None and new == best)
 
 
@@ -75,7 +76,7 @@ def read_solu(path: Path) -> dict[str, Known]:
     """
     Read ``=opt= name value``, ``=best= name value`` and ``=bound= name value`` lines; an absent file is empty.
 
-    What follows ``#`` says who has found it.
+    The text after ``#`` names the source.
 
     Raises
     ------
@@ -101,9 +102,9 @@ def read_solu(path: Path) -> dict[str, Known]:
         twice = [field for field in FIELDS[tag] if getattr(known, field) is not None]
         if twice:
             raise BadInput(f"{path}:{number}: the {twice[0]} of {name!r} stands twice; keep one line of it")
-        told: dict[str, Any] = dict.fromkeys(FIELDS[tag], value)
-        told |= {f"{field_of}_by": by.strip() for field_of in FIELDS[tag]}
-        out[name] = replace(known, **told)
+        figures: dict[str, Any] = dict.fromkeys(FIELDS[tag], value)
+        figures |= {f"{field_of}_by": by.strip() for field_of in FIELDS[tag]}
+        out[name] = replace(known, **figures)
     return out
 
 

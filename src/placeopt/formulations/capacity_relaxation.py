@@ -1,4 +1,4 @@
-"""Who is to run: a small model of a whole round that counts room instead of nodes, and so bounds the value."""
+"""Which jobs run: a small model of a whole round that counts room instead of nodes, and so bounds the value."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.linear import NO_LOWER, LinearModel, ModelBuilder
 from placeopt.model import Split
 from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.problem.job_groups import startable_options
 
 MOST_SIZES = 24
 """Sizes of bundles that get a row of their own, the largest first."""
@@ -16,7 +17,7 @@ RELAXES = (
     "which nodes and GPUs jobs have: only how many bundles of each size there is room for, in all and in domains",
     "node resources but for their sums, and GPU memory, queues and uplinks",
 )
-"""What a bound on value by a roster leaves out."""
+"""What a bound on value by a capacity relaxation leaves out."""
 FINE = 10**6
 """Units that the largest of the second level's prices is cut into."""
 
@@ -38,15 +39,16 @@ class CapacityRelaxation:
     _state: State
 
     def model(
-        self, dear: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
+        self, option_cost: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
     ) -> LinearModel:
         """
-        Ask for the most valuable roster, or, with ``dear``, for the cheapest that is worth ``least_value``.
+        Ask for the most valuable capacity relaxation, or, with ``option_cost``, for the cheapest that is worth
+        ``least_value``.
 
         A node with k idle GPUs has room for ``floor(k / s)`` bundles of ``s`` GPUs, and a bundle of b takes the room of
         ``floor(b / s)`` of them, since floors of parts never exceed the floor of their sum. The sum over all nodes
         is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
-        keeps these rows, so the most valuable roster bounds the value of what can be placed.
+        keeps these rows, so the most valuable capacity relaxation bounds the value of what can be placed.
 
         Parameters
         ----------
@@ -69,11 +71,11 @@ class CapacityRelaxation:
         self._add_bundles(builder, columns)
         self._add_parts(builder, columns)
         value = options.value[self.option]
-        if dear is None:
+        if option_cost is None:
             builder.set_objective(columns, value, "max")
             return builder.build()
         builder.add_row(columns, value, least_value, int((value * self.jobs).clip(0).sum()))
-        price = dear[self.option]
+        price = option_cost[self.option]
         scaled = np.rint(price * (FINE / max(float(np.abs(price).max(initial=0.0)), 1e-9))).astype(np.int64)
         builder.set_objective(columns, scaled, "min")
         return builder.build()
@@ -131,18 +133,14 @@ class CapacityRelaxation:
         return gpus, milli
 
     def _idle(self) -> IntArray:
-        """Shape (N,): GPUs that nobody holds."""
+        """Shape (N,): GPUs that no job holds."""
         free = self._state.gpu_free_milli == 1000
         return np.bincount(self.problem.gpu_node[free], minlength=self.problem.num_nodes)
 
 
 def build_capacity_relaxation(state: State) -> CapacityRelaxation:
-    """Return a roster of all jobs that are nowhere in ``state``."""
-    problem, options = state.problem, state.problem.options
-    nowhere = np.array([placement is None for placement in state.placements], dtype=bool)
-    waiting = np.bincount(problem.job_class[nowhere], minlength=len(problem.class_communication))
-    asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
-    return CapacityRelaxation(problem, asked, waiting[options.job_class[asked]], state)
+    """Return a capacity relaxation of all jobs that are not placed in ``state``."""
+    return CapacityRelaxation(state.problem, *startable_options(state), state)
 
 
 def _parts(splits: list[tuple[Split, ...]], level: str) -> tuple[IntArray, BoolArray]:

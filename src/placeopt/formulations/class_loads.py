@@ -73,7 +73,9 @@ def add_node_rows(
     return Loads(np.concatenate(columns), np.concatenate(numbers), np.concatenate(where), np.concatenate(shares))
 
 
-def roomy(model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray, most: IntArray) -> LinearModel:
+def with_class_limits(
+    model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray, most: IntArray
+) -> LinearModel:
     """
     Return the model with no class of nodes too full, and its objective less a price for full ones, of no meaning else.
 

@@ -10,8 +10,9 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.changes import part_of
+from placeopt.problem.free_capacity import bundles_per_node, usable_gpus
 from placeopt.terms.objective import start_value
-from placeopt.terms.rules import add_rules
+from placeopt.terms.rules.registry import add_rules
 from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY, Variables
 
 
@@ -113,7 +114,7 @@ class _Columns:
     def add_anywhere(self, unit: int, size: int, option: int, kind: int, value: int) -> None:
         """Add a start of ``size`` jobs wherever the option may start, if there is room for one."""
         state, options = self.state, self.problem.options
-        nodes, per_node = room_on_nodes(state, option)
+        nodes, per_node = bundles_per_node(state, option)
         bundles = int(options.bundles[option])
         if int(per_node.sum()) < bundles:
             return
@@ -157,51 +158,6 @@ class _Columns:
         self.bundle_start.extend([s] * len(nodes))
         self.bundle_node.extend(nodes.tolist())
         self.bundle_most.extend(per_node.tolist())
-
-
-def usable_gpus(state: State, option: int) -> np.ndarray:
-    """Shape (G,): GPUs that could take one more job in ``option`` as things stand."""
-    problem = state.problem
-    ok = problem.gpu_ok(option) & (state.gpu_free_memory >= problem.options.gpu_memory_mib[option])
-    if problem.shares_bind:
-        ok &= state.gpu_free_milli >= problem.options.milli[option]
-    if problem.jobs_per_gpu is not None:
-        ok &= state.gpu_jobs < problem.jobs_per_gpu
-    usable: np.ndarray = ok
-    return usable
-
-
-def room_on_nodes(state: State, option: int) -> tuple[IntArray, IntArray]:
-    """Return the nodes that can take a bundle of ``option``, and how many each could at most by any one resource."""
-    problem, options = state.problem, state.problem.options
-    workers = int(options.bundle_workers[option])
-    need = options.demand[option] * workers
-    room = np.full(problem.num_nodes, 1 << 20, dtype=np.int64)
-    for r in np.flatnonzero(need):
-        room = np.minimum(room, state.node_free[:, r] // need[r])
-    gpus = int(options.gpus[option]) * workers
-    if gpus:
-        usable = usable_gpus(state, option)
-        jobs = _jobs_that_fit(state, option)[usable]
-        per_node = np.bincount(problem.gpu_node[usable], weights=jobs, minlength=problem.num_nodes)
-        count = np.bincount(problem.gpu_node[usable], minlength=problem.num_nodes)
-        room = np.where(count >= gpus, np.minimum(room, per_node.astype(np.int64) // gpus), 0)
-    room = np.where(problem.node_ok(option), np.maximum(room, 0), 0)
-    nodes = np.flatnonzero(room)
-    return nodes, room[nodes]
-
-
-def _jobs_that_fit(state: State, option: int) -> IntArray:
-    """Shape (G,): how many jobs in ``option`` could hold the GPU together, by share, number and memory."""
-    problem, options = state.problem, state.problem.options
-    room = np.full(problem.num_gpus, 1000, dtype=np.int64)
-    if problem.shares_bind:
-        room = np.minimum(room, state.gpu_free_milli // options.milli[option])
-    if problem.jobs_per_gpu is not None:
-        room = np.minimum(room, problem.jobs_per_gpu - state.gpu_jobs)
-    if options.gpu_memory_mib[option]:
-        room = np.minimum(room, state.gpu_free_memory // options.gpu_memory_mib[option])
-    return np.maximum(room, 0)
 
 
 def _ints(values: list[int]) -> IntArray:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.formulations.columns import add_columns, usable_gpus
+from placeopt.formulations.columns import add_columns
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Problem, State
-from placeopt.terms.minimal_utility import MinimalUtility
-from placeopt.terms.protocols import Apart, Cost
+from placeopt.problem.free_capacity import usable_gpus
+from placeopt.terms.protocols import Cost, FoldGuard
+from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.variables import Variables
 
 
@@ -25,11 +26,11 @@ def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) 
     option may take less than the whole of them. Those of a running job that may be changed fold only among themselves,
     and not at all where it may be shrunk.
     """
-    apart: tuple[Apart, ...] = (*costs, MinimalUtility())
+    apart: tuple[FoldGuard, ...] = (*costs, MinimalUtility())
     return add_columns(builder, state, _units(state, apart), _cells(state, apart))
 
 
-def _units(state: State, apart: Sequence[Apart]) -> list[tuple[int, ...]]:
+def _units(state: State, apart: Sequence[FoldGuard]) -> list[tuple[int, ...]]:
     problem = state.problem
     folded: dict[int, list[int]] = {}
     folds: dict[int, bool] = {}
@@ -43,19 +44,19 @@ def _units(state: State, apart: Sequence[Apart]) -> list[tuple[int, ...]]:
     return [tuple(jobs) for jobs in folded.values()]
 
 
-def _folds(problem: Problem, job: int, apart: Sequence[Apart]) -> bool:
+def _folds(problem: Problem, job: int, apart: Sequence[FoldGuard]) -> bool:
     options = problem.options
     one_or_whole = (options.gpus * options.bundle_workers <= 1) | ((options.milli == 1000) & problem.shares_bind)
     return all(
         options.bundles[o] == 1
         and one_or_whole[o]
         and not options.splits[o]
-        and not any(one.tells_apart(problem, o) for one in apart)
+        and not any(one.forbids_folding(problem, o) for one in apart)
         for o in problem.options_of(job)
     )
 
 
-def _cells(state: State, apart: Sequence[Apart]) -> list[tuple[int, ...]]:
+def _cells(state: State, apart: Sequence[FoldGuard]) -> list[tuple[int, ...]]:
     problem, options = state.problem, state.problem.options
     waiting = {int(problem.job_class[job]) for job, placement in enumerate(state.placements) if placement is None}
     shared = state.gpu_jobs > 0
@@ -73,7 +74,7 @@ def _cells(state: State, apart: Sequence[Apart]) -> list[tuple[int, ...]]:
         if job in problem.may_shrink or not whole or not (problem.shares_bind or problem.jobs_per_gpu == 1):
             shared[held] = True
     keys = [problem.gpu_node, problem.gpu_type, holder, np.where(shared, np.arange(problem.num_gpus), -1)]
-    resolutions = [one.resolution(problem) for one in apart]
+    resolutions = [one.gpu_classes(problem) for one in apart]
     keys.extend(alike for alike in resolutions if alike is not None)
     cells: dict[tuple[int, ...], list[int]] = {}
     for gpu, key in enumerate(zip(*(column.tolist() for column in keys), strict=True)):

@@ -33,26 +33,26 @@ BROKEN = 1e-4
 """By so much of the class's room at least."""
 
 
-def with_cuts(fillings: GpuPatterns, state: State, values: np.ndarray) -> GpuPatterns | None:
+def with_cuts(gpu_patterns: GpuPatterns, state: State, values: np.ndarray) -> GpuPatterns | None:
     """Return the relaxation with rows that ``values``, a solution of it, break; None if there are none."""
     problem, options = state.problem, state.problem.options
-    amount = values[fillings.bundle]
-    option = fillings.start_option[fillings.bundle_start]
+    amount = values[gpu_patterns.bundle]
+    option = gpu_patterns.start_option[gpu_patterns.bundle_start]
     rows: list[tuple[IntArray, IntArray, int]] = []
     for r in range(len(RESOURCES)):
         need = (options.demand[:, r] * options.bundle_workers)[option]
         free = np.maximum(state.node_free[:, r], 0)
-        for c in np.unique(fillings.bundle_class[(need > 0) & (amount > 0)]).tolist():
+        for c in np.unique(gpu_patterns.bundle_class[(need > 0) & (amount > 0)]).tolist():
             nodes = free[problem.node_class == c]
             room, count = int(nodes.max()), int((nodes > 0).sum())
             if room >= UNLIMITED:
                 continue
-            mine = np.flatnonzero((fillings.bundle_class == c) & (need > 0))
-            weights, most = dual_feasible(need[mine], room)
-            excess = weights @ amount[mine] / (most * count) - 1
+            selected = np.flatnonzero((gpu_patterns.bundle_class == c) & (need > 0))
+            weights, most = dual_feasible(need[selected], room)
+            excess = weights @ amount[selected] / (most * count) - 1
             worst = [i for i in np.argsort(-excess, kind="stable")[:EACH].tolist() if excess[i] > BROKEN]
-            rows.extend((fillings.bundle[mine], weights[i], int(most[i]) * count) for i in worst)
-    return replace(fillings, model=_extended(fillings.model, rows)) if rows else None
+            rows.extend((gpu_patterns.bundle[selected], weights[i], int(most[i]) * count) for i in worst)
+    return replace(gpu_patterns, model=_extended(gpu_patterns.model, rows)) if rows else None
 
 
 def dual_feasible(need: IntArray, room: int) -> tuple[IntArray, IntArray]:

@@ -38,8 +38,8 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
         if kind in (STAY, SHRINK):
             out[first] = problem.running[first] if kind == STAY else _shrunk(v, values, s, first)
             continue
-        if s in v.seats:
-            placement = _seated(v, values, s, free)
+        if s in v.rank_columns:
+            placement = _by_ranks(v, values, s, free)
             out[first] = restarted(problem, first, placement) if kind == MOVE else placement
             continue
         parts = [part for b in bundles_of[s] for part in _bundles(v, values, b, grants_of[b], free)]
@@ -47,32 +47,32 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
         if len(parts) != per_job * count or len(unit) < count:
             raise ValueError(f"{len(parts)} bundles for {count} starts of {per_job} bundles")
         for i in range(count):
-            mine = parts[i * per_job : (i + 1) * per_job]
+            selected = parts[i * per_job : (i + 1) * per_job]
             workers = int(problem.options.bundle_workers[option])
-            nodes = tuple(node for node, _ in mine for _ in range(workers))
-            job, placement = unit.pop(0), Placement(option, nodes, tuple(gpu for _, gpus in mine for gpu in gpus))
+            nodes = tuple(node for node, _ in selected for _ in range(workers))
+            job, placement = unit.pop(0), Placement(option, nodes, tuple(gpu for _, gpus in selected for gpu in gpus))
             out[job] = restarted(problem, job, placement) if kind == MOVE else placement
     return tuple(out)
 
 
-def _seated(v: Variables, values: IntArray, s: int, free: dict[int, list[int]]) -> Placement:
+def _by_ranks(v: Variables, values: IntArray, s: int, free: dict[int, list[int]]) -> Placement:
     """Give every rank of the unit's one job the GPUs that the columns say."""
-    seats, option = v.seats[s], int(v.start_option[s])
+    rank_columns, option = v.rank_columns[s], int(v.start_option[s])
     need, taken = int(v.problem.options.gpus[option]), []
     for rank in range(int(v.problem.options.workers[option])):
-        mine: list[int] = []
-        for i in np.flatnonzero((seats.rank == rank) & (values[seats.column] > 0)).tolist():
-            cell, amount = int(v.grant_cell[seats.grant[i]]), int(values[seats.column[i]])
+        selected: list[int] = []
+        for i in np.flatnonzero((rank_columns.rank == rank) & (values[rank_columns.column] > 0)).tolist():
+            cell, amount = int(v.grant_cell[rank_columns.grant[i]]), int(values[rank_columns.column[i]])
             if len(v.cell_gpus[cell]) == 1:
-                mine.extend(v.cell_gpus[cell])
+                selected.extend(v.cell_gpus[cell])
             else:
-                mine.extend(free[cell][:amount])
+                selected.extend(free[cell][:amount])
                 del free[cell][:amount]
-        if len(mine) != need or len(set(v.problem.gpu_node[mine].tolist())) != 1:
-            raise ValueError(f"rank {rank} holds the GPUs {mine}, expected {need} of one node")
-        taken.append(mine)
-    nodes = tuple(int(v.problem.gpu_node[mine[0]]) for mine in taken)
-    return Placement(option, nodes, tuple(gpu for mine in taken for gpu in mine))
+        if len(selected) != need or len(set(v.problem.gpu_node[selected].tolist())) != 1:
+            raise ValueError(f"rank {rank} holds the GPUs {selected}, expected {need} of one node")
+        taken.append(selected)
+    nodes = tuple(int(v.problem.gpu_node[selected[0]]) for selected in taken)
+    return Placement(option, nodes, tuple(gpu for selected in taken for gpu in selected))
 
 
 def _shrunk(v: Variables, values: IntArray, s: int, job: int) -> Placement:
@@ -80,14 +80,14 @@ def _shrunk(v: Variables, values: IntArray, s: int, job: int) -> Placement:
     held, option = v.problem.running[job], int(v.start_option[s])
     gpus = int(v.problem.options.gpus[option])
     if gpus:
-        mine = np.flatnonzero(v.grant_start == s)
-        granted = {int(v.grant_cell[q]) for q in mine if values[v.grant[q]]}
+        selected = np.flatnonzero(v.grant_start == s)
+        granted = {int(v.grant_cell[q]) for q in selected if values[v.grant[q]]}
         first = held.gpus[::gpus]
         ranks = [rank for rank, gpu in enumerate(first) if int(v.gpu_to_cell[gpu]) in granted]
     else:
         per_bundle = int(v.problem.options.bundle_workers[option])
-        mine = np.flatnonzero(v.bundle_start == s)
-        left = {int(v.bundle_node[b]): int(values[v.bundle[b]]) * per_bundle for b in mine}
+        selected = np.flatnonzero(v.bundle_start == s)
+        left = {int(v.bundle_node[b]): int(values[v.bundle[b]]) * per_bundle for b in selected}
         ranks = []
         for rank, node in enumerate(held.nodes):
             if left[node] > 0:

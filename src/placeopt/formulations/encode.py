@@ -41,16 +41,19 @@ def encode(variables: Variables, allocation: Allocation, builder: ModelBuilder) 
                 q = None if b is None else grant_of.get((b, int(v.gpu_to_cell[gpu])))
                 if q is not None:
                     values[v.grant[q]] += 1
-            if s in v.seats:
-                _seat(v, values, s, placement)
+            if s in v.rank_columns:
+                _set_ranks(v, values, s, placement)
     return builder.complete(values)
 
 
-def _seat(v: Variables, values: IntArray, s: int, placement: Placement) -> None:
+def _set_ranks(v: Variables, values: IntArray, s: int, placement: Placement) -> None:
     """Say which rank holds which GPUs, where the start has columns for that."""
-    seats, gpus = v.seats[s], int(v.problem.options.gpus[placement.option])
-    cells = v.grant_cell[seats.grant]
-    column = {(r, c): x for r, c, x in zip(seats.rank.tolist(), cells.tolist(), seats.column.tolist(), strict=True)}
+    rank_columns, gpus = v.rank_columns[s], int(v.problem.options.gpus[placement.option])
+    cells = v.grant_cell[rank_columns.grant]
+    column = {
+        (r, c): x
+        for r, c, x in zip(rank_columns.rank.tolist(), cells.tolist(), rank_columns.column.tolist(), strict=True)
+    }
     for i, gpu in enumerate(placement.gpus):
         at = column.get((i // gpus, int(v.gpu_to_cell[gpu])))
         if at is not None:
@@ -58,7 +61,7 @@ def _seat(v: Variables, values: IntArray, s: int, placement: Placement) -> None:
 
 
 def _kind(v: Variables, job: int, placement: Placement) -> int:
-    """Tell which kind of start the placement is."""
+    """Return which kind of start the placement is."""
     if job not in v.problem.running:
         return NEW
     return {"kept": STAY, "shrunk": SHRINK, "moved": MOVE}[change_of(v.problem, job, placement)]

@@ -1,4 +1,4 @@
-"""Fillings of a single GPU: all the ways to share it to which no further share can be added."""
+"""Patterns of a single GPU: all the starts to share it to which no further share can be added."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import numpy as np
 from placeopt.problem import IntArray
 
 
-def maximal_fillings(share: int, sizes: IntArray, most: int) -> IntArray | None:
+def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | None:
     """
     All multisets of ``sizes`` (descending) that fit into ``share`` and to which no more can be added.
 
     Returns
     -------
     IntArray or None
-        Shape (fillings, len(sizes)): how many of each size; None if there are more than ``most``.
+        Shape (GPU patterns, len(sizes)): how many of each size; None if there are more than ``most``.
     """
     out: list[tuple[int, ...]] = []
-    for filling, _ in _fill(share, sizes.tolist()):
-        out.append(filling)
+    for gpu_pattern, _ in _fill(share, sizes.tolist()):
+        out.append(gpu_pattern)
         if len(out) > most:
             return None
     return np.array(out, dtype=np.int64).reshape(len(out), len(sizes))
 
 
 def _fill(share: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Yield the maximal fillings and what each leaves of ``share``."""
+    """Yield the maximal GPU patterns and what each leaves of ``share``."""
     size, rest = sizes[0], sizes[1:]
     if not rest:
         yield (share // size,), share % size

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates, never
-from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, Move, Placement, Problem, State
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 
 
 def assign_gpus(
@@ -21,7 +21,7 @@ def assign_gpus(
     that are left once ``over()`` is true.
     """
     state = State(problem)
-    candidates = Candidates(state, SCORES["first_fit"](problem), over)
+    candidates = Candidates(state, score_named("first_fit", problem), over)
     workers = problem.options.bundle_workers.tolist()
     gpus = problem.options.gpus.tolist()
     for job, option, nodes in wanted:

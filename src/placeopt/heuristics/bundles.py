@@ -30,7 +30,7 @@ class BundleQuota:
 
 
 @dataclass(eq=False, slots=True)
-class Item:
+class BundleItem:
     """What one node takes together: ``gpus`` GPUs of free share ``share``, and the jobs on them, with their options."""
 
     gpus: int
@@ -56,34 +56,34 @@ def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Pl
         The placements by job, and how many jobs found no room, by (class of nodes, option).
     """
     groups: list[_Nodes] = []
-    homeless: list[Item] = []
+    unplaced: list[BundleItem] = []
     for quota in quotas:
         nodes = _Nodes(state, np.flatnonzero(state.problem.node_class == quota.node_class))
-        left = [item for item in _items(state.problem, quota, nodes) if not nodes.place(item)]
+        left = [item for item in _bundle_items(state.problem, quota, nodes) if not nodes.place(item)]
         if left:
             left = exchange(nodes.node_class, nodes.free, nodes.idle, nodes.held, left, nodes.unit)
         groups.append(nodes)
-        homeless.extend(left)
-    if homeless and len(groups) > 1:
-        homeless = _exchange_between(groups, homeless)
-    short = Counter((item.home, o) for item in homeless for _, o in item.jobs)
+        unplaced.extend(left)
+    if unplaced and len(groups) > 1:
+        unplaced = _exchange_between(groups, unplaced)
+    short = Counter((item.home, o) for item in unplaced for _, o in item.jobs)
     return [placement for nodes in groups for placement in nodes.placements()], short
 
 
-def _exchange_between(groups: list[_Nodes], homeless: list[Item]) -> list[Item]:
+def _exchange_between(groups: list[_Nodes], unplaced: list[BundleItem]) -> list[BundleItem]:
     """Exchange once more, now between all classes of nodes; returns the items that have no node in the end."""
     free = [row for nodes in groups for row in nodes.free]
     idle = [shares for nodes in groups for shares in nodes.idle]
     held = [items for nodes in groups for items in nodes.held]
     unit = np.mean([nodes.unit for nodes in groups], axis=0).tolist()
-    return exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, homeless, unit)
+    return exchange(np.concatenate([nodes.node_class for nodes in groups]), free, idle, held, unplaced, unit)
 
 
-def _items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[Item]:
+def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[BundleItem]:
     """Jobs of several GPUs, jobs without, then bundles; the heaviest first."""
     options = problem.options
     shared: list[tuple[float, int, int, int]] = []
-    others: list[Item] = []
+    others: list[BundleItem] = []
     for o, jobs in quota.jobs:
         gpus, milli = int(options.gpus[o] * options.bundle_workers[o]), int(options.milli[o])
         if options.bundles[o] > 1 or (gpus > 1 and milli < 1000):
@@ -94,7 +94,9 @@ def _items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[Item]:
             shared.extend((-weight, job, o, milli) for job in jobs)
         else:
             value, allowed = int(options.value[o]), np.flatnonzero(options.node_class_ok[o])
-            others.extend(Item(gpus, 1000, [(job, o)], need, weight, value, quota.node_class, allowed) for job in jobs)
+            others.extend(
+                BundleItem(gpus, 1000, [(job, o)], need, weight, value, quota.node_class, allowed) for job in jobs
+            )
     others.sort(key=lambda item: (-item.gpus, -item.weight))
     bundles = _bundles(problem, quota, sorted(shared), nodes)
     bundles.sort(key=lambda item: -item.weight)
@@ -103,12 +105,12 @@ def _items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[Item]:
 
 def _bundles(
     problem: Problem, quota: BundleQuota, shared: list[tuple[float, int, int, int]], nodes: _Nodes
-) -> list[Item]:
+) -> list[BundleItem]:
     """One bundle a GPU; ``shared`` are (-weight, job, option, share), the heaviest first."""
     demand, value = problem.options.demand.tolist(), problem.options.value.tolist()
     anywhere = np.arange(problem.options.node_class_ok.shape[1])
     allowed = [np.flatnonzero(row) for row in problem.options.node_class_ok]
-    bundles: list[Item] = []
+    bundles: list[BundleItem] = []
     slots: list[Counter[int]] = []
     lightest: dict[int, list[tuple[float, int]]] = defaultdict(list)  # size -> heap of (weight, bundle)
     for count, share, sizes in quota.fillings:
@@ -117,7 +119,7 @@ def _bundles(
                 lightest[size].append((0.0, len(bundles)))
             slots.append(Counter(sizes))
             bundles.append(
-                Item(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
+                BundleItem(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
             )
     for _, job, o, size in shared:
         heap = lightest[size]
@@ -149,7 +151,7 @@ class _Nodes:
         self.node_class = state.problem.node_class[nodes]
         self._workers: list[int] = state.problem.options.bundle_workers.tolist()
         self.free: list[list[int]] = state.node_free[nodes].tolist()
-        self.held: list[list[Item]] = [[] for _ in self.nodes]
+        self.held: list[list[BundleItem]] = [[] for _ in self.nodes]
         start, share = state.problem.node_gpu_start, state.gpu_free_milli.tolist()
         self.gpus: list[dict[int, list[int]]] = []  # of each node, by free share
         for node in self.nodes:
@@ -173,7 +175,7 @@ class _Nodes:
         """What is left of the scarcest resource for each idle GPU."""
         return min(x / u for x, u in zip(self.free[n], self.unit, strict=True)) / max(self._num_idle[n], 1)
 
-    def place(self, item: Item) -> bool:
+    def place(self, item: BundleItem) -> bool:
         """Put the item onto the node with most left per idle GPU on which it fits."""
         passed: list[tuple[float, int]] = []
         found = False
@@ -196,7 +198,7 @@ class _Nodes:
         return found
 
     def placements(self) -> Iterator[tuple[int, Placement]]:
-        """Say which job is where, on which GPUs: those of several GPUs choose first."""
+        """Yield the node of each job, on which GPUs: those of several GPUs choose first."""
         for node, gpus, items in zip(self.nodes, self.gpus, self.held, strict=True):
             for item in sorted(items, key=lambda i: -i.gpus):
                 pool = gpus.get(item.share, [])

@@ -10,6 +10,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.score_cache import NodeViews, ScoreCache
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import IntArray, Problem, State
+from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts
 
 FloatArray = np.ndarray
@@ -20,20 +21,22 @@ STEPS = 1 << 22
 
 Score = Callable[["Candidates", int, IntArray], FloatArray]
 """
-Ranks nodes for a bundle of an option, the lower the better; on all of them it fits. With an attribute
-``sees_state_only`` that is true, it promises to score nodes alike that differ in nothing but their number. A method
-``pick(candidates, option, gpus, need)`` says which of the usable GPUs of a node a bundle gets (by default the closest
-together), a method ``refuses(candidates, option, gpus)`` which of the GPUs with room it shall not have all the same,
-and a method ``redraw(scores)`` changes the scores of all nodes at every decision. One that looks at more of an option
-than what it asks of a node (at its profile, say) returns that by ``looks_at(problem)``, shape (O, anything).
+Ranks nodes for a bundle of an option, the lower the better; a bundle fits on all of them. Optional attributes:
+
+- ``cacheable``: True promises equal scores for nodes that differ in nothing but their number.
+- ``pick(candidates, option, gpus, need)``: which usable GPUs of a node a bundle gets; by default the closest together.
+- ``excluded_gpus(candidates, option, gpus)``: GPUs with room that the bundle shall not have.
+- ``randomize(scores)``: changes the scores of all nodes at every decision.
+- ``option_features(problem)``, shape (O, anything): what the score reads of an option beyond its demand on a node.
 """
 
 
 Pick = Callable[["Candidates", int, list[int], int], tuple[int, ...]]
+Exclude = Callable[["Candidates", int, list[int]], list[int]]
 
 
 def never() -> bool:
-    """Return false: no deadline, and nobody who stops."""
+    """Return false: no deadline, and no cancellation."""
     return False
 
 
@@ -43,7 +46,7 @@ class Candidates:
 
     A journal lists the nodes that changed; when a shape is asked for again, only nodes changed since are scored anew.
     So a queue of many jobs of few classes costs one node's worth of work a job, not a cluster's. Where the score says
-    that it ``sees_state_only``, nodes in a state that was scored before are looked up instead.
+    that it ``cacheable``, nodes in a state that was scored before are looked up instead.
     """
 
     remembers = True
@@ -60,14 +63,14 @@ class Candidates:
         self._over = over
         self.problem: Problem = state.problem
         self._score = score
-        looks_at: Callable[[Problem], IntArray] | None = getattr(score, "looks_at", None)
-        self._shape = option_shapes(self.problem, None if looks_at is None else looks_at(self.problem))
+        option_features: Callable[[Problem], IntArray] | None = getattr(score, "option_features", None)
+        self._shape = option_shapes(self.problem, None if option_features is None else option_features(self.problem))
         self._journal: list[int] = []
-        self._known: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
+        self._cache: dict[int, tuple[int, FloatArray, IntArray]] = {}  # per shape: journal read, scores, rooms
         self._views = NodeViews(state)
         self._pick: Pick | None = getattr(score, "pick", None)
-        self._refuses: Callable[[Candidates, int, list[int]], list[int]] | None = getattr(score, "refuses", None)
-        self._redraw: Callable[[FloatArray], FloatArray] | None = getattr(score, "redraw", None)
+        self._excluded_gpus: Exclude | None = getattr(score, "excluded_gpus", None)
+        self._randomize: Callable[[FloatArray], FloatArray] | None = getattr(score, "randomize", None)
         self.remembers_gpus: bool = self.remembers and (self._pick is None or self._may_remember(score))
         """Whether GPUs of a node are chosen by what is left of each of them, and by nothing else."""
         self._scores_seen: ScoreCache[tuple[float, int]] | None = ScoreCache() if self._may_remember(score) else None
@@ -79,7 +82,7 @@ class Candidates:
         self.slot_gpu: IntArray = np.where(self.slot_exists, slots, 0)  # (N, width) global GPU of each slot
 
     def _may_remember(self, score: Score) -> bool:
-        return self.remembers and bool(getattr(score, "sees_state_only", False))
+        return self.remembers and bool(getattr(score, "cacheable", False))
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
@@ -87,12 +90,12 @@ class Candidates:
         self._views.forget(node)
         if len(self._journal) > 4 * self.problem.num_nodes + 1000:  # what fell behind that far is worked out anew
             self._journal.clear()
-            self._known.clear()
+            self._cache.clear()
 
     def scores(self, option: int) -> FloatArray:
         """Shape (N,): the lower the better, infinite where a bundle of ``option`` does not fit now."""
         scores = self._up_to_date(option)[0]
-        return scores if self._redraw is None else self._redraw(scores)
+        return scores if self._randomize is None else self._randomize(scores)
 
     def free_rooms(self, option: int) -> IntArray:
         """Shape (N,): ``rooms`` of every node; 0 where the job may not run."""
@@ -100,30 +103,30 @@ class Candidates:
 
     def _up_to_date(self, option: int) -> tuple[FloatArray, IntArray]:
         shape = self._shape[option]
-        known = self._known.get(shape)
-        if known is None:
+        cached = self._cache.get(shape)
+        if cached is None:
             nodes = np.flatnonzero(self.problem.node_ok(option))
             scores = np.full(self.problem.num_nodes, np.inf)
             rooms = np.zeros(self.problem.num_nodes, dtype=np.int64)
             if len(nodes):
-                scores[nodes], rooms[nodes] = self.judge(option, nodes)
+                scores[nodes], rooms[nodes] = self.evaluate(option, nodes)
         else:
-            seen, scores, rooms = known
+            seen, scores, rooms = cached
             if seen == len(self._journal):
                 return scores, rooms
-            self._judge_again(option, list(dict.fromkeys(self._journal[seen:])), scores, rooms)
-        self._known[shape] = (len(self._journal), scores, rooms)
+            self._evaluate_again(option, list(dict.fromkeys(self._journal[seen:])), scores, rooms)
+        self._cache[shape] = (len(self._journal), scores, rooms)
         return scores, rooms
 
-    def _judge_again(self, option: int, nodes: list[int], scores: FloatArray, rooms: IntArray) -> None:
+    def _evaluate_again(self, option: int, nodes: list[int], scores: FloatArray, rooms: IntArray) -> None:
         """Write scores and rooms of ``nodes`` anew, as far as the option may run there."""
         allowed = self.problem.options.node_class_ok[option][self.problem.node_class[nodes]]
         nodes = [node for node, may in zip(nodes, allowed.tolist(), strict=True) if may]
-        memory = self._scores_seen
-        if memory is not None and memory.helps:
+        cache = self._scores_seen
+        if cache is not None and cache.helps:
             shape, unknown = self._shape[option], []
             for node in nodes:
-                found = memory.recall((shape, self._views.state_of(node)))
+                found = cache.recall((shape, self._views.state_of(node)))
                 if found is None:
                     unknown.append(node)
                 else:
@@ -132,12 +135,12 @@ class Candidates:
         if not nodes:
             return
         where = np.array(nodes, dtype=np.int64)
-        scores[where], rooms[where] = self.judge(option, where)
-        if memory is not None and memory.helps:
+        scores[where], rooms[where] = self.evaluate(option, where)
+        if cache is not None and cache.helps:
             for node in nodes:
-                memory.keep((shape, self._views.state_of(node)), (float(scores[node]), int(rooms[node])))
+                cache.keep((shape, self._views.state_of(node)), (float(scores[node]), int(rooms[node])))
 
-    def judge(self, option: int, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+    def evaluate(self, option: int, nodes: IntArray) -> tuple[FloatArray, IntArray]:
         """Return the scores and the rooms of ``nodes``, on all of which a bundle fits while they are idle."""
         rooms = self.rooms(option, nodes)
         scores, fits = np.full(len(nodes), np.inf), rooms > 0
@@ -149,10 +152,8 @@ class Candidates:
         """Shape (len(nodes),): how many bundles of ``option`` each node could take by its resources and GPUs."""
         options = self.problem.options
         workers = int(options.bundle_workers[option])
-        need = options.demand[option] * workers
-        rooms = np.full(len(nodes), int(options.bundles[option]), dtype=np.int64)
-        for r in np.flatnonzero(need):
-            rooms = np.minimum(rooms, self.state.node_free[nodes, r] // need[r])
+        need, most = options.demand[option] * workers, int(options.bundles[option])
+        rooms = times_by_resources(self.state.node_free[nodes], need, most)
         if options.gpus[option]:
             usable = self.usable(option, nodes)
             gpus = int(options.gpus[option]) * workers
@@ -167,14 +168,18 @@ class Candidates:
         usable = self.slot_exists[nodes]
         if not options.gpu_type_ok[option].all():
             usable &= options.gpu_type_ok[option][problem.gpu_type[gpus]]
-        if problem.shares_bind:
-            usable &= state.gpu_free_milli[gpus] >= options.milli[option]
-        if problem.jobs_per_gpu is not None:
-            usable &= state.gpu_jobs[gpus] < problem.jobs_per_gpu
-        if options.gpu_memory_mib[option]:
-            usable &= state.gpu_free_memory[gpus] >= options.gpu_memory_mib[option]
-        if self._refuses is not None and usable.any():
-            usable &= ~np.isin(gpus, self._refuses(self, option, gpus[usable].tolist()))
+        memory_mib = int(options.gpu_memory_mib[option])
+        usable &= gpus_with_room(
+            problem,
+            state.gpu_free_milli[gpus],
+            state.gpu_free_memory[gpus] if memory_mib else None,
+            state.gpu_jobs[gpus],
+            milli=int(options.milli[option]),
+            memory_mib=memory_mib,
+            jobs_per_gpu=problem.jobs_per_gpu,
+        )
+        if self._excluded_gpus is not None and usable.any():
+            usable &= ~np.isin(gpus, self._excluded_gpus(self, option, gpus[usable].tolist()))
         return usable
 
     def choose_gpus(self, option: int, node: int, held: frozenset[int] = frozenset()) -> tuple[int, ...]:

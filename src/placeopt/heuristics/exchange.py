@@ -19,7 +19,7 @@ MAX_EXCHANGES = 12
 
 
 class Piece(Protocol):
-    """What can be exchanged; see ``heuristics.bundles.Item``."""
+    """What can be exchanged; see ``heuristics.bundles.BundleItem``."""
 
     gpus: int
     share: int
@@ -37,7 +37,7 @@ def exchange(
     free: list[list[int]],
     idle: list[dict[int, int]],
     held: list[list[P]],
-    homeless: Sequence[P],
+    unplaced: Sequence[P],
     unit: list[float],
 ) -> list[P]:
     """
@@ -47,7 +47,7 @@ def exchange(
     ----------
     node_class, free, idle, held
         By node: its class, free resources, idle GPUs by free share, pieces. All but the first are updated.
-    homeless
+    unplaced
         Pieces without a node; those of one GPU are tried, the first first.
     unit
         Of each resource, an amount that counts as one.
@@ -57,27 +57,27 @@ def exchange(
     list
         The pieces that have no node in the end; not always those that had none before.
     """
-    board = _Board(node_class, free, [piece for pieces in held for piece in pieces] + list(homeless), unit)
-    board.at[: sum(map(len, held))] = np.repeat(np.arange(len(held)), [len(pieces) for pieces in held])
-    for p in range(len(board.pieces) - len(homeless), len(board.pieces)):
-        piece = board.pieces[p]
+    solution = _Assignment(node_class, free, [piece for pieces in held for piece in pieces] + list(unplaced), unit)
+    solution.at[: sum(map(len, held))] = np.repeat(np.arange(len(held)), [len(pieces) for pieces in held])
+    for p in range(len(solution.pieces) - len(unplaced), len(solution.pieces)):
+        piece = solution.pieces[p]
         if piece.gpus != 1:
             continue
         nodes = np.array([n for n in range(len(held)) if idle[n].get(piece.share, 0)], dtype=np.int64)
-        nodes = nodes[board.may[p, board.node_class[nodes]]]
+        nodes = nodes[solution.may[p, solution.node_class[nodes]]]
         if not len(nodes):
             continue
-        left = (board.free[nodes] - board.need[p]) / board.unit
+        left = (solution.free[nodes] - solution.need[p]) / solution.unit
         n = int(nodes[left.min(axis=1).argmax()])
-        if board.enter(p, n):
+        if solution.enter(p, n):
             idle[n][piece.share] -= 1
-    free[:] = board.free.tolist()
+    free[:] = solution.free.tolist()
     for n, pieces in enumerate(held):
-        pieces[:] = [board.pieces[p] for p in np.flatnonzero(board.at == n)]
-    return [board.pieces[p] for p in np.flatnonzero(board.at < 0)]
+        pieces[:] = [solution.pieces[p] for p in np.flatnonzero(solution.at == n)]
+    return [solution.pieces[p] for p in np.flatnonzero(solution.at < 0)]
 
 
-class _Board(Generic[P]):
+class _Assignment(Generic[P]):
     """All pieces, and where they are; -1 is nowhere."""
 
     def __init__(self, node_class: IntArray, free: list[list[int]], pieces: list[P], unit: list[float]) -> None:

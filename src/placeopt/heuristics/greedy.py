@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
 from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
-from placeopt.heuristics.scores.fragmentation import FragmentationGradient
-from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.registry import score_named
-from placeopt.heuristics.scores.table import Table, serves
+from placeopt.heuristics.scores.registry import SCORES, score_named
+from placeopt.heuristics.scores.table import ColumnScore, Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.rules.registry import fits_beyond_room
 
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""
@@ -27,7 +25,7 @@ class Chooser(Protocol):
     """Where a job goes, by anything but a score of nodes. It watches the state it was made for."""
 
     def place(self, job: int) -> Placement | None:
-        """Return a placement that every rule allows for a job that is nowhere yet, or None if none is found."""
+        """Return a placement that every rule allows for a job that is not placed yet, or None if none is found."""
 
     def changed(self, node: int) -> None:
         """Note that the free capacity of ``node`` changed."""
@@ -49,13 +47,11 @@ def table_for(state: State, score: str, counts: IntArray | None = None) -> Table
     """
     Return a table of all costs by the score of that name, which decides as its candidates would, but sooner.
 
-    None where the score does not know whole columns of nodes, or a table does not serve the problem. ``counts`` as in
-    ``score_named``.
+    None where the score has no columns, or a table does not serve the problem. ``counts`` as in ``score_named``.
     """
-    if score not in ("prices", "share_prices", "fgd") or not serves(state.problem):
+    if not SCORES[score].has_columns or not serves(state.problem):
         return None
-    made = score_named(score, state.problem, counts=counts)
-    return Table(state, made) if isinstance(made, PriceScore | FragmentationGradient) else None
+    return Table(state, cast("ColumnScore", score_named(score, state.problem, counts=counts)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +82,7 @@ def greedy(
     order
         Waiting jobs, first to be considered first.
     score
-        Name in ``family.SCORES``.
+        Name in ``SCORES``.
     deadline
         Of ``time.monotonic()``: what is not reached by then waits.
     cancelled
@@ -110,7 +106,7 @@ def greedy(
         chosen = table_for(state, score) or ByScore(Candidates(state, score_named(score, problem, seed), over))
     else:
         chosen = chooser(state)
-    hopeless: set[int] = set()
+    failed_classes: set[int] = set()
     for position, job in enumerate(order.tolist()):
         if over():
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
@@ -118,11 +114,11 @@ def greedy(
             continue
         k = int(problem.job_class[job])
         try:
-            placement = None if k in hopeless else chosen.place(job)
+            placement = None if k in failed_classes else chosen.place(job)
         except OutOfTime:
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if placement is None:
-            hopeless.add(k)
+            failed_classes.add(k)
             if stop_at_first_failure:
                 break
             continue
@@ -138,7 +134,7 @@ def stop_at(deadline: float, cancelled: Callable[[], bool] | None) -> Callable[[
 
 
 def place(candidates: Candidates, job: int) -> Placement | None:
-    """Return the best placement that every rule allows for a job that is nowhere yet, or None if none is found."""
+    """Return the best placement that every rule allows for a job that is not placed yet, or None if none is found."""
     problem = candidates.problem
     options: Sequence[int] = problem.options_of(job)
     if len(options) > 1:

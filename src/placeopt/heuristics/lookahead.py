@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import place
-from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.timeline import Timeline
 from placeopt.problem import IntArray, Placement, Problem, State
 
@@ -36,7 +36,7 @@ class LookaheadDecision:
     """
     What look-ahead decided.
 
-    ``waits``: jobs that could start now and had better wait. ``needed``: GPU -> the first time at which a job that
+    ``waits``: jobs that could start now and should wait. ``needed``: GPU -> the first time at which a job that
     starts later needs it. ``starts``: all other jobs that start now, and where; ``scheduled`` are those of them whose
     place was weighed against other orders and is meant to be kept.
     """
@@ -57,7 +57,7 @@ def look_ahead(
     cancelled: Callable[[], bool] | None = None,
 ) -> LookaheadDecision:
     """
-    Decide which jobs had better wait, what is kept for them, and where others start.
+    Decide which jobs should wait, what is kept for them, and where others start.
 
     Parameters
     ----------
@@ -89,13 +89,13 @@ def look_ahead(
     best = _best_order(line, head, stopped) if reorder and len(set(_classes(problem, head))) > 1 else head
     _schedule(line, best)
     scheduled = frozenset(job for job, start in line.started.items() if start.end_ms is not None)
-    hopeless: set[int] = set()
+    failed_classes: set[int] = set()
     for job in tail:
         if stopped():
             break
         k = int(problem.job_class[job])
-        if k not in hopeless and line.take(job, if_room_now=True) is None:
-            hopeless.add(k)
+        if k not in failed_classes and line.take(job, if_room_now=True) is None:
+            failed_classes.add(k)
     return _decided(line, scheduled, score)
 
 
@@ -108,9 +108,9 @@ def _best_order(line: Timeline, jobs: list[int], stopped: Callable[[], bool]) ->
         if order is None:
             break
         total = _schedule(line, order, least)
-        settled = not tried and not line.booked and len(line.started) == len(jobs)
+        evaluated = not tried and not line.reserved and len(line.started) == len(jobs)
         line.clear()
-        if settled:  # nobody is in anybody's way
+        if evaluated:  # no job delays another
             break
         tried.add(_classes(line.problem, order))
         if least is None or total < least:
@@ -160,15 +160,15 @@ def _weight(problem: Problem, job: int) -> int:
 def _decided(line: Timeline, scheduled: frozenset[int], score: str) -> LookaheadDecision:
     problem = line.problem
     needed: dict[int, int] = {}
-    for start in line.booked.values():
+    for start in line.reserved.values():
         for gpu in start.placement.gpus:
             needed[gpu] = min(start.start_ms, needed.get(gpu, start.start_ms))
     waits: dict[int, Wait] = {}
-    if line.booked:
-        idle = Candidates(State(problem), SCORES[score](problem))
+    if line.reserved:
+        idle = Candidates(State(problem), score_named(score, problem))
         waits = {
             job: Wait(start.placement, start.start_ms, start.end_ms or 0, line.instead[job])
-            for job, start in line.booked.items()
+            for job, start in line.reserved.items()
             if place(idle, job) is not None
         }
     return LookaheadDecision(waits, needed, {job: start.placement for job, start in line.started.items()}, scheduled)

@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates
 from placeopt.model import Split
 from placeopt.problem import IntArray
-from placeopt.terms.spread import domain_of_nodes
+from placeopt.terms.rules.spread import domain_of_nodes
 
 
 def nodes_for_bundles(candidates: Candidates, option: int) -> list[int] | None:

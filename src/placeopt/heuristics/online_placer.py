@@ -115,9 +115,9 @@ class OnlinePlacer:
         What may arrive, and the cluster with what runs there; running jobs are never moved. Without a quota its jobs
         are also the mix that prices go by.
     quota
-        Whom to refuse, and the mix that prices go by; None refuses nobody for whom there is room.
+        Whom to refuse, and the mix that prices go by; None refuses no job that has room.
     moves
-        How jobs that have arrived are moved; None moves nobody.
+        How jobs that have arrived are moved; None moves no job.
     seed
         Draws the jobs that are looked at in rounds of moves.
 

@@ -16,8 +16,8 @@ from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import keeps_limits, part_of, submission_order
 from placeopt.terms.objective import start_value
-from placeopt.terms.rules import fits
-from placeopt.terms.spread import domain_of_nodes
+from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules.spread import domain_of_nodes
 
 TRIES = 8
 """Nodes or domains tried for an option, those with the cheapest victims first."""
@@ -51,16 +51,16 @@ def make_room(
     or domains by the sum; on the cheapest few the victims are taken, those that the job can do without are put back,
     the dearest first, and it is placed. Nobody is moved. A class that failed once is not tried again.
     """
-    round_ = _Room(problem, allocation, score)
-    hopeless: set[int] = set()
+    round_ = _PreemptionSearch(problem, allocation, score)
+    failed_classes: set[int] = set()
     for job in order.tolist():
         if round_.state.placements[job] is not None:
             continue
         if time.monotonic() >= deadline or (cancelled is not None and cancelled()):
             break
         k = int(problem.job_class[job])
-        if k in hopeless or not round_.admit(job):
-            hopeless.add(k)
+        if k in failed_classes or not round_.admit(job):
+            failed_classes.add(k)
             if stop_at_first_failure:
                 break
     return round_.state.allocation()
@@ -75,7 +75,7 @@ class _Victim:
     loss: int
 
 
-class _Room:
+class _PreemptionSearch:
     """The state of the pass: placements, victims by node, and what bundles cost there."""
 
     def __init__(self, problem: Problem, allocation: Allocation, score: str) -> None:
@@ -88,14 +88,14 @@ class _Room:
         self.on_node: dict[int, list[_Victim]] = {}
         density: dict[int, float] = {}
         for job in sorted(problem.may_shrink | problem.may_preempt):
-            found = [(self._density(victim), i, victim) for i, victim in enumerate(self._ways(job))]
+            found = [(self._density(victim), i, victim) for i, victim in enumerate(self._reductions(job))]
             if found:
                 density[job], _, self.victims[job] = min(found)
         for job in sorted(self.victims, key=lambda job: (density[job], job)):
             for node in dict.fromkeys(problem.running[job].nodes):
                 self.on_node.setdefault(node, []).append(self.victims[job])
         self._shape = option_shapes(problem)
-        self._known: dict[int, dict[int, list[int]]] = {}  # node -> shape of option -> loss for one, two, ... bundles
+        self._cache: dict[int, dict[int, list[int]]] = {}  # node -> shape of option -> loss for one, two, ... bundles
 
     def admit(self, job: int) -> bool:
         """Place the job, at the cost of victims if that still gains value."""
@@ -106,14 +106,14 @@ class _Room:
         options = self.problem.options
         for option in sorted(self.problem.options_of(job), key=lambda o: -int(options.value[o])):
             targets = [nodes for cost, nodes in self._targets(option)[:TRIES] if cost < options.value[option]]
-            tries = [self._victims_on(option, nodes) for nodes in targets]
+            tries = [self._victims_for(option, nodes) for nodes in targets]
             if self.order:  # then none of them is spared
                 tries = [victims for victims in tries if sum(v.loss for v in victims) < options.value[option]]
             if any(self._try(job, victims) for victims in tries):
                 return True
         return False
 
-    def _ways(self, job: int) -> list[_Victim]:
+    def _reductions(self, job: int) -> list[_Victim]:
         """Return in what ways the job may give: as a whole, or down to the first workers of its minimum."""
         problem, options, held = self.problem, self.problem.options, self.problem.running[job]
         kept = start_value(problem, job, held)
@@ -136,7 +136,7 @@ class _Room:
         left = 0 if victim.left is None else int(milli[victim.left.option])
         return victim.loss / max(1, int(milli[self.problem.running[victim.job].option]) - left)
 
-    def _taken(self, victim: _Victim) -> bool:
+    def _is_evicted(self, victim: _Victim) -> bool:
         return self.state.placements[victim.job] is not self.problem.running[victim.job]
 
     def _targets(self, option: int) -> list[tuple[int, list[tuple[int, int]]]]:
@@ -184,44 +184,44 @@ class _Room:
 
     def _prices(self, option: int, node: int, free: int) -> list[int]:
         """Return what one, two, ... bundles cost on the node, which has room for ``free``, as far as victims go."""
-        known, shape = self._known.setdefault(node, {}), self._shape[option]
-        if shape not in known:
+        cached, shape = self._cache.setdefault(node, {}), self._shape[option]
+        if shape not in cached:
             here, undo, loss = np.array([node]), [], 0
             out = [0] * free
             for victim in self.on_node.get(node, ()):
                 if len(out) >= self.problem.options.bundles[option]:
                     break
-                if not self._taken(victim):
+                if not self._is_evicted(victim):
                     undo.append(self.state.apply(Move(victim.job, victim.left)))
                     loss += victim.loss
                     out += [loss] * (int(self.candidates.rooms(option, here)[0]) - len(out))
             for move in reversed(undo):
                 self.state.apply(move)
-            known[shape] = out
-        return known[shape]
+            cached[shape] = out
+        return cached[shape]
 
-    def _victims_on(self, option: int, target: list[tuple[int, int]]) -> list[_Victim]:
+    def _victims_for(self, option: int, target: list[tuple[int, int]]) -> list[_Victim]:
         """Return the victims that make the room, and those that must go before them."""
         chosen: dict[int, _Victim] = {}
         for node, bundles in target:
-            wanted = self._known[node][self._shape[option]][bundles - 1]
+            wanted = self._cache[node][self._shape[option]][bundles - 1]
             for victim in self.on_node.get(node, ()):
                 if wanted <= 0:
                     break
-                if not self._taken(victim):
+                if not self._is_evicted(victim):
                     chosen[victim.job] = victim
                     wanted -= victim.loss
         for queue in self.order:
             first = next((i for i, jobs in enumerate(queue) if not chosen.keys().isdisjoint(jobs)), len(queue))
             later = [self.victims[job] for jobs in queue[first + 1 :] for job in jobs if job in self.victims]
-            chosen.update((victim.job, victim) for victim in later if not self._taken(victim))
+            chosen.update((victim.job, victim) for victim in later if not self._is_evicted(victim))
         return list(chosen.values())
 
     def _try(self, job: int, victims: list[_Victim]) -> bool:
         """Take the victims, spare whom it can do without, place the job; undo all unless value is gained lawfully."""
         undo = self._apply([Move(victim.job, victim.left) for victim in victims])
         if place(self.candidates, job) is not None:
-            lost = sum(v.loss for v in sorted(victims, key=_dearest) if not self._spare(job, v, undo))
+            lost = sum(v.loss for v in sorted(victims, key=_dearest) if not self._restore_victim(job, v, undo))
             placement = place(self.candidates, job)
             undo += self._apply([Move(job, placement)])
             gained = 0 if placement is None else int(self.problem.options.value[placement.option]) - lost
@@ -230,10 +230,10 @@ class _Room:
         self._apply(undo[::-1])
         return False
 
-    def _spare(self, job: int, victim: _Victim, undo: list[Move]) -> bool:
+    def _restore_victim(self, job: int, victim: _Victim, undo: list[Move]) -> bool:
         """Put the victim back, if the job finds its room all the same."""
         if self.order:
-            return False  # whoever came later would have to be put back first: left to the exact stage
+            return False  # jobs that came later would have to be put back first: left to the exact stage
         back = self._apply([Move(victim.job, self.problem.running[victim.job])])
         if place(self.candidates, job) is None:
             self._apply(back)
@@ -250,7 +250,7 @@ class _Room:
             touched = {node for p in (before, move.placement) if p is not None for node in p.nodes}
             for node in sorted(touched):
                 self.candidates.changed(node)
-                self._known.pop(node, None)
+                self._cache.pop(node, None)
         return undo
 
 

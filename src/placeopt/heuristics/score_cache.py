@@ -70,11 +70,11 @@ class NodeViews:
 
     def state_of(self, node: int) -> View:
         """Return class, free resources, and what is left of the GPUs, whichever of them it is."""
-        known = self._states.get(node)
-        if known is None:
+        cached = self._states.get(node)
+        if cached is None:
             free = self._state.node_free[node].tolist()
-            known = self._states[node] = (self._class[node], *free, *sorted(self.gpus_of(node)[1:]))
-        return known
+            cached = self._states[node] = (self._class[node], *free, *sorted(self.gpus_of(node)[1:]))
+        return cached
 
     def gpus_of(self, node: int) -> View:
         """Return class, and what is left of every GPU."""

@@ -1,20 +1,20 @@
-"""Options that ask the same of a node, whatever they are worth and whoever asks."""
+"""Options that ask the same of a node, whatever they are worth and whatever job asks."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from placeopt.problem import IntArray, Problem
+from placeopt.problem.job_groups import group_by_key
 
 
-def option_shapes(problem: Problem, looked_at: IntArray | None = None) -> list[int]:
+def option_shapes(problem: Problem, features: IntArray | None = None) -> list[int]:
     """
     Number the options: two have the same number if every node has the same room for both, and likes both alike.
 
-    ``looked_at``, shape (O, anything): what else of each option decides how well a node is liked.
+    ``features``, shape (O, anything): what else of each option decides how well a node is liked.
     """
     options = problem.options
-    numbers: dict[bytes, int] = {}
     rows = np.column_stack(
         (
             options.gpus,
@@ -24,10 +24,8 @@ def option_shapes(problem: Problem, looked_at: IntArray | None = None) -> list[i
             options.workers,
             options.workers_per_node,
             options.demand,
-            np.zeros((len(options), 0), dtype=np.int64) if looked_at is None else looked_at,
+            np.zeros((len(options), 0), dtype=np.int64) if features is None else features,
         )
     )
     masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)
-    return [
-        numbers.setdefault(row.tobytes() + mask.tobytes(), len(numbers)) for row, mask in zip(rows, masks, strict=True)
-    ]
+    return group_by_key(row.tobytes() + mask.tobytes() for row, mask in zip(rows, masks, strict=True))[0]

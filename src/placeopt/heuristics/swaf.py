@@ -10,7 +10,7 @@ from placeopt.heuristics.greedy import GreedyResult, places, stop_at
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.problem.allowance import waiting_allowances
-from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.rules.registry import fits_beyond_room
 
 
 def swaf(
@@ -35,19 +35,19 @@ def swaf(
     chosen = waiting_allowances(problem).option.tolist()
     state, over = State(problem), stop_at(deadline, cancelled)
     candidates = Candidates(state, score_named(score, problem), over)
-    hopeless: set[int] = set()
+    failed_classes: set[int] = set()
     for position, job in enumerate(order.tolist()):
         if over():
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         option = chosen[job]
-        if state.placements[job] is not None or option < 0 or option in hopeless:
+        if state.placements[job] is not None or option < 0 or option in failed_classes:
             continue
         try:
             placement = _place(candidates, job, option)
         except OutOfTime:
             return GreedyResult(state.allocation(), tuple(order[position:].tolist()))
         if placement is None:
-            hopeless.add(option)  # room only shrinks
+            failed_classes.add(option)  # room only shrinks
             continue
         state.apply(Move(job, placement))
         for node in dict.fromkeys(placement.nodes):

@@ -1,4 +1,4 @@
-"""What runs now and what is booked for later: where and when a job would best start beside it."""
+"""What runs now and what is reserved for later: where and when a job would best start beside it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.greedy import TRIES, places, places_on_node
-from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.start_estimate import Occupants, StartEstimate
 from placeopt.problem import Move, Placement, Problem, State
-from placeopt.terms.interference import meets
-from placeopt.terms.rules import fits_beyond_room
-from placeopt.terms.run_time import company_of, expected_ends, option_of, run_time_ms, run_time_there_ms, together
+from placeopt.terms.costs.interference import meets
+from placeopt.terms.costs.run_time import company_of, expected_ends, option_of, run_time_ms, run_time_there_ms, together
+from placeopt.terms.rules.registry import fits_beyond_room
 
 MAX_STARTS = 16
 """Later starts that are tried for a job, the earliest ones."""
 HARM = 2
-"""What neighbours lose by a job counts twice: for them, and for whoever gets their GPUs next."""
+"""What neighbours lose by a job counts twice: for them, and for the jobs that get their GPUs next."""
 
 
 Seen = tuple[int, int]
@@ -28,7 +28,7 @@ Seen = tuple[int, int]
 
 @dataclass(frozen=True)
 class Start:
-    """A place and a time to start; when the job would end, None where nobody knows."""
+    """A place and a time to start; when the job would end, None where it is unknown."""
 
     placement: Placement
     start_ms: int
@@ -41,9 +41,9 @@ class Timeline:
     """
     Jobs get starts one after the other: now, or at the end of something that holds GPUs then.
 
-    ``state`` is the one of now, ``ends`` tells until when its jobs stay, ``booked`` has the later starts: at that time
-    their GPUs are taken. A start scores by its end, by how much longer its sockets are not whole, weighed with what a
-    job loses that finds no whole one, and by what it costs its neighbours.
+    ``state`` is the one of now, ``ends`` tells until when its jobs stay, ``reserved`` has the later starts: at that
+    time their GPUs are taken. A start scores by its end, by how much longer its sockets are not whole, weighed with
+    what a job loses that finds no whole one, and by what it costs its neighbours.
     """
 
     def __init__(self, problem: Problem, score: str) -> None:
@@ -53,15 +53,15 @@ class Timeline:
         self.state = State(problem)
         self.ends = expected_ends(self.state)
         self.started: dict[int, Start] = {}
-        self.booked: dict[int, Start] = {}
+        self.reserved: dict[int, Start] = {}
         self.instead: dict[int, int | None] = {}
-        """Of a booked job: when it would have ended, had it started when it was asked; None: it could not."""
-        self._candidates = Candidates(self.state, SCORES[score](problem))
-        self._company: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
-        self._occupants = Occupants(self.state, self._end_of, self._company_of)
-        self._outlooks: dict[Seen, tuple[StartEstimate, ...]] = {}
+        """Of a reserved job: when it would have ended, had it started when it was asked; None: it could not."""
+        self._candidates = Candidates(self.state, score_named(score, problem))
+        self._slowdown_cache: dict[int, int] = {}  # of placed jobs, as far as it was asked for since it changed
+        self._occupants = Occupants(self.state, self._end_of, self._slowdown_of)
+        self._estimates: dict[Seen, tuple[StartEstimate, ...]] = {}
         self._choices: dict[tuple[int, bool, tuple[int, ...]], tuple[Start | None, Start | None]] = {}
-        self._taken: tuple[int, ...] = ()  # numbers of all starts given, whoever of a class has which, sorted
+        self._given_starts: tuple[int, ...] = ()  # numbers of all starts given, of whatever job of a class, sorted
         self._numbers: dict[tuple[int, bool, Start], int] = {}
 
     def take(self, job: int, *, if_room_now: bool = False) -> Start | None:
@@ -72,12 +72,12 @@ class Timeline:
         it could start now, be it on GPUs that are taken later.
         """
         k = int(self.problem.job_class[job])
-        question = (k, if_room_now, self._taken)
-        if question not in self._choices:  # orders of the same jobs often come to the same
-            self._choices[question] = self._choose(job, if_room_now=if_room_now)
-        here, later = self._choices[question]
+        key = (k, if_room_now, self._given_starts)
+        if key not in self._choices:  # orders of the same jobs often come to the same
+            self._choices[key] = self._choose(job, if_room_now=if_room_now)
+        here, later = self._choices[key]
         if later is not None:
-            self.booked[job] = later
+            self.reserved[job] = later
             self.instead[job] = None if here is None else here.end_ms
         elif here is not None:
             self.put(job, here.placement)
@@ -87,16 +87,16 @@ class Timeline:
         start = here if later is None else later
         if start is not None:
             number = self._numbers.setdefault((k, later is not None, start), len(self._numbers))
-            self._taken = tuple(sorted((*self._taken, number)))
+            self._given_starts = tuple(sorted((*self._given_starts, number)))
         return start
 
     def _choose(self, job: int, *, if_room_now: bool) -> tuple[Start | None, Start | None]:
         """Return the best start now, and a later one if that is better."""
-        settled: set[Seen] = set()
-        here = self._best(job, self.now, settled=settled)
-        if here is None and if_room_now and (not self.booked or self._best(job, self.now, heed=False) is None):
+        evaluated: set[Seen] = set()
+        here = self._best(job, self.now, evaluated=evaluated)
+        if here is None and if_room_now and (not self.reserved or self._best(job, self.now, heed=False) is None):
             return None, None
-        return here, None if here is not None and self._runs_well(job, here) else self._later(job, here, settled)
+        return here, None if here is not None and self._runs_well(job, here) else self._later(job, here, evaluated)
 
     def clear(self) -> None:
         """Take back all starts."""
@@ -104,9 +104,9 @@ class Timeline:
             self.put(job, None)
             self.ends.pop(job, None)
         self.started.clear()
-        self.booked.clear()
+        self.reserved.clear()
         self.instead.clear()
-        self._taken = ()
+        self._given_starts = ()
 
     def shortest_ms(self, job: int) -> int:
         """Return the shortest run time of the job's options, 0 where none states any."""
@@ -116,85 +116,85 @@ class Timeline:
     def put(self, job: int, placement: Placement | None) -> None:
         """Let the state have a job there, or nowhere."""
         undo = self.state.apply(Move(job, placement))
-        self._company.pop(job, None)
+        self._slowdown_cache.pop(job, None)
         for held in (undo.placement, placement):
             if held is None:
                 continue
             for node in dict.fromkeys(held.nodes):
                 self._candidates.changed(node)
                 for other in self.state.node_jobs[node]:
-                    self._company.pop(other, None)
+                    self._slowdown_cache.pop(other, None)
             self._occupants.changed(job, held.nodes)
 
     def _runs_well(self, job: int, here: Start) -> bool:
-        """Tell whether it would lose nothing now, or nobody knows."""
+        """Return whether it would lose nothing now, or that is unknown."""
         alone = option_of(self.problem, job, here.placement.option).run_time_ms
         return here.end_ms is None or alone is None or here.end_ms <= self.now + alone
 
-    def _later(self, job: int, here: Start | None, settled: set[Seen]) -> Start | None:
-        """Return the best later start in the window, if it is better than the one now; ``settled``: see ``_best``."""
+    def _later(self, job: int, here: Start | None, evaluated: set[Seen]) -> Start | None:
+        """Return the best later start in the window, if it is better than the one now; ``evaluated``: see ``_best``."""
         best = here
-        ends = {*self.ends.values(), *(start.end_ms for start in self.booked.values() if start.end_ms is not None)}
-        ahead = _Ahead(self)
-        for moment in sorted(end for end in ends if end <= self.latest)[:MAX_STARTS]:
-            if best is not None and 1000 * (moment + self.shortest_ms(job)) >= best.score:
+        ends = {*self.ends.values(), *(start.end_ms for start in self.reserved.values() if start.end_ms is not None)}
+        ahead = _FutureState(self)
+        for time_ms in sorted(end for end in ends if end <= self.latest)[:MAX_STARTS]:
+            if best is not None and 1000 * (time_ms + self.shortest_ms(job)) >= best.score:
                 break  # nor does any later one end earlier
-            ahead.go_on(moment)
-            then = self._best(job, moment, settled=settled)
+            ahead.advance(time_ms)
+            then = self._best(job, time_ms, evaluated=evaluated)
             if then is not None and then.end_ms is not None and (best is None or then.score < best.score):
                 best = then
-        ahead.come_back()
+        ahead.restore()
         return None if best is here else best
 
-    def _best(self, job: int, at: int, *, heed: bool = True, settled: set[Seen] | None = None) -> Start | None:
+    def _best(self, job: int, at: int, *, heed: bool = True, evaluated: set[Seen] | None = None) -> Start | None:
         """
-        Return the start of least score, one of unknown end only if there is no other; ``heed`` what is booked.
+        Return the start of least score, one of unknown end only if there is no other; ``heed`` what is reserved.
 
-        ``settled`` has nodes with those who are there that were asked for an earlier start, and is added to. Later
+        ``evaluated`` has nodes with those who are there that were asked for an earlier start, and is added to. Later
         starts there are worse: the job ends later, and no socket is held up for a shorter time.
         """
         best: Start | None = None
         alike: set[tuple[int, ...]] = set()
         for option in self.problem.options_of(job):
-            for seen, outlooks in self._asked(job, option, settled):
+            for seen, estimates in self._asked(job, option, evaluated):
                 refused = False
-                for one in outlooks:
+                for one in estimates:
                     if one.alike is not None and one.alike in alike:
                         continue  # it scores as the first like it, which counts
                     start = self._start(one, at)
                     if best is not None and (start.end_ms is None, start.score) >= (best.end_ms is None, best.score):
                         continue
-                    if fits_beyond_room(self.state, job, one.placement) and (not heed or self._leaves_booked(start)):
+                    if fits_beyond_room(self.state, job, one.placement) and (not heed or self._keeps_reserved(start)):
                         best = start
                         if one.alike is not None:
                             alike.add(one.alike)
                     else:
                         refused = True
-                if settled is not None and seen is not None and not refused:
-                    settled.add(seen)
+                if evaluated is not None and seen is not None and not refused:
+                    evaluated.add(seen)
         return best
 
     def _asked(
-        self, job: int, option: int, settled: set[Seen] | None
+        self, job: int, option: int, evaluated: set[Seen] | None
     ) -> Iterator[tuple[Seen | None, tuple[StartEstimate, ...]]]:
         """Yield what starts in an option would come to, node by node, and what that is remembered by."""
         candidates = self._candidates
         if self.problem.options.bundles[option] > 1:
             for placement in places(candidates, option):
-                yield None, (self._outlook(job, placement),)
+                yield None, (self._estimate(job, placement),)
             return
         for node in _both_ends(candidates.scores(option)):
             seen = (option, self._occupants.of(node))
-            if settled is not None and seen in settled:
+            if evaluated is not None and seen in evaluated:
                 continue
-            known = self._outlooks.get(seen)
-            if known is None:
-                known = tuple(self._outlook(job, one) for one in places_on_node(candidates, option, node))
+            cached = self._estimates.get(seen)
+            if cached is None:
+                cached = tuple(self._estimate(job, one) for one in places_on_node(candidates, option, node))
                 if candidates.remembers_gpus:
-                    self._outlooks[seen] = known
-            yield seen, known
+                    self._estimates[seen] = cached
+            yield seen, cached
 
-    def _outlook(self, job: int, placement: Placement) -> StartEstimate:
+    def _estimate(self, job: int, placement: Placement) -> StartEstimate:
         length, harm = self._effects(job, placement)
         return StartEstimate(placement, self._alike(placement), length, harm, self._clear(placement))
 
@@ -214,7 +214,7 @@ class Timeline:
         return Start(one.placement, at, end, 1000 * (end + HARM * one.harm_ms) + spread * one.delay_ms(at, end))
 
     def _effects(self, job: int, placement: Placement) -> tuple[int | None, int]:
-        """Return the job's run time there, None where nobody knows, and by how much its neighbours' get longer."""
+        """Return the job's run time there, None where it is unknown, and by how much its neighbours' get longer."""
         state, problem = self.state, self.problem
         if problem.policy.interference.model == "curve":  # all that share a GPU have a part in it: put it there and see
             beside = dict.fromkeys(other for node in placement.nodes for other in state.node_jobs[node])
@@ -228,28 +228,28 @@ class Timeline:
             excesses.append(felt)
             held = state.placements[other]
             if caused and held is not None:
-                company = self._company_of(other)
+                slowdown_total = self._slowdown_of(other)
                 before, after = (
                     run_time_there_ms(problem, other, held, one) or 0
-                    for one in (company, together(problem, (company, caused)))
+                    for one in (slowdown_total, together(problem, (slowdown_total, caused)))
                 )
                 harm += after - before
         return run_time_there_ms(problem, job, placement, together(problem, excesses)), harm
 
-    def _company_of(self, job: int) -> int:
+    def _slowdown_of(self, job: int) -> int:
         """Excess of a placed job by its neighbours together, in thousandths."""
-        company = self._company.get(job)
-        if company is None:
-            company = self._company[job] = company_of(self.state, job)
-        return company
+        slowdown_total = self._slowdown_cache.get(job)
+        if slowdown_total is None:
+            slowdown_total = self._slowdown_cache[job] = company_of(self.state, job)
+        return slowdown_total
 
     def _end_of(self, job: int) -> int | None:
-        """Return when a job that is in the state ends there, None where nobody knows."""
-        booked = self.booked.get(job)
-        return self.ends.get(job) if booked is None else booked.end_ms
+        """Return when a job that is in the state ends there, None where it is unknown."""
+        reserved = self.reserved.get(job)
+        return self.ends.get(job) if reserved is None else reserved.end_ms
 
     def _clear(self, placement: Placement) -> tuple[int, ...]:
-        """Return when the others on each socket in use have ended, but for sockets where nobody knows of one."""
+        """Return when the others on each socket in use have ended, but for sockets where it is unknown of one."""
         problem, clear = self.problem, []
         for node in dict.fromkeys(placement.nodes):
             for socket in {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}:
@@ -259,18 +259,18 @@ class Timeline:
                     if (held := self.state.placements[other]) is not None
                     and any(problem.gpu_node[gpu] == node and problem.gpu_socket[gpu] == socket for gpu in held.gpus)
                 ]
-                known = [end for end in ends if end is not None]
-                if len(known) == len(ends):
-                    clear.append(max(known, default=0))
+                cached = [end for end in ends if end is not None]
+                if len(cached) == len(ends):
+                    clear.append(max(cached, default=0))
         return tuple(clear)
 
-    def _leaves_booked(self, start: Start) -> bool:
-        """Tell whether the start lets every booked GPU be free in time."""
+    def _keeps_reserved(self, start: Start) -> bool:
+        """Return whether the start lets every reserved GPU be free in time."""
         return all(
             set(start.placement.gpus).isdisjoint(other.placement.gpus)
             or (other.end_ms is not None and start.start_ms >= other.end_ms)
             or (start.end_ms is not None and start.end_ms <= other.start_ms)
-            for other in self.booked.values()
+            for other in self.reserved.values()
         )
 
 
@@ -278,15 +278,15 @@ def _both_ends(scores: np.ndarray) -> list[int]:
     """
     Return the best ``TRIES`` nodes by score, and as many from the other end.
 
-    Scores keep room for whoever comes, so the best nodes are the fullest: where neighbours disturb a job most.
+    Scores keep room for jobs to come, so the best nodes are the fullest: where neighbours disturb a job most.
     """
     order = np.argsort(scores, kind="stable")
     order = order[np.isfinite(scores[order])]
     return order.tolist() if len(order) <= 2 * TRIES else [*order[:TRIES].tolist(), *order[-TRIES:].tolist()]
 
 
-class _Ahead:
-    """The state of a timeline at later and later moments: what ends by then is gone, what is booked is there."""
+class _FutureState:
+    """The state of a timeline at later and later moments: what ends by then is gone, what is reserved is there."""
 
     def __init__(self, line: Timeline) -> None:
         self._line = line
@@ -294,22 +294,22 @@ class _Ahead:
         self._gone: list[tuple[int, Placement | None]] = []
         self._there: set[int] = set()
 
-    def go_on(self, moment: int) -> None:
+    def advance(self, time_ms: int) -> None:
         """Move the state to a moment, not before the last one."""
         line = self._line
-        for job in [job for job in self._there if moment >= (line.booked[job].end_ms or 0)]:
+        for job in [job for job in self._there if time_ms >= (line.reserved[job].end_ms or 0)]:
             line.put(job, None)
             self._there.remove(job)
-        while self._ending and line.ends[self._ending[-1]] <= moment:
+        while self._ending and line.ends[self._ending[-1]] <= time_ms:
             job = self._ending.pop()
             self._gone.append((job, line.state.placements[job]))
             line.put(job, None)
-        for job, start in line.booked.items():
-            if job not in self._there and start.start_ms <= moment < (start.end_ms or 0):
+        for job, start in line.reserved.items():
+            if job not in self._there and start.start_ms <= time_ms < (start.end_ms or 0):
                 line.put(job, start.placement)
                 self._there.add(job)
 
-    def come_back(self) -> None:
+    def restore(self) -> None:
         """Move the state to what it is now."""
         for job in self._there:
             self._line.put(job, None)

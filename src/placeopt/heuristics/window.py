@@ -40,7 +40,7 @@ def window(
     order
         Waiting jobs, first to be considered first.
     score
-        Name in ``family.SCORES``; scores must be comparable from job to job.
+        Name in ``SCORES``; scores must be comparable from job to job.
     width
         Jobs in the window, at least 1; with 1 this is ``greedy``.
     deadline, cancelled, seed
@@ -50,7 +50,7 @@ def window(
     candidates = Candidates(state, score_named(score, problem, seed), over)
     waiting = [job for job in order.tolist() if state.placements[job] is None]
     ahead, rest = waiting[:width], iter(waiting[width:])
-    hopeless: set[int] = set()
+    failed_classes: set[int] = set()
     steps = 0
     while ahead:
         if steps % CLOCK_EVERY == 0 and over():
@@ -59,11 +59,11 @@ def window(
         job = _cheapest(candidates, ahead)
         k = int(problem.job_class[job])
         try:
-            placement = None if k in hopeless else place(candidates, job)
+            placement = None if k in failed_classes else place(candidates, job)
         except OutOfTime:
             return GreedyResult(state.allocation(), (*ahead, *rest))
         if placement is None:
-            hopeless.add(k)
+            failed_classes.add(k)
         else:
             state.apply(Move(job, placement))
             for node in dict.fromkeys(placement.nodes):

@@ -12,7 +12,7 @@ from typing import Concatenate, Literal, ParamSpec, Self, TypeVar
 from placeopt.aliases import former_names
 from placeopt.arguments import INSTANCE, expect
 from placeopt.errors import BadInput, only_documented
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.live_cluster.cluster_record import Ids, NodeChange
 from placeopt.live_cluster.exclusive import exclusive
 from placeopt.live_cluster.live_cluster import LiveCluster
@@ -132,7 +132,7 @@ class Engine:
             If the jobs can be worth more than 2^53 together.
         """
         expect("instance", instance, Instance, INSTANCE)
-        with collection_paused():
+        with gc_paused():
             cluster = LiveCluster(instance, self._solver.policy or instance.policy)
         self._cluster = cluster
 

@@ -10,7 +10,7 @@ import numpy as np
 from placeopt.check import violations
 from placeopt.check.case import names
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import (
     ClusterRecord,
@@ -217,7 +217,7 @@ class LiveCluster:
         looks_ahead = self.policy.postpone.rule == "lookahead"
         method = method_of(params.method)
         if brief and (looks_ahead or not (warm or prove)):
-            with collection_paused():
+            with gc_paused():
                 problem, budget = self.problem(), given.budget(params)
                 if looks_ahead:
                     decision, choice = choose_by_lookahead(problem, method, budget)

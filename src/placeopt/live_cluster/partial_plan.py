@@ -7,6 +7,7 @@ from typing import Any
 
 from placeopt.environment import versions
 from placeopt.errors import InternalFault
+from placeopt.heuristics import SCORES
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.model import Job, Plan, Policy
@@ -28,14 +29,12 @@ from placeopt.solving.waiting_reasons import (
 NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
 
-WHOLE_ROUNDS = frozenset({"auto", "gpu_clustering", "random"})
-"""Scores that cannot place single jobs: one depends on all placements, the other draws anew at every call."""
-
 
 def places_rounds(method: Method) -> bool:
     """Tell whether a method decides whole rounds only."""
     rule = method.greedy
-    return bool(method.exact) or rule.strict or rule.shape != "value" or rule.score in WHOLE_ROUNDS
+    local = rule.score in SCORES and SCORES[rule.score].local
+    return bool(method.exact) or rule.strict or rule.shape != "value" or not local
 
 
 def decide_all(placer: IncrementalPlacer, jobs: dict[str, int], rule: GreedyRule) -> dict[str, Placement | None]:

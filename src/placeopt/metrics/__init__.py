@@ -1,22 +1,22 @@
-"""Figures of merit: what scheduling papers measure, as functions of numbers. Times in, ratios and statistics out."""
+"""Figures of merit of scheduling papers, as functions of plain numbers."""
 
 from placeopt.metrics.confidence import Interval, bootstrap_interval, paired_interval, t_interval
 from placeopt.metrics.fairness import jain_index
-from placeopt.metrics.occupancy import Occupancy, Stay, occupancy
+from placeopt.metrics.gpu_time import GpuUse, Occupancy, occupancy
 from placeopt.metrics.over_time import fragments_over_time, slots_over_time
-from placeopt.metrics.spread import Spread, spread_of
+from placeopt.metrics.spread import Distribution, distribution_of
 
 __all__ = [
+    "Distribution",
+    "GpuUse",
     "Interval",
     "Occupancy",
-    "Spread",
-    "Stay",
     "bootstrap_interval",
+    "distribution_of",
     "fragments_over_time",
     "jain_index",
     "occupancy",
     "paired_interval",
     "slots_over_time",
-    "spread_of",
     "t_interval",
 ]

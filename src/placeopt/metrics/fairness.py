@@ -1,4 +1,4 @@
-"""How evenly something is dealt out."""
+"""Fairness of shares."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 def jain_index(shares: Sequence[float]) -> float | None:
     """
-    Jain's index ``(sum x)^2 / (n sum x^2)``: 1 where all have the same, 1/n where one has everything. None of none.
+    Return Jain's index ``(sum x)^2 / (n sum x^2)``: 1 for equal shares, 1/n if one has everything; None without any.
 
     Notes
     -----
-    Jain, Chiu, Hawe 1984. Where all are 0, all have the same: 1. Example: 1, 1, 4 give 36 / 54.
+    Jain, Chiu, Hawe 1984. All shares 0 count as equal: 1. Example: 1, 1, 4 give 36 / 54.
     """
     if not len(shares):
         return None

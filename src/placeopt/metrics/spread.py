@@ -1,4 +1,4 @@
-"""How figures of many jobs are spread."""
+"""Mean, percentiles and maximum of figures of many jobs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Spread:
+class Distribution:
     """Mean, median, 95th percentile and maximum; percentiles between two values are interpolated linearly."""
 
     mean: float
@@ -18,10 +18,10 @@ class Spread:
     max: float
 
 
-def spread_of(values: Sequence[float]) -> Spread | None:
-    """Return the spread of some numbers; None of none."""
+def distribution_of(values: Sequence[float]) -> Distribution | None:
+    """Return the distribution of some numbers; None for none."""
     if not len(values):
         return None
     array = np.asarray(values, dtype=float)
     median, p95 = np.percentile(array, [50, 95])
-    return Spread(float(array.mean()), float(median), float(p95), float(array.max()))
+    return Distribution(float(array.mean()), float(median), float(p95), float(array.max()))

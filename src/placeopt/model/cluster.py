@@ -12,33 +12,45 @@ class Domain(Record):
     """A network domain: a rack, a zone, a leaf switch, at any depth; ``level`` is its kind."""
 
     id: Id
+    """Unique name of the domain."""
     level: Id = "rack"
+    """Kind of domain, such as rack or zone; at most once on each path."""
     parent: Id | None = None
     """The domain above, or none for the network itself."""
     uplink_weight: Weight | None = None
+    """Path weight of the edge to the parent; null: the level's default."""
     uplink_mbps: Mbps | None = None
+    """Bandwidth of the uplink in MB/s, one direction; null: unknown, never a limit."""
 
 
 class Node(Record):
     """One node. Its effective labels are ``labels`` plus, for each domain above it, level -> domain id."""
 
     id: Id
+    """Unique name of the node."""
     machine: Id
+    """Machine type of the node."""
     domain: Id | None = None
+    """Lowest domain that contains the node; null: the network itself."""
     labels: Labels = Field(default_factory=dict)
+    """Labels that node selectors of jobs match."""
     taints: tuple[Id, ...] = ()
     """A job is kept off unless it tolerates all of them."""
     drained: bool = False
     """Takes no new work; what runs there may stay."""
     price_milli_per_hour: Annotated[int, Field(ge=0, le=1_000_000_000)] = 1000
+    """Price of the node, in thousandths of a currency unit an hour; ``whatif add`` minimises it."""
 
 
 class Cluster(Record):
     """Machine types, domains (parents first) and nodes."""
 
     machines: Annotated[tuple[Machine, ...], Field(max_length=MAX_NODES)]
+    """Machine types, each described once."""
     domains: Annotated[tuple[Domain, ...], Field(max_length=MAX_NODES)] = ()
+    """Network domains, parents before children."""
     nodes: Annotated[tuple[Node, ...], Field(min_length=1, max_length=MAX_NODES)]
+    """Nodes, each of one machine type."""
 
     @model_validator(mode="after")
     def _references(self) -> Self:

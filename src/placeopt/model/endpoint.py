@@ -16,13 +16,16 @@ class LoadStep(Record):
     """So many requests a second from a moment on."""
 
     from_ms: Milliseconds
+    """Start of the step."""
     rate_milli: RateMilli
+    """Requests a second, in thousandths, until the next step."""
 
 
 class Replica(Record):
     """One way to run a replica: what it needs and what it serves."""
 
     demand: Demand
+    """Resources of one replica."""
     rate_milli: Annotated[RateMilli, Field(ge=1)]
     """The most requests that it serves a second, in thousandths."""
     latency_ms: Annotated[Milliseconds, Field(ge=1)]
@@ -38,15 +41,21 @@ class Endpoint(Record):
     """
 
     id: Id
+    """Unique name; its replicas are jobs with names derived from it."""
     user: Name | None = None
+    """Owner of the replicas."""
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
+    """Priority of the replicas."""
     gpu: Replica
+    """A replica with GPUs."""
     cpu: Replica | None = None
     """On CPU cores alone, where so it meets the target (SODA V-D)."""
     latency_target_ms: Annotated[Milliseconds, Field(ge=1)]
     """An answer that takes longer is late: the service level is violated."""
     replicas_max: PositiveCount = 1000
+    """Largest number of replicas."""
     load: Annotated[tuple[LoadStep, ...], Field(min_length=1, max_length=1_000_000)]
+    """Request rates over time, ascending by ``from_ms``."""
     until_ms: Milliseconds
     """When the last step ends."""
 

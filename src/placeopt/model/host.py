@@ -15,6 +15,7 @@ class CoreCurve(Record):
     """
 
     profile: Name
+    """Profile of the jobs that the curve describes."""
     category: Literal["vision", "language", "speech"] | None = None
     """Of the model; where a search for the best number begins."""
     speed_thousandths: Annotated[tuple[Annotated[int, Field(ge=1, le=1000)], ...], Field(min_length=1, max_length=1024)]

@@ -24,11 +24,17 @@ class Slowdown(Record):
     """
 
     profile: Name
+    """Profile of the slowed job."""
     beside: Name
+    """Profile of the co-runner."""
     gpu_thousandths: Thousandths = 0
+    """Excess if they share a GPU."""
     switch_thousandths: Thousandths = 0
+    """Excess if they share a switch, but no GPU."""
     socket_thousandths: Thousandths = 0
+    """Excess if they share a socket, but no switch."""
     node_thousandths: Thousandths = 0
+    """Excess if they share a node, but no socket."""
 
 
 def job_fault(job: Job, nodes: Container[str], queues: Collection[str], levels: Collection[str]) -> str | None:
@@ -50,16 +56,25 @@ class Instance(Record):
     """A cluster snapshot, the running placements, all jobs (running and waiting), profiles and a default policy."""
 
     format_version: FormatVersion = FORMAT_VERSION
+    """Version of the file format."""
     name: Name = "unnamed"
+    """Name of the round; a plan of it states the same name."""
     revision: Revision = 0
+    """Number of the cluster's state; it grows by one with every change."""
     now_ms: Milliseconds = 0
+    """Time of the round, on the clock of all other times."""
     note: Annotated[str, Field(max_length=10_000)] = ""
     """Source and licence of the data, or how it was made."""
     cluster: Cluster
+    """Machine types, network and nodes."""
     jobs: Annotated[tuple[Job, ...], Field(max_length=MAX_JOBS)] = ()
+    """All jobs, running and waiting."""
     running: Annotated[tuple[Running, ...], Field(max_length=MAX_JOBS)] = ()
+    """Placements that hold now; their jobs are in ``jobs`` too."""
     slowdowns: Annotated[tuple[Slowdown, ...], Field(max_length=100_000)] = ()
+    """Interference between profiles; a pair that is missing causes none."""
     policy: Policy = Policy()
+    """Policy of the round, unless the caller gives another."""
 
     @model_validator(mode="after")
     def _references(self) -> Self:

@@ -30,6 +30,7 @@ class Demand(Record):
     """What one worker needs. All its GPUs are on one node, and are different GPUs."""
 
     gpus: Annotated[int, Field(ge=0, le=1024)] = 1
+    """GPUs of one worker; 0 for a CPU worker."""
     gpu_milli: Milli = 1000
     """Requested share of each GPU: what is guaranteed. Below 1000 only with ``gpus`` = 1."""
     gpu_milli_limit: Milli | None = None
@@ -37,12 +38,17 @@ class Demand(Record):
     gpu_models: tuple[Name, ...] = ()
     """GPU models allowed; empty: any."""
     gpu_memory_mib: Mib = 0
+    """Memory needed on each GPU; 0: none is requested."""
     gpu_utilisation_percent: Percent = 0
     """Expected utilisation of each GPU (Horus)."""
     cpu_millicores: Millicores = 0
+    """CPU of one worker, in thousandths of a core."""
     memory_mib: Mib = 0
+    """Host memory of one worker."""
     memory_bandwidth_mbps: Mbps = 0
+    """Host memory bandwidth of one worker, in MB/s."""
     pcie_bandwidth_mbps: Mbps = 0
+    """PCIe bandwidth of one worker, in MB/s."""
     network_bandwidth_mbps: Mbps = 0
     """Loads uplinks by the hose model; a job with one worker loads none."""
 
@@ -68,7 +74,9 @@ class Split(Record):
     level: Id
     """``node`` or a domain level of the cluster, such as ``rack``."""
     domains: PositiveCount
+    """Number of domains that hold workers."""
     workers: PositiveCount | None = None
+    """Workers in each of them; null: any distribution."""
 
 
 class Option(Record):
@@ -81,21 +89,31 @@ class Option(Record):
     """
 
     id: Id = "default"
+    """Name of the option, unique in the job."""
     workers: Annotated[int, Field(ge=1, le=MAX_WORKERS)] = 1
+    """Number of workers; of an elastic option the largest."""
     workers_min: Annotated[int, Field(ge=1, le=MAX_WORKERS)] | None = None
+    """Smallest number of workers of an elastic option; null: a gang."""
     demand: Demand = Demand()
+    """Resources of one worker."""
     single_node: bool = False
+    """Whether all workers must share one node."""
     workers_per_node_max: PositiveCount | None = None
     """1 is anti-affinity between workers."""
     splits: tuple[Split, ...] = ()
+    """Rules for the distribution of workers over domains."""
     value: Value = 1
+    """Value of the job in this option; of an elastic option with ``workers_min`` workers."""
     value_per_extra_worker: Value = 0
+    """Value of each worker above ``workers_min``."""
     utility_thousandths: Thousandths | None = None
     """Predicted utility; below the job's minimum the option has no value and is not taken."""
     run_time_ms: Milliseconds | None = None
     """Expected run time alone, its GPUs as close together as they can be."""
     rate_milli: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    """Requests that the option serves a second, in thousandths."""
     latency_ms: Milliseconds | None = None
+    """Time of one answer."""
     cost_milli: Annotated[int, Field(ge=0, le=10**9)] = 0
     """Cost of the option wherever it runs (GENIE eq. 10); enters the cost level by ``weights.resource``."""
 
@@ -120,7 +138,9 @@ class Edge(Record):
     """Traffic between two workers."""
 
     ranks: tuple[Count, Count]
+    """Ranks of the two workers."""
     weight: Weight
+    """Traffic weight of each pair of GPUs of the two workers."""
 
 
 class Communication(Record):
@@ -132,7 +152,9 @@ class Communication(Record):
     """
 
     weight: Weight = 0
+    """Traffic weight of every pair of the job's GPUs; with ``edges``, of pairs inside one worker."""
     edges: Annotated[tuple[Edge, ...], Field(max_length=1_000_000)] = ()
+    """Traffic between pairs of workers; empty: every pair of GPUs has ``weight``."""
     spread_slowdown_thousandths: Thousandths | None = None
     """Excess run time with its GPUs as far apart as a machine allows; left out, the policy's (``postpone``)."""
 
@@ -141,17 +163,25 @@ class Job(Record):
     """A job, waiting or running. It runs in at most one of its options."""
 
     id: Id
+    """Unique name of the job."""
     kind: JobKind = "training"
+    """Kind of work; a job of kind ``cpu`` has no GPUs."""
     user: Name | None = None
+    """Owner of the job."""
     queue: Id | None = None
+    """Queue of the policy whose quota the job uses."""
     priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000)] = 0
     """Orders queues; what a job is worth stands in its options."""
     arrival_ms: Milliseconds = 0
+    """Time of submission."""
     deadline_ms: Milliseconds | None = None
+    """Time by which the job should end; null: none."""
     expected_completion_ms: Milliseconds | None = None
     """ECT, an absolute time (GENIE 5.2)."""
     options: Annotated[tuple[Option, ...], Field(min_length=1, max_length=256)] = (Option(),)
+    """Alternative ways to run the job; exactly one is chosen."""
     communication: Communication = Communication()
+    """Traffic between the job's GPUs."""
     profile: Name | None = None
     """Its row in the instance's interference profiles."""
     utility_min_thousandths: Thousandths | None = None
@@ -159,7 +189,9 @@ class Job(Record):
     node_selector: Labels = Field(default_factory=dict)
     """Effective labels that a node must carry."""
     nodes_allowed: tuple[Id, ...] | None = None
+    """Nodes on which it may run; null: all nodes."""
     tolerations: tuple[Id, ...] = ()
+    """Taints that the job tolerates."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

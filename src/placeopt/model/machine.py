@@ -19,34 +19,45 @@ class Part(Record):
     """
 
     id: Id
+    """Name of the part, unique in the machine."""
     level: PartLevel
+    """Kind of part."""
     parent: Id | None = None
     """Another part, or none for the machine itself."""
     uplink_weight: Weight | None = None
+    """Path weight of the edge to the parent; null: the level's default."""
     uplink_mbps: Mbps | None = None
+    """Bandwidth of the uplink in MB/s, one direction; null: unknown, never a limit."""
 
 
 class Gpu(Record):
     """One GPU; its index is its position in ``Machine.gpus``."""
 
     model: Name
+    """Model name; jobs select models by it."""
     memory_mib: Mib = 0
     """0 where the source does not tell; such a GPU takes only jobs that state no memory need."""
     part: Id | None = None
     """The part it hangs on, or none for the machine itself."""
     uplink_weight: Weight | None = None
+    """Path weight of the edge to the part above; null: the default."""
     uplink_mbps: Mbps | None = None
+    """Bandwidth of the uplink in MB/s, one direction; null: unknown, never a limit."""
 
 
 class Link(Record):
     """A direct link between two GPUs. It shortens distances; it is no capacity."""
 
     gpus: tuple[GpuIndex, GpuIndex]
+    """Indices of the two GPUs."""
     kind: LinkKind = "nvlink"
+    """Technology of the link."""
     lanes: Annotated[int, Field(ge=1, le=64)] = 1
+    """Number of parallel lanes."""
     bandwidth_mbps: Mbps | None = None
     """Of all lanes together, one direction."""
     weight: Weight = 1
+    """Path weight of the link."""
 
 
 class Machine(Record):
@@ -58,16 +69,25 @@ class Machine(Record):
     """
 
     id: Id
+    """Unique name of the machine type."""
     cpu_millicores: Millicores
+    """CPU, in thousandths of a core."""
     memory_mib: Mib
+    """Host memory."""
     memory_bandwidth_mbps: Mbps | None = None
+    """Host memory bandwidth in MB/s; null: unknown, never a limit."""
     pcie_bandwidth_mbps: Mbps | None = None
+    """PCIe bandwidth in MB/s; null: unknown, never a limit."""
     network_bandwidth_mbps: Mbps | None = None
     """None means: not known, and never a limit."""
     parts: Annotated[tuple[Part, ...], Field(max_length=1024)] = ()
+    """Sockets, NUMA domains and switches, parents before children."""
     gpus: Annotated[tuple[Gpu, ...], Field(max_length=1024)] = ()
+    """GPUs; the position is the GPU's index."""
     links: Annotated[tuple[Link, ...], Field(max_length=65_536)] = ()
+    """Direct links between GPUs."""
     gpu_distance_matrix: tuple[tuple[Weight, ...], ...] | None = None
+    """Distances between all GPUs, which replace shortest paths; null: shortest paths count."""
     uplink_weight: Weight | None = None
     """Path weight of the edge from the machine to its domain, or to the network."""
     source: Name | None = None

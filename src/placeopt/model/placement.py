@@ -18,17 +18,24 @@ class WorkerGpus(Record):
     """One worker and its GPUs on the node; no GPUs for a CPU worker."""
 
     rank: Count
+    """Rank of the worker, from 0."""
     gpus: tuple[GpuIndex, ...] = ()
+    """Indices of its GPUs on the node."""
 
 
 class Assignment(Record):
     """What a job holds on one node. ``gpus`` maps a GPU index to the share held in thousandths."""
 
     node: Id
+    """Node on which the job holds resources."""
     gpus: GpuShares = Field(default_factory=dict)
+    """GPU index -> share held, in thousandths of the GPU."""
     cpu_millicores: Millicores = 0
+    """CPU held by all workers on the node, in thousandths of a core."""
     memory_mib: Mib = 0
+    """Host memory held by all workers on the node."""
     workers: Annotated[tuple[WorkerGpus, ...], Field(min_length=1)]
+    """Workers on the node, each with its GPUs."""
 
     def fault(self, demand: Demand) -> str | None:
         """Tell in what this contradicts the demand of its workers, as ``field: message``; None if in nothing."""
@@ -56,8 +63,11 @@ class Placement(Record):
     """A job's whole placement: the option and one assignment per node used."""
 
     job: Id
+    """Name of the job."""
     option: Id
+    """Id of the option in which it runs."""
     assignments: Annotated[tuple[Assignment, ...], Field(min_length=1)]
+    """What the job holds, one entry for each node."""
 
     @model_validator(mode="after")
     def _one_per_node(self) -> Self:
@@ -74,8 +84,12 @@ class Running(Placement):
     """A placement that holds now, and what may be done to it where the policy allows it too."""
 
     started_ms: Milliseconds = 0
+    """Time at which the job started."""
     expected_end_ms: Milliseconds | None = None
     """Best estimate of its end; left out, its start + the run time of its option, slowed as it stands."""
     movable: bool = False
+    """Whether the job may be moved."""
     shrinkable: bool = False
+    """Whether an elastic job may lose workers."""
     preemptible: bool = False
+    """Whether the job may be stopped."""

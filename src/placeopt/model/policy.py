@@ -29,9 +29,13 @@ class Usable(Record):
     """Usable part of bandwidths in percent (SODA V-E: memory 75; network 75 for GPU jobs, 25 for CPU jobs)."""
 
     memory_bandwidth_percent: Percent = 75
+    """Of a node's host memory bandwidth."""
     pcie_bandwidth_percent: Percent = 100
+    """Of a node's PCIe bandwidth."""
     network_gpu_jobs_percent: Percent = 75
+    """Of a network bandwidth, for jobs with GPUs."""
     network_cpu_jobs_percent: Percent = 25
+    """Of a network bandwidth, for jobs without GPUs."""
 
 
 class Weights(Record):
@@ -42,14 +46,19 @@ class Weights(Record):
     """
 
     communication: Thousandths = 400
+    """Path cost between the GPUs of each job."""
     interference: Thousandths = 300
+    """Slowdown by co-runners."""
     fragmentation: Thousandths = 300
+    """Free GPUs of partly used domains, or GPUs that the target workload cannot use."""
     horus: Thousandths = 0
+    """Horus's cost by GPU memory and utilisation."""
     resource: Thousandths = 0
+    """Stated cost of the chosen options."""
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
-        total = self.communication + self.interference + self.fragmentation + self.horus + self.resource
+        total = sum(getattr(self, name) for name in type(self).model_fields)
         if total not in (0, 1000):
             raise ValueError(f"sum to {total}, expected 1000 (or all 0 for no cost level)")
         return self
@@ -72,8 +81,11 @@ class SlowdownCurve(Record):
     """
 
     square_millionths: Millionths = 0
+    """Coefficient of x^2, in millionths."""
     linear_millionths: Millionths = 0
+    """Coefficient of x, in millionths."""
     constant_millionths: Millionths = 0
+    """Constant, in millionths."""
 
     @model_validator(mode="after")
     def _slows(self) -> Self:
@@ -91,9 +103,10 @@ Curve = Annotated[
 
 
 class Interference(Record):
-    """Which model of slowdown counts: see ``placeopt.terms.interference``."""
+    """Which model of slowdown counts: see ``placeopt.terms.costs.interference``."""
 
     model: Literal["pairwise", "worst", "curve"] = "pairwise"
+    """``pairwise``: sum over co-runners; ``worst``: the worst of them; ``curve``: by GPU utilisation."""
     curve: Curve = "rtx-2080"
     """For ``curve``, and for the Horus cost."""
 
@@ -102,10 +115,15 @@ class TargetWorker(Record):
     """A kind of worker that is expected to come, ``count`` times as often as one of count 1."""
 
     gpus: Annotated[int, Field(ge=0, le=1024)] = 1
+    """GPUs of the worker."""
     gpu_milli: Milli = 1000
+    """Requested share of each GPU, in thousandths."""
     gpu_models: tuple[Name, ...] = ()
+    """GPU models allowed; empty: any."""
     cpu_millicores: Millicores = 0
+    """CPU of the worker, in thousandths of a core."""
     count: PositiveCount = 1
+    """Relative frequency of such workers."""
 
     @model_validator(mode="after")
     def _share(self) -> Self:
@@ -123,11 +141,13 @@ class Fragmentation(Record):
     """
 
     form: Literal["partial", "fgd"] = "partial"
+    """Definition of fragmentation: ``partial`` or ``fgd``."""
     level_weights: Annotated[dict[Id, Weight], AfterValidator(lambda weights: dict(sorted(weights.items())))] = {
         "node": 1,
         "rack": 1,
         "socket": 1,
     }
+    """Level -> weight of the free GPUs of its partly used domains, for ``partial``."""
     target: Annotated[tuple[TargetWorker, ...], Field(max_length=1000)] = ()
     """The workload of ``fgd``; empty: the round's own jobs, running and waiting."""
 
@@ -136,15 +156,20 @@ class Horus(Record):
     """Weights w1, w2 of Horus eq. 7 in thousandths; equal by default, as in the paper."""
 
     memory_thousandths: Thousandths = 500
+    """w1: weight of GPU memory."""
     utilisation_thousandths: Thousandths = 500
+    """w2: weight of GPU utilisation."""
 
 
 class Quota(Record):
     """Amounts of a queue; what is left out is no limit."""
 
     gpu_milli: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    """Thousandths of GPUs; null: no limit."""
     cpu_millicores: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    """Thousandths of CPU cores; null: no limit."""
     memory_mib: Annotated[int, Field(ge=0, le=10**12)] | None = None
+    """Host memory; null: no limit."""
 
 
 class Queue(Record):
@@ -154,10 +179,15 @@ class Queue(Record):
     """
 
     id: Id
+    """Unique name of the queue."""
     quota: Quota = Quota()
+    """Amounts that its jobs may hold."""
     borrow: Quota = Quota()
+    """Amounts that they may hold above the quota."""
     dominant_share_percent: Percent | None = None
+    """Largest share of the cluster's total of any resource; null: no limit."""
     borrow_percent: Percent = 0
+    """Percentage points above ``dominant_share_percent``."""
     weight: PositiveCount = 1
     """How much of the GPUs the queue's jobs are due, beside the other queues, in the order ``weighted_fair``."""
 
@@ -166,11 +196,17 @@ class Changes(Record):
     """What may be done to running jobs, on top of what each of them allows, and its price in value."""
 
     moves_max: Count = 0
+    """Largest number of running jobs that a round may move."""
     preemptions_max: Count = 0
+    """Largest number of running jobs that a round may stop."""
     shrinks_max: Count = 0
+    """Largest number of running jobs that a round may shrink."""
     move_price: Value = 0
+    """Value subtracted for each move."""
     preemption_price: Value = 0
+    """Value subtracted for each stopped job."""
     shrink_price_per_worker: Value = 0
+    """Value subtracted for each removed worker."""
     last_submitted_first: bool = False
     """Whether a running job may be shrunk or stopped only after those of its queue that arrived later (SODA V-D)."""
 
@@ -184,8 +220,9 @@ class Postpone(Record):
     """
 
     rule: Literal["none", "utility", "lookahead"] = "none"
+    """``none``, ``utility`` or ``lookahead``."""
     utility: Literal["sum", "sc17"] = "sc17"
-    """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.utility``."""
+    """SC'17 eq. 2 as best over actual, or the artifact's formula: see ``placeopt.terms.costs.utility``."""
     window_ms: Milliseconds = 600_000
     """How far ahead of now ``lookahead`` considers a start."""
     spread_slowdown_thousandths: Thousandths = 300
@@ -199,19 +236,29 @@ class Policy(Record):
     """A policy; the defaults are placeopt's own."""
 
     name: Name = "placeopt"
+    """Name of the policy."""
     share_mode: ShareMode = "fraction"
+    """``exclusive``: one job a GPU; ``fraction``: shares sum to at most 1; ``overcommit``: they may exceed 1."""
     jobs_per_gpu_max: Annotated[int, Field(ge=1, le=1000)] | None = None
     """At most m jobs on a GPU. ``exclusive`` means 1; otherwise none is no limit (``overcommit`` must state one)."""
     usable: Usable = Usable()
+    """Usable part of bandwidths."""
     weights: Weights = Weights()
+    """Weights of the costs."""
     interference: Interference = Interference()
+    """Model of the slowdown by co-runners."""
     fragmentation: Fragmentation = Fragmentation()
+    """Definition of fragmentation."""
     horus: Horus = Horus()
+    """Weights of the Horus cost."""
     order: QueueOrder = "value_density"
     """The order in which greedy considers waiting jobs."""
     queues: Annotated[tuple[Queue, ...], Field(max_length=10_000)] = ()
+    """Queues with quotas; empty: no quotas."""
     changes: Changes = Changes()
+    """Permitted changes of running jobs and their prices."""
     postpone: Postpone = Postpone()
+    """Rule by which a job waits although it could start."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

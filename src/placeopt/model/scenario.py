@@ -44,6 +44,7 @@ class Physics(Record):
     interference: Literal["pairwise", "worst", "curve"] = "pairwise"
     """With ``rate``: sum over co-runners, the worst of them, or by the utilisation of shared GPUs (Horus fig. 4)."""
     curve: Curve = "rtx-2080"
+    """Slowdown by the utilisation of a shared GPU, for ``interference`` ``curve``."""
     spread_slowdown_thousandths: Thousandths = 300
     """Of jobs that state none: excess run time with GPUs as far apart as a machine allows."""
     step_ms: Annotated[int, Field(ge=1, le=86_400_000)] | None = None
@@ -188,11 +189,15 @@ class Scenario(Record):
     """A cluster and what happens on it, as a file; ``placeopt simulate`` plays it."""
 
     format_version: FormatVersion = FORMAT_VERSION
+    """Version of the file format."""
     name: Name = "unnamed"
+    """Name of the scenario."""
     note: Annotated[str, Field(max_length=10_000)] = ""
     """Source and licence of the data, or how it was made."""
     cluster: Cluster
+    """Machine types, network and nodes."""
     physics: Physics = Physics()
+    """Rules of the actual run times."""
     slowdowns: Annotated[tuple[Slowdown, ...], Field(max_length=100_000)] = ()
     """True ones; schedulers are told the same."""
     core_curves: Annotated[tuple[CoreCurve, ...], Field(max_length=10_000)] = ()
@@ -200,6 +205,7 @@ class Scenario(Record):
     slowed_thousandths: Thousandths = 1100
     """A job that is in its places for more than this part of its run time alone counts as slowed (SLO violated)."""
     arrivals: Annotated[tuple[Arrival, ...], Field(max_length=MAX_JOBS)] = ()
+    """Jobs with their actual properties."""
     endpoints: Annotated[tuple[Endpoint, ...], Field(max_length=10_000)] = ()
     """Services that answer requests; their replicas come and leave as the policy lets them follow the load."""
     running: Annotated[tuple[Running, ...], Field(max_length=MAX_JOBS)] = ()

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from placeopt.model.base import FormatVersion, Id, Milliseconds, Name, Record, Thousandths
 from placeopt.model.instance import FORMAT_VERSION
 from placeopt.model.policy import Policy
+from placeopt.model.rule_names import RuleNames
 
 JobOrder = Literal[
     "fcfs",
@@ -46,12 +47,22 @@ a restart; ``capacity``: an array within its part stops what others hold beyond 
 V-C), last submitted first (the order of V-D); ``arrays``: both ``inference`` and ``capacity`` (SODA V).
 """
 
+OptionChoice = Literal["any", "rate", "cer"]
+Elastic = Literal["asked", "pods", "load"]
+
+ORDER_NAMES = RuleNames("order", JobOrder)
+PREEMPTION_NAMES = RuleNames("preempts", Preempts)
+CHOICE_NAMES = RuleNames("choice", OptionChoice)
+ELASTIC_NAMES = RuleNames("elastic", Elastic)
+
 
 class Source(Record):
     """The paper that a policy is from."""
 
     paper: Name
+    """Citation of the paper."""
     section: Name
+    """Section that defines the policy."""
     departures: tuple[str, ...] = ()
     """Every point in which the policy differs from the paper."""
 
@@ -71,6 +82,7 @@ class Arrays(Record):
     parts: Literal["equal", "demand"] = "equal"
     """How large the parts are: all alike, or as the GPU time (CPU time, memory) that the scenario's jobs ask for."""
     borrow_percent: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Idle resources that an array may borrow, in percent of its own part."""
 
 
 class Watch(Record):
@@ -80,6 +92,7 @@ class Watch(Record):
     """
 
     after_ms: Annotated[Milliseconds, Field(ge=1)] = 60_000
+    """Time from the start of the job to the check."""
     slower_percent: Annotated[int, Field(ge=1, le=99)] = 50
     """Speed lost."""
     one_by_one: bool = False
@@ -96,15 +109,20 @@ class Scheduling(Record):
     """
 
     format_version: FormatVersion = FORMAT_VERSION
+    """Version of the file format."""
     name: Id
+    """Name of the policy."""
     about: Annotated[str, Field(max_length=1000)] = ""
+    """One sentence about the policy."""
     source: Source | None = None
     """None: placeopt's own."""
     rounds: Literal["whole", "each"] = "whole"
+    """``whole``: all waiting jobs are placed together; ``each``: one job after the other."""
     method: Id = "auto"
-    order: JobOrder | None = None
+    """Method of ``Engine.place``."""
+    order: Annotated[str, ORDER_NAMES] | None = None
     """With ``each``, ``fcfs`` if left out."""
-    choice: Literal["any", "rate", "cer"] = "any"
+    choice: Annotated[str, CHOICE_NAMES] = "any"
     """
     In which of its options a job may run: any; the one of highest rate; that of highest rate over cost (GENIE eq. 11).
     """
@@ -137,7 +155,7 @@ class Scheduling(Record):
     """With ``each``: nobody overtakes the first job that does not fit. Of whole rounds the method says it."""
     aging_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """With the order ``priority``: a wait of so long counts as much as one of priority. None: no aging."""
-    preempts: Preempts = "never"
+    preempts: Annotated[str, PREEMPTION_NAMES] = "never"
     """With ``each``. Whole rounds stop, move and shrink jobs by ``policy.changes``."""
     restarts_max_thousandths: Thousandths | None = None
     """
@@ -153,7 +171,7 @@ class Scheduling(Record):
     With ``each``: a job waits, overtaken, rather than start with its GPUs so far apart that it would take more than
     this longer than well placed, by its own or the physics' spread slowdown. None: it starts wherever there is room.
     """
-    elastic: Literal["asked", "pods", "load"] = "asked"
+    elastic: Annotated[str, ELASTIC_NAMES] = "asked"
     """
     With ``each``: how many workers elastic jobs get. ``asked``: as many as they ask for, all or none. ``pods``: the
     same, but each by itself as room is found, and the first ones hold their GPUs idle until all are there (Kubernetes).
@@ -167,6 +185,7 @@ class Scheduling(Record):
     interval_ms: Annotated[Milliseconds, Field(ge=1)] | None = None
     """Rounds are held at multiples of it, if there was an arrival or an end since; None: at every one of them."""
     policy: Policy = Policy()
+    """Policy of every round."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -1,4 +1,4 @@
-"""What the compiled problem is made of: integer and boolean arrays that nobody writes to once they are built."""
+"""What the compiled problem is made of: integer and boolean arrays read-only once built."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ Change = Literal["kept", "shrunk", "moved", "preempted"]
 
 
 def change_of(problem: Problem, job: int, placement: Placement | None) -> Change:
-    """Tell what ``placement`` does to a running job."""
+    """Return what ``placement`` does to a running job."""
     if placement is None:
         return "preempted"
     running = problem.running[job]
@@ -56,13 +56,16 @@ def price_of(problem: Problem, job: int, placement: Placement | None) -> int:
 
 
 def may_become(problem: Problem, job: int, placement: Placement | None) -> bool:
-    """Tell whether policy and job allow this to be done to a running job; how many there may be is another matter."""
+    """Return whether policy and job allow this to be done to a running job; how many there may be is another matter."""
     change = change_of(problem, job, placement)
     return change == "kept" or job in _allowed(problem)[change]
 
 
 def keeps_limits(problem: Problem, allocation: Allocation) -> bool:
-    """Tell whether a whole allocation does to running jobs only what policy and jobs allow, and no more than that."""
+    """
+    Return whether a whole allocation does to running jobs only what policy and jobs allow, and nothing beyond the
+    limits.
+    """
     found = {job: change_of(problem, job, allocation[job]) for job in problem.running}
     allowed = _allowed(problem)
     if any(change != "kept" and job not in allowed[change] for job, change in found.items()):
@@ -126,12 +129,12 @@ def restarted(problem: Problem, job: int, placement: Placement) -> Placement:
 
 
 def same_place(problem: Problem, one: Placement, other: Placement) -> bool:
-    """Tell whether two placements of a job are equal, in whatever order the GPUs of a worker are written."""
+    """Return whether two placements of a job are equal, in whatever order the GPUs of a worker are written."""
     return one.option == other.option and _workers(problem, one) == _workers(problem, other)
 
 
 def is_part(problem: Problem, part: Placement, whole: Placement) -> bool:
-    """Tell whether ``part`` is ``whole`` shrunk: its chief and some of its other workers, as they are."""
+    """Return whether ``part`` is ``whole`` shrunk: its chief and some of its other workers, as they are."""
     if problem.options.name[part.option] != problem.options.name[whole.option]:
         return False
     now, then = _workers(problem, part), _workers(problem, whole)

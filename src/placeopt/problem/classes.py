@@ -113,7 +113,7 @@ def allowed_nodes(instance: Instance, members: list[Job], class_nodes: list[int]
 
 
 def admits(node: Node, labels: Mapping[str, str], job: Job) -> bool:
-    """Tell whether a node would let a job start, room aside; ``labels``: its ``effective_labels``."""
+    """Return whether a node would let a job start, room aside; ``labels``: its ``effective_labels``."""
     return (
         not node.drained
         and all(labels.get(label) == value for label, value in job.node_selector.items())

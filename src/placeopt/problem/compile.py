@@ -29,7 +29,9 @@ SLOWDOWN_LEVELS = ("gpu", "switch", "socket", "node")
 
 @dataclass(frozen=True, eq=False)
 class Classes(Frozen):
-    """The fields of ``Problem`` of the same names: what is asked for, whoever asks, and which nodes may serve it."""
+    """
+    The fields of ``Problem`` of the same names: what is asked for, whatever job asks, and which nodes may serve it.
+    """
 
     node_class: IntArray
     class_option_start: IntArray

@@ -57,13 +57,13 @@ def with_grants(
     if not flexible:
         return list(placements)
     on = {(a.node, gpu): dict[str, Bounds]() for placement in flexible for a in placement.assignments for gpu in a.gpus}
-    everybody: list[tuple[Placement, Bounds]] = [*zip(placements, bounds, strict=True), *beside]
-    for holder, mine in everybody:
+    holders: list[tuple[Placement, Bounds]] = [*zip(placements, bounds, strict=True), *beside]
+    for holder, own in holders:
         for assignment in holder.assignments:
             for gpu in assignment.gpus:
                 here = on.get((assignment.node, gpu))
                 if here is not None:
-                    here[holder.job] = mine
+                    here[holder.job] = own
     share = {place: grants(jobs) for place, jobs in on.items()}
     out = list(placements)
     for i, (placement, (low, high)) in enumerate(zip(placements, bounds, strict=True)):
@@ -96,7 +96,7 @@ def bounds_of(placement: Placement, jobs: Mapping[str, Job], mode: ShareMode) ->
 
 
 def has_limit(job: Job) -> bool:
-    """Tell whether more than its request may be granted to a job."""
+    """Return whether more than its request may be granted to a job."""
     return any((one.demand.gpu_milli_limit or 0) > one.demand.gpu_milli for one in job.options)
 
 

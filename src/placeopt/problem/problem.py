@@ -139,10 +139,10 @@ class Problem(Frozen):
     @property
     def gpus_are_shared(self) -> bool:
         """Whether two jobs can be on one GPU, running ones that stand there included."""
-        return self.jobs_per_gpu != 1 or self.crowd > 1
+        return self.jobs_per_gpu != 1 or self.max_running_per_gpu > 1
 
     @cached_property
-    def crowd(self) -> int:
+    def max_running_per_gpu(self) -> int:
         """Most running jobs on one GPU; may be above ``jobs_per_gpu`` where the policy changed."""
         count = Counter(gpu for held in self.running.values() for gpu in held.gpus)
         return max(count.values(), default=0)

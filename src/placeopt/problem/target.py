@@ -13,7 +13,7 @@ from placeopt.problem.arrays import BoolArray, Frozen, IntArray
 
 MOST_PARTS = 1000
 """
-Frequencies are integers: the counts, divided by what they have in common, while these sum to so much at most; beyond,
+Frequencies are integers: the counts, divided by what they have in common, while these sum to at most this; beyond,
 scaled to this sum. Small rounds thus have small coefficients, which solvers can prove optima with.
 """
 
@@ -40,7 +40,7 @@ class Target(Frozen):
 
     @property
     def total(self) -> int:
-        """Sum of ``parts``; 0 where nobody is expected."""
+        """Sum of ``parts``; 0 where no worker is expected."""
         return int(self.parts.sum())
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.errors import Unsupported
 from placeopt.problem import Placement, Problem
 from placeopt.rank_mapping.ranks import MAX_GPUS, map_ranks
-from placeopt.terms.communication import job_cost
+from placeopt.terms.costs.communication import job_cost
 
 
 def improve_ranks(

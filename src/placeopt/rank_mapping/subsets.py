@@ -18,7 +18,7 @@ MAX_TASKS = 16
 
 
 def fits_subsets(case: MappingProblem, root: Block) -> bool:
-    """Tell whether ``map_by_subsets`` takes the case: at most 16 tasks, tables of at most 8 GPUs of one node."""
+    """Return whether ``map_by_subsets`` takes the case: at most 16 tasks, tables of at most 8 GPUs of one node."""
     return case.num_tasks <= MAX_TASKS and all(
         len(table.members) <= MAX_TABLE and (case.size == 1 or len(np.unique(case.groups[list(table.members)])) == 1)
         for table in tables_of(root)

@@ -32,7 +32,7 @@ def orbits(distances: FloatArray, groups: IntArray) -> list[list[int]]:
 
 
 def _symmetry(distances: FloatArray, same: np.ndarray, start: int, image: int) -> bool:
-    """Tell whether a permutation that maps ``start`` to ``image`` keeps distances and groups."""
+    """Return whether a permutation that maps ``start`` to ``image`` keeps distances and groups."""
     n = len(distances)
     sequence = [start, *(p for p in range(n) if p != start)]
     images: list[int] = []

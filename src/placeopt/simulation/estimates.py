@@ -1,23 +1,23 @@
-"""Run time estimates that a policy goes by and jobs do not state; and the truth in their place."""
+"""Run time estimates that a policy reads and jobs do not state; and actual run times in their place."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from placeopt.model import Job
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.problem.allowance import URGENT
-from placeopt.solving.methods import method_of
+from placeopt.simulation.scheduling.preemption_rules import PREEMPTION_RULES
+from placeopt.simulation.scheduling.queue_orders import queue_order
+from placeopt.simulation.scheduling.read_estimates import LacksEstimate, lacks_latency, lacks_run_time
+from placeopt.simulation.scheduling.scheduler import uses_allowances
 
 NAMED = 10
-"""Jobs that are listed by name."""
+"""Number of jobs that are listed by name."""
 
 
 @dataclass(frozen=True)
 class MissingEstimates:
-    """Jobs without a run time estimate under a policy that goes by one: it cannot tell them apart by it."""
+    """Jobs without a run time estimate under a policy that reads one and cannot distinguish them by it."""
 
     jobs: int
     first: tuple[str, ...]
@@ -27,7 +27,7 @@ class MissingEstimates:
 
     @property
     def words(self) -> str:
-        """Say what is missing, after the name of the policy."""
+        """What is missing, in words that follow the name of the policy."""
         names = ", ".join(self.first) + (f" and {self.jobs - len(self.first):,} more" if self.jobs > NAMED else "")
         jobs = "1 job states" if self.jobs == 1 else f"{self.jobs:,} jobs state"
         return f"goes by run time estimates ({', '.join(self.read_by)}), and {jobs} none: {names}"
@@ -35,12 +35,12 @@ class MissingEstimates:
 
 def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEstimates | None:
     """
-    Return which jobs lack an estimate that the policy goes by; None if it goes by none, or none is missing.
+    Return which jobs lack an estimate that the policy reads; None if it reads none, or none is missing.
 
-    An estimate is ``run_time_ms`` of a job's options. An expected completion time stands in for it where the policy
-    asks for that alone, and ``latency_ms`` where it asks for latencies (GENIE). Services have no run time.
+    An estimate is ``run_time_ms`` of a job's options. An expected completion time replaces it where the policy reads
+    that alone, and ``latency_ms`` where it reads latencies (GENIE). Services have no run time.
     """
-    parts = _parts(scheduling)
+    parts = _reading_parts(scheduling)
     jobs: dict[str, None] = {}
     read_by: dict[str, None] = {}
     for arrival in scenario.arrivals if parts else ():
@@ -55,14 +55,14 @@ def missing_estimates(scenario: Scenario, scheduling: Scheduling) -> MissingEsti
 
 def with_actual_estimates(scenario: Scenario) -> Scenario:
     """
-    Return the scenario with perfect predictions: every option's ``run_time_ms`` is the true one, stated before or not.
+    Return the scenario with perfect predictions: every option's ``run_time_ms`` is the actual one, stated or not.
 
-    The truth stays what it was; services keep no run time. Latencies and rates that jobs state stay.
+    Actual run times do not change; services get no run time. Stated latencies and rates stay.
     """
-    return scenario.model_copy(update={"arrivals": tuple(map(_known, scenario.arrivals))})
+    return scenario.model_copy(update={"arrivals": tuple(map(_with_actual, scenario.arrivals))})
 
 
-def _known(arrival: Arrival) -> Arrival:
+def _with_actual(arrival: Arrival) -> Arrival:
     if arrival.service:
         return arrival
     options = tuple(
@@ -71,42 +71,22 @@ def _known(arrival: Arrival) -> Arrival:
     return arrival.model_copy(update={"job": arrival.job.model_copy(update={"options": options})})
 
 
-def _parts(scheduling: Scheduling) -> dict[str, Callable[[Arrival], bool]]:
-    """Return the parts of a policy that read run times, and which jobs lack what they read."""
-    parts: dict[str, Callable[[Arrival], bool]] = {}
-    order, preempts = scheduling.order, scheduling.preempts
-    if order in ("srtf", "srsf"):
-        parts[f"order {order}"] = _no_run_time
-    if order in ("min_min", "arrival_ect"):
-        parts[f"order {order}"] = lambda arrival: _no_due(arrival.job)
-    if order == "swaf" or _is_swaf(scheduling):
-        parts["order swaf"] = lambda arrival: _no_latency(arrival.job)
-    if preempts in ("srtf", "srsf"):
-        parts[f"preempts {preempts}"] = _no_run_time
-    if preempts != "never" and scheduling.restarts_max_thousandths is not None:
-        parts["limit of restarts"] = _no_run_time
+def _reading_parts(scheduling: Scheduling) -> dict[str, LacksEstimate]:
+    """Return the parts of a policy that read run times, and whether a job lacks what they read."""
+    order, preemption = queue_order(scheduling), PREEMPTION_RULES[scheduling.preempts]
+    parts: dict[str, LacksEstimate] = {}
+    if order.lacks_estimate is not None:
+        parts[f"order {scheduling.order}"] = order.lacks_estimate
+    if uses_allowances(scheduling):
+        parts["order swaf"] = lacks_latency
+    if preemption.lacks_estimate is not None:
+        parts[f"preempts {scheduling.preempts}"] = preemption.lacks_estimate
+    if preemption.stops_jobs and scheduling.restarts_max_thousandths is not None:
+        parts["limit of restarts"] = lacks_run_time
     if scheduling.worth == "rate":
-        parts["worth by rate"] = lambda arrival: _no_run_time(arrival) and arrival.job.options[0].workers_min is None
+        parts["worth by rate"] = lambda arrival: lacks_run_time(arrival) and arrival.job.options[0].workers_min is None
     if scheduling.arrays is not None and scheduling.arrays.parts == "demand":
-        parts["parts of arrays by demand"] = _no_run_time
+        parts["parts of arrays by demand"] = lacks_run_time
     if scheduling.policy.postpone.rule == "lookahead":
-        parts["look-ahead"] = _no_run_time
+        parts["look-ahead"] = lacks_run_time
     return parts
-
-
-def _is_swaf(scheduling: Scheduling) -> bool:
-    rule = method_of(scheduling.method).greedy
-    return rule.shape == "swaf" or (rule.order or scheduling.policy.order) == "swaf"
-
-
-def _no_run_time(arrival: Arrival) -> bool:
-    return any(option.run_time_ms is None for option in arrival.job.options)
-
-
-def _no_latency(job: Job) -> bool:
-    return any(option.run_time_ms is None and option.latency_ms is None for option in job.options)
-
-
-def _no_due(job: Job) -> bool:
-    """Tell whether a job has no expected completion time, and nothing that one follows from (GENIE eq. 9)."""
-    return job.expected_completion_ms is None and job.priority < URGENT and _no_latency(job)

@@ -1,4 +1,4 @@
-"""What happens next: arrivals, ends and rounds in the order of time, with or without steps."""
+"""Arrivals, ends and rounds in the order of time, with or without time steps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Literal
 Kind = Literal["end", "failure", "leave", "arrival", "round"]
 
 IN_TIME = {"end": 0, "failure": 1, "leave": 2, "arrival": 3, "round": 4}
-"""At one moment what ends frees its GPUs first, and the round comes last."""
+"""Events at one moment: ends free their GPUs first, and the round comes last."""
 IN_STEPS = {"arrival": 0, "round": 1, "end": 2, "failure": 3, "leave": 4}
-"""In a step the round comes before the ends, as in SC'17's artifact."""
+"""Events in one step: the round comes before the ends, as in SC'17's artifact."""
 
 
 class EventQueue:
@@ -20,9 +20,9 @@ class EventQueue:
     Parameters
     ----------
     step_ms
-        Everything happens at multiples of it, rounded up; None: at any millisecond.
+        Events happen at multiples of it, rounded up; None: at any millisecond.
     interval_ms
-        Rounds are held at multiples of it only; None: at once.
+        Rounds happen at multiples of it only; None: at once.
     """
 
     def __init__(self, step_ms: int | None, interval_ms: int | None) -> None:
@@ -30,39 +30,39 @@ class EventQueue:
         self._rank = IN_TIME if step_ms is None else IN_STEPS
         self._after_end = 0 if step_ms is None else self._step
         self._heap: list[tuple[int, int, int, Kind, str]] = []
-        self._added = 0
+        self._num_added = 0
         self._rounds: set[int] = set()
 
     def __len__(self) -> int:
-        """Return the number of events, ends that were superseded included."""
+        """Return the number of events, superseded ends included."""
         return len(self._heap)
 
     def arrival(self, job: str, at_ms: int) -> None:
-        """Let a job arrive."""
+        """Add the arrival of a job."""
         self._add(self.on_step(at_ms), "arrival", job)
 
     def noticed(self, start_ms: int, end_ms: int) -> int:
-        """Return when the end of a job that began at ``start_ms`` is noticed."""
+        """Return when the end of a job that started at ``start_ms`` is noticed."""
         return start_ms + self.on_step(end_ms - start_ms)
 
     def end(self, job: str, at_ms: int) -> None:
-        """Let a job end; what was said of its end before stays in the queue, and is superseded."""
+        """Add the end of a job; earlier ends of it stay in the queue and are superseded."""
         self._add(at_ms, "end", job)
 
     def failure(self, job: str, at_ms: int) -> None:
-        """Let a job fail, if it still stands as it does."""
+        """Add the failure of a job, which applies if nothing changes until then."""
         self._add(self.on_step(at_ms), "failure", job)
 
     def leave(self, job: str, at_ms: int) -> None:
-        """Let a service leave."""
+        """Add the leaving of a service."""
         self._add(self.on_step(at_ms), "leave", job)
 
     def round_after(self, kind: Kind, now_ms: int) -> None:
-        """Hold a round as soon as may be after an arrival, or after an end, failure or leave."""
+        """Add a round as soon as possible after an arrival, or after an end, failure or leave."""
         self._round(now_ms + (0 if kind == "arrival" else self._after_end))
 
     def round_at(self, at_ms: int) -> None:
-        """Hold a round at the first moment for one from then on."""
+        """Add a round at the first possible moment from then on."""
         self._round(self.on_step(at_ms))
 
     def _round(self, at: int) -> None:
@@ -72,7 +72,7 @@ class EventQueue:
             self._add(at, "round", "")
 
     def next(self) -> tuple[int, Kind, str]:
-        """Return time, kind and job of what comes next, and forget it."""
+        """Remove the next event; return its time, kind and job."""
         at, _, _, kind, job = heapq.heappop(self._heap)
         if kind == "round":
             self._rounds.discard(at)
@@ -83,5 +83,5 @@ class EventQueue:
         return -(-at_ms // self._step) * self._step
 
     def _add(self, at: int, kind: Kind, job: str) -> None:
-        heapq.heappush(self._heap, (at, self._rank[kind], self._added, kind, job))
-        self._added += 1
+        heapq.heappush(self._heap, (at, self._rank[kind], self._num_added, kind, job))
+        self._num_added += 1

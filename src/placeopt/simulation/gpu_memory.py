@@ -1,9 +1,10 @@
-"""GPU memory as it really is: who finds less than it needs, and what it asks for afterwards (Horus 4.2.3)."""
+"""Actual use of GPU memory: which jobs get less than they need, and what they request afterwards (Horus 4.2.3)."""
 
 from __future__ import annotations
 
 from placeopt.model import Job, Placement
 from placeopt.model.scenario import Arrival, Scenario, largest_gpu_mib
+from placeopt.simulation.scheduling.interference_monitor import gpus_of
 
 Gpu = tuple[str, str]
 """Node and index."""
@@ -11,9 +12,9 @@ Gpu = tuple[str, str]
 
 class GpuMemory:
     """
-    What jobs really hold of every GPU's memory, in the order in which they came there.
+    The memory of every GPU that jobs actually use, in the order in which they started there.
 
-    Whoever comes last and does not fit fails; those who came before have what they need.
+    The last job that does not fit fails; earlier jobs get what they need.
     """
 
     def __init__(self, scenario: Scenario) -> None:
@@ -27,22 +28,22 @@ class GpuMemory:
         self._held: dict[Gpu, dict[str, int]] = {}
 
     def start(self, arrival: Arrival, placement: Placement) -> None:
-        """Let a job hold what it really needs."""
+        """Let a job use what it actually needs."""
         option = next(one for one in arrival.job.options if one.id == placement.option)
         need = arrival.actual_gpu_memory_mib
         need = option.demand.gpu_memory_mib if need is None else need
-        for gpu in _gpus(placement):
+        for gpu in gpus_of(placement):
             self._held.setdefault(gpu, {})[placement.job] = need
 
     def end(self, placement: Placement) -> None:
-        """Take it away again."""
-        for gpu in _gpus(placement):
+        """Free the memory of a job."""
+        for gpu in gpus_of(placement):
             del self._held[gpu][placement.job]
 
     def left_to(self, placement: Placement) -> int | None:
-        """Return how much is left to a job on the fullest of its GPUs, in MiB, if it needs more; None if it has it."""
+        """Return how much is left to a job on the fullest of its GPUs, in MiB, if it needs more; None otherwise."""
         short: int | None = None
-        for gpu in _gpus(placement):
+        for gpu in gpus_of(placement):
             left = self._size[gpu]
             for job, need in self._held[gpu].items():
                 if job == placement.job:
@@ -52,12 +53,12 @@ class GpuMemory:
                 left -= need
         return short
 
-    def asks_more(self, job: Job, left_mib: int) -> Job:
+    def with_larger_request(self, job: Job, left_mib: int) -> Job:
         """
-        Return a job that failed with so much left to it, as it is submitted again.
+        Return a job that failed with so much memory left to it, as it is submitted again.
 
-        It asks for more than that, and for at least ``physics.memory_retry_percent`` of what it asked for before; at
-        most for the largest GPU that it may have.
+        It requests more than that, at least ``physics.memory_retry_percent`` of its earlier request, and at most the
+        memory of the largest GPU that it may use.
         """
         options = []
         for option in job.options:
@@ -68,7 +69,3 @@ class GpuMemory:
             )
             options.append(option.model_copy(update={"demand": demand}))
         return job.model_copy(update={"options": tuple(options)})
-
-
-def _gpus(placement: Placement) -> list[Gpu]:
-    return [(one.node, gpu) for one in placement.assignments for gpu in one.gpus]

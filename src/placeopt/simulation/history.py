@@ -1,4 +1,4 @@
-"""What came of a simulation, job by job."""
+"""The result of a simulation, job by job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from placeopt.model.scheduling import Scheduling
 @dataclass(frozen=True)
 class Span:
     """
-    A job in one placement, from ``start_ms`` to ``end_ms``; None: it is there still.
+    A job in one placement, from ``start_ms`` to ``end_ms``; None: it still runs there.
 
     Shares are the requests; what was granted above changes within a span, with every start and end on the GPU.
     """
@@ -27,17 +27,17 @@ class Span:
 @dataclass(frozen=True)
 class JobHistory:
     """
-    One job. None: it has not come so far.
+    One job; None: the event has not happened.
 
-    ``alone_ms`` is what it takes alone and well placed in the option that it got first, else in its first one; of an
-    elastic option with as many workers as it asks for.
+    ``alone_ms`` is its run time alone and well placed in the option that it got first, else in its first one; with an
+    elastic option, with as many workers as it asks for.
     """
 
     job: str
     user: str | None
     arrival_ms: int
     gpu_milli: int
-    """Requested where it was placed last, or in the first option."""
+    """Requested in its last placement, or in the first option."""
     alone_ms: int
     start_ms: int | None = None
     end_ms: int | None = None
@@ -46,73 +46,73 @@ class JobHistory:
     placement: Placement | None = None
     """The last one."""
     spans: tuple[Span, ...] = ()
-    """Where it was and when, in order; one only where nothing was changed."""
+    """Its placements in order; a single one unless it was changed."""
     service: bool = False
     """It has no end of its own."""
     stops: int = 0
-    """How often it was stopped, to wait again or to restart elsewhere at once."""
+    """Number of stops, to wait again or to restart elsewhere at once."""
     moves: int = 0
-    """How often it was moved by a plan."""
+    """Number of moves by a plan."""
     resizes: int = 0
     failures: int = 0
-    """How often it ran out of GPU memory."""
+    """Number of times that it ran out of GPU memory."""
 
     @property
     def host_wait_ms(self) -> int:
-        """How long its GPUs waited for CPU cores and memory bandwidth while it ran; 0 while it is where it is."""
+        """How long its GPUs waited for CPU cores and memory bandwidth, in all its placements."""
         return sum(span.host_wait_ms for span in self.spans)
 
     @property
     def placed_ms(self) -> int:
         """
-        How long it was in its places, restarts and work that was lost included; nothing of where it is now.
+        Time in placements that it has left, restarts and lost work included.
 
-        From start to end that is all the time but what it waited again after a stop or a failure.
+        From start to end, that is all the time except waits after a stop or a failure.
         """
         return sum(span.end_ms - span.start_ms for span in self.spans if span.end_ms is not None)
 
     @property
     def completion_ms(self) -> int | None:
-        """From its arrival to its end; None: it has not ended."""
+        """Time from its arrival to its end; None: it has not ended."""
         return None if self.end_ms is None else self.end_ms - self.arrival_ms
 
     @property
     def slowdown(self) -> float:
-        """Time in its places so far / run time alone and well placed; of a service, which has no run time, nothing."""
+        """Time in its placements so far / run time alone and well placed; services have no run time."""
         return self.placed_ms / max(1, self.alone_ms)
 
     @property
     def slowdown_with_wait(self) -> float | None:
-        """From its arrival to its end / run time alone and well placed; None: it has not ended."""
+        """Time from its arrival to its end / run time alone and well placed; None: it has not ended."""
         return None if self.completion_ms is None else self.completion_ms / max(1, self.alone_ms)
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """The rounds that were held, and how long the decisions of those took that were not read from a log, in seconds."""
+    """Number of rounds, and the time in seconds of decisions that were not read from a log."""
 
     held: int = 0
     cut: int = 0
-    """Of those that were decided: cut short by the time limit, so that another run may decide otherwise."""
+    """Number of decisions that the time limit cut short, so that another run may decide otherwise."""
     wall_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class History:
-    """A simulation, over or stopped."""
+    """A simulation, finished or cancelled."""
 
     scenario: Scenario
     scheduling: Scheduling
     seed: int
     now_ms: int
     finished: bool
-    """Nothing will happen any more. Jobs that have not ended then never will."""
+    """No event is left: jobs that have not ended never will."""
     jobs: tuple[JobHistory, ...]
     """In the order of the scenario."""
     rounds: Rounds
 
     @property
     def stranded(self) -> tuple[str, ...]:
-        """Return the jobs that wait for ever, in the queue or on their GPUs for more workers."""
+        """The jobs that wait for ever, in the queue or on their GPUs for more workers."""
         return tuple(job.job for job in self.jobs if job.end_ms is None) if self.finished else ()

@@ -1,4 +1,4 @@
-"""The story of one job: where it was, how far it came, and what was done to it."""
+"""The state of one job in a simulation: where it was, how far it is, and what was changed."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from placeopt.model.scenario import Arrival, Physics
 from placeopt.simulation.history import JobHistory, Span
 from placeopt.simulation.performance_model import HeldResources
 from placeopt.simulation.progress import NANO, RunningJob
-from placeopt.simulation.scheduling.free_capacity import workers_of
-from placeopt.simulation.scheduling.scheduler import least_milli, milli_of
+from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, requested_amounts, workers_of
 
 NEVER_MS = 10**16
-"""Later than anything: when a job that stands still goes on."""
+"""Later than any event: when a job that waits on its GPUs for workers goes on."""
 
 
 @dataclass
 class JobState:
-    """A job of the scenario, as the simulation goes on."""
+    """A job of the scenario, during the simulation."""
 
     arrival: Arrival
     job: Job
@@ -27,29 +26,27 @@ class JobState:
     """None: it does not run."""
     placement: Placement | None = None
     """The last one."""
-    came: bool = False
+    arrived: bool = False
     start_ms: int | None = None
     end_ms: int | None = None
     ends_at: int | None = None
-    """When its end will be noticed, as things are; None: not in sight."""
+    """When its end will be noticed at its present pace; None: not foreseeable."""
     fails_at: int | None = None
     alone_ms: int | None = None
     done_ns: int = 0
-    """Work that it has done and kept, in nanoseconds of undisturbed run time, when it last left its place..."""
+    """Work done and kept when it last left a placement, in nanoseconds of undisturbed run time..."""
     of_ms: int = 1
-    """... of a run time of so much."""
+    """... of this run time."""
     restarts: bool = False
-    """Whether it was stopped or is moved, so that its next start costs time."""
+    """Whether it was stopped or is moved, so that its next start takes time."""
     spans: list[Span] = field(default_factory=list)
     stops: int = 0
     moves: int = 0
     resizes: int = 0
     failures: int = 0
 
-    def begin(
-        self, held: HeldResources, placement: Placement, now_ms: int, pause_ms: int, *, stands: bool
-    ) -> RunningJob:
-        """Put the job somewhere; it goes on after a pause, or not yet (``stands``)."""
+    def begin(self, held: HeldResources, placement: Placement, now_ms: int, pause_ms: int, *, idle: bool) -> RunningJob:
+        """Start the job in a placement; it progresses after a pause, or not at all while it is ``idle``."""
         workers = workers_of(placement)
         actual = NEVER_MS if self.arrival.service else self.arrival.actual_ms(placement.option, workers)
         self.run = run = RunningJob(
@@ -57,7 +54,7 @@ class JobState:
             start_ms=now_ms,
             actual_ms=actual,
             end_ms=NEVER_MS,
-            since_ms=NEVER_MS if stands else now_ms + pause_ms,
+            since_ms=NEVER_MS if idle else now_ms + pause_ms,
             done_ns=self.done_ns * actual // self.of_ms,
         )
         run.end_ms = run.foreseen_end()
@@ -70,7 +67,7 @@ class JobState:
         return run
 
     def leave(self, now_ms: int) -> Placement:
-        """Take the job from where it is, with all that it has done."""
+        """Remove the job from its placement, with all the work done; return the placement."""
         run, placement = self.standing()
         self.done_ns, self.of_ms = run.done_by(now_ms), run.actual_ms
         self.spans.append(Span(placement, run.start_ms, now_ms, run.waited_by(now_ms) // NANO))
@@ -78,8 +75,8 @@ class JobState:
         return placement
 
     def lose(self, physics: Physics) -> None:
-        """Let the job lose what is not kept when it is stopped or moved."""
-        self.done_ns, self.restarts = kept(self.done_ns, physics), True
+        """Drop the work that is lost when the job is stopped or moved."""
+        self.done_ns, self.restarts = kept_work(self.done_ns, physics), True
 
     def standing(self) -> tuple[RunningJob, Placement]:
         """Return run and placement of a job that runs."""
@@ -87,10 +84,10 @@ class JobState:
             raise ValueError(f"job {self.job.id!r} does not run")
         return self.run, self.placement
 
-    def again(self, now_ms: int, physics: Physics) -> Job:
-        """Return the job as it would wait if it were stopped now: its run times are those of the work left."""
+    def if_stopped(self, now_ms: int, physics: Physics) -> Job:
+        """Return the job as it would wait if it were stopped now, with the run times of the work left."""
         run, _ = self.standing()
-        done, whole = kept(run.done_by(now_ms), physics), run.actual_ms * NANO
+        done, whole = kept_work(run.done_by(now_ms), physics), run.actual_ms * NANO
         if not done:
             return self.job
         options = tuple(
@@ -102,9 +99,12 @@ class JobState:
         return self.job.model_copy(update={"options": options})
 
     def history(self, now_ms: int) -> JobHistory:
-        """Return what has come of it by now."""
+        """Return what happened to the job by now."""
         job, first = self.arrival.job, self.arrival.job.options[0]
+        gpu_milli = requested_amounts(first, first.workers)[0]
         last: tuple[Span, ...] = ()
+        if self.placement is not None:
+            gpu_milli = gpu_milli_of(self.placement)
         if self.run is not None and self.placement is not None:
             last = (Span(self.placement, self.run.start_ms, None, self.run.waited_by(now_ms) // NANO),)
         alone = self.alone_ms
@@ -114,7 +114,7 @@ class JobState:
             job=job.id,
             user=job.user,
             arrival_ms=job.arrival_ms,
-            gpu_milli=least_milli(first) if self.placement is None else milli_of(self.placement),
+            gpu_milli=gpu_milli,
             alone_ms=alone,
             start_ms=self.start_ms,
             end_ms=self.end_ms,
@@ -129,7 +129,7 @@ class JobState:
         )
 
 
-def kept(done_ns: int, physics: Physics) -> int:
+def kept_work(done_ns: int, physics: Physics) -> int:
     """Return how much of the work done is kept when a job is stopped or moved."""
     if not physics.keeps_work:
         return 0

@@ -1,8 +1,8 @@
 """
 The log of a simulation: one JSON object a line, the same bytes for the same scenario, policy and seed.
 
-It holds every decision and no time that a clock has measured, so a simulation that was cut goes on from it: what the
-log tells is played again without deciding, and compared line by line.
+It holds every decision and no measured time, so a simulation that was cancelled goes on from it: logged decisions are
+carried out again and compared line by line.
 """
 
 from __future__ import annotations
@@ -22,22 +22,21 @@ ANEW = "start anew without resuming (--no-resume), or name another folder"
 
 class EventLog:
     """
-    Writes lines; while an older log lasts, compares them with its lines instead.
+    Writes lines; while lines of an older log are left, compares with those instead.
 
-    A context manager: it opens the file on entry, and keeps others out until it ends.
+    A context manager: it opens and locks the file on entry.
 
     Parameters
     ----------
     path
         None: nothing is written.
     resume
-        Go on with the log that is there, if there is one; a last line that was cut is dropped. Else the file is
-        written anew.
+        Go on from an existing log; an incomplete last line is dropped. Otherwise the file is written anew.
 
     Raises
     ------
     BadInput
-        On entry: if the file cannot be written, another simulation writes it, or what is there is no text.
+        On entry: if the file cannot be written, another simulation writes it, or it is no text.
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, *, resume: bool = False) -> None:
@@ -48,7 +47,7 @@ class EventLog:
         self._file: TextIO | None = None
 
     def _open(self, path: Path) -> TextIO:
-        """Keep others out, and read what is there or take it away."""
+        """Open and lock the file, and read or empty it."""
         try:
             file = path.open("a", encoding="utf-8", newline="\n")
         except OSError as error:
@@ -76,7 +75,7 @@ class EventLog:
         except OSError as error:
             raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
         whole = text[: text.rfind("\n") + 1]
-        self._old = whole.split("\n")[:-1]  # by no other mark: names may hold what splitlines splits at
+        self._old = whole.split("\n")[:-1]  # names may hold other characters that splitlines splits at
         if len(whole) < len(text):
             file.truncate(len(whole.encode()))
 
@@ -97,12 +96,12 @@ class EventLog:
 
     def write(self, **line: object) -> None:
         """
-        Write a line, or find it in the older log.
+        Write a line, or compare it with the older log.
 
         Raises
         ------
         BadInput
-            If the older log says something else there.
+            If the older log has another line there.
         """
         text = json.dumps(line, separators=(",", ":"), ensure_ascii=False)
         if self.replaying:
@@ -116,7 +115,7 @@ class EventLog:
             self._file.write(text + "\n")
 
     def decision(self, number: int) -> Line | None:
-        """Return what the older log says of a round; None if it says nothing, or lasts no longer."""
+        """Return the line of a round in the older log; None if it has none, or no lines are left."""
         if not self.replaying:
             return None
         try:
@@ -126,7 +125,7 @@ class EventLog:
         return line if isinstance(line, dict) and line.get("e") == "round" and line.get("n") == number else None
 
     def flush(self) -> None:
-        """Hand what was written to the operating system."""
+        """Pass what was written to the operating system."""
         if self._file is not None:
             self._file.flush()
 

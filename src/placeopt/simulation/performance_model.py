@@ -1,4 +1,4 @@
-"""The ground truth about places: how far apart a job's GPUs are, who is beside whom, and what the host gives."""
+"""How fast jobs actually run: distance of their GPUs, neighbours, shares, and what the host provides."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from placeopt.problem import Placement as Indexed
 from placeopt.problem import compile_problem
 from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.indexing import running_placement
-from placeopt.simulation.bandwidth import Traffic
+from placeopt.simulation.bandwidth import MemoryBandwidthUse
 from placeopt.simulation.shares import Shares
-from placeopt.terms.curves import excess_table
-from placeopt.terms.run_time import path_excess
+from placeopt.terms.costs.curves import excess_table
+from placeopt.terms.costs.run_time import path_excess
 
 Domains = tuple[frozenset[int], ...]
-"""GPUs, switches, sockets and nodes that a job has a part of, by number: the closest kind first."""
+"""GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""
 
 
 @dataclass(frozen=True)
 class HeldResources:
-    """What a running job holds, in numbers of the cluster's hardware."""
+    """What a running job holds, by numbers of the cluster's hardware."""
 
     job: str
     profile: str | None
@@ -36,20 +36,25 @@ class HeldResources:
     cores_thousandths: int = 0
     """Excess run time by too few CPU cores."""
     mbps: Mapping[int, int] = field(default_factory=dict)
-    """Memory bandwidth that it would use, by node; empty where bandwidth slows nobody."""
-    may_be_held_back: bool = False
-    """Whether a policy that holds back bandwidth holds back this job's."""
+    """Memory bandwidth that it would use, by node; empty where bandwidth slows no job."""
+    throttled: bool = False
+    """Whether a policy that throttles bandwidth throttles this job."""
     bounds: Bounds = (1000, 1000)
     """Request and limit of each of its GPUs."""
 
 
 class PerformanceModel:
     """
-    The hardware, what holds which part of it, and by how much each job is slowed there.
+    The hardware, which job holds which part of it, and how much each job is slowed there.
 
-    Kept by itself, apart from what any engine believes: it is what decisions are judged by. ``throttle``: where memory
-    bandwidth runs short, jobs of kind ``cpu`` are held back first. ``shares``: what jobs may hold under a policy that
-    grants more than their requests; left out, shares slow nobody.
+    Independent of the engine's state, since decisions are judged by it.
+
+    Parameters
+    ----------
+    throttle
+        Where memory bandwidth runs short, jobs of kind ``cpu`` are throttled first.
+    shares
+        What jobs may hold under a policy that grants more than their requests; None: shares slow no job.
     """
 
     def __init__(self, scenario: Scenario, *, throttle: bool = False, shares: Shares | None = None) -> None:
@@ -74,11 +79,11 @@ class PerformanceModel:
             )
             for s in scenario.slowdowns
         }
-        self._neighbours_count = bool(self._excess) or self._physics.interference == "curve"
+        self._neighbours_matter = bool(self._excess) or self._physics.interference == "curve"
         self._curves = {curve.profile: curve for curve in scenario.core_curves}
-        self._traffic: Traffic | None = None
+        self._bandwidth: MemoryBandwidthUse | None = None
         if self._physics.memory_bandwidth_percent is not None:
-            self._traffic = Traffic(_usable_mbps(scenario), throttle=throttle)
+            self._bandwidth = MemoryBandwidthUse(_usable_mbps(scenario), throttle=throttle)
         self._on_node: list[dict[str, HeldResources]] = [{} for _ in range(problem.num_nodes)]
         self._percent = [0] * problem.num_gpus
         self._number = [0] * problem.num_gpus
@@ -106,12 +111,12 @@ class PerformanceModel:
             apart_thousandths=path_excess(self._problem, where, spread),
             cores_thousandths=self._by_cores(job, placement),
             mbps=self._mbps(placement, option.demand.memory_bandwidth_mbps),
-            may_be_held_back=job.kind == "cpu",
+            throttled=job.kind == "cpu",
             bounds=(1000, 1000) if self._shares is None else self._shares.bounds(placement),
         )
 
     def _by_cores(self, job: Job, placement: Placement) -> int:
-        """Excess by the cores of each GPU, of the worst served worker."""
+        """Return the excess by the cores for each GPU, of the worker with the fewest."""
         curve = self._curves.get(job.profile or "")
         served = [one.cpu_millicores // len(one.gpus) for one in placement.assignments if one.gpus]
         if curve is None or not served:
@@ -119,12 +124,12 @@ class PerformanceModel:
         return -(-1_000_000 // curve.speed(min(served))) - 1000
 
     def _mbps(self, placement: Placement, each: int) -> dict[int, int]:
-        if self._traffic is None or not each:
+        if self._bandwidth is None or not each:
             return {}
         return {self._node_number[one.node]: each * len(one.workers) for one in placement.assignments}
 
     def start(self, held: HeldResources) -> None:
-        """Let a job hold what it was given."""
+        """Let a job hold its resources."""
         for node in held.domains[3]:
             self._on_node[node][held.job] = held
         for gpu in held.placement.gpus:
@@ -132,11 +137,11 @@ class PerformanceModel:
             self._number[gpu] += 1
             if self._shares is not None:
                 self._on_gpu[gpu][held.job] = held.bounds
-        if self._traffic is not None:
-            self._traffic.start(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
+        if self._bandwidth is not None:
+            self._bandwidth.start(held.job, held.mbps, throttled=held.throttled)
 
     def end(self, held: HeldResources) -> None:
-        """Take it away again."""
+        """Free the resources of a job."""
         for node in held.domains[3]:
             del self._on_node[node][held.job]
         for gpu in held.placement.gpus:
@@ -144,25 +149,25 @@ class PerformanceModel:
             self._number[gpu] -= 1
             if self._shares is not None:
                 del self._on_gpu[gpu][held.job]
-        if self._traffic is not None:
-            self._traffic.end(held.job, held.mbps, may_be_held_back=held.may_be_held_back)
+        if self._bandwidth is not None:
+            self._bandwidth.end(held.job, held.mbps, throttled=held.throttled)
 
-    def beside(self, held: HeldResources) -> dict[str, None]:
-        """Return the jobs whose pace may have changed with a job that has just started or ended."""
+    def neighbours(self, held: HeldResources) -> dict[str, None]:
+        """Return the jobs whose pace may have changed since a job has just started or ended."""
         jobs: dict[str, None] = {}
-        if self._neighbours_count:
+        if self._neighbours_matter:
             jobs = {job: None for node in sorted(held.domains[3]) for job in self._on_node[node]}
-        if self._traffic is not None and held.mbps:
-            jobs |= self._traffic.disturbed(held.mbps)
+        if self._bandwidth is not None and held.mbps:
+            jobs |= self._bandwidth.jobs_with_new_pace(held.mbps)
         if self._shares is not None:
             jobs |= {job: None for gpu in held.placement.gpus for job in self._on_gpu[gpu]}
         return jobs
 
     def share_excess(self, held: HeldResources) -> int:
         """
-        Excess run time in thousandths, rounded up, by what others on its GPUs keep from a job.
+        Return the excess run time in thousandths, rounded up, by the shares of other jobs on its GPUs.
 
-        Alone it is granted its limit; with a share s of a GPU it takes limit / s of that time, s the least of its GPUs
+        Alone a job is granted its limit; with a share s, the least on its GPUs, it takes limit / s of that time
         (token scheduler of DynamoML 3.1: GPU time in proportion to the share).
         """
         request, limit = held.bounds
@@ -172,13 +177,13 @@ class PerformanceModel:
         return -(-1000 * limit // least) - 1000
 
     def host_excess(self, held: HeldResources) -> int:
-        """Excess run time in thousandths by what the host lacks, as things are: CPU cores and memory bandwidth."""
-        if self._traffic is None or not held.mbps:
+        """Return the present excess run time in thousandths by too few CPU cores and too little memory bandwidth."""
+        if self._bandwidth is None or not held.mbps:
             return held.cores_thousandths
-        return held.cores_thousandths + self._traffic.excess(held.mbps, may_be_held_back=held.may_be_held_back)
+        return held.cores_thousandths + self._bandwidth.excess(held.mbps, throttled=held.throttled)
 
     def excess(self, held: HeldResources, model: str) -> int:
-        """Excess run time in thousandths by those beside a job, as things are, by a model of interference."""
+        """Return the present excess run time in thousandths by neighbours, by a model of interference."""
         if model == "curve":
             shared = [self._percent[gpu] for gpu in held.placement.gpus if self._number[gpu] > 1]
             table = excess_table(self._physics.curve, max(shared, default=0))
@@ -190,7 +195,7 @@ class PerformanceModel:
         return sum(found) if model == "pairwise" else max(found, default=0)
 
     def _between(self, held: HeldResources, other: HeldResources) -> int:
-        """Excess that one job causes another, at the closest domain that they share."""
+        """Return the excess that one job causes another, at the closest domain that they share."""
         if held.profile is None or other.profile is None:
             return 0
         stated = self._excess.get((held.profile, other.profile))
@@ -203,7 +208,7 @@ class PerformanceModel:
 
 
 def _usable_mbps(scenario: Scenario) -> list[int | None]:
-    """Return the memory bandwidth that each node's jobs may use before they slow each other."""
+    """Return the memory bandwidth that each node's jobs can use before they slow each other."""
     percent = scenario.physics.memory_bandwidth_percent or 0
     of_machine = {
         machine.id: None
@@ -215,7 +220,7 @@ def _usable_mbps(scenario: Scenario) -> list[int | None]:
 
 
 def _shapes(jobs: Iterable[Job]) -> tuple[dict[str, int], tuple[Job, ...]]:
-    """Number the jobs by what they ask for and how they talk; return the number of each, and one job of each."""
+    """Number the jobs by demand and communication; return the number of each job, and one job of each number."""
     numbers: dict[tuple[object, ...], int] = {}
     of_job: dict[str, int] = {}
     members: list[Job] = []

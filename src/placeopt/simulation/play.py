@@ -1,4 +1,4 @@
-"""The simulation itself: what happens next, who starts, when it ends."""
+"""The simulation loop: events in the order of time, and the rounds that they cause."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from placeopt import __version__
 from placeopt.arguments import expect
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Placement, Running
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.simulation.event_queue import EventQueue, Kind
@@ -20,16 +19,16 @@ from placeopt.simulation.job_state import JobState
 from placeopt.simulation.journal import EventLog
 from placeopt.simulation.replicas import with_replicas
 from placeopt.simulation.running_jobs import RunningJobs
-from placeopt.simulation.scheduling.decision import Decision, Scene, told_decision
+from placeopt.simulation.scheduling.decision import Decision, RoundView, decision_of_line
 from placeopt.simulation.scheduling.job_by_job import JobByJob
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped
+from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, placement_of
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
 from placeopt.solving.params import SolveParams, check_call
 
 
 @dataclass(frozen=True)
 class Tick:
-    """News of a simulation."""
+    """How far a simulation is, after a round."""
 
     now_ms: int
     arrived: int
@@ -53,29 +52,34 @@ def simulate(
     on_progress: Callable[[Tick], None] | None = None,
 ) -> History:
     """
-    Play a scenario under a policy until nothing happens any more.
+    Play a scenario under a policy until no event is left.
 
     Parameters
     ----------
     seed
         Of solvers and of methods that draw.
     time_limit_s, deterministic
-        Of whole rounds. In deterministic rounds work ends a stage, and the time is a guard only; otherwise what comes
-        out depends on the machine.
+        Of whole rounds. In deterministic rounds work ends a stage, and the time is a guard only; otherwise the result
+        depends on the machine.
     log
-        A file of JSON lines, ``simulate.journal``.
+        A file of JSON lines, see `placeopt.simulation.journal`.
     resume
-        Go on with what the log tells.
+        Go on from the end of an existing log.
     cancel
-        Set from elsewhere: stop between two events, or give up the round that is being decided. The log stays good.
+        Set it from another thread to stop between two events, or to give up the current decision. The log stays valid.
     on_progress
         Called after every round.
+
+    Returns
+    -------
+    History
+        What happened to every job, until the end or until the simulation was cancelled.
 
     Raises
     ------
     BadInput
-        If an argument is wrong, the policy cannot decide on the scenario's jobs, or the log to go on with is of
-        something else.
+        If an argument is wrong, the policy cannot decide on the scenario's jobs, or the existing log is of another
+        simulation.
     """
     expect("scenario", scenario, Scenario, "a Scenario, as read_scenario gives it")
     expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
@@ -83,14 +87,15 @@ def simulate(
     check_call(cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
     journal = EventLog(log, resume=resume)
+    limits = RoundLimits(seed, time_limit_s, deterministic)
     with Engine() as engine:
-        game = _Game(scenario, scheduling, engine, journal, RoundLimits(seed, time_limit_s, deterministic), cancel)
-        with journal:  # only now: what the policy refuses leaves no log, and an older one as it is
-            finished = game.play(on_progress)
-        return game.history(finished=finished)
+        simulation = _Simulation(scenario, scheduling, engine, journal, limits, cancel)
+        with journal:  # after the policy was accepted: else an existing log stays as it is
+            finished = simulation.play(on_progress)
+        return simulation.history(finished=finished)
 
 
-class _Game:
+class _Simulation:
     """The state of a simulation."""
 
     def __init__(
@@ -105,26 +110,26 @@ class _Game:
         self.scenario, self.scheduling = scenario, scheduling
         self.now = 0
         self._journal, self._limits, self._cancel = journal, limits, cancel
-        self._stories = {arrival.job.id: JobState(arrival, arrival.job) for arrival in scenario.arrivals}
-        self._agenda = EventQueue(scenario.physics.step_ms, scheduling.interval_ms)
-        self._places = RunningJobs(scenario, scheduling, self._stories, self._agenda)
+        self._states = {arrival.job.id: JobState(arrival, arrival.job) for arrival in scenario.arrivals}
+        self._events = EventQueue(scenario.physics.step_ms, scheduling.interval_ms)
+        self._placed = RunningJobs(scenario, scheduling, self._states, self._events)
         decider = WholeRounds if scheduling.rounds == "whole" else JobByJob
         self._scheduler: Scheduler = decider(engine, scenario, scheduling)
-        self._services = {name: None for name, story in self._stories.items() if story.arrival.service}
-        self._left = len(self._stories) - len(self._services)
+        self._services = {name: None for name, state in self._states.items() if state.arrival.service}
+        self._jobs_left = len(self._states) - len(self._services)
         self._rounds = Rounds()
-        self._held = self._arrived = self._ended = 0
+        self._num_rounds = self._num_arrived = self._num_ended = 0
 
     def play(self, on_progress: Callable[[Tick], None] | None) -> bool:
-        """Go on until nothing happens any more; false if it was stopped before."""
+        """Go on until no event is left; return False if it was cancelled before."""
         self._begin()
-        while len(self._agenda) or self._services:
+        while len(self._events) or self._services:
             if self._cancel is not None and self._cancel.is_set():
                 return False
-            if not len(self._agenda):
-                self._dismiss()
+            if not len(self._events):
+                self._end_services()
                 continue
-            at, kind, job = self._agenda.next()
+            at, kind, job = self._events.next()
             if kind == "round":
                 self.now = at
                 if self._scheduler.wants_round:
@@ -137,12 +142,12 @@ class _Game:
             elif self._is_due(kind, job, at):
                 self.now = at
                 self._happen(kind, job)
-        stranded = [name for name, story in self._stories.items() if story.end_ms is None]
+        stranded = [name for name, state in self._states.items() if state.end_ms is None]
         self._journal.write(t=self.now, e="over", stranded=stranded)
         return True
 
     def _begin(self) -> None:
-        """Say what is played, and put the events into the agenda that are known from the first."""
+        """Write the log's first line, add the events that are known from the start, and start the jobs that run."""
         scenario = self.scenario
         self._journal.write(
             e="scenario",
@@ -153,131 +158,127 @@ class _Game:
             seed=self._limits.seed,
         )
         begin = {held.job for held in scenario.running}
-        for name, story in self._stories.items():
+        for name, state in self._states.items():
             if name not in begin:
-                self._agenda.arrival(name, story.job.arrival_ms)
-            if story.arrival.leaves_ms is not None:
-                self._agenda.leave(name, story.arrival.leaves_ms)
+                self._events.arrival(name, state.job.arrival_ms)
+            if state.arrival.leaves_ms is not None:
+                self._events.leave(name, state.arrival.leaves_ms)
         if scenario.running:
             for held in scenario.running:
-                self._stories[held.job].came = True
-            self._arrived = len(begin)
-            begun = Decision(start=tuple(_placement(held) for held in scenario.running))
-            self._places.apply(self._places.requested(begun), self.now)
+                self._states[held.job].arrived = True
+            self._num_arrived = len(begin)
+            initial = Decision(start=tuple(placement_of(held) for held in scenario.running))
+            self._placed.apply(self._placed.requested(initial), self.now)
 
     def _is_due(self, kind: Kind, job: str, at: int) -> bool:
-        """Whether an event still holds; others were superseded."""
-        story = self._stories[job]
+        """Return whether an event still applies; others were superseded."""
+        state = self._states[job]
         if kind == "end":
-            return story.ends_at == at
+            return state.ends_at == at
         if kind == "failure":
-            return story.fails_at == at
-        return kind == "arrival" or story.end_ms is None
+            return state.fails_at == at
+        return kind == "arrival" or state.end_ms is None
 
     def _happen(self, kind: Kind, job: str) -> None:
         if kind == "arrival":
-            self._arrive(self._stories[job])
+            self._arrive(self._states[job])
         elif kind == "end":
-            self._end(self._stories[job])
+            self._end(self._states[job])
         elif kind == "failure":
-            self._fail(self._stories[job])
+            self._fail(self._states[job])
         else:
-            self._dismissed(self._stories[job])
+            self._leave(self._states[job])
 
-    def _arrive(self, story: JobState) -> None:
-        self._journal.write(t=self.now, e="arrival", job=story.job.id)
-        story.came = True
-        self._arrived += 1
-        self._scheduler.arrive(story.job)
-        self._agenda.round_after("arrival", self.now)
+    def _arrive(self, state: JobState) -> None:
+        self._journal.write(t=self.now, e="arrival", job=state.job.id)
+        state.arrived = True
+        self._num_arrived += 1
+        self._scheduler.arrive(state.job)
+        self._events.round_after("arrival", self.now)
 
-    def _end(self, story: JobState, word: str = "end") -> None:
-        self._journal.write(t=self.now, e=word, job=story.job.id)
-        story.end_ms = self.now
-        self._ended += 1
-        self._scheduler.end(self._places.end(story, self.now), self.now)
-        self._agenda.round_after("end", self.now)
-        if not story.arrival.service:
-            self._left -= 1
-            if not self._left:
-                self._dismiss()
+    def _end(self, state: JobState, event: str = "end") -> None:
+        self._journal.write(t=self.now, e=event, job=state.job.id)
+        state.end_ms = self.now
+        self._num_ended += 1
+        self._scheduler.end(self._placed.end(state, self.now), self.now)
+        self._events.round_after("end", self.now)
+        if not state.arrival.service:
+            self._jobs_left -= 1
+            if not self._jobs_left:
+                self._end_services()
 
-    def _fail(self, story: JobState) -> None:
-        failed = self._places.fail(story, self.now)
+    def _fail(self, state: JobState) -> None:
+        failed = self._placed.fail(state, self.now)
         if failed is not None:
             placement, left = failed
-            self._journal.write(t=self.now, e="failure", job=story.job.id, left_mib=left)
+            self._journal.write(t=self.now, e="failure", job=state.job.id, left_mib=left)
             self._scheduler.end(placement, self.now)
-            self._scheduler.arrive(story.job)
-            self._agenda.round_after("end", self.now)
+            self._scheduler.arrive(state.job)
+            self._events.round_after("end", self.now)
 
-    def _dismiss(self) -> None:
-        """Let the services leave that have no time for it: nothing else will happen."""
+    def _end_services(self) -> None:
+        """Let the services leave that state no time for it, since no other event is left."""
         for job in list(self._services):
-            story = self._stories[job]
-            if story.came and story.arrival.leaves_ms is None:
-                self._dismissed(story)
+            state = self._states[job]
+            if state.arrived and state.arrival.leaves_ms is None:
+                self._leave(state)
 
-    def _dismissed(self, story: JobState) -> None:
+    def _leave(self, state: JobState) -> None:
         """Let a service leave."""
-        del self._services[story.job.id]
-        if story.run is not None:
-            self._end(story, "leave")
+        del self._services[state.job.id]
+        if state.run is not None:
+            self._end(state, "leave")
             return
-        self._journal.write(t=self.now, e="leave", job=story.job.id)
-        story.end_ms = self.now
-        self._ended += 1
-        self._scheduler.withdraw(story.job.id)
+        self._journal.write(t=self.now, e="leave", job=state.job.id)
+        state.end_ms = self.now
+        self._num_ended += 1
+        self._scheduler.withdraw(state.job.id)
 
     def _round(self) -> None:
-        self._held += 1
-        told = self._journal.decision(self._held)
+        self._num_rounds += 1
+        logged = self._journal.decision(self._num_rounds)
         waiting = self._scheduler.num_waiting
         looks_ahead = self._scheduler.looks_ahead and not self._journal.replaying
-        scene = Scene(
+        view = RoundView(
             now_ms=self.now,
-            ends=self._places.expected_ends() if looks_ahead else {},
-            slowdown=self._places.slowdown,
-            again=lambda job: self._places.again(job, self.now),
+            expected_ends=self._placed.expected_ends() if looks_ahead else {},
+            slowdown=self._placed.slowdown,
+            if_stopped=lambda job: self._placed.if_stopped(job, self.now),
         )
-        if told is not None:
-            decision = self._places.requested(told_decision(told))
-            self._scheduler.repeat(scene, decision)
+        if logged is not None:
+            decision = self._placed.requested(decision_of_line(logged))
+            self._scheduler.repeat(view, decision)
         elif self._journal.replaying:
             decision = Decision()  # a round in which nothing changed has no line
-            self._scheduler.repeat(scene, decision)
+            self._scheduler.repeat(view, decision)
         else:
             wall, cpu = time.perf_counter(), time.process_time()
-            decision = self._scheduler.decide(scene, self._limits, self._cancel)
+            decision = self._scheduler.decide(view, self._limits, self._cancel)
             self._rounds.wall_s.append(time.perf_counter() - wall)
             self._rounds.cpu_s.append(time.process_time() - cpu)
         if decision:
             self._journal.write(
-                t=self.now, e="round", n=self._held, waiting=waiting, **self._places.granted(decision).line()
+                t=self.now, e="round", n=self._num_rounds, waiting=waiting, **self._placed.granted(decision).line()
             )
-            self._places.apply(decision, self.now)
+            self._placed.apply(decision, self.now)
             self._journal.flush()
         wake = self._scheduler.wake_ms(self.now)
-        if wake is not None and len(self._agenda):  # else nothing will be different then
-            self._agenda.round_at(wake)
+        if wake is not None and len(self._events):  # else nothing differs then
+            self._events.round_at(wake)
 
     def _tick(self) -> Tick:
         return Tick(
             now_ms=self.now,
-            arrived=self._arrived,
-            ended=self._ended,
-            running=len(self._places.running),
+            arrived=self._num_arrived,
+            ended=self._num_ended,
+            running=len(self._placed.running),
             waiting=self._scheduler.num_waiting,
-            jobs=len(self._stories),
-            rounds=self._held,
+            jobs=len(self._states),
+            rounds=self._num_rounds,
         )
 
     def history(self, *, finished: bool) -> History:
-        """Return what came of it."""
-        jobs = tuple(story.history(self.now) for story in self._stories.values())
-        rounds = Rounds(self._held, self._scheduler.cut, self._rounds.wall_s, self._rounds.cpu_s)
+        """Return what happened so far."""
+        jobs = tuple(state.history(self.now) for state in self._states.values())
+        rounds = Rounds(self._num_rounds, self._scheduler.rounds_cut, self._rounds.wall_s, self._rounds.cpu_s)
         return History(self.scenario, self.scheduling, self._limits.seed, self.now, finished, jobs, rounds)
-
-
-def _placement(held: Running) -> Placement:
-    return Placement(job=held.job, option=held.option, assignments=held.assignments)

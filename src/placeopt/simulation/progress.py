@@ -1,4 +1,4 @@
-"""How a running job gets on, and when it will have ended if nothing changes any more."""
+"""Progress of a running job, and when it ends if nothing changes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol
 from placeopt.simulation.performance_model import HeldResources, PerformanceModel
 
 NANO = 10**6
-"""Work is counted in nanoseconds of undisturbed run time, rounded down at changes of pace: no job ends early."""
+"""Unit of work: nanoseconds of undisturbed run time, rounded down at changes of pace, so that no job ends early."""
 
 
 @dataclass
@@ -20,14 +20,14 @@ class RunningJob:
     actual_ms: int
     """Alone and well placed."""
     end_ms: int
-    """As things are."""
+    """At its present pace."""
     since_ms: int
-    """Since when it gets on at this pace; in the future while it restarts."""
+    """Since when it progresses at this pace; in the future while it restarts."""
     done_ns: int = 0
     slowdown: int = 1000
-    """Thousandths of the time it would take alone and well placed, as things are since ``since_ms``."""
+    """Thousandths of the time it would take alone and well placed, since ``since_ms``."""
     host_excess: int = 0
-    """What of it is for want of CPU cores and memory bandwidth: its GPUs wait meanwhile."""
+    """The part of it by too few CPU cores and too little memory bandwidth: its GPUs wait meanwhile."""
     waited_ns: int = 0
     """How long its GPUs waited for the host, up to ``since_ms``."""
 
@@ -40,32 +40,32 @@ class RunningJob:
         return self.done_ns + max(0, now_ms - self.since_ms) * NANO * 1000 // self.slowdown
 
     def foreseen_end(self) -> int:
-        """Return when it ends if nothing changes any more."""
+        """Return when it ends if nothing changes."""
         left_ns = max(0, self.actual_ms * NANO - self.done_ns)
         return self.since_ms - (-left_ns * self.slowdown // (NANO * 1000))
 
 
 class ProgressRule(Protocol):
-    """When jobs end."""
+    """A rule by which jobs progress."""
 
     def refresh(self, run: RunningJob, now_ms: int) -> None:
-        """Look at place and neighbours anew and set ``end_ms``."""
+        """Set ``end_ms`` by the present placement and neighbours."""
 
 
 class ByRate:
     """
-    A job goes on at the pace that its place, its neighbours, its shares and its host allow at the moment.
+    A job progresses at the pace that its placement, neighbours, shares and host allow at the moment.
 
-    Their excesses add up. Of a job's time its GPUs wait the part that the host's excess is of all.
+    The excesses add up. The GPUs of a job wait for the part of its time that is the host's excess.
     """
 
-    def __init__(self, ground: PerformanceModel, interference: str) -> None:
-        self._ground, self._interference = ground, interference
+    def __init__(self, performance: PerformanceModel, interference: str) -> None:
+        self._performance, self._interference = performance, interference
 
     def refresh(self, run: RunningJob, now_ms: int) -> None:
-        """See ``ProgressRule``."""
-        host = self._ground.host_excess(run.held)
-        excess = self._ground.excess(run.held, self._interference) + self._ground.share_excess(run.held)
+        """Count the work done so far, and set pace and ``end_ms`` by the present excesses."""
+        host = self._performance.host_excess(run.held)
+        excess = self._performance.excess(run.held, self._interference) + self._performance.share_excess(run.held)
         slowdown = 1000 + run.held.apart_thousandths + excess + host
         if slowdown == run.slowdown and host == run.host_excess:
             return
@@ -74,21 +74,21 @@ class ByRate:
         run.end_ms = run.foreseen_end()
 
 
-class LongestSeen:
+class LongestObserved:
     """
-    A job takes the longest that it ever looked like: its time at its place, or that beside its worst neighbour.
+    A job takes as long as its worst moment implies, by its placement or by its worst neighbour.
 
-    The rule of the simulator of SC'17's artifact. Nothing is prorated: one moment beside a bad neighbour costs the
-    whole of it.
+    The rule of the simulator of SC'17's artifact. Nothing is prorated: one moment beside a bad neighbour counts for
+    the whole run.
     """
 
-    def __init__(self, ground: PerformanceModel) -> None:
-        self._ground = ground
+    def __init__(self, performance: PerformanceModel) -> None:
+        self._performance = performance
 
     def refresh(self, run: RunningJob, now_ms: int) -> None:
-        """See ``ProgressRule``."""
+        """Set ``end_ms`` by the largest excess so far."""
         del now_ms
-        ground, held = self._ground, run.held
-        excess = max(held.apart_thousandths, ground.excess(held, "worst"), ground.share_excess(held))
+        performance, held = self._performance, run.held
+        excess = max(held.apart_thousandths, performance.excess(held, "worst"), performance.share_excess(held))
         run.slowdown = max(run.slowdown, 1000 + excess)
         run.end_ms = run.start_ms - (-run.actual_ms * run.slowdown // 1000)

@@ -1,4 +1,4 @@
-"""Replicas of endpoints as jobs that come and leave: how a policy lets them follow the load."""
+"""Replicas of endpoints as jobs that arrive and leave, by the policy's rule for the load."""
 
 from __future__ import annotations
 
@@ -27,22 +27,21 @@ def with_replicas(scenario: Scenario, scheduling: Scheduling) -> Scenario:
     """
     if not scenario.endpoints:
         return scenario
-    coming = [one for endpoint in scenario.endpoints for one in replicas(endpoint, scheduling)]
+    added = [one for endpoint in scenario.endpoints for one in replicas(endpoint, scheduling)]
     taken = {arrival.job.id for arrival in scenario.arrivals}
-    for one in coming:
+    for one in added:
         if one.job.id in taken:
             raise BadInput(f"arrivals: job {one.job.id!r} has the name of a replica of an endpoint; rename one of them")
         taken.add(one.job.id)
-    return scenario.model_copy(update={"arrivals": (*scenario.arrivals, *coming)})
+    return scenario.model_copy(update={"arrivals": (*scenario.arrivals, *added)})
 
 
 def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
     """
     Yield an arrival for every stay of a replica, those of the first replica first.
 
-    The last to come is the first to leave: replica r is there while r or more are wanted. Its GPUs are used by the part
-    of what it can serve that it is wanted to, on the mean of its stay, to the next ten percent so that few kinds of
-    jobs arise.
+    The last to arrive is the first to leave: replica r is there while r or more are wanted. The utilisation of its GPUs
+    is the mean part of its capacity that the load needs, rounded up to ten percent so that few kinds of jobs arise.
     """
     steps = _wanted_over_time(endpoint, scheduling)
     for kind, replica in enumerate((endpoint.gpu, endpoint.cpu)):
@@ -56,12 +55,12 @@ def replicas(endpoint: Endpoint, scheduling: Scheduling) -> Iterator[Arrival]:
                 yield _arrival(endpoint, replica, f"{endpoint.id}.{name}{number}.{i}", begin, end, used)
 
 
-def wanted(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
+def wanted_replicas(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wanted:
     """
     Return the replicas that a policy wants under a load.
 
-    So many, at least one, that none serves more than ``replica_load_percent`` of what it can. With ``cpu_replicas``
-    those are on CPU cores as long as one with a GPU would do (SODA V-D 2).
+    At least one, and so many that none serves more than ``replica_load_percent`` of its capacity. With
+    ``cpu_replicas`` they run on CPU cores as long as one replica with a GPU would suffice (SODA V-D 2).
     """
     percent = scheduling.replica_load_percent
     with_gpus = _number(endpoint.gpu, rate_milli, percent)
@@ -71,7 +70,7 @@ def wanted(endpoint: Endpoint, rate_milli: int, scheduling: Scheduling) -> Wante
 
 
 def _wanted_over_time(endpoint: Endpoint, scheduling: Scheduling) -> list[tuple[int, Wanted]]:
-    steps = [(step.from_ms, wanted(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
+    steps = [(step.from_ms, wanted_replicas(endpoint, step.rate_milli, scheduling)) for step in endpoint.load]
     if scheduling.replicas == "follow":
         return steps
     if scheduling.replicas == "first":
@@ -84,7 +83,7 @@ def _number(replica: Replica, rate_milli: int, percent: int) -> int:
 
 
 def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]]:
-    """Return the spans in which something is there, joined where they touch."""
+    """Return the spans in which a replica is wanted, joined where they touch."""
     out: list[tuple[int, int]] = []
     since: int | None = None
     for at, now in there:
@@ -99,7 +98,7 @@ def _stays(there: list[tuple[int, bool]], until_ms: int) -> list[tuple[int, int]
 
 
 def _used(endpoint: Endpoint, replica: Replica, numbers: list[tuple[int, int]], begin: int, end: int) -> int:
-    """Return by how many percent a replica is used from ``begin`` to ``end``; ``numbers``: how many share the load."""
+    """Return the utilisation of a replica in percent; ``numbers``: (time, replicas that share the load since)."""
     served = 0.0
     moments = sorted({begin, end, *(at for at, _ in numbers), *(step.from_ms for step in endpoint.load)})
     rate, number = 0, 1

@@ -1,4 +1,4 @@
-"""How well endpoints were served: latencies and late answers, from when their replicas ran."""
+"""Latencies and late answers of endpoints, from the times at which their replicas ran."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from placeopt.model.endpoint import Endpoint, Replica
 
 Stay = tuple[Replica, int, int]
-"""A replica that ran from a moment to another."""
+"""A replica that ran from one moment to another, in ms."""
 
 LATE_SHARE = 0.05
-"""Above it the 95th percentile of latency is late, and by how much is not known."""
+"""Above it the 95th percentile of latency is late by an unknown time."""
 
 
 @dataclass(frozen=True)
@@ -19,17 +19,17 @@ class Serving:
     """
     Requests and answers, all endpoints together.
 
-    Requests spread over an endpoint's replicas. At a load of the part r of what it can serve, a replica's answer takes
-    ``latency_ms``, and waits before ``r / (2 (1 - r))`` times what lies between two answers at full load, the mean
-    of a queue with Poisson arrivals and constant service (M/D/1). What comes above the load at which that reaches the
-    target is late; all of it where no replica runs.
+    Requests are divided among an endpoint's replicas. At load r, a part of its capacity, an answer takes
+    ``latency_ms`` and waits before that ``r / (2 (1 - r))`` times the time between two answers at full load: the mean
+    of a queue with Poisson arrivals and constant service (M/D/1). Requests beyond the load at which that reaches the
+    target are late; all are where no replica runs.
     """
 
     requests: float
     late: float
-    """Requests that were answered late, or not at all: violations of the service level."""
+    """Requests answered late, or not at all: violations of the service level."""
     late_s: float
-    """Time in which there were any, summed over endpoints."""
+    """Time with late requests, summed over endpoints."""
     latency_p95_ms: float | None
     """None: late, or no requests."""
 
@@ -45,7 +45,7 @@ def latency_ms(replica: Replica, load: float) -> float:
 
 
 def most_load(replica: Replica, target_ms: int) -> float:
-    """Return the highest load, as a part of what replicas can serve, at which answers are in time on the mean."""
+    """Return the highest load, as a part of the capacity, at which answers are in time on average."""
     slack = (target_ms - replica.latency_ms) / _between_ms(replica)
     return 2 * slack / (2 * slack + 1)
 
@@ -57,9 +57,9 @@ def _between_ms(replica: Replica) -> float:
 
 def serving(endpoints: Iterable[tuple[Endpoint, list[Stay]]], until_ms: int) -> Serving | None:
     """
-    Sum up how endpoints were served by what ran, up to a moment; None if no request came.
+    Return the service of all endpoints by the replicas that ran, up to a moment; None if no request arrived.
 
-    Where an endpoint has replicas of both kinds at a time, each serves the same part of what it can in time.
+    Where an endpoint has replicas of both kinds at a time, each serves the same part of its timely capacity.
     """
     requests = late = late_s = 0.0
     answers: list[tuple[float, float]] = []  # latency, requests
@@ -93,7 +93,7 @@ def _p95(answers: list[tuple[float, float]], requests: float) -> float:
 def _spans(
     endpoint: Endpoint, stays: list[Stay], until_ms: int
 ) -> Iterable[tuple[float, float, list[tuple[Replica, int]]]]:
-    """Yield seconds, requests a second, and the replicas that run with their numbers, while nothing changes."""
+    """Yield seconds, requests per second, and numbers of running replicas, for each span without change."""
     end = min(endpoint.until_ms, until_ms)
     changes: list[tuple[int, int, int, int]] = [(step.from_ms, 0, step.rate_milli, 0) for step in endpoint.load]
     kinds = [endpoint.gpu] + ([endpoint.cpu] if endpoint.cpu is not None else [])

@@ -1,4 +1,4 @@
-"""Shares of GPUs in a simulation: requests in its books, grants where it says what jobs hold and how fast they go."""
+"""Shares of GPUs in a simulation: placements state requests, logs and progress use grants."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class Shares:
     """
     Requests and limits of a scenario's jobs under a share mode.
 
-    What is granted above a request changes with every start and end on the GPU, so the simulation keeps requests, and
-    works grants out by the rule of rounds (``problem.grants``) where they count.
+    What is granted above a request changes with every start and end on the GPU, so the simulation keeps requests and
+    computes grants by the rule of rounds (`placeopt.problem.grants`) where they matter.
     """
 
     def __init__(self, scenario: Scenario, mode: ShareMode) -> None:

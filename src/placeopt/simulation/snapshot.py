@@ -1,4 +1,4 @@
-"""A moment of a simulation as a round: what runs then, where, and what waits."""
+"""A moment of a simulation as a round: what runs where, and what waits."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 @checked
 def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instance:
     """
-    Return the round that a scheduler would meet at a moment of a simulation.
+    Return the round that a scheduler would see at a moment of a simulation.
 
-    Jobs that run then are where they were placed last, with the cores that the policy gave them and the shares that are
-    granted then under the round's policy; expected ends go by the predicted run time from then on, as a scheduler knows
-    no other. Other jobs that have arrived and not ended wait. What has ended is left out, and so is memory bandwidth
-    that the policy does not look at.
+    Jobs that run then stand where they were placed last, with the cores that the policy gave them and the shares that
+    the round's policy grants; expected ends follow from predicted run times, since a scheduler has no others. Other
+    jobs that have arrived and not ended wait. Ended jobs are left out, and so is memory bandwidth that the policy
+    ignores.
 
-    The round's policy is placeopt's own, so that all policies are judged alike. Where GPUs were shared beyond their
-    shares it allows as much, and jobs slow each other as they do in the scenario.
+    The round's policy is placeopt's own, so that all policies are compared equally. Where GPUs were overcommitted it
+    allows the same, and jobs slow each other as in the scenario.
 
     Raises
     ------
     BadInput
-        If nothing runs and nothing waits then.
+        If no job runs and none waits then.
     """
     scenario = history.scenario
-    belief = ResourceEstimator(scenario, history.scheduling)
-    records = {arrival.job.id: belief.of_running(arrival.job) for arrival in scenario.arrivals}
+    estimator = ResourceEstimator(scenario, history.scheduling)
+    records = {arrival.job.id: estimator.of_running(arrival.job) for arrival in scenario.arrivals}
     jobs, running = [], []
     for one in history.jobs:
         if one.arrival_ms > at_ms or (one.end_ms is not None and one.end_ms <= at_ms):
@@ -55,11 +55,11 @@ def round_at(history: History, at_ms: int, *, name: str | None = None) -> Instan
     if not jobs:
         raise BadInput(f"at_ms: {at_ms}: nothing runs and nothing waits then in {scenario.name!r}")
     policy = _policy(history)
-    told = f"{scenario.name} under {history.scheduling.name}, seed {history.seed}, after {at_ms // 1000} s."
+    origin = f"{scenario.name} under {history.scheduling.name}, seed {history.seed}, after {at_ms // 1000} s."
     return Instance(
         name=name or f"{scenario.name}-at-{at_ms // 1000}s",
         now_ms=at_ms,
-        note=f"{told} {scenario.note}"[:10_000],
+        note=f"{origin} {scenario.note}"[:10_000],
         cluster=scenario.cluster,
         jobs=tuple(jobs),
         running=tuple(granted(running, records, policy)),
@@ -80,7 +80,7 @@ def _policy(history: History) -> Policy:
 
 
 def _as_held(job: Job, placement: Placement) -> Job:
-    """Return the job with the cores of each worker as they are, where a policy gave others than it asked for."""
+    """Return the job with the cores that each of its workers has, where a policy gave others than requested."""
     cores = max(one.cpu_millicores // len(one.workers) for one in placement.assignments)
     options = tuple(
         option.model_copy(update={"demand": option.demand.model_copy(update={"cpu_millicores": cores})})
@@ -96,11 +96,11 @@ def _lasts(span: Span, at_ms: int) -> bool:
 
 
 def longest_queue_ms(history: History) -> int:
-    """Return the first moment at which the most jobs wait for their first start; those that never start wait on."""
+    """Return the first moment at which the most jobs wait for their first start; jobs that never start keep waiting."""
     events = [(job.arrival_ms, 1) for job in history.jobs]
     events += [(job.start_ms, -1) for job in history.jobs if job.start_ms is not None]
     waiting, most, moment = 0, -1, 0
-    for at, change in sorted(events):  # who starts at once leaves before the next comes
+    for at, change in sorted(events):  # a job that starts at once leaves before the next arrives
         waiting += change
         if waiting > most:
             most, moment = waiting, at

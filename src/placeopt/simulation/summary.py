@@ -1,23 +1,22 @@
-"""A simulation in figures: what is compared between policies."""
+"""The figures of a simulation, by which policies are compared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 
 from placeopt.arguments import checked
-from placeopt.metrics import Occupancy, Spread, Stay, jain_index, occupancy, spread_of
+from placeopt.metrics import Distribution, GpuUse, Occupancy, distribution_of, jain_index, occupancy
 from placeopt.simulation.estimates import MissingEstimates, missing_estimates
 from placeopt.simulation.history import History, JobHistory, Span
-from placeopt.simulation.never import NeverEnds, never_ending
 from placeopt.simulation.replicas import replicas
 from placeopt.simulation.serving import Serving, serving
+from placeopt.simulation.stranded_jobs import NeverEnds, never_ending
 
 
 @dataclass(frozen=True)
 class UserFigures:
-    """What a user's jobs that ended have met with."""
+    """Figures of a user's jobs that ended."""
 
     user: str
     ended: int
@@ -30,12 +29,12 @@ class UserFigures:
 @dataclass(frozen=True)
 class Summary:
     """
-    Figures of one simulation; None where nothing has come of it so far. Times are in seconds.
+    Figures of one simulation; None where no job counts. Times are in seconds.
 
-    Times and slowdowns are of the jobs that ended: with ``stranded`` above 0, or not ``finished``, they are means over
-    a part of the jobs, and do not compare with those of a policy under which all end. ``started_at_once`` and
-    ``in_time`` are of all jobs of a simulation that is over: one that never ends is not in time. ``services`` aside,
-    all figures are of jobs that end by themselves.
+    Times and slowdowns are of the jobs that ended: with ``stranded`` above 0, or unless ``finished``, they are means
+    over a part of the jobs and do not compare with those of a policy under which all end. ``started_at_once`` and
+    ``in_time`` are of all jobs of a finished simulation: a job that never ends is not in time. All figures except
+    ``services`` are of jobs that end by themselves.
     """
 
     scenario: str
@@ -47,62 +46,65 @@ class Summary:
     stranded: int
     """Jobs that will never end."""
     never_ends: tuple[NeverEnds, ...]
-    """The first ten of them, with the reason; those that hold others back come first."""
+    """The first ten of them, with the reason; jobs that block others come first."""
     missing_estimates: MissingEstimates | None
-    """Jobs without a run time estimate that the policy goes by; None if none is missing."""
+    """Jobs without a run time estimate that the policy reads; None if none is missing."""
     services: int
-    """Jobs without an end of their own; they count in what was granted, and in what was changed."""
+    """Jobs without an end of their own; they count in GPU time, stops, moves and resizes."""
     stops: int
-    """How often running jobs were stopped, to wait again or restart elsewhere."""
+    """Number of stops of running jobs, to wait again or restart elsewhere."""
     moves: int
-    """How often plans of whole rounds moved running jobs."""
+    """Number of moves of running jobs by plans of whole rounds."""
     resizes: int
-    """How often jobs got fewer or more workers where they were."""
+    """Number of changes of the number of workers."""
     failures: int
-    """How often jobs ran out of GPU memory."""
+    """Number of times that jobs ran out of GPU memory."""
     last_end_s: float | None
     makespan_s: float | None
     """From the first arrival to the last end."""
-    completion_s: Spread | None
+    completion_s: Distribution | None
     """End - arrival."""
-    wait_s: Spread | None
+    wait_s: Distribution | None
     """First start - arrival."""
-    stopped_s: Spread | None
-    """From the first start to the end, what a job waited again after it was stopped or failed."""
-    slowdown: Spread | None
-    """Time in its places / run time alone and well placed: without all waiting, with restarts and lost work."""
-    slowdown_with_wait: Spread | None
+    stopped_s: Distribution | None
+    """Waiting time between the first start and the end, after stops and failures."""
+    slowdown: Distribution | None
+    """Time in placements / run time alone and well placed: without waiting, with restarts and lost work."""
+    slowdown_with_wait: Distribution | None
     """(End - arrival) / run time alone and well placed."""
     slowed: int
     """Jobs whose slowdown, without waiting, is beyond the scenario's limit: SLO violations by placement."""
     delayed: int
-    """Jobs for which (end - first start) / run time is: those slowed, and those stopped for as long."""
+    """Jobs for which (end - first start) / run time is beyond it: also jobs that were stopped for long."""
     started_at_once: float | None
-    """Part of the jobs that started and did not wait."""
+    """Part of the jobs that started without waiting."""
     in_time: float | None
     """Part of the jobs with a deadline or an expected completion time that ended by then: QoS guarantee."""
     fairness: float | None
     """Jain's index over users of their jobs' mean slowdown with waiting; None without users."""
     users: tuple[UserFigures, ...]
-    """By name; what fairness is made of."""
+    """By name; ``fairness`` is computed from these."""
     occupancy: Occupancy
     serving: Serving | None
-    """How endpoints were served; None where no requests came."""
+    """Service of endpoints; None without requests."""
     rounds: int
     rounds_cut: int
-    """Rounds that the time limit cut short: another run may decide otherwise."""
-    decision_ms: Spread | None
+    """Rounds that the time limit cut short; another run may decide otherwise."""
+    decision_ms: Distribution | None
     """Wall time of a round's decision; None for rounds read from a log."""
     decision_cpu_s: float
-    """CPU time of all of them, this process alone."""
+    """CPU time of all decisions, of this process alone."""
 
 
 @checked
 def summarise(history: History, *, reasons: bool = True) -> Summary:
     """
-    Sum up a simulation, from its first arrival to its last end, or to where it was stopped.
+    Return the figures of a simulation, from its first arrival to its last end, or to where it was cancelled.
 
-    ``reasons``: whether to say of jobs that never end why; each kind of job takes some milliseconds.
+    Parameters
+    ----------
+    reasons
+        Whether to find the reason for each job that never ends, which takes some milliseconds for each kind of job.
     """
     jobs = [job for job in history.jobs if not job.service]
     done = [job for job in jobs if job.start_ms is not None and job.end_ms is not None]
@@ -115,10 +117,11 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
     since_start = [_end(job) - _start(job) for job in done]
     slow = [job.slowdown for job in done]
     with_wait = [job.slowdown_with_wait or 0.0 for job in done]
-    asked = jobs if history.finished else done
-    due = [(job.end_ms, job.due_ms) for job in asked if job.due_ms is not None]
+    counted = jobs if history.finished else done
+    due = [(job.end_ms, job.due_ms) for job in counted if job.due_ms is not None]
     users = _users(done, with_wait)
     limit = history.scenario.slowed_thousandths / 1000
+    step_ms = history.scenario.physics.step_ms or 0
     return Summary(
         scenario=history.scenario.name,
         policy=history.scheduling.name,
@@ -136,16 +139,16 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         failures=sum(job.failures for job in history.jobs),
         last_end_s=max(ends) / 1000 if ends else None,
         makespan_s=(max(ends) - first) / 1000 if ends else None,
-        completion_s=spread_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
-        wait_s=spread_of([wait / 1000 for wait in waits]),
-        stopped_s=spread_of([(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]),
-        slowdown=spread_of(slow),
-        slowdown_with_wait=spread_of(with_wait),
+        completion_s=distribution_of([(_end(job) - job.arrival_ms) / 1000 for job in done]),
+        wait_s=distribution_of([wait / 1000 for wait in waits]),
+        stopped_s=distribution_of(
+            [(all_ms - job.placed_ms) / 1000 for all_ms, job in zip(since_start, done, strict=True)]
+        ),
+        slowdown=distribution_of(slow),
+        slowdown_with_wait=distribution_of(with_wait),
         slowed=sum(one > limit for one in slow),
         delayed=sum(all_ms / a > limit for all_ms, a in zip(since_start, alone, strict=True)),
-        started_at_once=sum(map(partial(_at_once, step_ms=history.scenario.physics.step_ms or 0), asked)) / len(asked)
-        if asked
-        else None,
+        started_at_once=fmean(started_at_once(job, step_ms) for job in counted) if counted else None,
         in_time=sum(end is not None and end <= by for end, by in due) / len(due) if due else None,
         fairness=jain_index([one.slowdown_with_wait for one in users]),
         users=users,
@@ -153,14 +156,14 @@ def summarise(history: History, *, reasons: bool = True) -> Summary:
         serving=_serving(history, until),
         rounds=history.rounds.held,
         rounds_cut=history.rounds.cut,
-        decision_ms=spread_of([1000 * s for s in history.rounds.wall_s]),
+        decision_ms=distribution_of([1000 * s for s in history.rounds.wall_s]),
         decision_cpu_s=sum(history.rounds.cpu_s),
     )
 
 
 def occupancy_between(history: History, start_ms: int, end_ms: int) -> Occupancy:
-    """Sum up the GPUs' time in a window; what runs on at its end counts up to there."""
-    return occupancy(_stays(history, end_ms), _gpus_of(history), start_ms, end_ms)
+    """Return the use of GPU time in a window; jobs that still run at its end count up to there."""
+    return occupancy(_gpu_uses(history, end_ms), _gpus_of(history), start_ms, end_ms)
 
 
 def _serving(history: History, until: int) -> Serving | None:
@@ -179,7 +182,8 @@ def _serving(history: History, until: int) -> Serving | None:
     return serving(ran, until)
 
 
-def _at_once(job: JobHistory, step_ms: int) -> bool:
+def started_at_once(job: JobHistory, step_ms: int) -> bool:
+    """Return whether a job started without waiting, or within a time step."""
     return job.start_ms is not None and job.start_ms - job.arrival_ms <= step_ms
 
 
@@ -202,13 +206,13 @@ def _users(done: list[JobHistory], slowdown: list[float]) -> tuple[UserFigures, 
     )
 
 
-def _stays(history: History, until: int) -> list[Stay]:
+def _gpu_uses(history: History, until: int) -> list[GpuUse]:
     percent = {
         (arrival.job.id, option.id): option.demand.gpu_utilisation_percent
         for arrival in history.scenario.arrivals
         for option in arrival.job.options
     }
-    stays = []
+    uses = []
     for job in history.jobs:
         for span in job.spans:
             end = until if span.end_ms is None else span.end_ms
@@ -216,12 +220,12 @@ def _stays(history: History, until: int) -> list[Stay]:
                 (one.node, int(gpu)): share for one in span.placement.assignments for gpu, share in one.gpus.items()
             }
             used = _used(percent[job.job, span.placement.option], span, end)
-            stays.append(Stay(start_ms=span.start_ms, end_ms=end, milli=milli, percent=used))
-    return stays
+            uses.append(GpuUse(start_ms=span.start_ms, end_ms=end, milli=milli, percent=used))
+    return uses
 
 
 def _used(percent: int, span: Span, end: int) -> float:
-    """Return the utilisation that a job brings, on the mean of its time: none while its GPUs wait for the host."""
+    """Return the mean utilisation by a job in a span; it is 0 while the GPUs wait for the host."""
     took = end - span.start_ms
     return percent * (took - span.host_wait_ms) / took if span.host_wait_ms and took else percent
 

@@ -1,8 +1,8 @@
 """
 Messages between a worker process and its parent: a length, then a pickle.
 
-Both ends are this library, started by each other and joined by pipes that nobody else holds, so unpickling trusts
-nobody new. `Request`, `Stop` go down; `Ready`, `Answer` come up.
+Both ends are this library, started by each other and joined by pipes that no other process holds, so unpickling
+trusts no new party. `Request`, `Stop` go down; `Ready`, `Answer` come up.
 """
 
 import pickle

@@ -137,7 +137,7 @@ def _read(descriptor: int) -> bytes:
     try:
         return os.read(descriptor, 1 << 16)
     except OSError as error:
-        if error.errno == errno.EIO:  # how a terminal says that nobody writes any more
+        if error.errno == errno.EIO:  # a terminal reports its last writer gone
             return b""
         raise
 

@@ -2,7 +2,7 @@
 Two solvers on one model, side by side: one may be good at finding and the other at bounding.
 
 Each has a runner and a share of the threads of its own. What either proves counts for both: the race ends as soon as
-the best solution meets the best bound, whoever they are of, and nobody waits for the one that is told to stop.
+the best solution meets the best bound, whichever solver they are from; a solver that is told to stop is not waited for.
 """
 
 import queue
@@ -80,8 +80,8 @@ def race(
     Returns
     -------
     Solution
-        The best verified values and the tightest bound, whoever they are of. ``failed`` only if all failed; the cause
-        of one that did stands in the message, whatever the other reached.
+        The best verified values and the tightest bound, whichever solver they are from. ``failed`` only if all failed;
+        the cause of one that did stands in the message, whatever the other reached.
 
     Raises
     ------
@@ -195,7 +195,7 @@ class _Standing:
         if isinstance(news, Solution) and news.status == "infeasible":
             self._infeasible = True
         if self._objective is not None and self._sign * (self._objective - self._bound) > 0:
-            self._bound, self._contradicted = self._trivial, True  # one of the bounds was wrong; which, nobody knows
+            self._bound, self._contradicted = self._trivial, True  # one of the bounds was wrong; which one is unknown
         if better and self._on_progress is not None:
             self._on_progress(Progress(self._objective, self._bound, time.monotonic() - self._began, values))
 

@@ -91,7 +91,10 @@ class _Worker:
             return Solution("error", seconds=time.monotonic() - began, message=message, failed=True)
 
     def _write(self, frame: Ready | Answer) -> None:
-        with self._writing, contextlib.suppress(BrokenPipeError):  # nobody listens: `listen` is about to end us
+        with (
+            self._writing,
+            contextlib.suppress(BrokenPipeError),
+        ):  # the reader is gone: `listen` is about to end this process
             write_frame(self._outgoing, frame)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placeopt.heuristics import SCORES, Candidates
+from placeopt.heuristics import Candidates, score_named
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.problem import Problem, State
 
@@ -69,7 +69,7 @@ def decides_all(problem: Problem, ahead: LookaheadDecision) -> bool:
         k = int(problem.job_class[job])
         if k not in has_room:
             if candidates is None:
-                candidates = Candidates(State(problem), SCORES["first_fit"](problem))
+                candidates = Candidates(State(problem), score_named("first_fit", problem))
             has_room[k] = only_way(candidates, job) != NO_ROOM
         if has_room[k]:
             return False

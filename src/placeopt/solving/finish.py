@@ -16,9 +16,9 @@ from placeopt.solving.audit import audit
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.context import SolveContext
 from placeopt.solving.waiting_reasons import reasons
-from placeopt.terms.free_gpus import slots_left
+from placeopt.terms.costs.free_gpus import slots_left
 from placeopt.terms.objective import most_milli
-from placeopt.terms.rules import relaxed
+from placeopt.terms.rules.registry import relaxed
 
 
 def finish(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from placeopt.check import judge
 from placeopt.errors import BadInput, InternalFault
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Instance, Plan
@@ -15,8 +15,8 @@ from placeopt.problem import Allocation, Problem, State
 from placeopt.solving.bounds import Bounds
 from placeopt.solving.budget import Budget
 from placeopt.solving.draft import draft_plan, standing_records
-from placeopt.terms.minimal_utility import withdrawn
 from placeopt.terms.objective import Weighted, value
+from placeopt.terms.rules.minimal_utility import withdrawn
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Incumbent:
     def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
         """Return the draft of a plan, and the referee's first complaint."""
         before = time.monotonic()
-        with collection_paused():
+        with gc_paused():
             draft = draft_plan(self._instance, self._problem, allocation)
             found, standing = judge(self._instance, draft)
             if standing:

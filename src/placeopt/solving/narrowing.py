@@ -9,7 +9,7 @@ import numpy as np
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.problem import Placement, Problem, compile_problem
 from placeopt.problem.compile import hardware_of
-from placeopt.terms.run_time import longest_run_ms
+from placeopt.terms.costs.run_time import longest_run_ms
 
 FOREVER = np.iinfo(np.int64).max
 

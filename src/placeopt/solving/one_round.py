@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Plan
 from placeopt.problem import Problem
@@ -115,14 +115,14 @@ def solve_round(
     if method.needs_solver:
         runners[0].start()
     compiling = time.monotonic()
-    with collection_paused():
+    with gc_paused():
         problem = compiled()
     if isinstance(problem, Plan):
         return problem
     compile_s = time.monotonic() - compiling
     budget = given.budget(params, first_reserve_s(problem.num_jobs, compile_s))
     solving = time.monotonic()
-    with collection_paused():
+    with gc_paused():
         context = SolveContext(
             problem,
             budget,
@@ -136,7 +136,7 @@ def solve_round(
     except KeyboardInterrupt:
         budget.note_limit("user")
     solve_s = time.monotonic() - solving - budget.check_s
-    with collection_paused():
+    with gc_paused():
         plan = finish(context, given.read_s, compile_s, solve_s, explain=explain)
     if budget.limit == "user" and budget.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
         raise Interrupted(plan)

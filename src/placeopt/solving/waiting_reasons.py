@@ -12,7 +12,7 @@ from placeopt.errors import OutOfTime
 from placeopt.feasibility.fit import best_fit
 from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
-from placeopt.heuristics import SCORES, Candidates, place, places
+from placeopt.heuristics import Candidates, place, places, score_named
 from placeopt.heuristics.lookahead import Wait
 from placeopt.model import Job
 from placeopt.model.base import trusted
@@ -20,11 +20,11 @@ from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
 from placeopt.solving.context import SolveContext
 from placeopt.solving.narrowing import renumbered
-from placeopt.terms.minimal_utility import applies
+from placeopt.terms.costs.utility import utility_at
 from placeopt.terms.queue_ceilings import queue_ceilings
-from placeopt.terms.queue_share import option_use
-from placeopt.terms.rules import fits
-from placeopt.terms.utility import utility_at
+from placeopt.terms.rules.minimal_utility import applies
+from placeopt.terms.rules.queue_share import option_use
+from placeopt.terms.rules.registry import fits
 
 SHARE_OF_TIME = 0.5
 """Of what is left of the time limit; the final check and the audit come after."""
@@ -74,7 +74,9 @@ class _ReasonFinder:
         # look-ahead may have closed GPUs: without the plan, they are there
         states = (final, State(whole), open_state(whole)) if context.narrowed else (final, context.base, context.open)
         self._context = context
-        self._beside, self._alone, self._opened = (Candidates(state, SCORES["first_fit"](problem)) for state in states)
+        self._beside, self._alone, self._opened = (
+            Candidates(state, score_named("first_fit", problem)) for state in states
+        )
         now = time.monotonic()
         self._deadline = now + SHARE_OF_TIME * (context.budget.ends - now)
 
@@ -197,7 +199,7 @@ def _is_kept(context: SolveContext, beside: Candidates, job: int) -> str | None:
     for other, placement in enumerate(beside.state.placements):
         if placement is not None and other not in context.whole.running:
             whole.apply(Move(other, renumbered(context.whole, other, placement, beside.problem)))
-    found = place(Candidates(whole, SCORES["first_fit"](context.whole)), job)
+    found = place(Candidates(whole, score_named("first_fit", context.whole)), job)
     if found is None:
         return None
     node = context.whole.node_ids[found.nodes[0]]
@@ -219,7 +221,7 @@ def utility_is_low(beside: Candidates, job: int) -> str | None:
     )
     free = State(without_minimum)
     free.load(state.allocation())
-    candidates = Candidates(free, SCORES["first_fit"](without_minimum))
+    candidates = Candidates(free, score_named("first_fit", without_minimum))
     room = [p for o in problem.options_of(job) for p in places(candidates, o) if fits(free, job, p)]
     if not room:
         return None

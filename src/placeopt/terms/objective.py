@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.model import Policy
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import price_of
-from placeopt.terms.communication import Communication
-from placeopt.terms.fgd import Fgd
-from placeopt.terms.fragmentation import Fragmentation
-from placeopt.terms.horus import HorusCost
-from placeopt.terms.interference import Interference
+from placeopt.terms.costs.registry import costs_of
 from placeopt.terms.protocols import Cost, Expression
-from placeopt.terms.resource import ResourceCost
 from placeopt.terms.variables import Variables
 
-COSTS: tuple[Cost, ...] = (Communication(), Interference(), Fragmentation(), HorusCost(), ResourceCost())
-FORMS: dict[str, Cost] = {"partial": Fragmentation(), "fgd": Fgd()}
-"""What ``policy.fragmentation.form`` names; `costs_of` takes the one in place of the other."""
 MAX_COST = 2**53
 
 
@@ -35,10 +27,14 @@ class Weighted:
     worst: int
 
 
-def costs_of(policy: Policy) -> tuple[Cost, ...]:
-    """Return all costs, with fragmentation in the form that the policy names."""
-    form = FORMS[policy.fragmentation.form]
-    return tuple(form if cost.name == form.name else cost for cost in COSTS)
+def weight_of(weighted: Iterable[Weighted], kind: type) -> int:
+    """Return the weight W of the cost of class ``kind``; 0 if it does not count."""
+    return next((w.weight for w in weighted if isinstance(w.cost, kind)), 0)
+
+
+def last_name_first(weighted: Iterable[Weighted]) -> list[Weighted]:
+    """Return the costs in descending order of their names: the order in which plans state what bounds leave out."""
+    return sorted(weighted, key=lambda w: w.cost.name, reverse=True)
 
 
 def value(problem: Problem, allocation: Allocation) -> int:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Literal, Protocol
 
 from placeopt.linear import ModelBuilder
+from placeopt.model import Policy
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.variables import Variables
-
-Scope = Literal["gpu", "socket", "node", "rack", "cluster"]
-"""How far one must look to evaluate it: up to ``node``, a filling of one node is enough."""
 
 Form = Literal["exact", "bound"]
 """Whether the linear form equals the score for every placement, or only never exceeds it."""
@@ -22,10 +20,9 @@ class Rule(Protocol):
     """What is allowed."""
 
     name: str
-    scope: Scope
 
     def fits(self, state: State, job: int, placement: Placement) -> bool:
-        """Tell whether a job that is nowhere in ``state`` may be put to ``placement``."""
+        """Return whether a job that is not placed in ``state`` may be put to ``placement``."""
         ...
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
@@ -33,24 +30,32 @@ class Rule(Protocol):
         ...
 
 
-class Apart(Protocol):
-    """What must not be folded: costs, and rules that look at one job's GPUs."""
+class FoldGuard(Protocol):
+    """What a formulation must not fold: stated by costs, and by rules that depend on which GPUs a job holds."""
 
-    def resolution(self, problem: Problem) -> IntArray | None:
-        """Shape (G,): GPUs of equal number are alike to it; None: GPUs of a node are all alike."""
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
+        """Shape (G,): GPUs of one node with equal numbers are interchangeable; None: all GPUs of a node are."""
         ...
 
-    def tells_apart(self, problem: Problem, option: int) -> bool:
-        """Tell whether jobs of this option must each have columns of their own, rather than be counted together."""
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
+        """Return whether each job of this option needs columns of its own, instead of being counted with its class."""
         ...
 
 
-class Cost(Apart, Protocol):
-    """What is good: an integer, the lower the better."""
+class Cost(FoldGuard, Protocol):
+    """What is good: an integer, the lower the better. `costs.defaults.CostDefaults` has the common answers."""
 
     name: str
+    """Field of ``policy.weights``, and key in a plan's ``costs``."""
     unit: str
-    scope: Scope
+    default_weight: int
+    """Thousandths: the default of the field of ``policy.weights``."""
+    never_lowered_by_starts: bool
+    """Whether no start lowers the score, so that the score of the running jobs alone bounds it from below."""
+
+    def selected_by(self, policy: Policy) -> bool:
+        """Return whether this is the form of the cost that the policy names; True for a cost of one form."""
+        ...
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Return the cost of the whole allocation: the one definition."""
@@ -65,9 +70,17 @@ class Cost(Apart, Protocol):
         ...
 
     def form(self, problem: Problem) -> Form:
-        """Tell whether ``add_to`` is exact for this problem."""
+        """Return whether ``add_to`` is exact for this problem."""
         ...
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Add columns and rows as needed and return the cost, or a lower bound on it, as an expression."""
+        ...
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return what ``formulations/cost_relaxation`` leaves out of the score, in words; None if nothing."""
+        ...
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return why columns of ``formulations/branch_and_price`` cannot charge the cost; None if they can."""
         ...

@@ -59,7 +59,7 @@ class Variables:
     grant_milli: IntArray  # (Q,) share of each GPU: the request, or what a running job holds where it stays
     cell_gpus: tuple[tuple[int, ...], ...]  # (C,)
     gpu_to_cell: IntArray  # (G,) -1 where no option may hold the GPU
-    seats: dict[int, RankVariables] = field(default_factory=dict)
+    rank_columns: dict[int, RankVariables] = field(default_factory=dict)
     """By start; only where a cost asked who sits where. Other workers are handed out in order."""
     _made: dict[str, IntArray] = field(default_factory=dict, repr=False)
     """Columns that several terms use, by name, once they are added."""

@@ -1,6 +1,7 @@
 """The hardware as a weighted graph: distances inside machines and across the cluster, and well-known machines."""
 
 from placeopt.topology.builders import MACHINES, dgx1, dgx2, dgx_a100, dgx_h100, minsky, pcie_box
+from placeopt.topology.cluster_graph import cluster_graph
 from placeopt.topology.cluster_topology import ClusterTopology
 from placeopt.topology.machine_distances import bottleneck_mbps, gpu_distances, root_distances
 from placeopt.topology.machine_graph import PathEdge, machine_graph, path_links
@@ -12,6 +13,7 @@ __all__ = [
     "ClusterTopology",
     "PathEdge",
     "bottleneck_mbps",
+    "cluster_graph",
     "dgx1",
     "dgx2",
     "dgx_a100",

@@ -156,10 +156,6 @@ class ClusterTopology:
             d = int(self.domain_parent[d])
         return ancestors
 
-    def gpu_distance(self, a: int, b: int) -> int:
-        """Distance of two GPUs of the cluster, in link-cost units."""
-        return int(self.pair_distances(np.array([a, b], dtype=np.int64))[0, 1])
-
     def distances(self, a: IntArray, b: IntArray) -> IntArray:
         """
         Distances of the GPUs ``a[i]`` and ``b[i]``, in link-cost units.

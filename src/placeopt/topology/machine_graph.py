@@ -1,4 +1,4 @@
-"""A machine as a networkx graph, for pictures and for whoever wants to walk it."""
+"""A machine as a networkx graph, for pictures and path queries."""
 
 from __future__ import annotations
 

@@ -1,28 +1,29 @@
 """
-What if? Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
+Questions about capacity, each answered on a copy of an instance, with a proof wherever there is one.
 
-`apply_patch` makes scenarios, `after_plan` the cluster once a plan is carried out. `fit` and `slots` say what is left,
-`fail` what the loss of nodes or racks does, `add` how many nodes are missing. `sweep` and `swap` compare whole rounds,
-`price` says what one more node, rack or GPU of quota is worth. `review` judges a placement that somebody else made,
-`defrag` empties nodes by moving what runs.
+`apply_patch` makes scenarios, `after_plan` the cluster after a plan is carried out. `fit` and `slots` count what still
+fits, `fail` returns the effect of lost nodes or racks, `add` the number of missing nodes. `sweep` and `swap` compare
+whole rounds, `price` returns the value of one more node, rack or GPU of quota. `review` compares a given placement with
+the best one, `defrag` empties nodes by moving running jobs.
 """
 
-from placeopt.whatif.add import add
-from placeopt.whatif.after_plan import after_plan
-from placeopt.whatif.capacity import Limits
-from placeopt.whatif.cheapest import cheapest
-from placeopt.whatif.defrag import defrag
-from placeopt.whatif.fail import fail
-from placeopt.whatif.fit import fit
+from placeopt.aliases import former_submodules
+from placeopt.whatif.add_nodes import add
+from placeopt.whatif.applied_plan import after_plan
+from placeopt.whatif.cheapest_nodes import cheapest
+from placeopt.whatif.defragmentation import defrag
+from placeopt.whatif.failures import fail
+from placeopt.whatif.fit_copies import fit
+from placeopt.whatif.free_slots import slots
 from placeopt.whatif.instance_edit import Patched
 from placeopt.whatif.job_spec import parse_job
+from placeopt.whatif.marginal_prices import price
+from placeopt.whatif.node_swap import swap
 from placeopt.whatif.patch import apply_patch
-from placeopt.whatif.price import price
-from placeopt.whatif.review import Placements, plan_of, review
-from placeopt.whatif.slots import slots
+from placeopt.whatif.plan_review import Placements, plan_of, review
+from placeopt.whatif.round_solving import Limits
+from placeopt.whatif.round_sweep import parse_variation, sweep
 from placeopt.whatif.steps import Patch
-from placeopt.whatif.swap import swap
-from placeopt.whatif.sweep import parse_variation, sweep
 
 __all__ = [
     "Limits",
@@ -45,3 +46,5 @@ __all__ = [
     "swap",
     "sweep",
 ]
+
+former_submodules(__name__)

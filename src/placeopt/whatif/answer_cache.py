@@ -1,51 +1,49 @@
-"""Answers to the parts of a question, kept in a file so that the same question can be gone on with."""
+"""Answers to the parts of a question, in a file from which the same question goes on after an interruption."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from placeopt import __version__
-from placeopt.formats.rows import RowFile
 from placeopt.model import Instance
 from placeopt.model.base import Record
-from placeopt.whatif.capacity import Limits
-from placeopt.whatif.records import Failure, Point, Price, RoundOutcome
+from placeopt.whatif.answers import Failure, Price, RoundOutcome, SweepPoint
+from placeopt.whatif.optional_rows import OptionalRows
+from placeopt.whatif.round_solving import Limits
 
-A = TypeVar("A", Failure, Point, Price)
+A = TypeVar("A", Failure, SweepPoint, Price)
 
 
 class CachedAnswer(Record):
-    """The answer to a part of a question; equal ``question`` and ``part`` are asked once."""
+    """The answer to a part of a question; equal ``question`` and ``part`` are answered once."""
 
     question: str
     part: str
-    answer: Failure | Point | Price | RoundOutcome
+    answer: Failure | SweepPoint | Price | RoundOutcome
 
 
-class AnswerCache(Generic[A]):
+class AnswerCache(OptionalRows[CachedAnswer], Generic[A]):
     """
-    What is known of a question's parts; a context manager that keeps other runs out of the file.
+    The known answers to the parts of a question; a context manager that locks the file.
 
     Parameters
     ----------
     path
-        Every answer is appended there, and taken from there if it is to the same question; None: nothing is kept.
+        File to which every answer is appended, and from which answers to the same question are read; None: no file.
     kind
         Of the answers.
     instance, limits, words
-        The question: about which round, answered within which limits, and whatever else an answer depends on.
+        The question: the round, the limits, and everything else that an answer depends on.
     cancelled
-        What is answered once this is true was cut short, and is not kept.
+        An answer that arrives once this is true was cut short, and is not kept.
 
     Attributes
     ----------
     found
-        Part -> its answer, also of those that are added.
+        Part -> its answer, added ones included.
     """
 
     def __init__(
@@ -57,37 +55,26 @@ class AnswerCache(Generic[A]):
         words: tuple[object, ...],
         cancelled: Callable[[], bool],
     ) -> None:
-        told = (instance.digest, limits.time_limit_s, limits.threads, limits.seed, limits.method, *words, __version__)
-        self._question = hashlib.sha256("\n".join(map(str, told)).encode()).hexdigest()
+        parts = (instance.digest, limits.time_limit_s, limits.threads, limits.seed, limits.method, *words, __version__)
+        self._question = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
         self._cancelled = cancelled
-        self._stack = ExitStack()
-        self._file = None
-        if path is not None:
-            self._file = self._stack.enter_context(RowFile(path, CachedAnswer, "an answer of whatif"))
-        rows = [] if self._file is None else [row for row in self._file.found if row.question == self._question]
+        super().__init__(path, CachedAnswer, "an answer of whatif")
+        rows = [row for row in self.earlier if row.question == self._question]
         self.found: dict[str, A] = {row.part: row.answer for row in rows if isinstance(row.answer, kind)}
         self._outcomes = {row.part: row.answer for row in rows if isinstance(row.answer, RoundOutcome)}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.close()
-
     def add(self, part: str, answer: A) -> None:
-        """Take an answer, and keep it unless it was cut short."""
+        """Add an answer, and keep it unless it was cut short."""
         self.found[part] = answer
         self._append(part, answer)
 
-    def outcome(self, part: str, work_out: Callable[[], RoundOutcome]) -> RoundOutcome:
-        """Return the figures of a round that the question goes by, worked out unless they are known."""
+    def outcome(self, part: str, compute: Callable[[], RoundOutcome]) -> RoundOutcome:
+        """Return the figures of a round that the question refers to, computed unless they are known."""
         if part not in self._outcomes:
-            self._outcomes[part] = work_out()
+            self._outcomes[part] = compute()
             self._append(part, self._outcomes[part])
         return self._outcomes[part]
 
     def _append(self, part: str, answer: A | RoundOutcome) -> None:
-        if self._file is not None and not self._cancelled():
-            self._file.append(CachedAnswer(question=self._question, part=part, answer=answer))
+        if not self._cancelled():
+            self.keep(CachedAnswer(question=self._question, part=part, answer=answer))

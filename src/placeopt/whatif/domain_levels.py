@@ -1,4 +1,4 @@
-"""Levels of a cluster as people name them, and the nodes under each of their domains."""
+"""Levels of a cluster by name, and the nodes under each of their domains."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> d
     Raises
     ------
     BadInput
-        If the cluster has no such level; names those it has, and those inside machines that the caller takes, ``also``.
+        If the cluster has no such level; names its levels, and those in ``also``, which the caller accepts too.
     """
     nodes = instance.cluster.nodes
     if level == NODE:
@@ -44,9 +44,9 @@ def nodes_under(instance: Instance, level: str, also: tuple[str, ...] = ()) -> d
 
 
 def free_prefix(names: Iterable[str]) -> str:
-    """Return ``added``, or that with primes, such that no node is called after it."""
-    taken = {name.rpartition("-")[0] for name in names}
+    """Return ``added``, or that with primes, so that no node's name begins with it."""
+    used = {name.rpartition("-")[0] for name in names}
     prefix = "added"
-    while prefix in taken:
+    while prefix in used:
         prefix += "'"
     return prefix

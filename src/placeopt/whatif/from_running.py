@@ -1,4 +1,4 @@
-"""What runs, taken for a placement to be judged: as if all of it were asked for anew, and placed where it is."""
+"""Running jobs as a placement to review: as if they were submitted anew and placed where they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from placeopt.aliases import former_names
 from placeopt.arguments import checked
 from placeopt.model import Instance, Placement, Plan, Running
 from placeopt.problem.classes import admits, effective_labels
-from placeopt.whatif.review import plan_of
+from placeopt.whatif.plan_review import plan_of
 
 __getattr__ = former_names(__name__)
 
@@ -14,11 +14,11 @@ __getattr__ = former_names(__name__)
 @checked
 def running_as_plan(instance: Instance) -> tuple[Instance, Plan]:
     """
-    Return a round in which nothing runs yet, and the plan that puts every job where it runs.
+    Return a round in which no job runs yet, and the plan that places every job where it runs.
 
-    So `review` can tell how far what a scheduler has done is from the best that could be done with the same jobs.
-    Jobs that could not start where they are (the node was drained or tainted since, its labels changed, it is gone, or
-    it lacks the GPUs) stay as they are in both: no scheduler could place them there now.
+    With these `review` compares the placement of another scheduler with the best one of the same jobs. Jobs that could
+    not start where they run (the node was drained or tainted since, its labels changed, it is gone, or it lacks the
+    GPUs) stay as they are in both, since no scheduler could place them there now.
     """
     nodes = {node.id: node for node in instance.cluster.nodes}
     labels = dict(zip(nodes, effective_labels(instance), strict=True))

@@ -1,4 +1,4 @@
-"""Instances made of others: other nodes, other machine types, what ran there waiting; references checked anew."""
+"""Instances with other nodes, machine types or jobs, whose references are checked anew; displaced jobs wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from placeopt.formats.faults import validation_fault
 from placeopt.model import Cluster, Domain, Instance, Job, Machine, Node, Running
 
 MADE = "the instance that it makes"
-"""What messages call an instance that a step leads to."""
+"""How messages name the instance that a step leads to."""
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Patched:
     Attributes
     ----------
     instance
-        A new one; the base is as it was.
+        A new one; the base does not change.
     displaced
-        Jobs that ran and wait now, since their nodes or they themselves were changed.
+        Jobs that ran and wait now, since they or their nodes were changed.
     added
         Ids of the nodes that were added.
     """
@@ -36,7 +36,7 @@ class Patched:
 
 
 def edit_instance(instance: Instance, **changed: object) -> Instance:
-    """Return the instance with some fields changed, its references checked anew; `BadInput` where one leads nowhere."""
+    """Return the instance with some fields changed, and its references checked; raises `BadInput` for a broken one."""
     try:
         return Instance(**{**{name: getattr(instance, name) for name in type(instance).model_fields}, **changed})
     except ValidationError as error:
@@ -55,7 +55,7 @@ def with_machines(instance: Instance, machines: Iterable[Machine], nodes: Iterab
 
 
 def cluster_of(machines: tuple[Machine, ...], domains: tuple[Domain, ...], nodes: tuple[Node, ...]) -> Cluster:
-    """Return the cluster; `BadInput` where it contradicts itself."""
+    """Return the cluster; raises `BadInput` if it contradicts itself."""
     try:
         return Cluster(machines=machines, domains=domains, nodes=nodes)
     except ValidationError as error:
@@ -94,13 +94,13 @@ def without_running(instance: Instance, jobs: Iterable[str]) -> tuple[Running, .
     return tuple(held for held in instance.running if held.job not in gone)
 
 
-def asked_milli(job: Job) -> int:
-    """Return the GPU-milli that a job asks for, in the option that asks for most."""
+def requested_gpu_milli(job: Job) -> int:
+    """Return the GPU-milli that a job requests, in its largest option."""
     return max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
 
 
-def moved(job: Job, arrival_ms: int) -> Job:
-    """Return a job that arrives at another time; what it is due by moves with it."""
+def job_arriving_at(job: Job, arrival_ms: int) -> Job:
+    """Return a job that arrives at another time; its deadlines move with it."""
     by = arrival_ms - job.arrival_ms
     due = {
         name: max(0, value + by)

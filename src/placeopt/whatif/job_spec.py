@@ -1,4 +1,4 @@
-"""Jobs as people ask for them: ``8xH100``, ``4x8xH100``, ``0.5xT4``."""
+"""Jobs in short notation: ``8xH100``, ``4x8xH100``, ``0.5xT4``."""
 
 from __future__ import annotations
 
@@ -29,31 +29,30 @@ def parse_job(
     queue: str | None = None,
 ) -> Job:
     """
-    Read a job: GPUs of a worker, before them how many workers if several, behind them the GPU model if it matters.
+    Read a job: number of workers if several, GPUs of each worker, and the GPU model if it matters.
 
     Parameters
     ----------
     text
         ``8xH100``: eight H100 on one node. ``8``: of any model. ``4x8xH100``: four such workers, all or none.
-        ``0.5xT4``: half of one GPU. Or the id of a job of the instance, whose like is asked for.
+        ``0.5xT4``: half of one GPU. Or the id of a job of the instance, which is returned.
     instance
-        Says which GPU models and levels there are.
+        Its GPU models, levels and queues can be named.
     cpu_millicores, memory_mib
         Of one worker.
     together
-        Level of which one domain has to hold all workers.
+        Level of which one domain must hold all workers.
     queue
         Queue of the policy that the job is in.
 
     Raises
     ------
     BadInput
-        If it is no such text, asks for nothing or for a number out of range, or names a model, level, queue or job that
-        is not there.
+        If it is no such text, requests nothing or a number out of range, or names an unknown model, level or queue.
     """
-    like = next((job for job in instance.jobs if job.id == text), None)
-    if like is not None:
-        return like
+    existing = next((job for job in instance.jobs if job.id == text), None)
+    if existing is not None:
+        return existing
     found = SHAPE.fullmatch(text)
     if found is None:
         raise BadArgument(f"job {text!r}: expected GPUs such as 8, 8xH100, 4x8xH100 or 0.5xT4, or the id of a job")

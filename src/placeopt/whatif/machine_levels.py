@@ -1,4 +1,4 @@
-"""Levels inside machines: what hangs on a GPU, a switch, a NUMA domain, a socket, and a cluster without it."""
+"""Levels inside machines (GPU, switch, NUMA domain, socket): the GPUs under a part, and a cluster without them."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
     """
     Return the instance with GPUs taken out of nodes; CPU and memory stay, and so do jobs on the other GPUs.
 
-    Each such node gets a machine type of its own make: the old one less these GPUs. The GPUs that stay are counted
-    anew from 0, and what runs on them with them.
+    Each such node gets a machine type without these GPUs. The remaining GPUs are renumbered from 0, also in the
+    placements of running jobs.
     """
     instance = before.instance
     lost = {node: frozenset(gpus) for node, gpus in gone.items()}
@@ -67,12 +67,12 @@ def without_gpus(before: Patched, gone: Mapping[str, Iterable[int]]) -> Patched:
         else:
             nodes.append(node)
     sizes = {node.id: len(machines[node.machine].gpus) for node in instance.cluster.nodes}
-    kept = {
+    new_index = {
         name: {gpu: i for i, gpu in enumerate(g for g in range(sizes[name]) if g not in gpus)}
         for name, gpus in lost.items()
     }
     displaced = [held.job for held in instance.running if _touches(held, lost)]
-    running = tuple(_renumbered(held, kept) for held in without_running(instance, displaced))
+    running = tuple(_renumbered(held, new_index) for held in without_running(instance, displaced))
     bare = edit_instance(instance, running=())
     changed = edit_instance(with_machines(bare, machines.values(), nodes), running=running)
     return replace(before, instance=changed, displaced=(*before.displaced, *displaced))
@@ -82,10 +82,12 @@ def _touches(held: Running, lost: Mapping[str, frozenset[int]]) -> bool:
     return any(int(gpu) in lost.get(one.node, ()) for one in held.assignments for gpu in one.gpus)
 
 
-def _renumbered(held: Running, kept: Mapping[str, Mapping[int, int]]) -> Running:
-    if not any(one.node in kept for one in held.assignments):
+def _renumbered(held: Running, new_index: Mapping[str, Mapping[int, int]]) -> Running:
+    if not any(one.node in new_index for one in held.assignments):
         return held
-    return held.model_copy(update={"assignments": tuple(_moved(one, kept.get(one.node)) for one in held.assignments)})
+    return held.model_copy(
+        update={"assignments": tuple(_moved(one, new_index.get(one.node)) for one in held.assignments)}
+    )
 
 
 def _moved(one: Assignment, numbers: Mapping[int, int] | None) -> Assignment:

@@ -1,4 +1,4 @@
-"""Scenarios: steps carried out on an instance, which itself is never touched."""
+"""Patches: steps carried out on a copy of an instance."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from placeopt.model.base import Record
 from placeopt.whatif.domain_levels import nodes_under
 from placeopt.whatif.instance_edit import (
     Patched,
-    asked_milli,
     cluster_of,
     edit_instance,
-    moved,
+    job_arriving_at,
+    requested_gpu_milli,
     with_nodes,
     without_nodes,
     without_running,
@@ -53,7 +53,7 @@ def apply_patch(instance: Instance, *patches: Patch) -> Patched:
     Raises
     ------
     BadInput
-        If a step names what is not there, or leads to an instance that contradicts itself; names patch and step.
+        If a step names something unknown, or leads to an instance that contradicts itself; names patch and step.
     """
     patched = Patched(instance)
     for patch in patches:
@@ -66,7 +66,7 @@ def apply_patch(instance: Instance, *patches: Patch) -> Patched:
 
 
 def apply_step(patched: Patched, step: Step) -> Patched:
-    """Carry out one step; raises `BadInput` where it cannot be."""
+    """Carry out one step; raises `BadInput` where that is impossible."""
     actions: dict[type, Callable[[Patched, Any], Patched]] = {
         AddMachines: _add_machines,
         AddNodes: _add_nodes,
@@ -107,9 +107,9 @@ def _add_nodes(before: Patched, step: AddNodes) -> Patched:
         fields["domain"] = step.domain
     if step.labels is not None:
         fields["labels"] = dict(step.labels)
-    taken = {node.id for node in cluster.nodes}
+    used = {node.id for node in cluster.nodes}
     ids = [f"{step.prefix}-{i}" for i in range(step.count)]
-    clash = next((name for name in ids if name in taken), None)
+    clash = next((name for name in ids if name in used), None)
     if clash is not None:
         raise BadInput(f"prefix: a node {clash!r} is there already; choose another prefix")
     nodes = (*cluster.nodes, *(Node(**{**fields, "id": name}) for name in ids))
@@ -217,32 +217,32 @@ def _remove_jobs(before: Patched, step: RemoveJobs) -> Patched:
 def _scale_demand(before: Patched, step: ScaleDemand) -> Patched:
     instance = before.instance
     machines = {machine.id: len(machine.gpus) for machine in instance.cluster.machines}
-    mark = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
+    target = 10 * step.percent * sum(machines[node.machine] for node in instance.cluster.nodes)  # GPU-milli
     runs = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in runs]
     if not waiting:
         raise BadInput("no waiting jobs to draw from")
     draw = random.Random(step.seed)  # noqa: S311 - repeatable, not secret
     jobs = list(instance.jobs)
-    asked = sum(map(asked_milli, jobs))
-    if asked > mark:
+    asked = sum(map(requested_gpu_milli, jobs))
+    if asked > target:
         draw.shuffle(waiting)
         gone = set()
         for job in waiting:
-            if asked <= mark:
+            if asked <= target:
                 break
             gone.add(job.id)
-            asked -= asked_milli(job)
+            asked -= requested_gpu_milli(job)
         jobs = [job for job in jobs if job.id not in gone]
-    elif not any(map(asked_milli, waiting)):
+    elif not any(map(requested_gpu_milli, waiting)):
         raise BadInput("the waiting jobs ask for no GPUs; their demand cannot be scaled")
-    taken, number = {job.id for job in jobs}, 0
-    while asked <= mark:
+    used, number = {job.id for job in jobs}, 0
+    while asked <= target:
         job = draw.choice(waiting)
-        asked += asked_milli(job)
-        if asked > mark:
+        asked += requested_gpu_milli(job)
+        if asked > target:
             break
-        while f"{job.id}+{number}" in taken:
+        while f"{job.id}+{number}" in used:
             number += 1
         jobs.append(job.model_copy(update={"id": f"{job.id}+{number}"}))
         number += 1
@@ -266,5 +266,5 @@ def _some(names: Iterable[str], most: int = 8) -> str:
 
 
 def _scale_arrivals(before: Patched, step: ScaleArrivals) -> Patched:
-    jobs = tuple(moved(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
+    jobs = tuple(job_arriving_at(job, 100 * job.arrival_ms // step.percent) for job in before.instance.jobs)
     return replace(before, instance=edit_instance(before.instance, jobs=jobs))

@@ -1,4 +1,4 @@
-"""What a scenario changes, step by step: the records of a patch file."""
+"""The steps of a scenario: the records of a patch file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_ADDED = 100_000
 
 
 class AddMachines(Record):
-    """Make machine types known, for nodes of later steps."""
+    """Add machine types for nodes of later steps."""
 
     do: Literal["add_machines"]
     machines: Annotated[tuple[Machine, ...], Field(min_length=1)]
@@ -25,13 +25,13 @@ class AddNodes(Record):
     """
     Add ``count`` nodes of a machine type, named ``prefix``-0, -1, ...; those ids must be free.
 
-    Labels, taints and price are as said here, or, with ``like``, those of that node.
+    Labels, taints and price are those stated here or, with ``like``, those of that node.
     """
 
     do: Literal["add_nodes"]
     count: Annotated[int, Field(ge=1, le=MAX_ADDED)]
     machine: Id | None = None
-    """Left out, that of ``like``."""
+    """None: that of ``like``."""
     like: Id | None = None
     """A node to copy: machine type, domain, labels, taints, price."""
     domain: Id | None = None
@@ -40,7 +40,7 @@ class AddNodes(Record):
 
 
 class RemoveNodes(Record):
-    """Take nodes out; what runs there is displaced: it waits."""
+    """Remove nodes; jobs that run there are displaced and wait."""
 
     do: Literal["remove_nodes"]
     nodes: Annotated[tuple[Id, ...], Field(min_length=1)]
@@ -48,9 +48,9 @@ class RemoveNodes(Record):
 
 class Fail(Record):
     """
-    Take out all nodes under domains of a level: ``node``, ``rack``, or whatever levels the cluster has.
+    Remove all nodes under domains of a level: ``node``, ``rack``, or another level of the cluster.
 
-    Of the levels inside machines (``gpu``, ``switch``, ``numa``, ``socket``) the GPUs go; the rest of the node stays.
+    With the levels inside machines (``gpu``, ``switch``, ``numa``, ``socket``) only the GPUs are removed.
     """
 
     do: Literal["fail"]
@@ -59,7 +59,7 @@ class Fail(Record):
 
 
 class ReplaceNodes(Record):
-    """Give nodes another machine type, by name or all of a type; what runs on those that change is displaced."""
+    """Change the machine type of nodes, by name or all of a type; jobs that run on changed nodes are displaced."""
 
     do: Literal["replace_nodes"]
     nodes: tuple[Id, ...] = ()
@@ -76,7 +76,7 @@ class SetPolicy(Record):
 
 
 class SetQuota(Record):
-    """Change the quota of a queue of the policy; what is left out of a quota is no limit."""
+    """Change the quota of a queue of the policy; a resource that a quota omits is not limited."""
 
     do: Literal["set_quota"]
     queue: Id
@@ -85,7 +85,7 @@ class SetQuota(Record):
 
 
 class ChangeJob(Record):
-    """Change fields of a job; records inside it are merged, lists replaced. A running one is displaced."""
+    """Change fields of a job; records inside it are merged, lists replaced. A running job is displaced."""
 
     do: Literal["change_job"]
     job: Id
@@ -100,7 +100,7 @@ class AddJobs(Record):
 
 
 class RemoveJobs(Record):
-    """Take jobs out, running or waiting."""
+    """Remove jobs, running or waiting."""
 
     do: Literal["remove_jobs"]
     jobs: Annotated[tuple[Id, ...], Field(min_length=1)]
@@ -108,10 +108,11 @@ class RemoveJobs(Record):
 
 class ScaleDemand(Record):
     """
-    Draw waiting jobs anew until they ask for ``percent`` of the cluster's GPUs.
+    Draw waiting jobs until all jobs request ``percent`` of the cluster's GPUs.
 
-    As FGD's experiments do (Weng et al., ATC'23): copies of waiting jobs, drawn uniformly with replacement, are added
-    until the next would pass the mark; if there is more already, jobs drawn at random leave. What runs counts too.
+    As in FGD's experiments (Weng et al., ATC'23): copies of waiting jobs, drawn uniformly with replacement, are added
+    until the next one would exceed the target; where the jobs exceed it already, random ones are removed. Running jobs
+    count too.
     """
 
     do: Literal["scale_demand"]
@@ -121,9 +122,9 @@ class ScaleDemand(Record):
 
 class ScaleArrivals(Record):
     """
-    Let jobs arrive at ``percent`` of the rate: all times of arrival are divided by it.
+    Change the rate of arrivals to ``percent``: all arrival times are divided by it.
 
-    What a job is due by keeps its distance from the arrival. On a trace; in a round nothing arrives any more.
+    Deadlines keep their distance from the arrival. For traces; in a round no job arrives any more.
     """
 
     do: Literal["scale_arrivals"]
@@ -148,7 +149,7 @@ Step = Annotated[
 
 
 class Patch(Record):
-    """A scenario: steps, one after the other, on an instance that itself stays as it is."""
+    """A scenario: steps, carried out one after the other on a copy of an instance."""
 
     format_version: FormatVersion = 1
     name: Name = "scenario"

@@ -4,10 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from placeopt.errors import BadInput, PlaceoptError, Unsupported
-from placeopt.formats.topo.hostlist import expand_hosts
+from placeopt.formats.slurm.hostlist import expand_hosts
 from placeopt.formats.topo.read import Fabric, Inventory, read_cluster, read_fabric, read_inventory, read_topo
 from placeopt.topology import ClusterTopology, minsky
 
@@ -198,11 +199,11 @@ def test_slurm_nodes(tmp_path: Path) -> None:
         ('{"jobs": []}', Unsupported, "list of jobs"),
         ('{"partitions": []}', Unsupported, "list of partitions"),
         ("{}", BadInput, "no list 'nodes'"),
-        ("[" * 100_000, BadInput, "not well-formed"),
+        ("[" * 100_000, BadInput, "not JSON"),
         ('{"nodes": []}', BadInput, "0 nodes"),
         ('{"nodes": [7]}', BadInput, "expected an object"),
         ('{"nodes": [{"name": "a", "cpus": "3", "real_memory": 1}]}', BadInput, "cpus: '3'"),
-        ('{"nodes": [{"name": "a b", "cpus": 3, "real_memory": 1}]}', BadInput, "'a b'"),
+        ('{"nodes": [{"name": "a b", "cpus": 3, "real_memory": 1}]}', BadInput, '"a b"'),
         ('{"nodes": [{"name": "a", "cpus": 3, "real_memory": 1, "gres": "gpu:x:999999"}]}', BadInput, "1024 GPUs"),
     ],
 )
@@ -227,8 +228,8 @@ def test_whole_cluster_of_a_network_and_one_machine() -> None:
     cluster = read_cluster([DATA / "topograph_tree.conf"], machine=minsky())
     topology = ClusterTopology(cluster)
     assert topology.num_gpus == 384
-    assert topology.gpu_distance(0, 4) == 2 * 121  # srv1101, srv1102
-    assert topology.gpu_distance(0, 8 * 4) == 2 * (121 + 200)  # srv1201
+    assert topology.distances(np.array([0]), np.array([4]))[0] == 2 * 121  # srv1101, srv1102
+    assert topology.distances(np.array([0]), np.array([8 * 4]))[0] == 2 * (121 + 200)  # srv1201
     assert topology.max_distance() == 2 * (121 + 200 + 400)  # over the core
     assert read_cluster([DATA / "topograph_tree.conf", DATA / "4gpu_phb.txt"]).machines[0].id == "4gpu_phb"
     with pytest.raises(Unsupported, match="a cluster needs"):

@@ -20,8 +20,8 @@ from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, 
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.solving.narrowing import hold_back
-from placeopt.terms.communication import job_cost
-from placeopt.terms.interference import Interference
+from placeopt.terms.costs.communication import job_cost
+from placeopt.terms.costs.interference import Interference
 from placeopt.topology.builders import dgx1, minsky
 from plans import plan_of
 from rounds import random_round
@@ -193,8 +193,8 @@ def test_the_artifacts_rule_scores_every_set_and_takes_the_best() -> None:
     root = 0.01 ** (1 / 3)
     assert near == pytest.approx(3 * root / (2 * root + 0.5 ** (1 / 3)))
     longest = problem.topology.max_machine_distance()
-    nearest = problem.topology.gpu_distance(0, 1)
-    share = (problem.topology.gpu_distance(0, 2) - nearest) / (2 * longest)
+    nearest = problem.topology.distances(np.array([0]), np.array([1]))[0]
+    share = (problem.topology.distances(np.array([0]), np.array([2]))[0] - nearest) / (2 * longest)
     assert far == pytest.approx(3 * root / (share ** (1 / 3) + root + 0.5 ** (1 / 3)))
 
 
@@ -207,7 +207,7 @@ def test_slowdowns_by_pairs_are_those_of_the_cost(gpus: tuple[int, ...]) -> None
     round_ = minskys(1, one, two, running=[running(one, [("n0", [0])])], slowdowns=slow)
     problem = compile_problem(round_)
     chooser = Bipartition(State(problem))
-    suffered, caused = chooser.sites.pairs(1, 0, gpus)
+    suffered, caused = chooser.node_candidates.pairs(1, 0, gpus)
     assert (suffered.tolist(), caused.tolist()) == (([300], [70]) if 1 in gpus else ([20], [0]))
     added = Interference().delta(chooser.state, Move(1, Placement(problem.options_of(1)[0], (0,), gpus)))
     assert suffered.sum() + caused.sum() == added
@@ -216,7 +216,7 @@ def test_slowdowns_by_pairs_are_those_of_the_cost(gpus: tuple[int, ...]) -> None
 @pytest.mark.parametrize("chooser", [Bipartition, Exhaustive])
 def test_nodes_on_which_look_ahead_closes_other_gpus_are_not_taken_for_each_other(chooser: type[Bipartition]) -> None:
     """
-    Issue 16, A1, a relative of it: the GPU types that look-ahead adds are part of what a node looks like.
+    Issue 16, A1, a relative of it: the GPU types that look-ahead adds are part of what a node signatures like.
 
     Two idle nodes of one machine type. The first two GPUs of one and the last two of the other are kept for a job that
     starts before these could end.

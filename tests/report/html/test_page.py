@@ -22,18 +22,19 @@ from placeopt.report.html import (
     read_log,
     simulation_figures,
 )
-from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
-from placeopt.whatif.records import (
-    Added,
+from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
+from placeopt.whatif.answers import (
     Binding,
     Cheapest,
+    CostComparison,
     Defrag,
+    EmptiedDomains,
     Failure,
     Failures,
     Fit,
-    Freed,
-    Gang,
-    Point,
+    LargestGang,
+    NodesNeeded,
+    NodeTrial,
     Price,
     Prices,
     Review,
@@ -42,8 +43,7 @@ from placeopt.whatif.records import (
     Slots,
     Swap,
     Sweep,
-    Term,
-    Tried,
+    SweepPoint,
 )
 
 pytest.importorskip("matplotlib")
@@ -258,8 +258,8 @@ class TestAnswers:
     def test_sweep(self) -> None:
         """Ordered by setting."""
         points = (
-            Point(setting=2, outcome=outcome(2000, 2500)),
-            Point(setting=1, outcome=outcome(1000, 1000)),
+            SweepPoint(setting=2, outcome=outcome(2000, 2500)),
+            SweepPoint(setting=1, outcome=outcome(1000, 1000)),
         )
         (figure,) = answer_figures(Sweep(varied="nodes", points=points, left=0, seconds=0.0), 0)
         assert figure.rows == [(1, 1.0, 1.0, 0), (2, 2.0, 2.5, 0)]
@@ -285,7 +285,7 @@ class TestAnswers:
 
     def test_front(self) -> None:
         """Points say which domains they empty."""
-        freed = Freed(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True)
+        freed = EmptiedDomains(freed=2, domains=("n1",), moves=(), at_least=0, ordered=True)
         answer = Defrag(level="node", domains=3, free_before=1, front=(freed,), most=2, stuck=0, seconds=0.0)
         (figure,) = answer_figures(answer, 1)
         assert "<title>2 empty by 0 moves, at least 0: n1</title>" in render(figure, "svg").decode()
@@ -325,13 +325,13 @@ class TestAnswers:
         assert "<title>node-7: 1 jobs displaced" in drawn
 
 
-def choice(kind: str, price: int, found: int) -> Added:
+def choice(kind: str, price: int, found: int) -> NodesNeeded:
     """So many nodes of a kind will do, fewer not."""
     tried = (
-        Tried(nodes=found - 1, fits=False, waiting=2, gpu_milli_waiting=1500),
-        Tried(nodes=found, fits=True, waiting=0, gpu_milli_waiting=0),
+        NodeTrial(nodes=found - 1, fits=False, waiting=2, gpu_milli_waiting=1500),
+        NodeTrial(nodes=found, fits=True, waiting=0, gpu_milli_waiting=0),
     )
-    return Added(
+    return NodesNeeded(
         node_type=kind, at_least=found, found=found, price_milli_per_hour=price, impossible=False, never=(),
         tried=tried, seconds=0.1,
     )  # fmt: skip
@@ -354,7 +354,7 @@ def test_how_many_nodes_a_title_says(least: int | None, found: int | None, impos
     assert figure.title == f"Add box: {words}"
 
 
-FIT = Fit(found=3, most=5, gpu_milli_each=2000, gangs=(Gang(level="node", workers=2, gpus_each=2),),
+FIT = Fit(found=3, most=5, gpu_milli_each=2000, gangs=(LargestGang(level="node", workers=2, gpus_each=2),),
           binds=(Binding(name="memory", asks="9 MiB"),), seconds=0.1)  # fmt: skip
 SLOTS = Slots(
     free_gpus=9,
@@ -380,7 +380,7 @@ REVIEW = Review(
     best_value=6,
     value_bound=10,
     seconds=0.1,
-    terms=(Term(name="communication", unit="paths", weight=3, raw=10, best_raw=4),),
+    terms=(CostComparison(name="communication", unit="paths", weight=3, raw=10, best_raw=4),),
 )
 MIX = Cheapest(choices=(choice("a", 1000, 3), choice("b", 500, 4)), best="b", mixture=(1, 1), price_milli_per_hour=1500,
                at_least_milli_per_hour=1500, seconds=0.1)  # fmt: skip

@@ -14,11 +14,11 @@ from placeopt.model.scenario import Arrival, Scenario
 from placeopt.report.text.replay import curve_page
 from placeopt.simulation import named_policy, simulate
 from placeopt.simulation.replay import ReplaySeries, add, parse_goal, parse_settings, sweep
-from placeopt.simulation.replay.arrivals import drawn
+from placeopt.simulation.replay.drawn_arrivals import with_drawn_arrivals
 from placeopt.simulation.replay.goals import measures
-from placeopt.simulation.replay.patching import patched
-from placeopt.simulation.replay.playing import ReplayLimits, Setup, measured, play
-from placeopt.simulation.replay.records import Played
+from placeopt.simulation.replay.measured_run import ReplayLimits, RunSetup, measures_of, play
+from placeopt.simulation.replay.scenario_patch import patch_scenario
+from placeopt.simulation.replay.series import MeasuredRun
 from placeopt.whatif.steps import Patch
 
 FCFS = named_policy("fcfs")
@@ -80,15 +80,15 @@ def test_an_answer_needs_all_above_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where more nodes make it worse, what is found is the number from which on all that were tried meet the goal."""
     waits = {0: 9.0, 1: 1.0, 2: 5.0, 3: 1.0, 4: 1.0, 5: 0.5}
 
-    def anomalous(setup: Setup, cancel: object = None) -> Played:
+    def anomalous(setup: RunSetup, cancel: object = None) -> MeasuredRun:
         more = len(setup.scenario.cluster.nodes) - 1
         told: dict[str, float | None] = {"max_wait": waits.get(more, 0.0)}
-        return Played(
+        return MeasuredRun(
             key=setup.key, scenario="s", policy="p", draw=None, nodes=more + 1, jobs=1, stranded=0, cut=0,
             measures=told, seconds=0.0,
         )  # fmt: skip
 
-    monkeypatch.setattr("placeopt.simulation.replay.runs.play", anomalous)
+    monkeypatch.setattr("placeopt.simulation.replay.campaign.play", anomalous)
     curve = add(trace(*range(9)), FCFS, "box", parse_goal("max_wait<=2s"))
     assert (curve.found, curve.missed, curve.monotone) == (3, 2, False)
 
@@ -105,14 +105,14 @@ def test_draws_give_an_interval_and_rows_are_not_run_twice(tmp_path: Path, monke
     lines = rows.read_text().splitlines()
     assert len(lines) == len({json.loads(line)["key"] for line in lines}) == 3 * len(first.spots)
     rows.write_text("\n".join(lines[:-1]) + "\n" + lines[-1][:40])
-    told: list[Played] = []
+    told: list[MeasuredRun] = []
     again = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows, on_news=told.append)
     assert (len(told), again.kept) == (1, len(lines) - 1)
     lines[0] = lines[0].replace('"delayed"', '"unknown"')  # of a time when it was not measured
     rows.write_text("\n".join(lines) + "\n")
     assert add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows).kept == len(lines) - 1
     lines = rows.read_text().splitlines()
-    monkeypatch.setattr("placeopt.simulation.replay.runs.play", lambda *_, **__: pytest.fail("ran again"))
+    monkeypatch.setattr("placeopt.simulation.replay.campaign.play", lambda *_, **__: pytest.fail("ran again"))
     third = add(world, FCFS, "box", goal, draws=(0, 1, 2), rows=rows)
     assert third.spots == again.spots == first.spots
     assert len(rows.read_text().splitlines()) == len(lines)
@@ -162,7 +162,7 @@ def test_sweeps(tmp_path: Path) -> None:
 
 def test_measures_by_hand() -> None:
     """Four jobs on one GPU: waits 0, 100, 200, 300; the 95th percentile lies 85 % between the last two."""
-    found = measured(simulate(FOUR, FCFS))
+    found = measures_of(simulate(FOUR, FCFS))
     assert set(found) == set(measures())
     assert (found["mean_wait"], found["median_wait"], found["max_wait"]) == (150.0, 150.0, 300.0)
     assert found["p95_wait"] == pytest.approx(285.0)
@@ -174,7 +174,7 @@ def test_services_do_not_count() -> None:
     """They have no run time to be slowed by and end with what they serve: mean slowdown was 800,000 with replicas."""
     service = Arrival(job=Job(id="s", kind="inference", options=(Option(),)), service=True, leaves_ms=50_000)
     world = FOUR.model_copy(update={"arrivals": (*FOUR.arrivals, service)})
-    assert measured(simulate(world, FCFS)) == measured(simulate(FOUR, FCFS))
+    assert measures_of(simulate(world, FCFS)) == measures_of(simulate(FOUR, FCFS))
 
 
 def test_one_stranded_job_of_forty_has_a_percentile_but_no_mean() -> None:
@@ -182,7 +182,9 @@ def test_one_stranded_job_of_forty_has_a_percentile_but_no_mean() -> None:
     world = trace(*range(0, 4000, 100))
     big = world.arrivals[-1].job.options[0].model_copy(update={"demand": Demand(gpus=2)})
     last = world.arrivals[-1].model_copy(update={"job": world.arrivals[-1].job.model_copy(update={"options": (big,)})})
-    row = play(Setup(world.model_copy(update={"arrivals": (*world.arrivals[:-1], last)}), FCFS, None, ReplayLimits()))
+    row = play(
+        RunSetup(world.model_copy(update={"arrivals": (*world.arrivals[:-1], last)}), FCFS, None, ReplayLimits())
+    )
     assert row is not None
     assert (row.stranded, row.measures["mean_wait"], row.measures["p95_wait"], row.measures["max_wait"]) == (
         1,
@@ -225,14 +227,14 @@ def test_what_no_job_has_is_not_measured() -> None:
 def test_drawn_arrivals() -> None:
     """As many, within the trace's time, of its jobs; by the seed alone; a job's due date moves with it."""
     world = trace(*range(0, 1000, 10))
-    one, same, other = drawn(world, 1), drawn(world, 1), drawn(world, 2)
+    one, same, other = with_drawn_arrivals(world, 1), with_drawn_arrivals(world, 1), with_drawn_arrivals(world, 2)
     assert one == same != other
     assert len(one.arrivals) == 100
     times = [arrival.job.arrival_ms for arrival in one.arrivals]
     assert times == sorted(times)
     assert times[-1] <= 990_000
     with pytest.raises(BadInput, match="two or more"):
-        drawn(trace(0), 0)
+        with_drawn_arrivals(trace(0), 0)
 
 
 def test_patches_on_scenarios() -> None:
@@ -243,7 +245,7 @@ def test_patches_on_scenarios() -> None:
         {"do": "remove_jobs", "jobs": ("j0",)},
         {"do": "set_policy", "fields": {"share_mode": "exclusive"}},
     )
-    world, scheduling = patched(trace(0, 30), FCFS, Patch.model_validate({"steps": steps}))
+    world, scheduling = patch_scenario(trace(0, 30), FCFS, Patch.model_validate({"steps": steps}))
     assert len(world.cluster.nodes) == 3
     assert [arrival.job.arrival_ms for arrival in world.arrivals] == [60_000]
     assert scheduling.policy.share_mode == "exclusive"
@@ -252,7 +254,7 @@ def test_patches_on_scenarios() -> None:
         ({"do": "add_jobs", "jobs": ({"id": "new"},)}, "run_time_ms"),
     ):
         with pytest.raises(BadInput, match=word):
-            patched(trace(0), FCFS, Patch.model_validate_json(json.dumps({"steps": [step]})))
+            patch_scenario(trace(0), FCFS, Patch.model_validate_json(json.dumps({"steps": [step]})))
 
 
 def test_services_stay_as_long_whenever_they_come() -> None:
@@ -262,9 +264,13 @@ def test_services_stay_as_long_whenever_they_come() -> None:
     )
     world = trace(0, 100).model_copy(update={"arrivals": (*trace(0, 100).arrivals, service)})
     slower = Patch.model_validate({"steps": ({"do": "scale_arrivals", "percent": 50},)})
-    assert patched(world, FCFS, slower)[0].arrivals[-1].leaves_ms == 80_000
+    assert patch_scenario(world, FCFS, slower)[0].arrivals[-1].leaves_ms == 80_000
     for seed in range(5):
-        stays = [one.leaves_ms - one.job.arrival_ms for one in drawn(world, seed).arrivals if one.leaves_ms is not None]
+        stays = [
+            one.leaves_ms - one.job.arrival_ms
+            for one in with_drawn_arrivals(world, seed).arrivals
+            if one.leaves_ms is not None
+        ]
         assert set(stays) <= {20_000}
 
 
@@ -273,10 +279,10 @@ def test_a_changed_job_of_a_trace_is_one_of_a_trace() -> None:
     change = {"do": "change_job", "job": "j0", "fields": {"options": [{"demand": {"gpus": 1}}]}}
     patch = Patch.model_validate_json(json.dumps({"name": "shorter", "steps": [change]}))
     with pytest.raises(BadInput, match=r"steps\[0\] \(change_job\): job 'j0' as it is then: .*run_time_ms"):
-        patched(FOUR, FCFS, patch)
+        patch_scenario(FOUR, FCFS, patch)
     change["fields"] = {"options": [{"demand": {"gpus": 1}, "run_time_ms": 7}]}
     patch = Patch.model_validate_json(json.dumps({"name": "shorter", "steps": [change]}))
-    assert patched(FOUR, FCFS, patch)[0].arrivals[0].job.options[0].run_time_ms == 7
+    assert patch_scenario(FOUR, FCFS, patch)[0].arrivals[0].job.options[0].run_time_ms == 7
 
 
 def test_a_curve_is_a_document(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``placeopt audit``: a placement that somebody else made, against the rules and against the proven best."""
+"""``placeopt audit``: a placement of another scheduler, compared with the rules and with the proven best."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_sources
 from placeopt.cli.progress import Ticker
-from placeopt.cli.scenario import KEEPS, AsJson, Quiet, Seed, Threads, deliver, limits_of
+from placeopt.cli.question_options import KEEPS, AsJson, Quiet, Seed, Threads, deliver, limits_of
 from placeopt.cli.signals import Interruption
 
 if TYPE_CHECKING:
@@ -22,10 +22,11 @@ def audit(
     plan: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PLAN]", help="A plan, or just {placements: [...]}: .json, .json.gz or -. Left out: what runs."
+            metavar="[PLAN]",
+            help="A plan, or just {placements: [...]}: .json, .json.gz or -. By default, the running jobs.",
         ),
     ] = None,
-    moves: Annotated[int, typer.Option(metavar="N", help="Moves to name at most.")] = 5,
+    moves: Annotated[int, typer.Option(metavar="N", help="Largest number of moves to list.")] = 5,
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Seconds for the best plan; single moves take half as long again.")
     ] = 10.0,
@@ -35,10 +36,11 @@ def audit(
     quiet: Quiet = False,
 ) -> int:
     """
-    Check a placement, say how far it is from the proven best, term by term, and which moves help most.
+    Check a placement against all rules, compare it with the proven best term by term, and list the best moves.
 
-    What the plan says about itself does not count: all is worked out anew. Without a plan, what runs is the placement
-    under review, beside the best for the same jobs were they all asked for anew. Exit code 1: it breaks a rule.
+    All figures are computed anew; those in the plan are ignored. Without a plan, the running jobs are the placement
+    under review, compared with the best placement of the same jobs from scratch. Exit code 1: the placement breaks a
+    rule.
     """
     limits = limits_of(time_limit, threads, seed)
     if moves < 0:
@@ -48,7 +50,7 @@ def audit(
     from placeopt.formats.documents import read_instance
     from placeopt.report.text.review import review_page
     from placeopt.whatif.from_running import running_as_plan
-    from placeopt.whatif.review import review
+    from placeopt.whatif.plan_review import review
 
     with Ticker(started, quiet=quiet) as ticker, Interruption(KEEPS) as interruption:
         round_ = read_instance(instance)
@@ -68,10 +70,10 @@ def _read(path: str, instance: Instance) -> Plan:
     from placeopt.formats.documents import loads
     from placeopt.formats.files import label, read_bytes
     from placeopt.model import Plan
-    from placeopt.whatif.review import Placements, plan_of
+    from placeopt.whatif.plan_review import Placements, plan_of
 
     data = read_bytes(path)
-    keys = top_keys(data, label(path))  # where there are none, the reader of plans says what is wrong
+    keys = top_keys(data, label(path))  # if there are none, the reader of plans raises the error
     if keys and set(keys) <= {"format_version", "placements"}:
         return plan_of(instance, loads(Placements, data, source=label(path)).placements)
     return loads(Plan, data, source=label(path))

@@ -16,7 +16,7 @@ from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
 from placeopt.cli.output import show, write_out
 from placeopt.cli.progress import Ticker
-from placeopt.cli.scenario import On
+from placeopt.cli.question_options import On
 from placeopt.cli.settings import check_jobs
 from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput

@@ -1,4 +1,4 @@
-"""``placeopt doctor``: is this installation able to work, and with what?"""
+"""``placeopt doctor``: versions and trials of the installation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> int:
     """
-    Tell versions, solvers, cores and memory limits, and try a solver process and both import orders.
+    Print versions, solvers, cores and memory limits; try a solver process and both import orders.
 
     Returns 1, with the problem named, if something is wrong.
     """

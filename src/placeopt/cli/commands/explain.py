@@ -1,4 +1,4 @@
-"""``placeopt explain``: why a job waits and what would let it in, or what its place costs."""
+"""``placeopt explain``: why a job waits and what would let it start, or what its placement costs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ def explain(
     plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan of it: .json, .json.gz or -.")],
     job: Annotated[str, typer.Option(metavar="ID", help="The job.")],
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds; what is not answered by then says so.")
+        float, typer.Option(metavar="S", help="Time limit in seconds; parts that are not answered by then are marked.")
     ] = 5.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> int:
     """
     Explain one job of a plan.
 
-    Waiting: the reason, constraints that cannot hold together, the jobs that hold its room, and the least that would
-    let it in. Placed: what it costs, term by term, and the best other place while all others stay.
+    A waiting job: the reason, constraints that contradict each other, the jobs that hold the resources it needs, and
+    the smallest change that would let it start. A placed job: its costs, term by term, and the best alternative
+    placement while all other jobs stay.
     """
     if not 0 < time_limit < float("inf"):
         raise UsageError(f"--time-limit: {time_limit!r}, expected seconds above 0")

@@ -33,7 +33,7 @@ def export(
         str | None, typer.Option(metavar="NAME|FILE", help="Policy instead of the instance's own.")
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds to prove the value, which the level cost keeps.")
+        float, typer.Option(metavar="S", help="Seconds to prove the value, which is fixed at the level cost.")
     ] = DEFAULT_TIME_LIMIT_S,
 ) -> int:
     """
@@ -64,7 +64,7 @@ def export(
 
 
 def _optimal_value(instance: Instance, policy: Policy | None, time_limit_s: float) -> int:
-    """The proven optimum of the value level; refuses a round where it is not proven in time."""
+    """Return the proven optimum of the value level; refuses a round where it is not proven in time."""
     from placeopt.solving.api import solve
 
     first = solve(instance, policy=policy, time_limit_s=time_limit_s).levels[0]

@@ -50,14 +50,14 @@ def generate(
         return _scenario(scenario, seed, instances, out)
     from placeopt.formats.documents import dumps
     from placeopt.generators import generate as make
-    from placeopt.report.text.contents import contents_facts, summary_line
+    from placeopt.report.text.instance_summary import instance_facts, summary_line
 
     try:
         round_ = make(spec, jobs=jobs, nodes=nodes, gpus=gpus, seed=seed)
     except BadInput as error:  # all that it can refuse are these options
         raise UsageError(f"--{error}") from None
     write_document(out, dumps(round_))
-    say(f"{round_.name}: {summary_line(contents_facts(round_))}", out)
+    say(f"{round_.name}: {summary_line(instance_facts(round_))}", out)
     return ExitCode.DONE
 
 

@@ -1,4 +1,4 @@
-"""``placeopt show``: an instance, a plan or a machine for the eye."""
+"""``placeopt show``: an instance, a plan, a machine or a scenario as text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(
     document: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="Instance, plan, machine or scenario: .json, .json.gz or -; told by content."
+            metavar="FILE", help="Instance, plan, machine or scenario: .json, .json.gz or -; recognised by its content."
         ),
     ],
     instance: Annotated[
@@ -42,9 +42,9 @@ def show(
     """
     Draw an instance, a plan, a machine or a scenario.
 
-    Instance: nodes, jobs, demand, and the GPUs that are held now. Plan: value and bound, costs, waiting jobs, and the
-    GPUs by job; on up to 4 nodes also each job's links. Machine: its GPUs and how they are connected.
-    Scenario: nodes, what arrives over which time, and how much of the GPUs' time that asks for.
+    Instance: nodes, jobs, demand, and the GPUs in use. Plan: value and bound, costs, waiting jobs, and the GPUs by job;
+    on up to 4 nodes also each job's links. Machine: its GPUs and their connections. Scenario: nodes, arrivals over
+    time, and the requested share of GPU time.
     """
     if width is not None and not WIDTHS[0] <= width <= WIDTHS[1]:
         raise UsageError(f"--width: {width}, expected {WIDTHS[0]} to {WIDTHS[1]}")

@@ -33,9 +33,13 @@ def simulate(
     policy: Annotated[
         str, typer.Option(metavar="NAME|FILE[,...]", help="Scheduling policies, one after the other.")
     ] = "placeopt",
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and of what is drawn.")] = 0,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and of random draws.")] = 0,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds for a whole round; a guard only, work ends it before.")
+        float,
+        typer.Option(
+            metavar="S",
+            help="Time limit of a whole round in seconds; a safeguard, since work limits end rounds earlier.",
+        ),
     ] = 60.0,
     rule: Annotated[
         str | None, typer.Option(metavar="NAME", help="Run-time rule instead of the scenario's: rate or sc17.")
@@ -44,33 +48,35 @@ def simulate(
         str,
         typer.Option(
             metavar="stated|actual",
-            help="Run times that policies go by: those that jobs state, or the actual ones of all jobs.",
+            help="Run time estimates that policies use: those that jobs state, or the actual run times of all jobs.",
         ),
     ] = "stated",
     out: Annotated[
-        str | None, typer.Option(metavar="FOLDER", help="Write the logs, a file a policy, and summaries.json there.")
+        str | None,
+        typer.Option(metavar="FOLDER", help="Write one log file for each policy, and summaries.json, there."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume/--no-resume", help="Go on with the logs that are in the folder, or play all anew.")
+        bool,
+        typer.Option("--resume/--no-resume", help="Continue the logs in the folder, or simulate everything again."),
     ] = True,
     round_: Annotated[
         str | None,
         typer.Option(
-            "--round", metavar="INSTANCE", help="Write a moment as a round, to solve, audit or ask whatif of."
+            "--round", metavar="INSTANCE", help="Write the state at a moment as a round, for solve, audit or whatif."
         ),
     ] = None,
     at: Annotated[
-        float | None, typer.Option(metavar="S", help="That moment; left out, when the most jobs wait.")
+        float | None, typer.Option(metavar="S", help="The moment, in seconds; by default, when the most jobs wait.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summaries as JSON instead of a table.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Neither table nor progress.")] = False,
 ) -> int:
     """
-    Play jobs that arrive over time under scheduling policies, and compare what comes of it.
+    Simulate jobs that arrive over time under scheduling policies, and compare the results.
 
-    Ctrl-C stops and keeps what is there; with --out, the same command goes on where it was stopped. The same seed gives
-    the same log, byte for byte. --round writes what stood where at a moment: placeopt audit says how far the policy was
-    from the best. A policy that goes by run time estimates which jobs do not state is named in a warning.
+    Ctrl-C stops and keeps the results so far; with --out, the same command continues there. The same seed gives the
+    same log, byte for byte. --round writes the placements at a moment; placeopt audit compares them with the best. A
+    warning names a policy that needs run time estimates which jobs do not state.
     """
     started = time.monotonic()
     if not 0 <= seed <= MAX_SEED:
@@ -131,7 +137,7 @@ def simulate(
 
 
 def warn_of_estimates(played: Iterable[tuple[Scenario, Scheduling]], remedy: str) -> None:
-    """Print a line for each policy that goes by run time estimates which jobs of its scenario do not state."""
+    """Print a line for each policy that needs run time estimates which jobs of its scenario do not state."""
     from placeopt.simulation import missing_estimates
 
     lines: dict[str, None] = {}
@@ -158,7 +164,7 @@ def log_name(scenario: str, policy: str, seed: int) -> str:
 
 
 def _refuse_twins(policies: list[Scheduling]) -> None:
-    """Two of one name would write one log; two that decide alike are one."""
+    """Refuse two policies of one name, which would share a log, and two that differ in name only."""
     for i, one in enumerate(policies):
         for other in policies[:i]:
             if one.name == other.name:

@@ -31,21 +31,21 @@ def solve(
         str | None, typer.Option(metavar="NAME|FILE", help="Policy instead of the instance's own.")
     ] = None,
     time_limit: Annotated[
-        float, typer.Option(metavar="S", help="Seconds for all of it, reading included.")
+        float, typer.Option(metavar="S", help="Time limit in seconds, reading included.")
     ] = DEFAULT_TIME_LIMIT_S,
     gap: Annotated[float, typer.Option(metavar="G", help="Stop at this relative gap; 0.01 is one percent.")] = 0.0,
     threads: Annotated[
         int | None, typer.Option(metavar="N", help="Threads of a solver; left out, all usable cores.")
     ] = None,
     memory_limit: Annotated[
-        int | None, typer.Option(metavar="MIB", help="MiB that a solve may take beyond what is loaded.")
+        int | None, typer.Option(metavar="MIB", help="MiB that a solve may use beyond the loaded data.")
     ] = None,
     solver_option: Annotated[
         list[str] | None, typer.Option(metavar="K=V", help="Option of the exact solver, by its own name; repeatable.")
     ] = None,
     previous: Annotated[
         str | None,
-        typer.Option(metavar="PLAN", help="An earlier plan as a hint; what runs is what the instance says."),
+        typer.Option(metavar="PLAN", help="An earlier plan as a hint; the running jobs are those of the instance."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of solvers and ties.")] = 0,
     deterministic: Annotated[
@@ -59,7 +59,7 @@ def solve(
     quiet: Annotated[bool, typer.Option("--quiet", help="Neither summary nor progress.")] = False,
 ) -> int:
     """
-    Place the waiting jobs of a round, prove how good that is, and print a summary.
+    Place the waiting jobs of a round, prove a bound on the result, and print a summary.
 
     Ctrl-C stops with the best plan so far; a second one quits at once. Progress goes to standard error after 2 s.
     Exit code 4 says that jobs were waiting and none was placed.
@@ -141,14 +141,14 @@ def _deliver(plan: Plan, out: str | None, *, as_json: bool, quiet: bool, total_s
 
 
 def _warn(plan: Plan) -> None:
-    """Name the stages that failed: the plan is good all the same, but its owner may want to know."""
+    """Print a warning for each stage that failed; the plan is valid nevertheless."""
     for stage in plan.stages:
         if stage.outcome == "failed":
             write_error(f"warning: stage {stage.name} failed: {stage.detail}")
 
 
 def _warn_of_estimates(instance: Instance, plan: Plan) -> None:
-    """Name the waiting jobs whose run time look-ahead would go by, and which state none."""
+    """Print a warning if look-ahead needs run time estimates that waiting jobs do not state."""
     if plan.policy.values.postpone.rule != "lookahead":
         return
     running = {held.job for held in instance.running}

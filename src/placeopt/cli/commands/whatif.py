@@ -10,41 +10,31 @@ from placeopt.cli.commands.whatif_replay import (
     Draws,
     Replay,
     ReplayPolicy,
-    RowsFile,
     add_by_replay,
     apply_to_scenario,
     is_scenario,
 )
 from placeopt.cli.exits import ExitCode, UsageError
 from placeopt.cli.files import check_target, say, write_document
-from placeopt.cli.scenario import (
-    AsJson,
+from placeopt.cli.question_options import (
     InstanceFile,
-    Jobs,
-    KeptRows,
-    On,
+    ParallelQuestion,
     PatchFiles,
     PlanFile,
-    Quiet,
-    Seed,
-    Threads,
-    asking,
-    deliver,
-    limits_of,
+    Question,
+    SolverQuestion,
     read_base,
-    rows_path,
 )
-from placeopt.cli.settings import check_jobs
-from placeopt.parallel import HERE, workers
+from placeopt.parallel import HERE
 
 if TYPE_CHECKING:
-    from placeopt.whatif.records import MixTried, Tried
+    from placeopt.whatif.answers import MixtureTrial, NodeTrial
 
 PLACED = "placed=all"
 
 
 def fit(
-    instance: InstanceFile,
+    question: SolverQuestion,
     job: Annotated[
         str, typer.Option(metavar="SPEC", help="8, 8xH100, 4x8xH100 (4 workers of 8), 0.5xT4, or a job's id: its like.")
     ],
@@ -54,45 +44,35 @@ def fit(
         str | None, typer.Option(metavar="LEVEL", help="One domain of this level holds all workers.")
     ] = None,
     queue: Annotated[str | None, typer.Option(metavar="ID", help="Queue that the job is in.")] = None,
-    plan: PlanFile = None,
-    patch: PatchFiles = None,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds for counting copies.")] = 10.0,
-    threads: Threads = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> int:
     """
-    How many more of a job fit beside what runs, the largest gang of its kind by level, and what binds.
+    Count the copies of a job that fit beside the running jobs, and name the limiting resource and the largest gang.
 
-    Jobs that wait are left aside. Exit code 1 says that not even one fits.
+    Waiting jobs are ignored. Exit code 1: not even one fits.
     """
-    limits = limits_of(time_limit, threads, seed)
+    limits = question.limits(time_limit)
     from placeopt.report.text.whatif import fit_page
-    from placeopt.whatif.fit import fit as ask
+    from placeopt.whatif.fit_copies import fit as answer
     from placeopt.whatif.job_spec import parse_job
 
-    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
-        wanted = parse_job(job, base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
-        ticker.doing("counting copies")
-        found = ask(base, wanted, limits, interruption.event)
+    with question.answering() as answering:
+        wanted = parse_job(job, answering.base, cpu_millicores=cpu, memory_mib=memory, together=together, queue=queue)
+        answering.ticker.doing("counting copies")
+        found = answer(answering.base, wanted, limits, answering.interruption.event)
     each = [f"{cpu:,} millicores"] * bool(cpu) + [f"{memory:,} MiB"] * bool(memory)
     words = job + (f" with {' and '.join(each)} a worker" if each else "")
     words += (f" in one {together}" if together else "") + (f" in queue {queue}" if queue else "")
-    deliver(found, lambda: fit_page(found, words), as_json)
-    return interruption.code or (ExitCode.NO if found.most == 0 else ExitCode.DONE)
+    question.deliver(found, lambda: fit_page(found, words))
+    return answering.interruption.code or (ExitCode.NO if found.most == 0 else ExitCode.DONE)
 
 
 def slots(
-    instance: InstanceFile,
+    question: Question,
     sizes: Annotated[str, typer.Option(metavar="N,...", help="GPUs of a slot.")] = "1,2,4,8,16,32,64",
     model: Annotated[str | None, typer.Option(metavar="NAME", help="GPUs of this model only.")] = None,
-    plan: PlanFile = None,
-    patch: PatchFiles = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> int:
-    """How many disjoint slots of N free GPUs are left at every level; exact, about GPUs alone."""
+    """Count the disjoint slots of N free GPUs at every level; exact, for GPUs only."""
     try:
         numbers = [int(word) for word in sizes.split(",")]
     except ValueError:
@@ -100,16 +80,16 @@ def slots(
     if min(numbers) < 1:
         raise UsageError(f"--sizes: {sizes!r}, expected numbers of GPUs from 1 on, separated by commas")
     from placeopt.report.text.whatif import slots_page
-    from placeopt.whatif.slots import slots as ask
+    from placeopt.whatif.free_slots import slots as answer
 
-    with asking(instance, plan, patch, quiet=quiet) as (base, _, interruption):
-        found = ask(base, numbers, model)
-    deliver(found, lambda: slots_page(found), as_json)
-    return interruption.code or ExitCode.DONE
+    with question.answering() as answering:
+        found = answer(answering.base, numbers, model)
+    question.deliver(found, lambda: slots_page(found))
+    return answering.interruption.code or ExitCode.DONE
 
 
 def fail(
-    instance: InstanceFile,
+    question: ParallelQuestion,
     level: Annotated[
         str, typer.Option(metavar="LEVEL", help="node, a level of the network, or gpu, switch, numa, socket.")
     ],
@@ -121,48 +101,35 @@ def fail(
     changes: Annotated[
         bool, typer.Option("--changes", help="What still runs may be changed as the policy lets it; else it stays.")
     ] = False,
-    plan: PlanFile = None,
-    patch: PatchFiles = None,
     time_limit: Annotated[float, typer.Option(metavar="S", help="Seconds a scenario.")] = 10.0,
-    jobs: Jobs = 1,
-    on: On = HERE,
-    rows: KeptRows = None,
-    threads: Threads = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> int:
     """
-    Fail nodes, racks or switches: do all jobs that ran there find another place?
+    Fail nodes, racks or switches, and try to place their jobs elsewhere.
 
-    Jobs that wait are left aside. Exit code 1 says that in some scenario, proven, a job does not.
+    Waiting jobs are ignored. Exit code 1: in some scenario a job provably has no other place.
     """
-    limits = limits_of(time_limit, threads, seed)
+    limits = question.limits(time_limit)
     if everything == (domains is not None):
         raise UsageError("expected --all, or --domains with some of the level")
-    check_jobs(jobs)
     from placeopt.report.text.whatif import failures_page
-    from placeopt.whatif.fail import fail as ask
+    from placeopt.whatif.failures import fail as answer
 
-    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption), workers(on, jobs) as width:
-        found = ask(
-            base,
+    with question.answering() as answering:
+        found = answer(
+            answering.base,
             level,
             k=k,
             domains=None if domains is None else domains.split(","),
             changes=changes,
             limits=limits,
-            jobs=width,
-            rows=rows_path(rows),
-            cancel=interruption.event,
-            on_news=lambda done, total: ticker.doing(f"{done:,} of {total:,} scenarios"),
+            **question.parallel(answering, "scenarios"),
         )
-    deliver(found, lambda: failures_page(found), as_json)
-    return interruption.code or (ExitCode.NO if found.answer == "no" else ExitCode.DONE)
+    question.deliver(found, lambda: failures_page(found))
+    return answering.interruption.code or (ExitCode.NO if found.answer == "no" else ExitCode.DONE)
 
 
 def add(
-    instance: InstanceFile,
+    question: ParallelQuestion,
     node_type: Annotated[
         str, typer.Option(metavar="TYPE|NODE", help="Machine type, or node to copy; several by commas.")
     ],
@@ -173,54 +140,52 @@ def add(
     most: Annotated[int | None, typer.Option(metavar="N", help="Of a scenario: nodes to try at most.")] = None,
     policy: ReplayPolicy = None,
     draws: Draws = None,
-    rows: RowsFile = None,
-    plan: PlanFile = None,
-    patch: PatchFiles = None,
     time_limit: Annotated[
         float, typer.Option(metavar="S", help="Seconds for the whole search; of a scenario, for a round.")
     ] = 60.0,
-    threads: Threads = None,
-    seed: Seed = 0,
-    jobs: Jobs = 1,
-    on: On = HERE,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
 ) -> int:
     """
-    The fewest nodes of a type with which all jobs are placed: proven from below, found from above.
+    Find the smallest number of added nodes with which all jobs are placed, with a proven lower bound.
 
-    A goal such as "p95_wait<=30m" is met by playing a scenario with more and more nodes; the curve is printed.
+    A goal such as "p95_wait<=30m" is met by simulating a scenario with a growing number of nodes; the curve is printed.
 
-    What runs stays where it is. Of several types the mixture with the least price an hour is sought. Exit code 1 says
-    that no number of such nodes will do, or none was found.
+    Running jobs stay. Of several types, the cheapest mixture an hour is searched. Exit code 1: no number of such nodes
+    is enough, or none was found.
     """
-    limits = limits_of(time_limit, threads, seed)
-    asked = Replay(instance, policy, draws, rows, patch, plan, time_limit, seed, jobs, on, as_json, quiet)
+    limits = question.limits(time_limit)
+    replay = Replay(question, policy, draws, time_limit)
     if until != PLACED:
-        return add_by_replay(asked, node_type, until, most)
-    if refused := asked.refused() or ("--most" if most is not None else "--on" if on != HERE else None):
+        return add_by_replay(replay, node_type, until, most)
+    if refused := replay.refused() or ("--most" if most is not None else "--on" if question.on != HERE else None):
         raise UsageError(f"{refused}: goes with a scenario, and a goal such as --until 'p95_wait<=30m'")
     from placeopt.report.text.whatif import added_page, cheapest_page
-    from placeopt.whatif.add import add as ask
-    from placeopt.whatif.cheapest import cheapest
+    from placeopt.whatif.add_nodes import add as answer
+    from placeopt.whatif.cheapest_nodes import cheapest
 
-    with asking(instance, plan, patch, quiet=quiet) as (base, ticker, interruption):
-        ticker.doing("0 nodes")
+    with question.answering() as answering:
+        answering.ticker.doing("0 nodes")
 
-        def news(tried: Tried) -> None:
-            ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
+        def news(tried: NodeTrial) -> None:
+            answering.ticker.doing(f"{tried.nodes:,} nodes: {tried.waiting:,} jobs wait")
 
-        def mixed(tried: MixTried) -> None:
-            ticker.doing(f"{'+'.join(map(str, tried.nodes))} nodes: {tried.waiting:,} jobs wait")
+        def mixed(tried: MixtureTrial) -> None:
+            answering.ticker.doing(f"{'+'.join(map(str, tried.nodes))} nodes: {tried.waiting:,} jobs wait")
 
         kinds = [kind.strip() for kind in node_type.split(",")]
         if len(kinds) > 1:
-            choice = cheapest(base, kinds, limits=limits, cancel=interruption.event, on_news=news, on_mixture=mixed)
-            deliver(choice, lambda: cheapest_page(choice), as_json)
-            return interruption.code or (ExitCode.NO if choice.mixture is None else ExitCode.DONE)
-        found = ask(base, node_type, limits=limits, cancel=interruption.event, on_news=news)
-    deliver(found, lambda: added_page(found), as_json)
-    return interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)
+            choice = cheapest(
+                answering.base,
+                kinds,
+                limits=limits,
+                cancel=answering.interruption.event,
+                on_news=news,
+                on_mixture=mixed,
+            )
+            question.deliver(choice, lambda: cheapest_page(choice))
+            return answering.interruption.code or (ExitCode.NO if choice.mixture is None else ExitCode.DONE)
+        found = answer(answering.base, node_type, limits=limits, cancel=answering.interruption.event, on_news=news)
+    question.deliver(found, lambda: added_page(found))
+    return answering.interruption.code or (ExitCode.NO if found.impossible else ExitCode.DONE)
 
 
 def apply(
@@ -229,14 +194,14 @@ def apply(
     plan: PlanFile = None,
     patch: PatchFiles = None,
 ) -> int:
-    """Write the instance, or the trace, after a plan and scenarios; the one that is read stays as it is."""
+    """Write the instance, or the scenario of arrivals, after a plan and patches; the input file does not change."""
     check_target(out, (instance, plan, *(patch or ())))
     if is_scenario(instance):
         return apply_to_scenario(instance, plan, patch, out)
     from placeopt.formats.documents import dumps
-    from placeopt.report.text.contents import contents_facts, summary_line
+    from placeopt.report.text.instance_summary import instance_facts, summary_line
 
     changed = read_base(instance, plan, patch, None)
     write_document(out, dumps(changed))
-    say(f"{changed.name}: {summary_line(contents_facts(changed))}", out)
+    say(f"{changed.name}: {summary_line(instance_facts(changed))}", out)
     return ExitCode.DONE

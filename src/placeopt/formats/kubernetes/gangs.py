@@ -1,34 +1,41 @@
-"""Pods become drafts of jobs: one of each, or one of all that are alike in a gang."""
+"""Job drafts from pods: one draft for a single pod, or for the identical pods of a gang."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from placeopt.formats.kubernetes.drafts import Draft
-from placeopt.formats.kubernetes.groups import GroupRules
+from placeopt.formats.faults import make_record
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.formats.kubernetes.pod_groups import PodGroupRules
 from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, mib, millicores
-from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option
 
 
 @dataclass(frozen=True)
-class Gangs:
+class GangBuilder:
     """
-    Puts pods together.
+    Groups pods into job drafts.
 
-    ``rules`` are those of the PodGroups that were listed. ``places`` says of a pod that waits where its volumes can be
-    used, as text; or why it is left out.
+    Attributes
+    ----------
+    rules
+        Rules of the listed PodGroups.
+    places
+        Waiting pod -> where its volumes can be used, as text.
+    left_out
+        Waiting pod -> why it is left out.
     """
 
-    rules: Mapping[str, GroupRules]
+    rules: Mapping[str, PodGroupRules]
     places: Mapping[str, str]
     left_out: Mapping[str, str]
-    """Pods that wait and are left out, with the reason."""
-    notes: Notes
+    notes: ImportNotes
 
-    def drafts(self, pods: Iterable[Pod]) -> list[Draft]:
-        """Return what becomes a job, in the order of first pods; what cannot is counted."""
+    def drafts(self, pods: Iterable[Pod]) -> list[JobDraft]:
+        """Return the drafts in the order of their first pods; gangs that are left out are counted."""
         groups: dict[tuple[str, bool], list[Pod]] = {}
         for pod in pods:
             rules = self._rules(pod)
@@ -44,11 +51,11 @@ class Gangs:
             names.add(draft.name)
         return found
 
-    def _rules(self, pod: Pod) -> GroupRules:
+    def _rules(self, pod: Pod) -> PodGroupRules:
         group = pod.group
-        return self.rules.get(group.source or "", GroupRules()) if group is not None else GroupRules()
+        return self.rules.get(group.source or "", PodGroupRules()) if group is not None else PodGroupRules()
 
-    def _group(self, name: str, alone: bool, members: list[Pod]) -> list[Draft]:
+    def _group(self, name: str, alone: bool, members: list[Pod]) -> list[JobDraft]:
         running = [pod for pod in members if pod.node is not None]
         waiting = [pod for pod in members if pod.node is None]
         parts: dict[tuple[object, ...], list[Pod]] = {}
@@ -70,58 +77,61 @@ class Gangs:
         return found
 
     def _numbers(self, alone: bool, members: list[Pod]) -> tuple[int, int]:
-        """Return how many pods of a group must run together, and how many must be there before any starts."""
+        """Return the number of pods that must run together, and the number that must exist before any starts."""
         group = members[0].group
         if alone or group is None:
             return 1, 1
-        if group.source is not None and group.source not in self.rules and group.least is None:
+        if group.source is not None and group.source not in self.rules and group.pods_min is None:
             self.notes.assume("Gangs whose PodGroup is not listed start with all their pods or not at all.")
-        least = self._rules(members[0]).least or group.least
+        least = self._rules(members[0]).pods_min or group.pods_min
         return least or len(members), max(least or 1, group.count or 1)
 
     def _unread(self, alone: bool, waiting: list[Pod]) -> str | None:
-        """Return why pods that start together are left out, by the first reason of any of them."""
+        """Return why pods that start together are left out: the first reason of any of them."""
         for pod in waiting:
-            if set(pod.gates) - set(KUEUE_GATES):
+            if set(pod.scheduling_gates) - set(KUEUE_GATES):
                 return "behind a scheduling gate"
             if pod.devices:
                 return f"waiting for {', '.join(pod.devices)} (--resource reads one kind of GPUs)"
             if pod.shares:
                 return f"asking for a part of a GPU, or devices that are not read: {', '.join(pod.shares)}"
-            if pod.unread is not None:
-                return pod.unread
+            if pod.unsupported is not None:
+                return pod.unsupported
             if pod.id in self.left_out:
                 return self.left_out[pod.id]
         if alone:
             return None
-        if (reason := self._rules(waiting[0]).unread) is not None:
+        if (reason := self._rules(waiting[0]).unsupported) is not None:
             return reason
-        if len({(pod.gpus, pod.rules, pod.together, pod.ports, _others(pod), self._place(pod)) for pod in waiting}) > 1:
+        if (
+            len({(pod.gpus, pod.rules, pod.topology_key, pod.ports, _others(pod), self._place(pod)) for pod in waiting})
+            > 1
+        ):
             return "a gang whose pods that wait are not alike"
         return None
 
     def _place(self, pod: Pod) -> str:
         return self.places.get(pod.id, "")
 
-    def _waiting(self, name: str, pods: list[Pod], least: int) -> Draft:
-        draft = _draft(name, pods, least)
+    def _waiting(self, name: str, pods: list[Pod], pods_min: int) -> JobDraft:
+        draft = _draft(name, pods, pods_min)
         if len({(pod.cpu, pod.memory) for pod in pods}) > 1:
             self.notes.assume("Pods of a gang that differ in CPU or memory alone count with the most of any of them.")
-        draft.together = draft.first.together or self._rules(draft.first).together
+        draft.topology_key = draft.first.topology_key or self._rules(draft.first).topology_key
         return draft
 
 
 def _others(pod: Pod) -> tuple[tuple[str, object], ...]:
-    return tuple(sorted(pod.counters.items()))
+    return tuple(sorted(pod.other_resources.items()))
 
 
-def _draft(name: str, pods: list[Pod], least: int) -> Draft:
+def _draft(name: str, pods: list[Pod], pods_min: int) -> JobDraft:
     up = pods[0].node is None
     cpu, memory = max(pod.cpu for pod in pods), max(pod.memory for pod in pods)
-    return Draft(name, pods, least, pods[0].gpus, millicores(cpu, up=up), mib(memory, up=up))
+    return JobDraft(name, pods, pods_min, pods[0].gpus, millicores(cpu, up=up), mib(memory, up=up))
 
 
-def unread_seen(name: str, nodes: tuple[str, ...], reason: str, where: str) -> Seen:
-    """Return a job that runs on nodes of which it is not known what it holds."""
-    job = made(Job, where, id=name, kind="cpu", options=(Option(workers=len(nodes), demand=Demand(gpus=0)),))
-    return Seen(job, tuple(Worker(node) for node in nodes), where=where, unread=reason)
+def unreadable_job(name: str, nodes: tuple[str, ...], reason: str, where: str) -> ObservedJob:
+    """Return a running job whose amounts on its nodes are unknown."""
+    job = make_record(Job, where, id=name, kind="cpu", options=(Option(workers=len(nodes), demand=Demand(gpus=0)),))
+    return ObservedJob(job, tuple(ObservedWorker(node) for node in nodes), where=where, unreadable_reason=reason)

@@ -1,70 +1,72 @@
-"""Drafts become jobs: which may start where, and which are left out because the round has no rule like theirs."""
+"""Jobs from drafts: where each may start, and which are left out because the round has no such rule."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from placeopt.errors import BadInput
-from placeopt.formats.kubernetes.counters import Counters
-from placeopt.formats.kubernetes.drafts import Draft
-from placeopt.formats.kubernetes.gangs import Gangs, unread_seen
-from placeopt.formats.kubernetes.listing import Listing
-from placeopt.formats.kubernetes.nodes import EMPTY, Capacity
-from placeopt.formats.kubernetes.pods import Pod, why_unread
-from placeopt.formats.kubernetes.rules import Rules
-from placeopt.formats.kubernetes.selectors import Accepts, affinity, tolerated
+from placeopt.formats.faults import make_record
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.kubernetes.gangs import GangBuilder, unreadable_job
+from placeopt.formats.kubernetes.inter_pod_rules import InterPodRules
+from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.formats.kubernetes.node_selectors import Accepts, node_affinity, tolerated_taints
+from placeopt.formats.kubernetes.nodes import EMPTY, NodeCapacity
+from placeopt.formats.kubernetes.other_resources import OtherResources
+from placeopt.formats.kubernetes.pod_list import PodList
+from placeopt.formats.kubernetes.pods import Pod, unreadable_field
 from placeopt.formats.kubernetes.volumes import Volumes
-from placeopt.formats.snapshots.found import Notes, Seen, Worker, made
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker
 from placeopt.model import Demand, Job, Option
 
 PLAIN = ("pods", "ephemeral-storage")
-"""Counters that hold no job where it runs: a comparison may move it as if they never ran short."""
+"""Resources that bind no running job to its nodes: a comparison may move it as if they were unlimited."""
 
 
-class Jobs:
+class JobBuilder:
     """
-    Makes jobs.
+    Builds the jobs of the round.
 
     Parameters
     ----------
     nodes
         By name.
     levels
-        Labels of nodes that tell domains -> levels.
-    rules, counters
-        What pods require of each other, and what nodes have beside CPU, memory and GPUs.
+        Node label that defines domains -> level.
+    rules, other_resources
+        Rules between pods, and resources of nodes other than CPU, memory and GPUs.
     volumes
-        Of pods that wait with volume claims: which nodes these allow.
+        Waiting pod -> conditions of its volumes on nodes.
     notes
-        Jobs that are left out are counted there.
+        Counts the jobs that are left out.
     """
 
     def __init__(
         self,
-        nodes: Mapping[str, Capacity],
+        nodes: Mapping[str, NodeCapacity],
         levels: Mapping[str, str],
-        rules: Rules,
-        counters: Counters,
+        rules: InterPodRules,
+        other_resources: OtherResources,
         volumes: Mapping[str, list[Accepts]],
-        notes: Notes,
+        notes: ImportNotes,
     ) -> None:
-        self._nodes, self._levels, self._rules, self._counters = nodes, levels, rules, counters
+        self._nodes, self._levels, self._rules, self._other_resources = nodes, levels, rules, other_resources
         self._volumes, self._notes = volumes, notes
         self._taints = tuple(dict.fromkeys(taint for node in nodes.values() for taint in node.taints))
         self._choices: dict[str, frozenset[str]] = {}
 
-    def read(self, drafts: Iterable[Draft]) -> list[Seen]:
+    def read(self, drafts: Iterable[JobDraft]) -> list[ObservedJob]:
         """Return the jobs, in the order of the drafts."""
         drafts = list(drafts)
         left: dict[str, str] = {}
         taken = []
-        for draft in sorted((one for one in drafts if not one.runs), key=lambda one: one.turn):
+        for draft in sorted((one for one in drafts if not one.runs), key=lambda one: one.order_key):
             reason = self._take(draft)
             if reason is None:
                 taken.append(draft)
             else:
                 left[draft.name] = reason
-        for name, resource in self._counters.take(taken).items():
+        for name, resource in self._other_resources.take(taken).items():
             left[name] = f"asking for {resource}, of which nodes could run short: plans do not count it"
         found = []
         for draft in drafts:
@@ -74,17 +76,17 @@ class Jobs:
             try:
                 found.append(self._job(draft))
             except BadInput as error:
-                reason = why_unread(draft.first.entry, error)
+                reason = unreadable_field(draft.first.entry, error)
                 if draft.runs:
                     own = dict.fromkeys(pod.node for pod in draft.pods if pod.node is not None)
-                    found.append(unread_seen(draft.name, tuple(own), reason, draft.first.entry.where))
+                    found.append(unreadable_job(draft.name, tuple(own), reason, draft.first.entry.where))
                 else:
                     self._notes.leave_out(reason, draft.name)
         return found
 
-    def _take(self, draft: Draft) -> str | None:
-        """Write into a waiting job's draft where it may be; return why it is left out, None if it is not."""
-        key = draft.together
+    def _take(self, draft: JobDraft) -> str | None:
+        """Write a waiting job's nodes into its draft; return why it is left out, None if it is accepted."""
+        key = draft.topology_key
         if key is not None:
             level = "node" if key == "kubernetes.io/hostname" else self._levels.get(key)
             if level is None:
@@ -93,29 +95,29 @@ class Jobs:
                 draft.single_node = True
             else:
                 draft.split(level, 1)
-        missing = self._counters.close(draft)
+        missing = self._other_resources.close(draft)
         if missing is not None:
             return f"asking for {missing}, which no node has"
         reason = self._rules.take(draft)
         if reason is None:
-            draft.blocked |= self._refused(draft.first)
+            draft.excluded_nodes |= self._refused(draft.first)
             for accepts in self._volumes.get(draft.first.id, []):
-                draft.blocked |= {name for name, node in self._nodes.items() if not accepts(name, node.labels)}
+                draft.excluded_nodes |= {name for name, node in self._nodes.items() if not accepts(name, node.labels)}
         return reason
 
     def _refused(self, pod: Pod) -> frozenset[str]:
-        """Return the nodes that a pod's node affinity refuses."""
+        """Return the nodes that the node affinity of a pod excludes."""
         if pod.rules not in self._choices:
-            accepts = affinity(pod.entry.entry("spec"))
+            accepts = node_affinity(pod.entry.entry("spec"))
             refused = (name for name, node in self._nodes.items() if accepts and not accepts(name, node.labels))
             self._choices[pod.rules] = frozenset(refused)
         return self._choices[pod.rules]
 
-    def _job(self, draft: Draft) -> Seen:
+    def _job(self, draft: JobDraft) -> ObservedJob:
         first, count, runs = draft.first, len(draft.pods), draft.runs
         spec = first.entry.entry("spec")
-        least = count if runs else draft.least
-        demand = made(
+        least = count if runs else draft.pods_min
+        demand = make_record(
             Demand,
             first.entry.where,
             gpus=draft.gpus,
@@ -123,7 +125,7 @@ class Jobs:
             memory_mib=draft.memory_mib,
         )
         worth = 1000 * draft.gpus or 1
-        option = made(
+        option = make_record(
             Option,
             first.entry.where,
             workers=count,
@@ -136,7 +138,7 @@ class Jobs:
             value_per_extra_worker=worth if least < count else 0,
         )
         selector = {key: value or EMPTY for key, value in spec.texts("nodeSelector").items()}
-        job = made(
+        job = make_record(
             Job,
             first.entry.where,
             id=draft.name,
@@ -146,11 +148,13 @@ class Jobs:
             arrival_ms=min(pod.created_ms for pod in draft.pods),
             options=(option,),
             node_selector=selector,
-            nodes_allowed=self._own_nodes(draft) if runs else self._allowed(draft.blocked),
-            tolerations=tolerated(spec, self._taints),
+            nodes_allowed=self._own_nodes(draft) if runs else self._allowed(draft.excluded_nodes),
+            tolerations=tolerated_taints(spec, self._taints),
         )
-        workers = tuple(Worker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None)
-        return Seen(
+        workers = tuple(
+            ObservedWorker(pod.node, () if not pod.gpus else None) for pod in draft.pods if pod.node is not None
+        )
+        return ObservedJob(
             job,
             workers,
             started_ms=max(pod.started_ms for pod in draft.pods),
@@ -158,15 +162,15 @@ class Jobs:
             where=first.entry.where,
         )
 
-    def _allowed(self, blocked: frozenset[str]) -> tuple[str, ...] | None:
-        return tuple(name for name in self._nodes if name not in blocked) if blocked else None
+    def _allowed(self, excluded_nodes: frozenset[str]) -> tuple[str, ...] | None:
+        return tuple(name for name in self._nodes if name not in excluded_nodes) if excluded_nodes else None
 
-    def _own_nodes(self, draft: Draft) -> tuple[str, ...] | None:
+    def _own_nodes(self, draft: JobDraft) -> tuple[str, ...] | None:
         """
-        Return where jobs that run might be as well: anywhere that their node affinity allows, or where they are alone.
+        Return the nodes to which a running job could move: those that its node affinity allows, or its own only.
 
-        The latter for those whose rules the round does not have, or that others' rules are about: what is closed to
-        those that wait follows from where these are.
+        Its own only, if the round lacks one of its rules, or if rules of other pods concern it: the nodes excluded for
+        waiting jobs follow from its place.
         """
         own = {pod.node for pod in draft.pods}
         if any(self._is_bound(pod) for pod in draft.pods):
@@ -175,31 +179,31 @@ class Jobs:
         return self._allowed(frozenset(refused))
 
     def _is_bound(self, pod: Pod) -> bool:
-        odd = pod.unread or pod.claims or pod.devices or pod.shares or pod.together
-        return bool(odd) or pod.id in self._rules.bound or any(one not in PLAIN for one in pod.counters)
+        odd = pod.unsupported or pod.claims or pod.devices or pod.shares or pod.topology_key
+        return bool(odd) or pod.id in self._rules.bound or any(one not in PLAIN for one in pod.other_resources)
 
 
-def jobs_of(
-    pods: Listing,
-    nodes: Mapping[str, Capacity],
+def build_jobs(
+    pods: PodList,
+    nodes: Mapping[str, NodeCapacity],
     levels: Mapping[str, str],
     volumes: Volumes,
-    counters: Counters,
-    notes: Notes,
-) -> list[Seen]:
+    other_resources: OtherResources,
+    notes: ImportNotes,
+) -> list[ObservedJob]:
     """
-    Return the jobs of a listing; those that wait and are left out are counted.
+    Return the jobs of the listed pods; waiting jobs that are left out are counted.
 
     Parameters
     ----------
     pods, nodes
-        What was listed; nodes by name.
+        As listed; nodes by name.
     levels
-        Labels of nodes that tell domains -> levels.
-    volumes, counters
-        What pods need of their nodes beside CPU, memory and GPUs.
+        Node label that defines domains -> level.
+    volumes, other_resources
+        Volumes, and resources other than CPU, memory and GPUs.
     notes
-        Counts what is left out.
+        Counts the jobs that are left out.
     """
     places: dict[str, str] = {}
     left: dict[str, str] = {}
@@ -210,9 +214,9 @@ def jobs_of(
             left[pod.id] = found
         else:
             accepts[pod.id], places[pod.id] = found
-    drafts = Gangs(pods.rules, places, left, notes).drafts(pods.work)
-    rules = Rules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
-    jobs = Jobs(nodes, levels, rules, counters, accepts, notes).read(drafts)
+    drafts = GangBuilder(pods.rules, places, left, notes).drafts(pods.job_pods)
+    rules = InterPodRules(nodes, levels, pods.running, [draft for draft in drafts if not draft.runs], pods.terms)
+    jobs = JobBuilder(nodes, levels, rules, other_resources, accepts, notes).read(drafts)
     if rules.doubtful:
         notes.assume("Anti-affinity by labels of namespaces that are not listed closes nodes to all of them.")
     return jobs

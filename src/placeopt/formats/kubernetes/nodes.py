@@ -1,4 +1,4 @@
-"""Kubernetes' nodes: capacity, GPUs, labels, taints, and the domains that labels tell."""
+"""Kubernetes nodes: capacity, GPUs, labels, taints, and the domains that labels define."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from fractions import Fraction
 from math import floor
 
 from placeopt.errors import BadInput
-from placeopt.formats.kubernetes.pods import why_unread
+from placeopt.formats.faults import make_record
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.node_selectors import taint_id
+from placeopt.formats.kubernetes.pod_resources import kind_of
+from placeopt.formats.kubernetes.pods import unreadable_field
 from placeopt.formats.kubernetes.quantities import MIB, quantity
-from placeopt.formats.kubernetes.resources import kind_of
-from placeopt.formats.kubernetes.selectors import taint_id
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, made
 from placeopt.model import Cluster, Domain, Gpu, Machine, Node
 from placeopt.model.cluster import RESERVED_LEVELS
 
@@ -30,19 +31,19 @@ LEVEL_LABELS = (
     ("network.topology.nvidia.com/spine", "spine"),
     ("network.topology.nvidia.com/leaf", "leaf"),
 )
-"""Labels that tell where a node is, from the top down: Kubernetes' own, GKE's, Kueue's examples, NVIDIA topograph's."""
+"""Topology labels, top level first: Kubernetes' own, GKE's, Kueue's examples, NVIDIA topograph's."""
 HAMI = re.compile(r"hami\.io/node-[a-z0-9-]*register$")
 """Annotations of a node whose GPUs HAMi shares: its plugin advertises each GPU several times."""
 MOST_MILLICORES, MOST_MIB = 100_000_000, 1_000_000_000
 EMPTY = "(empty)"
-"""Stands for the empty value of a label, which the model does not have; no label of Kubernetes may have brackets."""
+"""Replaces an empty label value, which the model refuses; labels of Kubernetes have no brackets."""
 
 
 @dataclass
-class Capacity:
-    """A node before its machine type is known: what it can give to pods that are not of the system."""
+class NodeCapacity:
+    """A node before its machine type is known: its allocatable resources."""
 
-    entry: Entry
+    entry: JsonEntry
     name: str
     labels: dict[str, str]
     cpu: Fraction
@@ -52,15 +53,15 @@ class Capacity:
     gpus: int
     taints: tuple[str, ...]
     drained: bool
-    counters: Mapping[str, Fraction] = field(default_factory=dict)
-    """All that is allocatable, by the names of resources."""
+    other_resources: Mapping[str, Fraction] = field(default_factory=dict)
+    """Resource -> allocatable amount."""
     taken: list[Fraction] = field(default_factory=lambda: [Fraction(0), Fraction(0)])
-    """CPU and memory of daemons; and, of other pods that run, what is lost to rounding."""
+    """CPU and memory of daemons, plus the rounding loss of other running pods."""
 
 
-def read_node(entry: Entry, resource: str, notes: Notes) -> Capacity:
+def read_node(entry: JsonEntry, resource: str, notes: ImportNotes) -> NodeCapacity:
     """
-    Read one node. One that cannot be read, or on which GPUs may be counted twice, is drained, and counted.
+    Return one node. An unreadable node, or one whose GPUs may be counted twice, is drained and counted.
 
     Raises
     ------
@@ -71,9 +72,11 @@ def read_node(entry: Entry, resource: str, notes: Notes) -> Capacity:
     try:
         found = _read_node(entry, name, resource)
     except BadInput as error:
-        notes.drain(f"nodes {why_unread(entry, error)}", name)
-        return Capacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
-    twice = [one for one, n in found.counters.items() if n and one != resource and kind_of(one, resource) == "share"]
+        notes.drain(f"nodes {unreadable_field(entry, error)}", name)
+        return NodeCapacity(entry, name, {}, Fraction(0), Fraction(0), 0, (), drained=True)
+    twice = [
+        one for one, n in found.other_resources.items() if n and one != resource and kind_of(one, resource) == "share"
+    ]
     if found.gpus and twice:
         notes.drain(f"nodes with {resource} and {', '.join(sorted(twice))}, which may be the same GPUs", name)
     elif found.gpus and any(HAMI.match(key) for key in entry.entry("metadata").texts("annotations")):
@@ -81,7 +84,7 @@ def read_node(entry: Entry, resource: str, notes: Notes) -> Capacity:
     return found
 
 
-def _read_node(entry: Entry, name: str, resource: str) -> Capacity:
+def _read_node(entry: JsonEntry, name: str, resource: str) -> NodeCapacity:
     metadata, spec, status = entry.entry("metadata"), entry.entry("spec"), entry.entry("status")
     room = status.entry("allocatable" if "allocatable" in status else "capacity")
     counters = {one: quantity(room, one) for one in room.names()}
@@ -95,7 +98,7 @@ def _read_node(entry: Entry, name: str, resource: str) -> Capacity:
     taints = [taint_id(taint) for taint in spec.entries("taints")]
     if cordoned := spec.flag("unschedulable"):
         taints = [taint for taint in taints if taint and not taint.startswith("node.kubernetes.io/unschedulable=")]
-    return Capacity(
+    return NodeCapacity(
         entry,
         name,
         metadata.texts("labels"),
@@ -108,25 +111,25 @@ def _read_node(entry: Entry, name: str, resource: str) -> Capacity:
     )
 
 
-def cluster_of(
-    nodes: Sequence[Capacity], levels: Sequence[str] | None, where: str
+def make_cluster(
+    nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str
 ) -> tuple[Cluster, Mapping[str, str]]:
     """
-    Make the cluster, a machine type for each shape and domains by labels; beside it label -> level.
+    Return the cluster, with one machine type for each shape and domains by labels; and label -> level.
 
     Parameters
     ----------
     nodes
-        As `read_node` gives them, with what daemons take.
+        As `read_node` returns them, with the resources of daemons.
     levels
-        Labels that tell domains, from the top down; None: those of `LEVEL_LABELS` that nodes carry.
+        Labels that define domains, top level first; None: those of `LEVEL_LABELS` that nodes have.
     where
-        What messages call the file.
+        Name of the file, for messages.
 
     Raises
     ------
     BadInput
-        If no node carries a label that was named.
+        If no node has one of the labels.
     """
     machines: dict[tuple[object, ...], Machine] = {}
     domains: dict[str, Domain] = {}
@@ -141,20 +144,21 @@ def cluster_of(
         shape = (model, node.gpus, cpu, memory, gpu_memory if node.gpus else "0")
         if shape not in machines:
             kind = f"{node.gpus}x{model}" if node.gpus else "cpu"
-            machines[shape] = made(
+            machines[shape] = make_record(
                 Machine,
                 node.entry.where,
                 id=f"type{len(machines)}-{kind}",
                 cpu_millicores=cpu,
                 memory_mib=memory,
                 gpus=tuple(
-                    made(Gpu, node.entry.where, model=model, memory_mib=_mib(gpu_memory)) for _ in range(node.gpus)
+                    make_record(Gpu, node.entry.where, model=model, memory_mib=_mib(gpu_memory))
+                    for _ in range(node.gpus)
                 ),
                 source="kubernetes",
             )
         domain = _domain(node, named, domains)
         records.append(
-            made(
+            make_record(
                 Node,
                 node.entry.where,
                 id=node.name,
@@ -165,7 +169,7 @@ def cluster_of(
                 drained=node.drained,
             )
         )
-    cluster = made(
+    cluster = make_record(
         Cluster, where, machines=tuple(machines.values()), domains=tuple(domains.values()), nodes=tuple(records)
     )
     return cluster, named
@@ -175,7 +179,7 @@ def _mib(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 9 else 0
 
 
-def _levels(nodes: Sequence[Capacity], levels: Sequence[str] | None, where: str) -> Mapping[str, str]:
+def _levels(nodes: Sequence[NodeCapacity], levels: Sequence[str] | None, where: str) -> Mapping[str, str]:
     """Return label -> name of its level, from the top down; a name that is a label itself, or taken, is lengthened."""
     carried = {key for node in nodes for key in node.labels}
     if levels is not None:
@@ -193,7 +197,7 @@ def _levels(nodes: Sequence[Capacity], levels: Sequence[str] | None, where: str)
     return named
 
 
-def _domain(node: Capacity, named: Mapping[str, str], domains: dict[str, Domain]) -> str | None:
+def _domain(node: NodeCapacity, named: Mapping[str, str], domains: dict[str, Domain]) -> str | None:
     """Return the lowest domain of a node; domains are called by their path, so racks of two zones may share a name."""
     path: list[str] = []
     parent = None
@@ -203,6 +207,6 @@ def _domain(node: Capacity, named: Mapping[str, str], domains: dict[str, Domain]
             name = "/".join(path)
             if name in domains and (domains[name].level, domains[name].parent) != (level, parent):
                 name = f"{level}:{name}"
-            domains.setdefault(name, made(Domain, node.entry.where, id=name, level=level, parent=parent))
+            domains.setdefault(name, make_record(Domain, node.entry.where, id=name, level=level, parent=parent))
             parent = name
     return parent

@@ -1,4 +1,4 @@
-"""Kubernetes' pods: what each asks for, where it is, and which gang it belongs to."""
+"""Kubernetes pods: requests, node, and gang of each."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fractions import Fraction
 from hashlib import sha256
 
 from placeopt.errors import BadInput
-from placeopt.formats.kubernetes.groups import TOGETHER, Group, group_of, unread_topology
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.node_selectors import node_affinity, tolerations
+from placeopt.formats.kubernetes.pod_groups import TOGETHER, GangMembership, gang_membership, unread_topology
+from placeopt.formats.kubernetes.pod_resources import kind_of, requested_amounts
 from placeopt.formats.kubernetes.quantities import MIB
-from placeopt.formats.kubernetes.resources import amounts, kind_of
-from placeopt.formats.kubernetes.selectors import affinity, tolerations
-from placeopt.formats.snapshots.entries import Entry
 
 QUEUES = ("kueue.x-k8s.io/queue-name", "kai.scheduler/queue")
 KUEUE_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
-"""Scheduling gates behind which a pod waits for room; any other gate is somebody else's business."""
+"""Scheduling gates that mean waiting for free capacity; a pod behind any other gate is left out."""
 FRACTIONS = ("gpu-fraction", "gpu-memory", "runai-gpu-memory")
-"""Annotations that ask for a part of a GPU (KAI, run:ai)."""
+"""Annotations that request a part of a GPU (KAI, run:ai)."""
 GPU_GROUP = "runai-gpu-group"
 """Label that a pod with a part of a GPU shares with the pod that reserves the whole of it (KAI, run:ai)."""
 NOT_GPU_DRIVERS = ("compute-domain.nvidia.com", "dra.net")
@@ -36,9 +36,9 @@ Port = tuple[str, str, int]
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod that holds room or waits for it."""
+    """One pod that holds resources or waits for them."""
 
-    entry: Entry
+    entry: JsonEntry
     id: str
     namespace: str
     labels: Mapping[str, str]
@@ -48,35 +48,35 @@ class Pod:
     """Cores."""
     memory: Fraction
     """Bytes."""
-    counters: Mapping[str, Fraction]
+    other_resources: Mapping[str, Fraction]
     """Other resources of which a node has an amount; each pod takes one of its node's ``pods``."""
     devices: tuple[str, ...]
-    """Accelerators that are none of the counted GPUs."""
+    """Accelerators other than the counted GPUs."""
     shares: tuple[str, ...]
-    """What may be, or be a part of, a counted GPU."""
+    """Resources that may be a counted GPU or a part of one."""
     gpu_groups: tuple[str, ...]
     ports: frozenset[Port]
     claims: tuple[str, ...]
     """Names of its volume claims."""
-    group: Group | None
+    group: GangMembership | None
     daemon: bool
-    gates: tuple[str, ...]
-    unread: str | None
-    """A rule about its place that is not read; it matters while the pod waits."""
-    together: str | None
-    """The label of nodes whose value its whole gang must share."""
+    scheduling_gates: tuple[str, ...]
+    unsupported: str | None
+    """A placement rule that is not read; it matters while the pod waits."""
+    topology_key: str | None
+    """Node label whose value the whole gang must share."""
     created_ms: int
     started_ms: int
     priority: int
     queue: str | None
     scheduler: str
     rules: str = field(repr=False)
-    """All that says where it may run; pods with the same text may run on the same nodes."""
+    """All rules about its node, as text; pods with equal text may run on the same nodes."""
 
 
-def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
+def read_pod(entry: JsonEntry, resource: str, drivers: Mapping[str, frozenset[str]]) -> Pod | None:
     """
-    Read a pod; None if it has ended, or is on its way out without a node.
+    Return a pod; None if it has ended, or is terminating without a node.
 
     Parameters
     ----------
@@ -98,15 +98,15 @@ def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]])
         return None
     labels, annotations = metadata.texts("labels"), metadata.texts("annotations")
     namespace, name = metadata.text("namespace", "default"), metadata.text("name")
-    asked = dict(amounts(spec, status))
-    gpus = asked.pop(resource, Fraction(0))
+    requested = dict(requested_amounts(spec, status))
+    gpus = requested.pop(resource, Fraction(0))
     if gpus.denominator != 1 or gpus > 1024:
         raise spec.bad("containers", f"whole numbers of {resource}, up to 1024 together")
-    cpu, memory = asked.pop("cpu", Fraction(0)), asked.pop("memory", Fraction(0))
-    kinds = {one: kind_of(one, resource) for one in asked}
+    cpu, memory = requested.pop("cpu", Fraction(0)), requested.pop("memory", Fraction(0))
+    kinds = {one: kind_of(one, resource) for one in requested}
     shares = [one for one, kind in kinds.items() if kind == "share"]
     shares += [f"annotation {one}" for one in FRACTIONS if one in annotations]
-    affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
+    node_affinity(spec), tolerations(spec)  # refused here, so that no job is made of what cannot be read
     return Pod(
         entry=entry,
         id=f"{namespace}/{name}",
@@ -116,17 +116,20 @@ def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]])
         gpus=int(gpus),
         cpu=cpu,
         memory=memory,
-        counters={"pods": Fraction(1), **{one: asked[one] for one, kind in kinds.items() if kind == "counter"}},
+        other_resources={
+            "pods": Fraction(1),
+            **{one: requested[one] for one, kind in kinds.items() if kind == "counter"},
+        },
         devices=tuple(one for one, kind in kinds.items() if kind == "device"),
         shares=(*shares, *_device_claims(entry, namespace, node is not None, drivers)),
         gpu_groups=tuple(one for key, one in labels.items() if key.partition("/")[0] == GPU_GROUP),
         ports=_ports(spec),
         claims=_claims(spec, name),
-        group=group_of(spec, metadata, namespace),
+        group=gang_membership(spec, metadata, namespace),
         daemon=any(owner.text("kind", "") in ("DaemonSet", "Node") for owner in metadata.entries("ownerReferences")),
-        gates=tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
-        unread=_unread(spec, annotations),
-        together=next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
+        scheduling_gates=tuple(gate.text("name") for gate in spec.entries("schedulingGates")),
+        unsupported=_unread(spec, annotations),
+        topology_key=next((annotations[key] for key in TOGETHER if annotations.get(key)), None),
         created_ms=time_ms(metadata, "creationTimestamp"),
         started_ms=time_ms(status, "startTime"),
         priority=spec.integer("priority", -(2**31), 2**31, 0),
@@ -136,8 +139,8 @@ def read_pod(entry: Entry, resource: str, drivers: Mapping[str, frozenset[str]])
     )
 
 
-def _device_claims(entry: Entry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
-    """Return what is asked of DRA; nothing for devices of a pod that runs which are known to be no GPUs."""
+def _device_claims(entry: JsonEntry, namespace: str, runs: bool, drivers: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return the requests to DRA; nothing for devices of a running pod that are known not to be GPUs."""
     spec, status = entry.entry("spec"), entry.entry("status")
     made = {one.text("name"): one.text("resourceClaimName", "") for one in status.entries("resourceClaimStatuses")}
     found = []
@@ -151,7 +154,7 @@ def _device_claims(entry: Entry, namespace: str, runs: bool, drivers: Mapping[st
     return list(dict.fromkeys(found))
 
 
-def _ports(spec: Entry) -> frozenset[Port]:
+def _ports(spec: JsonEntry) -> frozenset[Port]:
     """Return the ports of the node that containers and sidecars take."""
     ports = []
     for one in [*spec.entries("containers"), *spec.entries("initContainers")]:
@@ -162,7 +165,7 @@ def _ports(spec: Entry) -> frozenset[Port]:
     return frozenset(ports)
 
 
-def _claims(spec: Entry, pod: str) -> tuple[str, ...]:
+def _claims(spec: JsonEntry, pod: str) -> tuple[str, ...]:
     found = []
     for volume in spec.entries("volumes"):
         if "persistentVolumeClaim" in volume:
@@ -172,7 +175,7 @@ def _claims(spec: Entry, pod: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _unread(spec: Entry, annotations: Mapping[str, str]) -> str | None:
+def _unread(spec: JsonEntry, annotations: Mapping[str, str]) -> str | None:
     if any(
         one.text("whenUnsatisfiable", "DoNotSchedule") != "ScheduleAnyway"
         for one in spec.entries("topologySpreadConstraints")
@@ -185,8 +188,8 @@ def _unread(spec: Entry, annotations: Mapping[str, str]) -> str | None:
     return None
 
 
-def _rules(spec: Entry) -> str:
-    """Return what is required of a pod's node, as text."""
+def _rules(spec: JsonEntry) -> str:
+    """Return the rules about a pod's node, as text."""
     chosen = spec.entry("affinity")
     required = {key: chosen.entry(key).raw("requiredDuringSchedulingIgnoredDuringExecution") for key in chosen.names()}
     parts = [spec.raw("nodeSelector"), required, spec.raw("tolerations")]
@@ -194,16 +197,16 @@ def _rules(spec: Entry) -> str:
 
 
 def job_id(name: str) -> str:
-    """Return a name that a job can have: namespace and name together may be longer."""
+    """Return a name of at most 253 characters; a longer one is cut and hashed."""
     return name if len(name) <= MAX_ID else f"{name[: MAX_ID - 17]}~{sha256(name.encode()).hexdigest()[:16]}"
 
 
-def why_unread(entry: Entry, error: BadInput) -> str:
-    """Return what cannot be read of an object, without the place of the object in its file."""
+def unreadable_field(entry: JsonEntry, error: BadInput) -> str:
+    """Return the text of an error without the place of the object in its file."""
     return f"of which {str(error).removeprefix(entry.where).removeprefix('.')}"
 
 
-def time_ms(entry: Entry, key: str) -> int:
+def time_ms(entry: JsonEntry, key: str) -> int:
     """Return a time as ``2026-11-22T02:41:55Z``, in ms since 1970; 0 where it is left out."""
     text = entry.text(key, "")
     if not text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from placeopt.formats.snapshots.entries import Entry
+from placeopt.formats.json_entry import JsonEntry
 
 _FORM = re.compile(r"([+]?[0-9]{1,18}(?:\.[0-9]{0,9})?|\.[0-9]{1,9})([eE][+-]?[0-9]{1,2}|[numkMGTPE]|[KMGTPE]i)?\Z")
 _POWER = {"n": -3, "u": -2, "m": -1, "k": 1, "M": 2, "G": 3, "T": 4, "P": 5, "E": 6}
@@ -25,7 +25,7 @@ def parse_quantity(text: str) -> Fraction:
     return number * Fraction(1000) ** _POWER[suffix] if suffix else number
 
 
-def quantity(entry: Entry, key: str) -> Fraction:
+def quantity(entry: JsonEntry, key: str) -> Fraction:
     """
     Return the quantity of a field, 0 where it is left out; whole numbers may stand without quotes.
 

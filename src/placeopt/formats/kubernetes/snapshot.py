@@ -8,16 +8,17 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.kubernetes.counters import Counters
-from placeopt.formats.kubernetes.jobs import jobs_of
-from placeopt.formats.kubernetes.listing import Listing
-from placeopt.formats.kubernetes.nodes import Capacity, cluster_of, read_node
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry, read_json
+from placeopt.formats.kubernetes.jobs import build_jobs
+from placeopt.formats.kubernetes.nodes import NodeCapacity, make_cluster, read_node
+from placeopt.formats.kubernetes.other_resources import OtherResources
+from placeopt.formats.kubernetes.pod_list import PodList
+from placeopt.formats.kubernetes.pod_resources import MIG, kind_of
 from placeopt.formats.kubernetes.pods import Pod
 from placeopt.formats.kubernetes.quantities import MIB
-from placeopt.formats.kubernetes.resources import MIG, kind_of
 from placeopt.formats.kubernetes.volumes import Volumes
-from placeopt.formats.snapshots.entries import Entry, read_json
-from placeopt.formats.snapshots.found import Notes, instance_of, snapshot_policy
+from placeopt.formats.observed_round import observed_instance, snapshot_policy
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS, MAX_NODES
 
@@ -33,7 +34,7 @@ def read_kubernetes(
     name: str | None = None,
 ) -> Instance:
     """
-    Read what Kubernetes shows at one moment.
+    Return the nodes and pods that Kubernetes lists at one moment, as a round.
 
     Parameters
     ----------
@@ -43,69 +44,71 @@ def read_kubernetes(
     resource
         The extended resource that counts GPUs.
     levels
-        Labels of nodes that tell domains, from the top down; by default those of region, zone, block and rack that are
-        known (`LEVEL_LABELS`).
+        Node labels that define domains, top level first; by default the known labels of region, zone, block and rack
+        (`LEVEL_LABELS`).
     name
         Of the instance, ``kubernetes`` by default.
 
     Returns
     -------
     Instance
-        What is allocatable on a node, less what its daemons (pods of a DaemonSet, static pods) ask for. Cordoned nodes
-        and those that are not ready are ``drained``. A pod is one worker, by what it requests; pods on a node run,
-        those without wait. Pods of one group (a PodGroup of any scheduler, Kueue's pod group, a LeaderWorkerSet,
-        JobSet, Kubeflow job or Ray cluster) are one gang; all of them, or as many as its PodGroup says. A job is worth
-        1000 a GPU, without one 1; ``priority`` is the rank of Kubernetes'.
+        A node has its allocatable resources, less the requests of its daemons (pods of a DaemonSet, static pods).
+        Cordoned nodes and those that are not ready are ``drained``. A pod is one worker, by what it requests; pods on a
+        node run, those without wait. Pods of one group (a PodGroup of any scheduler, Kueue's pod group, a
+        LeaderWorkerSet, JobSet, Kubeflow job or Ray cluster) are one gang of all of them, or of the number in its
+        PodGroup. A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Kubernetes'.
 
-        What a plan could get wrong is not in it: jobs that wait and ask for something that the round has no rule for
-        are left out, pods that run and hold what cannot be read close their node, and nodes that cannot be read are
-        drained. The instance's note counts each by reason; docs/import.md lists the reasons.
+        The round omits what a plan could get wrong: waiting jobs with a rule that the model lacks are left out, the
+        nodes of running pods with unreadable requests are drained, and so are unreadable nodes. The instance's note
+        counts each by reason; docs/import.md lists the reasons.
 
     Raises
     ------
     BadInput
-        If a file cannot be read, is no list of Kubernetes' objects, or a node stands twice. Also if no node knows the
-        resource; names those of GPUs that nodes have.
+        If a file cannot be read, is no list of Kubernetes' objects, or a node stands twice. Also if no node has the
+        resource; names the GPU resources that nodes have.
     Unsupported
         If no node has the resource, but some have MIG instances; names theirs.
 
     Notes
     -----
-    The API server does not tell which GPUs a pod has: the lowest free ones are taken. With time slicing every replica
-    counts as a GPU, as it does for Kubernetes' scheduler, and so does every MIG instance where all are alike (NVIDIA's
+    The API server does not list the GPUs of a pod: the lowest free ones are assigned. With time slicing every replica
+    counts as a GPU, as it does for Kubernetes' scheduler, and so does every MIG instance where all are equal (NVIDIA's
     strategy ``single``). Where profiles are resources of their own (``mixed``), ``resource`` names one of them.
     CPU and memory of pods that wait are rounded up to millicores and MiB; what those that run hold is exact.
     """
     items = [item for path in paths for item in _items(read_json(path))]
     where = ", ".join(Path(path).name for path in paths)
-    listed: dict[str, list[Entry]] = defaultdict(list)
+    listed: dict[str, list[JsonEntry]] = defaultdict(list)
     for item in items:
         listed[item.text("kind", "")].append(item)
     if not 1 <= len(listed["Node"]) <= MAX_NODES:
         raise BadInput(f"{where}: {len(listed['Node'])} nodes, expected 1 to {MAX_NODES}; list nodes,pods together")
     if len(listed["Pod"]) > MAX_JOBS:
         raise BadInput(f"{where}: {len(listed['Pod'])} pods, expected at most {MAX_JOBS}")
-    notes = Notes()
-    nodes: dict[str, Capacity] = {}
+    notes = ImportNotes()
+    nodes: dict[str, NodeCapacity] = {}
     for one in listed["Node"]:
         node = read_node(one, resource, notes)
         if nodes.setdefault(node.name, node) is not node:
             raise one.entry("metadata").bad("name", "names of nodes to be unique")
     _refuse_mig(nodes.values(), resource, where)
     _refuse_other_resources(nodes.values(), resource, where)
-    pods = Listing(listed, nodes, resource, notes)
-    counters = Counters(nodes, pods.running, {node.name for node in nodes.values() if node.drained} | notes.drained)
+    pods = PodList(listed, nodes, resource, notes)
+    counters = OtherResources(
+        nodes, pods.running, {node.name for node in nodes.values() if node.drained} | notes.drained
+    )
     for name_ in counters.full():
         notes.drain("nodes with as many pods as they take", name_)
     for pod in pods.running:
         if (holder := nodes.get(pod.node or "")) is not None:
             _take(holder, pod)
     volumes = Volumes(listed["PersistentVolumeClaim"], listed["PersistentVolume"], [*pods.running, *pods.waiting])
-    cluster, level_of = cluster_of(list(nodes.values()), levels, where)
-    seen = [*jobs_of(pods, nodes, level_of, volumes, counters, notes), *pods.unread]
+    cluster, level_of = make_cluster(list(nodes.values()), levels, where)
+    seen = [*build_jobs(pods, nodes, level_of, volumes, counters, notes), *pods.unsupported]
     if any(worker.gpus is None for one in seen for worker in one.workers):
         notes.assume("The API server does not tell which GPUs a pod holds: the lowest free ones were taken.")
-    return instance_of(
+    return observed_instance(
         name or "kubernetes",
         f"Kubernetes: {where}.",
         notes,
@@ -116,7 +119,7 @@ def read_kubernetes(
     )
 
 
-def _items(document: Entry) -> list[Entry]:
+def _items(document: JsonEntry) -> list[JsonEntry]:
     """Return the objects of a list, or the one object."""
     if "items" in document:
         return document.entries("items")
@@ -125,19 +128,19 @@ def _items(document: Entry) -> list[Entry]:
     raise BadInput(f"{document.where}: no 'items'; expected the output of kubectl get nodes,pods -A -o json")
 
 
-def _refuse_other_resources(nodes: Iterable[Capacity], resource: str, where: str) -> None:
-    """Say what GPUs are called here, where no node knows ``resource``: it would be a cluster without any."""
-    there = {name for node in nodes for name in node.counters if "/" in name}
+def _refuse_other_resources(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
+    """Raise `BadInput` with the GPU resources of the nodes if none has ``resource``."""
+    there = {name for node in nodes for name in node.other_resources if "/" in name}
     gpus = sorted(name for name in there if kind_of(name, resource) != "counter" and name != resource)
     if resource not in there and (gpus or resource != GPU):
         known = ", ".join(gpus or sorted(there)) or "no resource of a vendor"
         raise BadInput(f"{where}: no node has {resource}; there are: {known}; --resource names what counts GPUs")
 
 
-def _refuse_mig(nodes: Iterable[Capacity], resource: str, where: str) -> None:
-    """Say what to do where all GPUs are cut into MIG instances that are resources of their own."""
+def _refuse_mig(nodes: Iterable[NodeCapacity], resource: str, where: str) -> None:
+    """Raise `Unsupported` with the remedy if all GPUs are MIG instances with resources of their own."""
     nodes = list(nodes)
-    found = sorted({name for node in nodes for name in node.counters if name.startswith(MIG)})
+    found = sorted({name for node in nodes for name in node.other_resources if name.startswith(MIG)})
     if found and resource not in found and not any(node.gpus for node in nodes):
         raise Unsupported(
             f"{where}: no node has {resource}, but there are MIG instances: {', '.join(found)}; they are read one "
@@ -145,8 +148,8 @@ def _refuse_mig(nodes: Iterable[Capacity], resource: str, where: str) -> None:
         )
 
 
-def _take(node: Capacity, pod: Pod) -> None:
-    """Take from a node what a daemon there asks for; of another pod, the part that whole millicores and MiB miss."""
+def _take(node: NodeCapacity, pod: Pod) -> None:
+    """Subtract the requests of a daemon from its node; of another pod, the part below a whole millicore or MiB."""
     cpu, memory = 1000 * pod.cpu, pod.memory / MIB
     daemon = pod.daemon and not pod.gpus
     node.taken[0] += cpu if daemon else cpu % 1

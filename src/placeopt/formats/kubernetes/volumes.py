@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from placeopt.errors import BadInput
-from placeopt.formats.kubernetes.pods import Pod, why_unread
-from placeopt.formats.kubernetes.selectors import Accepts, terms
-from placeopt.formats.snapshots.entries import Entry
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.node_selectors import Accepts, node_selector_terms
+from placeopt.formats.kubernetes.pods import Pod, unreadable_field
 
 ZONES = (
     "topology.kubernetes.io/zone",
@@ -32,7 +32,7 @@ class Volumes:
         All of them: a claim that only one pod may use is full if another names it.
     """
 
-    def __init__(self, claims: Iterable[Entry], volumes: Iterable[Entry], pods: Iterable[Pod]) -> None:
+    def __init__(self, claims: Iterable[JsonEntry], volumes: Iterable[JsonEntry], pods: Iterable[Pod]) -> None:
         self._claims, self._volumes = _by_id(claims, namespaced=True), _by_id(volumes, namespaced=False)
         self._users = Counter(f"{pod.namespace}/{claim}" for pod in pods for claim in pod.claims)
 
@@ -55,14 +55,14 @@ class Volumes:
                     return "with volumes that are not listed (get persistentvolumes too)"
                 mine = _volume(volume)
             except BadInput as error:
-                return f"with a volume {why_unread(claim or pod.entry, error)}"
+                return f"with a volume {unreadable_field(claim or pod.entry, error)}"
             if mine:
                 accepts += mine
                 text.append(volume.where)
         return accepts, " ".join(text)
 
 
-def _by_id(entries: Iterable[Entry], *, namespaced: bool) -> dict[str, Entry]:
+def _by_id(entries: Iterable[JsonEntry], *, namespaced: bool) -> dict[str, JsonEntry]:
     """Return objects by namespace and name, or by name; one whose name cannot be read counts as not listed."""
     found = {}
     for entry in entries:
@@ -73,12 +73,12 @@ def _by_id(entries: Iterable[Entry], *, namespaced: bool) -> dict[str, Entry]:
     return found
 
 
-def _volume(entry: Entry) -> list[Accepts]:
+def _volume(entry: JsonEntry) -> list[Accepts]:
     """Return the rules of a volume about nodes, none if it can be used everywhere."""
     found: list[Accepts] = []
     required = entry.entry("spec").entry("nodeAffinity").entry("required")
     if "nodeSelectorTerms" in required:
-        found.append(terms(required))
+        found.append(node_selector_terms(required))
     labels = entry.entry("metadata").texts("labels")
     zones = {key: frozenset(labels[key].split("__")) for key in ZONES if labels.get(key)}
     if zones:

@@ -22,7 +22,7 @@ class Gres:
 
     @property
     def indices(self) -> str | None:
-        """The text of ``(IDX:...)``; None where there is none, or Slurm does not tell it (``N/A``)."""
+        """The text of ``(IDX:...)``; None if it is absent or ``N/A``."""
         found = re.search(r"\(IDX:([0-9,\-]+)\)", self.details)
         return found[1] if found else None
 

@@ -7,21 +7,21 @@ import re
 HOLDS = frozenset(
     {"RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 )
-"""States in which a job has its nodes; suspended and stopped jobs keep GPUs and memory."""
+"""States in which a job holds its nodes; suspended and stopped jobs keep GPUs and memory."""
 ENDED = frozenset(
     {
         *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE"),
         *("OUT_OF_MEMORY", "REVOKED", "LAUNCH_FAILED"),
     }
 )
-"""States in which a job has none, and asks for none."""
+"""States in which a job holds no nodes and requests none."""
 WAITS = frozenset({"PENDING", "REQUEUED", "EXPEDITING", "POWER_UP_NODE"})
 """States and flags of a job that may start when there is room."""
 HELD_FLAGS = frozenset({"REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "REQUEUE_FED", "REVOKED", "LAUNCH_FAILED"})
 """Flags of a pending job that does not."""
 
 STARTS = frozenset({"None", "Priority", "Resources"})
-"""Reasons to wait that room ends."""
+"""Reasons to wait that free capacity removes."""
 _OTHERS = re.compile(
     r"""(?: QOS\w* | Assoc\w* | Association\w*Limit       # limits of accounts, users and qualities of service
         | Partition(?:NodeLimit|TimeLimit|Down|Inactive|Config)
@@ -33,12 +33,12 @@ _OTHERS = re.compile(
         | TimeLimit | InactiveLimit | OutOfMemory | HeldByUser )\Z""",
     re.VERBOSE,
 )
-"""Reasons to wait that Slurm 20.11 to 25.11 has and that room alone does not end, or not surely."""
+"""Reasons to wait in Slurm 20.11 to 25.11 that free capacity alone may not remove."""
 
 
 def why_not_started(reason: str, description: str) -> str | None:
     """
-    Return why a pending job would not start, or not surely, however much were free; None if room is all it lacks.
+    Return why a pending job might not start even on free nodes; None if it only waits for capacity.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ State or flag -> whether a node with it takes new work, by Slurm's manual pages 
 
 Slurm starts jobs on nodes that it has powered down (it resumes them) and while they power up, not while they power
 down. A node that completes a job gives away the rest of itself. A reservation keeps a node for its jobs, which the
-snapshot reader tells by a taint; under maintenance it takes none. A node that is to be rebooted may take jobs until
+snapshot reader expresses as a taint; under maintenance it takes none. A node that is to be rebooted may take jobs until
 then, but need not: it counts as drained.
 """
 _SIGNS = {

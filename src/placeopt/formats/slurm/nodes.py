@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from placeopt.errors import BadInput, Unsupported
+from placeopt.formats.faults import make_record
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.observed_round import ObservedJob
 from placeopt.formats.slurm.gres import parse_gres
+from placeopt.formats.slurm.node_list import make_inventory, node_entries
 from placeopt.formats.slurm.node_states import node_flags, why_drained
-from placeopt.formats.slurm.rest import read_slurmrest
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
-from placeopt.formats.snapshots.entries import Entry
-from placeopt.formats.snapshots.found import Notes, Seen, made
+from placeopt.formats.source_file import read_source
 from placeopt.formats.topo.fabric import Inventory
-from placeopt.formats.topo.source import read_source
 from placeopt.model import Cluster, Node
 
 COMMANDS = "'scontrol show nodes --json', of Slurm before 23.02 'sinfo --json', or slurmrestd's reply of .../nodes"
@@ -39,7 +40,9 @@ class SlurmNode:
     used_gpus: int
 
 
-def read_nodes(path: str | Path, topology: str | Path | None, notes: Notes) -> tuple[Cluster, Mapping[str, SlurmNode]]:
+def read_nodes(
+    path: str | Path, topology: str | Path | None, notes: ImportNotes
+) -> tuple[Cluster, Mapping[str, SlurmNode]]:
     """
     Read the list of nodes, and the switches above them; nodes that take no new work are entered in ``notes``.
 
@@ -49,9 +52,9 @@ def read_nodes(path: str | Path, topology: str | Path | None, notes: Notes) -> t
         As `read_slurm`.
     """
     source = read_source(path)
-    odd: dict[str, str] = {}
+    unreadable: set[str] = set()
     try:
-        inventory = read_slurmrest(source, odd)
+        entries = node_entries(source)
     except Unsupported:
         raise Unsupported(
             f"{source.name}: no list 'nodes', but another of Slurm's; give the output of {COMMANDS}"
@@ -59,19 +62,20 @@ def read_nodes(path: str | Path, topology: str | Path | None, notes: Notes) -> t
     except BadInput:
         if '"sinfo"' in source.text[:100_000]:
             raise Unsupported(
-                f"{source.name}: the list 'sinfo' of Slurm 23.02 and later, which puts nodes together in groups; "
+                f"{source.name}: the list 'sinfo' of Slurm 23.02 and later, which groups nodes; "
                 "give the output of 'scontrol show nodes --json'"
             ) from None
         raise
+    inventory = make_inventory(source.name, entries, unreadable)
     machines = {machine.id: machine for machine in inventory.machines}
     found: dict[str, SlurmNode] = {}
     nodes: list[Node] = []
-    for node, entry in zip(inventory.nodes, Entry(source.name, json.loads(source.text)).entries("nodes"), strict=True):
+    for node, entry in zip(inventory.nodes, entries, strict=True):
         features = [word for text in entry.words("active_features") for word in text.split(",") if word]
         states = [*entry.words("state"), *entry.words("state_flags")]
         for reason in why_drained(states):
             notes.drain(reason, node.id)
-        if node.id in odd:
+        if node.id in unreadable:
             notes.drain("its hardware cannot be read", node.id)
         machine = machines[node.machine]
         found[node.id] = SlurmNode(
@@ -86,7 +90,7 @@ def read_nodes(path: str | Path, topology: str | Path | None, notes: Notes) -> t
         )
         labels = {**node.labels, **{f"feature:{word}": "yes" for word in features}}
         taints = (RESERVED,) if {"RESERVED", "RESV"} & set(node_flags(states)) else ()
-        nodes.append(made(Node, entry.where, **{**node.model_dump(), "labels": labels, "taints": taints}))
+        nodes.append(make_record(Node, entry.where, **{**node.model_dump(), "labels": labels, "taints": taints}))
     if any(node.threads > 1 for node in found.values()):
         notes.assume(
             "Nodes have several threads a core: waiting jobs count CPUs one by one, though Slurm may give whole cores."
@@ -102,7 +106,7 @@ def read_nodes(path: str | Path, topology: str | Path | None, notes: Notes) -> t
     return inventory.cluster(read_slurm_topology(network)), found
 
 
-def _used_gpus(entry: Entry, node: str, notes: Notes) -> int:
+def _used_gpus(entry: JsonEntry, node: str, notes: ImportNotes) -> int:
     try:
         return sum(gres.count for gres in parse_gres(entry.text("gres_used", "")) if gres.name == "gpu")
     except ValueError:
@@ -110,7 +114,7 @@ def _used_gpus(entry: Entry, node: str, notes: Notes) -> int:
         return 0
 
 
-def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[Seen], notes: Notes) -> None:
+def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[ObservedJob], notes: ImportNotes) -> None:
     """Drain nodes of which more CPUs or GPUs are in use than the listed jobs hold: another user's job may be hidden."""
     millicores: Counter[str] = Counter()
     gpus: Counter[str] = Counter()
@@ -119,7 +123,7 @@ def drain_unaccounted(nodes: Mapping[str, SlurmNode], seen: Sequence[Seen], note
         for worker in one.workers:
             millicores[worker.node] += demand.cpu_millicores
             gpus[worker.node] += demand.gpus
-    unread = {worker.node for one in seen if one.unread is not None for worker in one.workers}
+    unread = {worker.node for one in seen if one.unreadable_reason is not None for worker in one.workers}
     for name, node in nodes.items():
         if name not in unread and (1000 * node.used_cpus > millicores[name] or node.used_gpus > gpus[name]):
             notes.drain("more is in use there than the listed jobs hold", name)

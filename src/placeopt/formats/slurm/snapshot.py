@@ -7,12 +7,13 @@ from pathlib import Path
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.formats.files import read_bytes
-from placeopt.formats.slurm.jobs import Jobs
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry, read_json
+from placeopt.formats.observed_round import ObservedJob, observed_instance, snapshot_policy
+from placeopt.formats.slurm.job_requests import milliseconds
+from placeopt.formats.slurm.jobs import JobListReader
 from placeopt.formats.slurm.nodes import COMMANDS, drain_unaccounted, read_nodes
-from placeopt.formats.slurm.shapes import milliseconds
-from placeopt.formats.slurm.text import is_mig
-from placeopt.formats.snapshots.entries import Entry, read_json
-from placeopt.formats.snapshots.found import Notes, Seen, instance_of, snapshot_policy
+from placeopt.formats.slurm.tres import is_mig
 from placeopt.model import Instance
 from placeopt.model.base import MAX_JOBS
 
@@ -26,7 +27,7 @@ def read_slurm(
     nodes: str | Path, jobs: str | Path, topology: str | Path | None = None, *, name: str | None = None
 ) -> Instance:
     """
-    Read what Slurm shows at one moment.
+    Return the nodes and jobs that Slurm lists at one moment, as a round.
 
     Parameters
     ----------
@@ -50,16 +51,16 @@ def read_slurm(
         What has its nodes, suspended or completing included, runs, with what it holds on each node; a job that holds
         more on one node than on another is a job for each kind. What waits is read exactly as it asked
         (`asked_shapes`) or left out, as are jobs that room alone would not start (`why_not_started`). An array waits
-        as so many jobs. By the rule of `instance_of`'s module, jobs and nodes that cannot be read stop nothing, and
-        are counted in ``note``.
+        as one job for each of its tasks. Jobs and nodes that cannot be read are counted in ``note`` and do not stop the
+        import (see `placeopt.formats.observed_round`).
 
         A job is worth 1000 a GPU, without one 1; ``priority`` is the rank of Slurm's.
 
     Raises
     ------
     BadInput
-        If a file cannot be read or is no list of Slurm's, or of a job it is not known who it is, whether it runs, or
-        on which nodes. The field is named.
+        If a file cannot be read or is not a list of Slurm's, or a job has no readable id, state or nodes; names the
+        field.
     Unsupported
         If a file is a reply about something else, or Slurm's plain text.
 
@@ -72,11 +73,11 @@ def read_slurm(
     """
     refuse_text(nodes, COMMANDS)
     refuse_text(jobs, "'squeue --json', or slurmrestd's reply of .../jobs")
-    notes = Notes()
+    notes = ImportNotes()
     cluster, listed = read_nodes(nodes, topology, notes)
     document = _jobs_document(jobs)
-    seen: list[Seen] = []
-    for one in Jobs(listed, document.entries("jobs"), notes).read():
+    seen: list[ObservedJob] = []
+    for one in JobListReader(listed, document.entries("jobs"), notes).read():
         seen.append(one)
         if len(seen) > MAX_JOBS:
             raise BadInput(f"{document.where}: more than {MAX_JOBS} jobs with all tasks of arrays")
@@ -85,7 +86,7 @@ def read_slurm(
     if slices := sorted(model for model in models if is_mig(model)):
         notes.assume(f"MIG instances are read as GPUs of their own ({', '.join(slices)}), not as parts of one.")
     now = milliseconds(document, "last_update", 1000) or 0
-    return instance_of(
+    return observed_instance(
         name or "slurm",
         f"Slurm: nodes of {Path(nodes).name}, jobs of {Path(jobs).name}.",
         notes,
@@ -97,7 +98,7 @@ def read_slurm(
 
 
 def refuse_text(path: str | Path, command: str) -> None:
-    """Raise `Unsupported` where a file is what Slurm prints for people; ``command`` says which do it for programs."""
+    """Raise `Unsupported` if a file is Slurm's plain text; ``command`` names the commands that print JSON."""
     if str(path) == STREAM:
         return
     head = read_bytes(path)[:HEAD].decode(errors="replace")
@@ -107,7 +108,7 @@ def refuse_text(path: str | Path, command: str) -> None:
         )
 
 
-def _jobs_document(path: str | Path) -> Entry:
+def _jobs_document(path: str | Path) -> JsonEntry:
     document = read_json(path)
     if "jobs" not in document:
         raise BadInput(f"{document.where}: no list 'jobs'; expected the output of squeue --json")

@@ -6,30 +6,30 @@ topograph writes the same.
 
 import re
 
-from placeopt.formats.topo.fabric import Fabric, fabric_of
-from placeopt.formats.topo.hostlist import MAX_HOSTS, expand_hosts
-from placeopt.formats.topo.source import Source
+from placeopt.formats.slurm.hostlist import MAX_HOSTS, expand_hosts
+from placeopt.formats.source_file import SourceFile
+from placeopt.formats.topo.fabric import Fabric, make_fabric
 
 _NAMES = ("switchname", "blockname", "aggregatedblock")
 _KEYS = (*_NAMES, "switches", "nodes", "blocksizes", "linkspeed", "level", "blockindex", "blocksize")
 _LINE = re.compile(r"(SwitchName|BlockName|BlockSizes)=", re.IGNORECASE)
 
 
-def is_slurm_topology(source: Source) -> bool:
-    """Whether the text looks like it."""
+def is_slurm_topology(source: SourceFile) -> bool:
+    """Return whether the text is in this format."""
     return any(_LINE.match(line) for line in source.lines)
 
 
-def read_slurm_topology(source: Source) -> Fabric:
+def read_slurm_topology(source: SourceFile) -> Fabric:
     """
-    Read it. Switches or blocks become domains; nodes hang on the switch or block that names them.
+    Return the network. Switches or blocks become domains; a node is attached to the switch or block that names it.
 
-    Blocks are laid together as ``BlockSizes`` says (each size a multiple of the first, in nodes): consecutive blocks
-    make a larger one, the last of which may be incomplete. ``LinkSpeed``, which Slurm ignores too, is not read.
+    Blocks are grouped by ``BlockSizes`` (each size a multiple of the first, in nodes): consecutive blocks form a larger
+    one, the last of which may be incomplete. ``LinkSpeed``, which Slurm ignores too, is not read.
 
     ``scontrol show topology`` prints a line a switch with its ``Level``, and under a switch above level 0 also all
-    nodes below it: these hang on the switches of level 0. Of blocks it prints ``BlockName=``, and larger ones as
-    ``AggregatedBlock=`` with the names of the blocks inside and ``BlockSize=``.
+    nodes below it: these are attached to the switches of level 0. Of blocks it prints ``BlockName=``, and larger ones
+    as ``AggregatedBlock=`` with the names of the blocks inside and ``BlockSize=``.
 
     Raises
     ------
@@ -41,13 +41,13 @@ def read_slurm_topology(source: Source) -> Fabric:
     node_domains: dict[str, str] = {}
     blocks: list[str] = []
     sizes: list[int] = []
-    laid: list[tuple[int, str, list[str], int]] = []
+    aggregated: list[tuple[int, str, list[str], int]] = []
     for n, line in enumerate(_joined(source.text), 1):
         pairs = _pairs(source, n, line)
         name = next((pairs[key] for key in _NAMES if key in pairs), None)
         if "aggregatedblock" in pairs:
             inside = _hosts(source, n, pairs["aggregatedblock"])
-            laid.append((_sizes(source, n, pairs.get("blocksize", ""))[0], pairs["aggregatedblock"], inside, n))
+            aggregated.append((_sizes(source, n, pairs.get("blocksize", ""))[0], pairs["aggregatedblock"], inside, n))
             continue
         if "blocksizes" in pairs:
             sizes = _sizes(source, n, pairs["blocksizes"])
@@ -76,7 +76,7 @@ def read_slurm_topology(source: Source) -> Fabric:
             raise source.bad(n, f"{name[:60]!r} names the switch {switch[:60]!r}, which has no line of its own")
         parents[switch] = name
     top = {block: block for block in blocks}
-    for _, name, inside, n in sorted(laid):
+    for _, name, inside, n in sorted(aggregated):
         for block in inside:
             if block not in top:
                 raise source.bad(n, f"{name[:60]!r} names the block {block[:60]!r}, which has no line of its own")
@@ -84,8 +84,8 @@ def read_slurm_topology(source: Source) -> Fabric:
                 parents[top[block]], top[block] = name, name
         parents.setdefault(name, None)
     if sizes:
-        _lay_together(source, parents, blocks, sizes)
-    return fabric_of(source.name, parents, node_domains)
+        _group_blocks(source, parents, blocks, sizes)
+    return make_fabric(source.name, parents, node_domains)
 
 
 def _joined(text: str) -> list[str]:
@@ -103,7 +103,7 @@ def _joined(text: str) -> list[str]:
     return joined
 
 
-def _pairs(source: Source, n: int, line: str) -> dict[str, str]:
+def _pairs(source: SourceFile, n: int, line: str) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for word in line.split():
         key, equals, value = word.partition("=")
@@ -115,14 +115,14 @@ def _pairs(source: Source, n: int, line: str) -> dict[str, str]:
     return pairs
 
 
-def _hosts(source: Source, n: int, text: str) -> list[str]:
+def _hosts(source: SourceFile, n: int, text: str) -> list[str]:
     try:
         return expand_hosts(text)
     except ValueError as error:
         raise source.bad(n, str(error)) from error
 
 
-def _sizes(source: Source, n: int, text: str) -> list[int]:
+def _sizes(source: SourceFile, n: int, text: str) -> list[int]:
     words = text.split(",")
     sizes = [int(word) for word in words if re.fullmatch(r"[1-9]\d{0,5}", word)]
     if len(sizes) != len(words) or sizes != sorted(set(sizes)) or any(size % sizes[0] for size in sizes):
@@ -130,7 +130,7 @@ def _sizes(source: Source, n: int, text: str) -> list[int]:
     return sizes
 
 
-def _lay_together(source: Source, parents: dict[str, str | None], blocks: list[str], sizes: list[int]) -> None:
+def _group_blocks(source: SourceFile, parents: dict[str, str | None], blocks: list[str], sizes: list[int]) -> None:
     """Put consecutive blocks under larger ones; a size that gathers nothing new is left out."""
     base, below = sizes[0], [(block, 1) for block in blocks]
     for size in sizes[1:]:

@@ -1,4 +1,4 @@
-"""Turns what was read about a host into a machine of the model."""
+"""A machine of the model from the description of a host."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from placeopt.errors import BadInput
+from placeopt.formats.faults import validation_fault
 from placeopt.formats.topo.host import Host, HostGpu, HostPart
 from placeopt.formats.topo.pci import smaller
 from placeopt.model import Gpu, Machine, Part
@@ -14,7 +15,7 @@ from placeopt.model.machine import PartLevel
 MAX_PLACES = 1024
 
 UNKNOWN_GPU = "unknown"
-"""Model of a GPU of which no file tells it."""
+"""Model of a GPU if no file states it."""
 
 
 def build_machine(
@@ -27,12 +28,12 @@ def build_machine(
     gpu_memory_mib: int | None = None,
 ) -> Machine:
     """
-    Make the machine. The keyword arguments, where given, win over what was read.
+    Return the machine. The keyword arguments override the files.
 
-    Sockets hold NUMA domains hold switches hold GPUs. Where no file tells sockets, a NUMA domain stands as a socket; a
-    socket with a single domain is not drawn twice. If some GPUs have PCIe switches above them and others fewer, those
-    get one of their own, so that a farther pair never comes out nearer. 1 logical CPU = 1000 millicores. What no file
-    tells is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths).
+    Sockets contain NUMA domains, which contain switches, which contain GPUs. If no file states sockets, a NUMA domain
+    becomes a socket; a socket with a single domain is one part. A GPU with fewer PCIe switches above it than others
+    gets switches of its own, so that a farther pair never becomes nearer. 1 logical CPU = 1000 millicores. What no file
+    states is 0 (CPUs, memory), ``unknown`` (model) or None (bandwidths).
 
     Raises
     ------
@@ -44,9 +45,7 @@ def build_machine(
     try:
         return _machine(host, id, cpu_millicores, memory_mib, gpu_model, gpu_memory_mib)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in (error.title.lower(), *first["loc"]))
-        raise BadInput(f"{host.file}: no valid machine: {where}: {first['msg']}") from error
+        raise validation_fault(Machine, error, f"{host.file}: no valid {error.title.lower()}") from None
 
 
 def _machine(
@@ -118,7 +117,7 @@ def _frame(places: tuple[HostPart, ...]) -> tuple[list[Part], dict[str, str]]:
 
 
 def _place_of(host: Host, i: int, gpu: HostGpu, part_of: dict[str, str]) -> str | None:
-    """The part that the GPU hangs on by NUMA domain, else by CPUs, else by island; None where nothing is told."""
+    """Return the part of the GPU by NUMA domain, else by CPUs, else by island; None if no file states any."""
     if gpu.numa is not None:
         for place in host.places:
             if place.numa == gpu.numa:

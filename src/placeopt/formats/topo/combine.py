@@ -1,4 +1,4 @@
-"""Lays what several files tell about one machine over each other."""
+"""One host from several files about it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,10 +12,10 @@ def combine(hosts: Sequence[Host]) -> Host:
     """
     Make one host of several, each from one file about the same machine.
 
-    GPUs are matched by PCI address where both files tell it, else by number. Sockets and NUMA domains come from the
-    first file that tells sockets; switches from the first that has the PCIe tree itself; links from the first that
-    tells their bandwidth; everything else from the first file that tells it, and the number of CPUs is the largest told
-    (``nvidia-smi`` tells only those near GPUs).
+    GPUs are matched by PCI address if both files state it, else by number. Sockets and NUMA domains come from the first
+    file that states sockets; switches from the first with the PCIe tree; links from the first with their bandwidth;
+    everything else from the first file that states it. The number of CPUs is the largest one (``nvidia-smi`` lists only
+    those near GPUs).
 
     Raises
     ------
@@ -53,7 +53,7 @@ def combine(hosts: Sequence[Host]) -> Host:
 
 
 def _aligned(host: Host, first: Host) -> Host:
-    """The host with its GPUs in the order of the first one's, where PCI addresses tell it."""
+    """Return the host with its GPUs in the order of the first host, if PCI addresses determine it."""
     buses = [gpu.bus for gpu in host.gpus]
     wanted = [gpu.bus for gpu in first.gpus]
     if None in buses or len(set(buses)) != len(buses) or set(buses) != set(wanted) or buses == wanted:
@@ -68,16 +68,16 @@ def _aligned(host: Host, first: Host) -> Host:
     return replace(host, gpus=tuple(by_bus[bus] for bus in wanted), links=tuple(links))
 
 
-def _merged(told: Sequence[HostGpu], pcie: HostGpu) -> HostGpu:
-    """One GPU as the files tell it together."""
-    place = next((gpu for gpu in told if gpu.numa is not None or gpu.cpus), pcie)
+def _merged(sources: Sequence[HostGpu], pcie: HostGpu) -> HostGpu:
+    """Return one GPU from all files."""
+    place = next((gpu for gpu in sources if gpu.numa is not None or gpu.cpus), pcie)
     return HostGpu(
-        model=next((gpu.model for gpu in told if gpu.model), None),
-        memory_mib=next((gpu.memory_mib for gpu in told if gpu.memory_mib), 0),
-        bus=next((gpu.bus for gpu in told if gpu.bus), None),
+        model=next((gpu.model for gpu in sources if gpu.model), None),
+        memory_mib=next((gpu.memory_mib for gpu in sources if gpu.memory_mib), 0),
+        bus=next((gpu.bus for gpu in sources if gpu.bus), None),
         numa=place.numa,
         cpus=place.cpus,
-        island=next((gpu.island for gpu in told if gpu.island is not None), None),
+        island=next((gpu.island for gpu in sources if gpu.island is not None), None),
         switches=pcie.switches,
-        uplink_mbps=pcie.uplink_mbps or next((gpu.uplink_mbps for gpu in told if gpu.uplink_mbps), None),
+        uplink_mbps=pcie.uplink_mbps or next((gpu.uplink_mbps for gpu in sources if gpu.uplink_mbps), None),
     )

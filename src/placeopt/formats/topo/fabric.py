@@ -1,11 +1,10 @@
-"""The network above the nodes: domains, which node hangs on which, and what could not be placed."""
+"""The network above the nodes: domains, the domain of each node, and what could not be placed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
-
 from placeopt.errors import BadInput
+from placeopt.formats.faults import make_record
 from placeopt.model import Cluster, Domain, Machine, Node
 
 
@@ -15,7 +14,7 @@ class Fabric:
     A network as a tree of domains.
 
     The lowest domains have level ``rack``, those above ``tier2``, ``tier3`` and so on: a name by height, because the
-    formats know switches and blocks but not what people call them.
+    formats name switches and blocks, not levels.
     """
 
     domains: tuple[Domain, ...]
@@ -23,7 +22,7 @@ class Fabric:
     node_domains: Mapping[str, str]
     """Node -> domain, in the file's order."""
     unresolved: tuple[str, ...] = ()
-    """Nodes that were asked for but not found, one sentence each."""
+    """Requested nodes that were not found, one sentence each."""
     source: str = ""
 
     def cluster(self, machine: Machine) -> Cluster:
@@ -42,7 +41,7 @@ class Inventory:
     unresolved: tuple[str, ...] = field(default=())
 
     def cluster(self, fabric: Fabric | None = None) -> Cluster:
-        """Make the cluster; nodes that the fabric does not name hang on the network itself."""
+        """Make the cluster; nodes that the fabric does not name are attached to the network itself."""
         if fabric is None:
             return _cluster(self.source, self.machines, (), self.nodes)
         nodes = [node.model_copy(update={"domain": fabric.node_domains.get(node.id)}) for node in self.nodes]
@@ -53,7 +52,7 @@ class Inventory:
         return _cluster(self.source, self.machines, fabric.domains, nodes)
 
 
-def fabric_of(
+def make_fabric(
     source: str,
     parents: Mapping[str, str | None],
     node_domains: Mapping[str, str],
@@ -75,13 +74,12 @@ def fabric_of(
         parent = parents[name]
         if parent is not None:
             height[parent] = max(height[parent], height[name] + 1)
-    try:
-        domains = tuple(
-            Domain(id=name, level="rack" if height[name] == 1 else f"tier{height[name]}", parent=parents[name])
-            for name in order
+    domains = tuple(
+        make_record(
+            Domain, source, id=name, level="rack" if height[name] == 1 else f"tier{height[name]}", parent=parents[name]
         )
-    except ValidationError as error:
-        raise _refused(source, error) from error
+        for name in order
+    )
     return Fabric(domains, dict(node_domains), tuple(unresolved), source)
 
 
@@ -100,13 +98,4 @@ def _parents_first(source: str, parents: Mapping[str, str | None]) -> list[str]:
 
 
 def _cluster(source: str, machines: Sequence[Machine], domains: Sequence[Domain], nodes: Sequence[Node]) -> Cluster:
-    try:
-        return Cluster(machines=tuple(machines), domains=tuple(domains), nodes=tuple(nodes))
-    except ValidationError as error:
-        raise _refused(source, error) from error
-
-
-def _refused(source: str, error: ValidationError) -> BadInput:
-    first = error.errors()[0]
-    where = ".".join(str(step) for step in first["loc"])
-    return BadInput(f"{source}: {where}: {str(first['input'])[:60]!r}: {first['msg']}")
+    return make_record(Cluster, source, machines=tuple(machines), domains=tuple(domains), nodes=tuple(nodes))

@@ -1,7 +1,7 @@
 """
-What one file tells about one host, in a form that all formats share.
+The description of one host in one file, common to all formats.
 
-Every reader fills what its format knows and leaves the rest empty; ``combine`` lays several hosts over each other and
+Every reader fills the fields that its format states; ``combine`` merges several hosts and
 ``build`` turns the result into a ``Machine``. Sets of logical CPUs are bit masks: bit ``c`` is CPU ``c``.
 """
 
@@ -27,12 +27,12 @@ class HostPart:
     parent: str | None = None
     numa: int | None = None
     cpus: int = 0
-    """Mask of its logical CPUs; 0 where not told."""
+    """Mask of its logical CPUs; 0: unknown."""
 
 
 @dataclass(frozen=True)
 class HostGpu:
-    """One GPU; None and 0 where the file does not tell."""
+    """One GPU; None and 0: unknown."""
 
     model: str | None = None
     memory_mib: int = 0
@@ -41,7 +41,7 @@ class HostGpu:
     numa: int | None = None
     cpus: int = 0
     island: int | None = None
-    """Number of the group that shares a socket, where the file tells groups and not which socket."""
+    """Number of the group that shares a socket, if the file states groups but not sockets."""
     switches: tuple[str, ...] = ()
     """PCIe switches above, the highest first; keys of ``Host.switch_mbps``."""
     uplink_mbps: int | None = None
@@ -49,7 +49,7 @@ class HostGpu:
 
 @dataclass(frozen=True)
 class Host:
-    """What one file tells about one host."""
+    """The description of one host in one file."""
 
     format: str
     file: str
@@ -57,7 +57,7 @@ class Host:
     places: tuple[HostPart, ...] = ()
     """Parents first."""
     knows_sockets: bool = False
-    """Whether ``places`` tells sockets apart from NUMA domains."""
+    """Whether ``places`` distinguishes sockets from NUMA domains."""
     gpus: tuple[HostGpu, ...] = ()
     knows_pcie: bool = False
     """Whether ``switches`` come from the PCIe tree itself."""

@@ -1,8 +1,8 @@
 """
 A host's description as shell output: ``lscpu``, and if there ``/proc/meminfo``, ``nvidia-smi`` and ``lspci``.
 
-Such texts are what clusters publish of their nodes. ``lspci`` without a tree tells bridges only by bus number: buses
-are numbered depth first, so what follows a root port's bus, up to the next root port's, hangs below it.
+Clusters publish such texts about their nodes. ``lspci`` without a tree lists bridges by bus number only: buses are
+numbered depth first, so the buses from one root port's to the next belong to the first.
 """
 
 import re
@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
 from placeopt.formats.topo.pci import GPU_VENDORS, MODELS, bus_address
-from placeopt.formats.topo.source import Source
 
 MAX_GPUS = 256
 
 MAX_TABLE_COLUMNS = 300
-"""Width of a line of nvidia-smi's table, which has some 80; longer ones are not looked at."""
+"""Width of a line of nvidia-smi's table, which has some 80; longer ones are ignored."""
 
 _GPU = re.compile(
     r"\|\s+(\d{1,3})\s+(\S.*?\S)\s+(?:On|Off|N/A)\s+\|\s+([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d)\s"
@@ -27,19 +27,19 @@ _USED = re.compile(r"\|.*\|\s*\d{1,9}MiB\s*/\s*(\d{1,9})MiB\s*\|")
 _PCI = re.compile(r"((?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) ([^:]+): (.*)\Z")
 
 
-def is_host_text(source: Source) -> bool:
-    """Whether the text looks like it."""
+def is_host_text(source: SourceFile) -> bool:
+    """Return whether the text is in this format."""
     return all(any(line.startswith(name) for line in source.lines) for name in ("Architecture:", "CPU(s):"))
 
 
-def read_host_text(source: Source) -> Host:
+def read_host_text(source: SourceFile) -> Host:
     """
-    Read it.
+    Return the host.
 
     Sockets come from ``lscpu``; where its product of threads, cores and sockets is not the number of CPUs (virtual
     machines and odd firmware), sockets are CPUs / (threads x cores). GPUs come from the table of ``nvidia-smi``, their
     PCIe switches and sockets from ``lspci``: a socket starts at each bus that has a CBDMA engine, of which Intel puts
-    one on every socket's first bus. Where that does not fit, GPUs hang on the machine.
+    one on every socket's first bus. If that does not fit, GPUs are attached to the machine.
 
     Raises
     ------
@@ -72,14 +72,14 @@ def read_host_text(source: Source) -> Host:
     )
 
 
-def _number(source: Source, fields: dict[str, str], name: str) -> int:
+def _number(source: SourceFile, fields: dict[str, str], name: str) -> int:
     value = fields.get(name, "")
     if not re.fullmatch(r"[1-9]\d{0,5}", value):
         raise source.bad(1, f"lscpu's {name!r} is {value[:20]!r}; expected a positive number")
     return int(value)
 
 
-def _places(source: Source, fields: dict[str, str], num_cpus: int) -> tuple[HostPart, ...]:
+def _places(source: SourceFile, fields: dict[str, str], num_cpus: int) -> tuple[HostPart, ...]:
     """Sockets over NUMA domains, domains dealt to sockets in order."""
     numas: list[tuple[int, int]] = []
     for name, value in fields.items():
@@ -117,7 +117,7 @@ class _Row:
     memory_mib: int
 
 
-def _gpus(source: Source) -> list[_Row]:
+def _gpus(source: SourceFile) -> list[_Row]:
     rows: list[_Row] = []
     for n, line in enumerate(source.lines):
         match = _GPU.match(line) if len(line) <= MAX_TABLE_COLUMNS else None
@@ -131,7 +131,7 @@ def _gpus(source: Source) -> list[_Row]:
     return rows
 
 
-def _devices(source: Source) -> list[tuple[str, str, str]]:
+def _devices(source: SourceFile) -> list[tuple[str, str, str]]:
     """(address, class, description) of the lines of lspci."""
     devices = []
     for line in source.lines:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
@@ -15,7 +16,6 @@ from placeopt.formats.topo.pci import (
     bus_address,
     switches_of,
 )
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 if TYPE_CHECKING:
@@ -55,15 +55,14 @@ class _Seen:
     num_pus: int = 0
 
 
-def read_hwloc(source: Source) -> Host:
+def read_hwloc(source: SourceFile) -> Host:
     """
-    Read it. A machine without GPUs is a good machine too.
+    Return the host. A machine without GPUs is valid.
 
     GPUs are PCI devices of class 0302, 0380 or 1200 by NVIDIA or AMD, and whatever has a CUDA, NVML, ROCm, Level Zero
     or OpenCL device; the VGA chip of a service processor is none. They are numbered by those devices, else by PCI
-    address.
-    Bridges at which ways to GPUs part become switches; a host bridge does not. Memory is that of the NUMA domains with
-    CPUs. Groups are left out.
+    address. Bridges at which paths to GPUs separate become switches; a host bridge does not. Memory is that of the NUMA
+    domains with CPUs. Groups are left out.
 
     Raises
     ------
@@ -107,7 +106,7 @@ def read_hwloc(source: Source) -> Host:
     )
 
 
-def _walk(source: Source) -> _Seen:
+def _walk(source: SourceFile) -> _Seen:
     seen = _Seen()
     chain_above: list[tuple[str, int | None]] = []
     stack: list[tuple[Element, int, list[tuple[str, int | None]], _Gpu | None]] = [
@@ -141,7 +140,7 @@ def _walk(source: Source) -> _Seen:
 
 
 def _pci(
-    source: Source, thing: Element, cpus: int, chain: list[tuple[str, int | None]]
+    source: SourceFile, thing: Element, cpus: int, chain: list[tuple[str, int | None]]
 ) -> tuple[list[tuple[str, int | None]], _Gpu | None]:
     """The chain of bridges down to this object and, if it is one, the GPU."""
     bus = bus_address(thing.get("pci_busid", ""))
@@ -203,23 +202,23 @@ def _places(seen: _Seen) -> Iterator[HostPart]:
 
 
 def _model(gpu: _Gpu) -> tuple[str | None, int]:
-    """Model and memory: what the libraries told hwloc, else by the device id, else the id."""
+    """Model and memory: from the libraries that hwloc queried, else by the device id, else the id."""
     model, memory_mib = None, 0
-    told: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for info in gpu.device.iter("info"):
-        told.setdefault(info.get("name", ""), info.get("value", ""))
+        properties.setdefault(info.get("name", ""), info.get("value", ""))
     ids = re.match(r"[0-9a-f]{4} \[([0-9a-f]{4}):([0-9a-f]{4})\]", gpu.device.get("pci_type", ""))
     if ids is not None:
         model, memory_mib = MODELS.get((ids[1], ids[2]), (f"{ids[1]}:{ids[2]}", 0))
-    model = told.get("GPUModel") or told.get("PCIDevice") or model
+    model = properties.get("GPUModel") or properties.get("PCIDevice") or model
     for name in _MEMORY:
-        size = re.fullmatch(r"(\d{1,12})(KiB|kB)?", told.get(name, ""))
+        size = re.fullmatch(r"(\d{1,12})(KiB|kB)?", properties.get(name, ""))
         if size:
             return model, int(size[1]) // 1024
     return model, memory_mib
 
 
-def _links(source: Source, gpus: list[_Gpu]) -> tuple[Link, ...]:
+def _links(source: SourceFile, gpus: list[_Gpu]) -> tuple[Link, ...]:
     """Links of the bandwidth matrices that hwloc takes from NVML and ROCm SMI; sets the GPUs' ``to_cpu_mbps`` too."""
     index = {name: i for i, gpu in enumerate(gpus) for name in gpu.ids if not name.endswith(":")}
     links: dict[tuple[int, int], Link] = {}

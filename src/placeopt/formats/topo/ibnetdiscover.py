@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.topo.fabric import Fabric, fabric_of
-from placeopt.formats.topo.source import Source
+from placeopt.formats.source_file import SourceFile
+from placeopt.formats.topo.fabric import Fabric, make_fabric
 
 MAX_DEVICES = 500_000
 MAX_LAYERS = 64
@@ -18,17 +18,17 @@ _PORT = re.compile(
 )
 
 
-def is_ibnetdiscover(source: Source) -> bool:
-    """Whether the text looks like it."""
+def is_ibnetdiscover(source: SourceFile) -> bool:
+    """Return whether the text is in this format."""
     return any(_DEVICE.match(line) for line in source.lines)
 
 
-def is_ibstat(source: Source) -> bool:
-    """Whether the text tells hosts' adapters: lines ``VM_hostname NAME`` followed by GUIDs, or plain ``ibstat``."""
+def is_ibstat(source: SourceFile) -> bool:
+    """Return whether the text lists adapters: lines ``VM_hostname NAME`` followed by GUIDs, or plain ``ibstat``."""
     return any(re.match(r"VM_hostname\s+\S+\Z|CA '\w+'\Z", line) for line in source.lines)
 
 
-def is_hostfile(source: Source) -> bool:
+def is_hostfile(source: SourceFile) -> bool:
     """Whether every line is one host name."""
     lines = [line for line in source.lines if line and not line.startswith("#")]
     return bool(lines) and all(re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]{1,252}", line) for line in lines)
@@ -45,17 +45,19 @@ class _Network:
     """Adapter -> switches."""
 
 
-def read_ibnetdiscover(network: Source, hostfile: Source | None = None, ibstat: Source | None = None) -> Fabric:
+def read_ibnetdiscover(
+    network: SourceFile, hostfile: SourceFile | None = None, ibstat: SourceFile | None = None
+) -> Fabric:
     """
-    Read the network and where its hosts hang.
+    Return the network and the domain of each host.
 
     A node is called by the first word of its adapters' descriptions or, with ``ibstat``, by the host that has the
-    adapter's GUID. With ``hostfile`` the nodes are those hosts, and who is not found is told in ``unresolved``.
+    adapter's GUID. With ``hostfile`` the nodes are those hosts, and ``unresolved`` lists those that are not found.
 
     Networks are often no trees (several spines above each leaf). The domains are: the switches that a host's adapters
     hang on (switches that share a host are one domain); then, layer by layer away from the hosts, what hangs together
     using only switches up to that layer. In a tree that is the tree; in a fat tree it gives leaf, pod, core. This is
-    ours: no standard says how to cut a network into domains.
+    ours: no standard defines the domains of a network.
 
     Raises
     ------
@@ -77,16 +79,18 @@ def read_ibnetdiscover(network: Source, hostfile: Source | None = None, ibstat: 
     if not hosts:
         raise BadInput(f"{network.name}: no host hangs on any switch; expected the output of ibnetdiscover")
     parents, leaf_of = _domains(found, hosts)
-    return fabric_of(network.name, parents, {name: leaf_of[min(leaves)] for name, leaves in hosts.items()}, unresolved)
+    return make_fabric(
+        network.name, parents, {name: leaf_of[min(leaves)] for name, leaves in hosts.items()}, unresolved
+    )
 
 
-def refuse_alone(source: Source) -> Unsupported:
+def no_network_error(source: SourceFile) -> Unsupported:
     """Return the error for a host file or ibstat output without a network."""
     what = "ibstat tells hosts' adapters" if is_ibstat(source) else "a list of host names"
     return Unsupported(f"{source.name}: {what}, no network; give it together with the output of ibnetdiscover")
 
 
-def _read_network(source: Source) -> _Network:
+def _read_network(source: SourceFile) -> _Network:
     found = _Network()
     here: tuple[str, int] | None = None
     for n, line in enumerate(source.lines, 1):
@@ -120,8 +124,8 @@ def _connect(found: _Network, a: tuple[str, int], b: tuple[str, int]) -> None:
             found.adapters.setdefault(guid, set()).add(other)
 
 
-def _hosts(found: _Network, ibstat: Source | None) -> dict[str, set[int]]:
-    """Host name -> switches its adapters hang on. A switch's own aggregation node is no host."""
+def _hosts(found: _Network, ibstat: SourceFile | None) -> dict[str, set[int]]:
+    """Host name -> switches of its adapters. The aggregation node of a switch is no host."""
     names = {guid: name for guid, name in found.names.items() if guid in found.adapters}
     if ibstat is None:
         host_of = {guid: name.split()[0] for guid, name in names.items() if name.split()}
@@ -134,7 +138,7 @@ def _hosts(found: _Network, ibstat: Source | None) -> dict[str, set[int]]:
     return {host: switches for host, switches in hosts.items() if switches}
 
 
-def _ibstat_hosts(source: Source) -> dict[int, str]:
+def _ibstat_hosts(source: SourceFile) -> dict[int, str]:
     """GUID -> host."""
     hosts: dict[int, str] = {}
     host = None

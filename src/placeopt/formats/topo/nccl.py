@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_words
 from placeopt.formats.topo.pci import (
     GPU_CLASSES,
@@ -16,7 +17,6 @@ from placeopt.formats.topo.pci import (
     link_mbps,
     switches_of,
 )
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _NVSWITCH, _CPU = "0x068000", "0x068001"
 
 @dataclass
 class _Found:
-    """A GPU of the file: its element, where it hangs, and the ways out of it."""
+    """A GPU of the file: its element, its place in the PCIe tree, and its links."""
 
     bus: str
     numa: int
@@ -45,11 +45,11 @@ class _Found:
     dev: int | None
 
 
-def read_nccl(source: Source) -> Host:
+def read_nccl(source: SourceFile) -> Host:
     """
-    Read it. A ``cpu`` element is a NUMA domain; bridges at which ways to GPUs part become switches.
+    Return the host. A ``cpu`` element is a NUMA domain; bridges at which paths to GPUs separate become switches.
 
-    GPUs are numbered by ``dev`` where all have one, else by PCI address, as CUDA does. The file tells no memory. Links
+    GPUs are numbered by ``dev`` where all have one, else by PCI address, as CUDA does. The file states no memory. Links
     to NVSwitches join all GPUs that have some; links to a CPU (Power) make the GPU's uplink.
 
     Raises
@@ -107,7 +107,7 @@ def read_nccl(source: Source) -> Host:
     )
 
 
-def _gpus(source: Source, cpu: Element, numa: int) -> Iterator[_Found]:
+def _gpus(source: SourceFile, cpu: Element, numa: int) -> Iterator[_Found]:
     """All GPUs below one ``cpu``, in the file's order."""
     stack: list[tuple[Element, list[tuple[str, int | None]]]] = [(pci, []) for pci in reversed(cpu.findall("pci"))]
     while stack:
@@ -133,7 +133,7 @@ def _network_mbps(cpu: Element) -> int:
 
 
 def _model(gpu: _Found) -> tuple[str | None, int]:
-    """Model and memory by the device id; else what the file tells of the architecture."""
+    """Model and memory by the device id; else from the architecture."""
     ids = tuple(gpu.pci.get(name, "").removeprefix("0x").lower() for name in ("vendor", "device"))
     if (ids[0], ids[1]) in MODELS:
         return MODELS[ids[0], ids[1]]
@@ -146,7 +146,7 @@ def _model(gpu: _Found) -> tuple[str | None, int]:
     return None, 0
 
 
-def _links(source: Source, found: list[_Found]) -> tuple[tuple[Link, ...], dict[int, int]]:
+def _links(source: SourceFile, found: list[_Found]) -> tuple[tuple[Link, ...], dict[int, int]]:
     """Direct links between GPUs, and MB/s from GPU to CPU where that is a link too."""
     index = {gpu.bus: i for i, gpu in enumerate(found)}
     links: dict[tuple[int, int], Link] = {}

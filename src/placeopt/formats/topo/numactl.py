@@ -2,8 +2,8 @@
 
 import re
 
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import MAX_CPU, Host, HostPart
-from placeopt.formats.topo.source import Source
 
 MAX_NUMA = 256
 
@@ -17,14 +17,14 @@ _LINE = re.compile(r"node (\d{1,4}) (cpus|size):(.*)\Z")
 _ROW = re.compile(r"(\d{1,4}):((?:\s+\d{1,4})+)\Z")
 
 
-def is_numactl(source: Source) -> bool:
-    """Whether the text looks like it."""
+def is_numactl(source: SourceFile) -> bool:
+    """Return whether the text is in this format."""
     return any(re.match(r"available: \d+ nodes?\b", line) for line in source.lines)
 
 
-def read_numactl(source: Source) -> Host:
+def read_numactl(source: SourceFile) -> Host:
     """
-    Read it: one place per domain that has CPUs, under sockets where the distances show them. It names no GPUs.
+    Return the host: one part for each domain with CPUs, under sockets if the distances show them. It lists no GPUs.
 
     Memory is the sum over domains with CPUs; memory without CPUs (a GPU's own, on some machines) is not the host's.
 
@@ -80,7 +80,7 @@ def read_numactl(source: Source) -> Host:
     )
 
 
-def _cpus(source: Source, n: int, text: str) -> int:
+def _cpus(source: SourceFile, n: int, text: str) -> int:
     mask = 0
     for word in text.split():
         if not re.fullmatch(r"\d{1,6}", word) or int(word) > MAX_CPU:

@@ -12,15 +12,15 @@ The tool's legend, from near to far, and what becomes of it:
 
 A level that occurs anywhere becomes a layer for all GPUs, so that a farther pair never comes out nearer. Network cards
 take part in the grouping, then go: two GPUs that are both PIX to one card share its switch, also where their own entry
-says NV#.
+is NV#.
 """
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart, cpu_list
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 NEAR_TO_FAR = ("PIX", "PXB", "PHB", "NODE", "SYS")
@@ -31,8 +31,8 @@ _NVLINK = re.compile(r"NV([1-9]|[1-5]\d|6[0-4])\Z")
 _HEADER = re.compile(r"GPU0\b.*\bCPU\b|GPU0\s+(GPU|NIC|mlx)\w+")
 
 
-def is_nvidia_smi(source: Source) -> bool:
-    """Whether the text looks like it."""
+def is_nvidia_smi(source: SourceFile) -> bool:
+    """Return whether the text is in this format."""
     return any(_HEADER.match(line) for line in source.lines)
 
 
@@ -45,11 +45,11 @@ class _Matrix:
     lines: list[int]
 
 
-def read_nvidia_smi(source: Source) -> Host:
+def read_nvidia_smi(source: SourceFile) -> Host:
     """
-    Read it. It tells neither models nor memory; CPUs are those of the affinities.
+    Return the host. The matrix states neither models nor memory; CPUs are those of the affinities.
 
-    Where the affinities contradict the matrix (as in some virtual machines), the matrix alone tells the sockets.
+    Where the affinities contradict the matrix (as in some virtual machines), the matrix alone defines the sockets.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def read_nvidia_smi(source: Source) -> Host:
     )
 
 
-def _read_matrix(source: Source) -> _Matrix:
+def _read_matrix(source: SourceFile) -> _Matrix:
     start = next((n for n, line in enumerate(source.lines) if _HEADER.match(line)), None)
     if start is None:
         raise source.bad(1, "no header 'GPU0 GPU1 ... CPU Affinity'; expected the output of nvidia-smi topo -m")
@@ -131,7 +131,7 @@ def _read_matrix(source: Source) -> _Matrix:
     return matrix
 
 
-def _check_codes(source: Source, matrix: _Matrix) -> None:
+def _check_codes(source: SourceFile, matrix: _Matrix) -> None:
     for a, row in enumerate(matrix.codes):
         for b, code in enumerate(row):
             row[b] = code = "SYS" if code == "SOC" else code
@@ -146,7 +146,7 @@ def _check_codes(source: Source, matrix: _Matrix) -> None:
                 )
 
 
-def _classes(source: Source, matrix: _Matrix) -> dict[str, list[int]]:
+def _classes(source: SourceFile, matrix: _Matrix) -> dict[str, list[int]]:
     """Per level, the class of each device: those connected by entries of that level or a nearer one."""
     size = len(matrix.names)
     leader = list(range(size))
@@ -159,7 +159,7 @@ def _classes(source: Source, matrix: _Matrix) -> dict[str, list[int]]:
 
     classes: dict[str, list[int]] = {}
     for level in NEAR_TO_FAR:
-        # What is said to be this far apart must not be joined by something nearer.
+        # Devices at this distance must not be connected by a nearer entry.
         for a in range(size):
             for b in range(a):
                 if matrix.codes[a][b] == level and find(a) == find(b):
@@ -193,7 +193,7 @@ def _affinity_holds(matrix: _Matrix, gpus: Iterable[int]) -> bool:
 
 
 def _places(gpus: list[HostGpu]) -> tuple[HostPart, ...]:
-    """One place per NUMA domain or, where none is told, per set of CPUs or island."""
+    """One place per NUMA domain or, if none is stated, per set of CPUs or island."""
     cpus: dict[tuple[str, int], int] = {}
     for gpu in gpus:
         if gpu.numa is not None:

@@ -37,7 +37,7 @@ def bus_address(text: str) -> str | None:
 
 def link_mbps(speed: str | None, width: str | None) -> int | None:
     """
-    MB/s in one direction of a PCIe link such as ``8 GT/s`` (also ``8.0 GT/s PCIe``) x ``16``; None if not told.
+    MB/s in one direction of a PCIe link such as ``8 GT/s`` (also ``8.0 GT/s PCIe``) x ``16``; None if unknown.
 
     Up to 5 GT/s 8 of 10 bits are data, above 128 of 130.
     """
@@ -57,7 +57,7 @@ def switches_of(
     chains: Sequence[Sequence[tuple[str, int | None]]],
 ) -> tuple[list[tuple[str, ...]], list[int | None], dict[str, int | None]]:
     """
-    Keep of every GPU's chain of bridges those at which ways to GPUs part; the others join nothing.
+    Reduce every GPU's chain of bridges to those at which paths to GPUs separate.
 
     Parameters
     ----------

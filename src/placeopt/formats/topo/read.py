@@ -9,8 +9,9 @@ from pathlib import Path
 
 from placeopt.arguments import checked
 from placeopt.errors import BadInput, Unsupported
-from placeopt.formats.slurm.rest import is_json, read_slurmrest
+from placeopt.formats.slurm.node_list import is_json, read_slurm_nodes
 from placeopt.formats.slurm.topology import is_slurm_topology, read_slurm_topology
+from placeopt.formats.source_file import SourceFile, read_source
 from placeopt.formats.topo.build import build_machine
 from placeopt.formats.topo.combine import combine
 from placeopt.formats.topo.fabric import Fabric, Inventory
@@ -21,14 +22,13 @@ from placeopt.formats.topo.ibnetdiscover import (
     is_hostfile,
     is_ibnetdiscover,
     is_ibstat,
+    no_network_error,
     read_ibnetdiscover,
-    refuse_alone,
 )
 from placeopt.formats.topo.nccl import read_nccl
 from placeopt.formats.topo.numactl import is_numactl, read_numactl
 from placeopt.formats.topo.nvidia_smi import is_nvidia_smi, read_nvidia_smi
 from placeopt.formats.topo.rocm_smi import is_rocm_smi, read_rocm_smi
-from placeopt.formats.topo.source import Source, read_source
 from placeopt.model import Cluster, Machine
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
 
 MAX_FILES = 16
 
-_TEXTS: Sequence[tuple[str, Callable[[Source], bool]]] = (
+_TEXTS: Sequence[tuple[str, Callable[[SourceFile], bool]]] = (
     ("host text", is_host_text),
     ("ibnetdiscover", is_ibnetdiscover),
     ("rocm-smi", is_rocm_smi),
@@ -56,7 +56,7 @@ _TEXTS: Sequence[tuple[str, Callable[[Source], bool]]] = (
 )
 """Asked in this order; a host file, which looks like anything, comes last."""
 
-_HOSTS: Mapping[str, Callable[[Source], Host]] = {
+_HOSTS: Mapping[str, Callable[[SourceFile], Host]] = {
     "host text": read_host_text,
     "rocm-smi": read_rocm_smi,
     "nvidia-smi": read_nvidia_smi,
@@ -71,7 +71,7 @@ _FABRICS = ("ibnetdiscover", "slurm topology", "ibstat", "hostfile")
 _XML_ROOTS = {"topology": "hwloc", "system": "nccl"}
 
 
-def recognise(source: Source) -> str:
+def recognise(source: SourceFile) -> str:
     """
     Name the format of a file by its content.
 
@@ -121,12 +121,12 @@ def read_machine(
     id
         Name of the machine type; left out, the first file's name.
     cpu_millicores, memory_mib, gpu_model, gpu_memory_mib
-        Win over what the files tell; for what they do not tell.
+        Override the files, or supply what they lack.
 
     Returns
     -------
     Machine
-        CPUs and memory that no file tells are 0, GPU models ``unknown``. A machine without GPUs is good, too.
+        CPUs and memory that no file states are 0, GPU models ``unknown``. A machine without GPUs is valid.
 
     Raises
     ------
@@ -202,7 +202,7 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
     BadInput
         As the single readers; or if nodes and network have no name in common.
     Unsupported
-        If the files are no network and no list of nodes, or the machine is missing or told twice.
+        If the files are no network and no list of nodes, or the machine is missing or given twice.
     """
     files = _recognised(paths)
     nodes = [file for file in files if file[1] == "slurmrestd"]
@@ -223,7 +223,7 @@ def read_cluster(paths: Sequence[str | Path], machine: Machine | None = None) ->
     return fabric.cluster(machine if machine is not None else build_machine(_host(dumps)))
 
 
-_Files = Sequence[tuple[Source, str]]
+_Files = Sequence[tuple[SourceFile, str]]
 """Files, each with the name of its format."""
 
 
@@ -235,7 +235,7 @@ def _host(files: _Files) -> Host:
 
 
 def _fabric(files: _Files) -> Fabric:
-    found: dict[str, Source] = {}
+    found: dict[str, SourceFile] = {}
     for source, name in files:
         if name not in _FABRICS:
             raise Unsupported(f"{source.name}: {name} describes no network; read it as a machine or a list of nodes")
@@ -247,7 +247,7 @@ def _fabric(files: _Files) -> Fabric:
             raise Unsupported(f"{found['slurm topology'].name}: topology.conf tells the nodes itself; give it alone")
         return read_slurm_topology(found["slurm topology"])
     if "ibnetdiscover" not in found:
-        raise refuse_alone(next(iter(found.values())))
+        raise no_network_error(next(iter(found.values())))
     return read_ibnetdiscover(found["ibnetdiscover"], found.get("hostfile"), found.get("ibstat"))
 
 
@@ -255,10 +255,10 @@ def _inventory(files: _Files) -> Inventory:
     for source, name in files:
         if name != "slurmrestd" or len(files) > 1:
             raise Unsupported(f"{source.name}: {name}; expected one file, slurmrestd's reply of .../nodes")
-    return read_slurmrest(files[0][0])
+    return read_slurm_nodes(files[0][0])
 
 
-def _recognised(paths: Sequence[str | Path]) -> list[tuple[Source, str]]:
+def _recognised(paths: Sequence[str | Path]) -> list[tuple[SourceFile, str]]:
     if not 1 <= len(paths) <= MAX_FILES:
         raise BadInput(f"{len(paths)} files given; expected 1 to {MAX_FILES}")
     sources = [read_source(path) for path in paths]

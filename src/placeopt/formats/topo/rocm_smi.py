@@ -2,8 +2,8 @@
 
 import re
 
+from placeopt.formats.source_file import SourceFile
 from placeopt.formats.topo.host import Host, HostGpu, HostPart
-from placeopt.formats.topo.source import Source
 from placeopt.model import Link
 
 MAX_GPUS = 256
@@ -12,17 +12,17 @@ _TITLE = re.compile(r"=* ?Link Type between two GPUs ?=*\Z")
 _NUMA = re.compile(r"GPU\[(\d{1,4})\]\s*: \(Topology\) Numa Node: (-?\d{1,4})\Z")
 
 
-def is_rocm_smi(source: Source) -> bool:
-    """Whether the text looks like it."""
+def is_rocm_smi(source: SourceFile) -> bool:
+    """Return whether the text is in this format."""
     return re.search(r"ROCm System Management Interface|ROCm SMI|Link Type between two GPUs", source.text) is not None
 
 
-def read_rocm_smi(source: Source) -> Host:
+def read_rocm_smi(source: SourceFile) -> Host:
     """
     Read the table of link types: ``XGMI`` is a direct link, ``PCIE`` is none.
 
-    The tool tells no count of lanes and no switches, so a link has one lane, and GPUs without a NUMA domain hang on the
-    machine. It tells no CPUs and no memory.
+    The tool lists neither lanes nor switches, so a link has one lane, and GPUs without a NUMA domain are attached to
+    the machine. It lists no CPUs and no memory.
 
     Raises
     ------

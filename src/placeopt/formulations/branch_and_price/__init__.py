@@ -1,19 +1,21 @@
-"""``arrangements``: what rooms of nodes hold, one column each; exact at the cost level, where a round decomposes."""
+"""
+``arrangements``: what GPU groups of nodes hold, one column each; exact at the cost level, where a round decomposes.
+"""
 
 from placeopt.formulations.branch_and_price.bundle_groups import make_bundle_groups
 from placeopt.formulations.branch_and_price.cross_group_jobs import make_cross_group_patterns
 from placeopt.formulations.branch_and_price.gpu_groups import make_gpu_groups
-from placeopt.formulations.branch_and_price.master import BranchLimits, Master, MasterModel
-from placeopt.formulations.branch_and_price.pricing import Column, Priced, Pricing
+from placeopt.formulations.branch_and_price.master import BranchLimits, ColumnMaster, MasterModel
+from placeopt.formulations.branch_and_price.pricing import Column, ColumnPricing, Priced
 from placeopt.formulations.branch_and_price.realise import columns_of, realise
 
 __all__ = [
     "BranchLimits",
     "Column",
-    "Master",
+    "ColumnMaster",
+    "ColumnPricing",
     "MasterModel",
     "Priced",
-    "Pricing",
     "columns_of",
     "make_bundle_groups",
     "make_cross_group_patterns",

@@ -1,4 +1,4 @@
-"""Kinds: bundles of waiting jobs that nothing on a node can tell apart, whatever they are worth."""
+"""Bundle groups: bundles of waiting jobs that nothing on a node can tell apart, whatever they are worth."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.terms.minimal_utility import applies
-from placeopt.terms.objective import Weighted
-
-SUPPORTED = ("communication", "interference", "fragmentation", "resource")
-"""Costs that are charged here; a round with another one is left to the other formulations."""
+from placeopt.problem.job_groups import waiting_per_class
+from placeopt.terms.costs.communication import Communication
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.objective import Weighted, last_name_first, weight_of
+from placeopt.terms.rules.minimal_utility import applies
 
 
 @dataclass(frozen=True, eq=False)
 class BundleGroups:
-    """K kinds, P profiles of interference (one more than the instance's: the last stands for none)."""
+    """K bundle groups, P profiles of interference (one more than the instance's: the last stands for none)."""
 
     problem: Problem
-    option_kind: IntArray  # (O,) kind of each option of a waiting job that may start somewhere, else -1
+    option_bundle_group: IntArray  # (O,) bundle group of each option of a waiting job that may start somewhere, else -1
     supply: IntArray  # (K,) most bundles that can be placed
     gpus: IntArray  # (K,) of a bundle
     milli: IntArray  # (K,) share of each GPU; 1000 where a GPU has one job only
@@ -32,7 +32,7 @@ class BundleGroups:
     type_ok: BoolArray  # (K, T)
     class_ok: BoolArray  # (K, C)
     pair: IntArray  # (P, P) cost of two jobs that meet in a room, W of interference included
-    weight: dict[str, int]  # name of each cost that counts -> its W
+    weighted: tuple[Weighted, ...]  # the costs that count
 
     def __len__(self) -> int:
         """K."""
@@ -41,7 +41,7 @@ class BundleGroups:
 
 def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGroups:
     """
-    Fold the options of all waiting jobs into kinds.
+    Fold the options of all waiting jobs into bundle groups.
 
     Raises
     ------
@@ -49,21 +49,21 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         If a cost or rule of the round is not one that arrangements know.
     """
     problem = state.problem
-    weight = {w.cost.name: w.weight for w in weighted}
-    _refuse(problem, weight)
-    options, wait = problem.options, _waiting(state)
-    pair = _pairs(problem, weight.get("interference", 0))
+    _refuse(problem, weighted)
+    path_weight = weight_of(weighted, Communication)
+    options, wait = problem.options, waiting_per_class(state)
+    pair = _pairs(problem, weight_of(weighted, Interference))
     active = [bool(row.any()) for row in pair]
     found: dict[tuple[object, ...], int] = {}
     members: list[int] = []
-    option_kind = np.full(len(options), -1, dtype=np.int64)
+    option_bundle_group = np.full(len(options), -1, dtype=np.int64)
     supply: dict[int, int] = {}
     for o in np.flatnonzero(wait[options.job_class] > 0).tolist():
         if not options.node_class_ok[o].any():
             continue
         _refuse_option(problem, o)
         k = int(options.job_class[o])
-        talks = problem.class_communication[k]
+        traffic_matters = problem.class_communication[k]
         gpus, workers = int(options.gpus[o] * options.bundle_workers[o]), int(options.workers[o])
         total = workers * int(options.gpus[o])
         profile = int(problem.class_profile[k]) if problem.class_profile[k] >= 0 else len(pair) - 1
@@ -73,7 +73,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
             int(options.gpu_memory_mib[o]),
             (options.demand[o] * options.bundle_workers[o]).tobytes(),
             profile if active[profile] else -1,
-            int(talks.weight) if "communication" in weight and total > 1 else 0,
+            int(traffic_matters.weight) if path_weight and total > 1 else 0,
             total if total > gpus else 0,
             options.gpu_type_ok[o].tobytes(),
             options.node_class_ok[o].tobytes(),
@@ -81,7 +81,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         number = found.setdefault(key, len(members))
         if number == len(members):
             members.append(o)
-        option_kind[o] = number
+        option_bundle_group[o] = number
         supply[number] = supply.get(number, 0) + int(wait[k] * options.bundles[o])
     first = np.array(members, dtype=np.int64)
     profiles = problem.class_profile[options.job_class[first]]
@@ -89,7 +89,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     alone = problem.jobs_per_gpu == 1
     return BundleGroups(
         problem=problem,
-        option_kind=option_kind,
+        option_bundle_group=option_bundle_group,
         supply=np.array([supply[number] for number in range(len(members))], dtype=np.int64),
         gpus=(options.gpus * options.bundle_workers)[first],
         milli=np.where(alone, 1000, options.milli[first]),
@@ -97,35 +97,25 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
         total=(options.gpus * options.workers)[first],
         demand=(options.demand * options.bundle_workers[:, None])[first],
         profile=np.where(profiles >= 0, profiles, len(pair) - 1),
-        traffic=weights[options.job_class[first]] * weight.get("communication", 0),
+        traffic=weights[options.job_class[first]] * path_weight,
         type_ok=options.gpu_type_ok[first],
         class_ok=options.node_class_ok[first],
         pair=pair,
-        weight=weight,
+        weighted=weighted,
     )
 
 
-def _waiting(state: State) -> IntArray:
-    """Shape (classes,): jobs of each that wait."""
-    problem = state.problem
-    jobs = [job for job in range(problem.num_jobs) if state.placements[job] is None]
-    return np.bincount(problem.job_class[jobs], minlength=len(problem.class_communication))
-
-
-def _refuse(problem: Problem, weight: dict[str, int]) -> None:
-    strange = [name for name in weight if name not in SUPPORTED]
-    if strange:
-        raise Unsupported(f"arrangements do not know the cost {strange[0]!r}")
-    if "fragmentation" in weight and problem.policy.fragmentation.form != "partial":
-        raise Unsupported("arrangements know fragmentation in the form 'partial' only")
+def _refuse(problem: Problem, weighted: tuple[Weighted, ...]) -> None:
+    for w in last_name_first(weighted):
+        obstacle = w.cost.unsupported_by_columns(problem)
+        if obstacle is not None:
+            raise Unsupported(obstacle)
     if applies(problem):
         raise Unsupported("arrangements know no minimal utility")
     if problem.changeable:
         raise Unsupported("arrangements leave running jobs as they are, and some may be changed")
     if problem.jobs_per_gpu != 1 and not problem.shares_bind:
         raise Unsupported("arrangements need shares that bind, or GPUs with one job each")
-    if "interference" in weight and problem.policy.interference.model != "pairwise":
-        raise Unsupported("arrangements know pairwise interference only")
 
 
 def _refuse_option(problem: Problem, o: int) -> None:
@@ -148,6 +138,8 @@ def _refuse_option(problem: Problem, o: int) -> None:
 
 def _pairs(problem: Problem, weight: int) -> IntArray:
     """Shape (P, P): what two jobs that meet cost together, at the levels inside a room, where all must be equal."""
+    if weight and problem.policy.interference.model != "pairwise":
+        raise Unsupported("arrangements know pairwise interference only")
     closest = problem.slowdown[0]
     out = np.zeros((len(closest) + 1, len(closest) + 1), dtype=np.int64)
     out[:-1, :-1] = weight * (closest + closest.T)

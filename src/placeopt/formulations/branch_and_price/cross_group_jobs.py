@@ -1,4 +1,4 @@
-"""Spans: jobs that lie across rooms of one node, and what else the rooms can hold beside them."""
+"""Cross-group jobs: jobs that lie across GPU groups of one node, and what else the GPU groups can hold beside them."""
 
 from __future__ import annotations
 
@@ -13,88 +13,102 @@ from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, NodeGro
 from placeopt.problem import IntArray
 
 MAX_PATTERNS = 30_000
-"""Sets of jobs across rooms, over all groups of nodes, up to which they are listed."""
+"""Sets of jobs across GPU groups, over all groups of nodes, up to which they are listed."""
 
-Span = tuple[int, tuple[int, ...]]
-"""A kind, and how many of its GPUs lie in each room of the node."""
+CrossGroupJob = tuple[int, tuple[int, ...]]
+"""A bundle group, and how many of its GPUs lie in each room of the node."""
 
 
 @dataclass(frozen=True, eq=False)
 class CrossGroupPatterns:
-    """Q sets of jobs across rooms of one node, not empty. R is the most rooms of a node."""
+    """Q sets of jobs across GPU groups of one node, not empty. R is the most GPU groups of a node."""
 
-    spans: list[tuple[Span, ...]]
+    cross_group_jobs: list[tuple[CrossGroupJob, ...]]
     group: IntArray  # (Q,) node group
     uses: IntArray  # (Q, K)
     cost: (
         IntArray  # (Q,) all that the set costs by itself; each job where its GPUs are closest, regardless of the others
     )
-    opens: IntArray  # (Q, A) rooms of each place, idle so far, that have parts of its jobs
-    scene: IntArray  # (Q, R) row of ``scenes`` for each room of the node, -1 where nothing more fits
-    scenes: OpenGroups  # (Z,) rooms with parts of such jobs in them
-    scene_place: IntArray  # (Z,) row of ``rooms.places``
+    opens: IntArray  # (Q, A) GPU groups of each GPU group, idle so far, that have parts of its jobs
+    occupied_group: IntArray  # (Q, R) row of ``occupied_groups`` for each room of the node, -1 where nothing more fits
+    occupied_groups: OpenGroups  # (Z,) GPU groups with parts of such jobs in them
+    occupied_row: IntArray  # (Z,) row of ``gpu_groups.open_groups``
 
     def __len__(self) -> int:
         """Q."""
-        return len(self.spans)
+        return len(self.cross_group_jobs)
 
 
-def make_cross_group_patterns(rooms: GpuGroups) -> CrossGroupPatterns:
-    """List every set of jobs across rooms that fits a node, with its price but for what the rooms hold besides."""
-    spans: list[tuple[Span, ...]] = []
+def make_cross_group_patterns(gpu_groups: GpuGroups) -> CrossGroupPatterns:
+    """
+    List every set of jobs across GPU groups that fits a node, with its price but for what the GPU groups hold besides.
+    """
+    cross_group_jobs: list[tuple[CrossGroupJob, ...]] = []
     group: list[int] = []
     cost: list[int] = []
     uses: list[IntArray] = []
-    scene: list[list[int]] = []
+    occupied_group: list[list[int]] = []
     opens: list[IntArray] = []
-    scenes: dict[tuple[int, int, tuple[int, ...]], int] = {}
-    widest = max((len(g.parts) for g in rooms.groups), default=0)
-    for number, nodes in enumerate(rooms.groups):
-        distances = _Distances(rooms, nodes)
-        for pattern in _sets(rooms, nodes):
-            if len(spans) == MAX_PATTERNS:
+    occupied_groups: dict[tuple[int, int, tuple[int, ...]], int] = {}
+    widest = max((len(g.parts) for g in gpu_groups.node_groups), default=0)
+    for number, nodes in enumerate(gpu_groups.node_groups):
+        distances = _Distances(gpu_groups, nodes)
+        for pattern in _sets(gpu_groups, nodes):
+            if len(cross_group_jobs) == MAX_PATTERNS:
                 raise Unsupported(f"jobs across rooms of nodes make more than {MAX_PATTERNS} sets")
-            spans.append(pattern)
+            cross_group_jobs.append(pattern)
             group.append(number)
-            uses.append(np.bincount([kind for kind, _ in pattern], minlength=len(rooms.kinds)))
-            cost.append(_cost(rooms, nodes, pattern) + sum(distances.least(span) for span in pattern))
-            mine = [-1] * widest
-            for r, place in enumerate(nodes.room):
+            uses.append(
+                np.bincount([bundle_group for bundle_group, _ in pattern], minlength=len(gpu_groups.bundle_groups))
+            )
+            cost.append(
+                _cost(gpu_groups, nodes, pattern) + sum(distances.least(cross_group_job) for cross_group_job in pattern)
+            )
+            selected = [-1] * widest
+            for r, open_group in enumerate(nodes.room):
                 held = sum(split[r] for _, split in pattern)
-                beside = tuple(sorted(int(rooms.kinds.profile[kind]) for kind, split in pattern if split[r]))
-                if rooms.places.units[place] - 1000 * held >= rooms.shares[0]:
-                    mine[r] = scenes.setdefault((place, held, beside), len(scenes))
-            scene.append(mine)
-            opens.append(_opened(rooms, nodes, pattern))
-    scene_place = np.array([key[0] for key in scenes], dtype=np.int64)
+                beside = tuple(
+                    sorted(
+                        int(gpu_groups.bundle_groups.profile[bundle_group])
+                        for bundle_group, split in pattern
+                        if split[r]
+                    )
+                )
+                if gpu_groups.open_groups.units[open_group] - 1000 * held >= gpu_groups.shares[0]:
+                    selected[r] = occupied_groups.setdefault((open_group, held, beside), len(occupied_groups))
+            occupied_group.append(selected)
+            opens.append(_opened(gpu_groups, nodes, pattern))
+    occupied_row = np.array([key[0] for key in occupied_groups], dtype=np.int64)
     return CrossGroupPatterns(
-        spans=spans,
+        cross_group_jobs=cross_group_jobs,
         group=np.array(group, dtype=np.int64),
-        uses=np.array(uses, dtype=np.int64).reshape(len(spans), len(rooms.kinds)),
+        uses=np.array(uses, dtype=np.int64).reshape(len(cross_group_jobs), len(gpu_groups.bundle_groups)),
         cost=np.array(cost, dtype=np.int64),
-        opens=np.array(opens, dtype=np.int64).reshape(len(spans), len(rooms.places)),
-        scene=np.array(scene, dtype=np.int64).reshape(len(spans), widest),
-        scenes=_scenes(rooms, list(scenes), scene_place),
-        scene_place=scene_place,
+        opens=np.array(opens, dtype=np.int64).reshape(len(cross_group_jobs), len(gpu_groups.open_groups)),
+        occupied_group=np.array(occupied_group, dtype=np.int64).reshape(len(cross_group_jobs), widest),
+        occupied_groups=_search_occupied(gpu_groups, list(occupied_groups), occupied_row),
+        occupied_row=occupied_row,
     )
 
 
-def _opened(rooms: GpuGroups, nodes: NodeGroup, pattern: tuple[Span, ...]) -> IntArray:
-    """Shape (A,): rooms of each place that are opened."""
-    places = [place for r, place in enumerate(nodes.room) if any(split[r] for _, split in pattern)]
-    return np.bincount(places, minlength=len(rooms.places)) * (rooms.places.opening > 0)
+def _opened(gpu_groups: GpuGroups, nodes: NodeGroup, pattern: tuple[CrossGroupJob, ...]) -> IntArray:
+    """Shape (A,): GPU groups of each GPU group that are opened."""
+    open_groups = [open_group for r, open_group in enumerate(nodes.room) if any(split[r] for _, split in pattern)]
+    return np.bincount(open_groups, minlength=len(gpu_groups.open_groups)) * (gpu_groups.open_groups.opening > 0)
 
 
-def _scenes(rooms: GpuGroups, keys: list[tuple[int, int, tuple[int, ...]]], place: IntArray) -> OpenGroups:
+def _search_occupied(
+    gpu_groups: GpuGroups, keys: list[tuple[int, int, tuple[int, ...]]], open_group: IntArray
+) -> OpenGroups:
     """Rooms with parts of jobs in them: fewer GPUs, more neighbours, and opened where there is a part."""
-    kinds, plain = rooms.kinds, rooms.places.take(place)
+    bundle_groups, plain = gpu_groups.bundle_groups, gpu_groups.open_groups.take(open_group)
     held = np.array([key[1] for key in keys], dtype=np.int64)
-    beside = np.zeros((len(keys), len(kinds.pair)), dtype=np.int64)
+    beside = np.zeros((len(keys), len(bundle_groups.pair)), dtype=np.int64)
     for row, (_, _, profiles) in enumerate(keys):
         for profile in profiles:
-            beside[row] += kinds.pair[profile]
+            beside[row] += bundle_groups.pair[profile]
     return OpenGroups(
-        slots=plain.slots - held[:, None] * (1000 // rooms.shares),
+        slots=plain.slots - held[:, None] * (1000 // gpu_groups.shares),
         units=plain.units - 1000 * held,
         idle=plain.idle - held,
         opening=np.where(held > 0, 0, plain.opening),
@@ -105,58 +119,70 @@ def _scenes(rooms: GpuGroups, keys: list[tuple[int, int, tuple[int, ...]]], plac
     )
 
 
-def _sets(rooms: GpuGroups, nodes: NodeGroup) -> Iterator[tuple[Span, ...]]:
-    """Yield every multiset of jobs across rooms that the idle GPUs of a node of the group can hold."""
-    kinds, places = rooms.kinds, rooms.places
+def _sets(gpu_groups: GpuGroups, nodes: NodeGroup) -> Iterator[tuple[CrossGroupJob, ...]]:
+    """Yield every multiset of jobs across GPU groups that the idle GPUs of a node of the group can hold."""
+    bundle_groups, open_groups = gpu_groups.bundle_groups, gpu_groups.open_groups
     idle = [len(free) for free in nodes.free]
-    spans: list[Span] = []
-    for kind in range(len(kinds)):
-        if kinds.gpus[kind] > 1 and kinds.milli[kind] == 1000:
-            most = [n if places.ok[place, kind] else 0 for n, place in zip(idle, nodes.room, strict=True)]
-            splits = product(*(range(min(n, int(kinds.gpus[kind])) + 1) for n in most))
-            gpus = int(kinds.gpus[kind])
-            spans.extend((kind, s) for s in splits if sum(s) == gpus and sum(part > 0 for part in s) > 1)
-    count = np.zeros(len(kinds), dtype=np.int64)
+    cross_group_jobs: list[CrossGroupJob] = []
+    for bundle_group in range(len(bundle_groups)):
+        if bundle_groups.gpus[bundle_group] > 1 and bundle_groups.milli[bundle_group] == 1000:
+            most = [
+                n if open_groups.ok[open_group, bundle_group] else 0
+                for n, open_group in zip(idle, nodes.room, strict=True)
+            ]
+            splits = product(*(range(min(n, int(bundle_groups.gpus[bundle_group])) + 1) for n in most))
+            gpus = int(bundle_groups.gpus[bundle_group])
+            cross_group_jobs.extend(
+                (bundle_group, s) for s in splits if sum(s) == gpus and sum(part > 0 for part in s) > 1
+            )
+    count = np.zeros(len(bundle_groups), dtype=np.int64)
 
-    def extend(first: int, left: list[int], held: tuple[Span, ...]) -> Iterator[tuple[Span, ...]]:
-        for i in range(first, len(spans)):
-            kind, split = spans[i]
-            if count[kind] < kinds.supply[kind] and all(part <= n for part, n in zip(split, left, strict=True)):
-                count[kind] += 1
-                yield (*held, spans[i])
-                yield from extend(i, [n - part for n, part in zip(left, split, strict=True)], (*held, spans[i]))
-                count[kind] -= 1
+    def extend(first: int, left: list[int], held: tuple[CrossGroupJob, ...]) -> Iterator[tuple[CrossGroupJob, ...]]:
+        for i in range(first, len(cross_group_jobs)):
+            bundle_group, split = cross_group_jobs[i]
+            if count[bundle_group] < bundle_groups.supply[bundle_group] and all(
+                part <= n for part, n in zip(split, left, strict=True)
+            ):
+                count[bundle_group] += 1
+                yield (*held, cross_group_jobs[i])
+                yield from extend(
+                    i, [n - part for n, part in zip(left, split, strict=True)], (*held, cross_group_jobs[i])
+                )
+                count[bundle_group] -= 1
 
     return extend(0, idle, ())
 
 
-def _cost(rooms: GpuGroups, nodes: NodeGroup, pattern: tuple[Span, ...]) -> int:
+def _cost(gpu_groups: GpuGroups, nodes: NodeGroup, pattern: tuple[CrossGroupJob, ...]) -> int:
     """What a set costs but for the paths inside the node: neighbours once each, busy GPUs, the way out."""
-    kinds, places = rooms.kinds, rooms.places
+    bundle_groups, open_groups = gpu_groups.bundle_groups, gpu_groups.open_groups
     total = 0
     inside = [
-        (int(kinds.profile[kind]), frozenset(r for r, part in enumerate(split) if part)) for kind, split in pattern
+        (int(bundle_groups.profile[bundle_group]), frozenset(r for r, part in enumerate(split) if part))
+        for bundle_group, split in pattern
     ]
-    for i, (profile, mine) in enumerate(inside):
+    for i, (profile, selected) in enumerate(inside):
         for other, theirs in (*inside[:i], *nodes.jobs):
-            if mine & theirs:
-                total += int(kinds.pair[profile, other])
-    for r, place in enumerate(nodes.room):
+            if selected & theirs:
+                total += int(bundle_groups.pair[profile, other])
+    for r, open_group in enumerate(nodes.room):
         held = sum(split[r] for _, split in pattern)
-        total += int(places.opening[place]) * (held > 0) - int(places.busy[place]) * held
-    for kind, _ in pattern:
-        crossing = int(kinds.gpus[kind] * (kinds.total[kind] - kinds.gpus[kind]))
-        total += int(kinds.traffic[kind]) * crossing * nodes.leave
+        total += int(open_groups.opening[open_group]) * (held > 0) - int(open_groups.busy[open_group]) * held
+    for bundle_group, _ in pattern:
+        crossing = int(
+            bundle_groups.gpus[bundle_group] * (bundle_groups.total[bundle_group] - bundle_groups.gpus[bundle_group])
+        )
+        total += int(bundle_groups.traffic[bundle_group]) * crossing * nodes.leave
     return total + nodes.opening
 
 
 class _Distances:
-    """Paths between the GPUs of jobs across the rooms of a node."""
+    """Paths between the GPUs of jobs across the GPU groups of a node."""
 
-    def __init__(self, rooms: GpuGroups, nodes: NodeGroup) -> None:
-        topology = rooms.problem.topology
+    def __init__(self, gpu_groups: GpuGroups, nodes: NodeGroup) -> None:
+        topology = gpu_groups.problem.topology
         self._distance = topology.distance[int(topology.node_machine[nodes.nodes[0]])]
-        self._free, self._kinds = nodes.free, rooms.kinds
+        self._free, self._bundle_groups = nodes.free, gpu_groups.bundle_groups
         self._choices: dict[tuple[int, ...], list[tuple[int, frozenset[int]]]] = {}
 
     def choices(self, split: tuple[int, ...]) -> list[tuple[int, frozenset[int]]]:
@@ -170,23 +196,25 @@ class _Distances:
             self._choices[split] = list(zip(paths[order].tolist(), held, strict=True))
         return self._choices[split]
 
-    def least(self, span: Span) -> int:
+    def least(self, cross_group_job: CrossGroupJob) -> int:
         """Cost of the shortest paths that a job can have if it is alone."""
-        kind, split = span
-        return int(self._kinds.traffic[kind]) * self.choices(split)[0][0]
+        bundle_group, split = cross_group_job
+        return int(self._bundle_groups.traffic[bundle_group]) * self.choices(split)[0][0]
 
 
-def lay(rooms: GpuGroups, nodes: NodeGroup, pattern: tuple[Span, ...]) -> tuple[int, list[frozenset[int]]]:
+def lay_out(
+    gpu_groups: GpuGroups, nodes: NodeGroup, pattern: tuple[CrossGroupJob, ...]
+) -> tuple[int, list[frozenset[int]]]:
     """Return how much longer the paths of a set must be than its ``cost`` says, as cost, and its positions then."""
-    distances = _Distances(rooms, nodes)
-    traffic = [int(rooms.kinds.traffic[kind]) for kind, _ in pattern]
+    distances = _Distances(gpu_groups, nodes)
+    traffic = [int(gpu_groups.bundle_groups.traffic[bundle_group]) for bundle_group, _ in pattern]
     choices = [distances.choices(split) for _, split in pattern]
     rest = [0] * (len(pattern) + 1)
     for i in reversed(range(len(pattern))):
         rest[i] = rest[i + 1] + traffic[i] * choices[i][0][0]
     best: list[tuple[int, list[frozenset[int]]]] = []
 
-    def place(i: int, cost: int, taken: frozenset[int], held: list[frozenset[int]]) -> None:
+    def open_group(i: int, cost: int, taken: frozenset[int], held: list[frozenset[int]]) -> None:
         if best and cost + rest[i] >= best[0][0]:
             return
         if i == len(pattern):
@@ -194,8 +222,8 @@ def lay(rooms: GpuGroups, nodes: NodeGroup, pattern: tuple[Span, ...]) -> tuple[
             return
         for paths, gpus in choices[i]:
             if not gpus & taken:
-                place(i + 1, cost + traffic[i] * paths, taken | gpus, [*held, gpus])
+                open_group(i + 1, cost + traffic[i] * paths, taken | gpus, [*held, gpus])
 
-    place(0, 0, frozenset(), [])
+    open_group(0, 0, frozenset(), [])
     cost, held = best[0]
     return cost - rest[0], held

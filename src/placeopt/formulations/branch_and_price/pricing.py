@@ -1,4 +1,6 @@
-"""Pricing: columns whose reduced cost is low, for rooms and for nodes with jobs across rooms; exact where asked."""
+"""
+pricing: columns whose reduced cost is low, for GPU groups and for nodes with jobs across GPU groups; exact where asked.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +10,29 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placeopt.formulations.branch_and_price.column_enumeration import NEVER, ColumnSearch, FoundColumns, best_of
-from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPatterns, lay
+from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPatterns, lay_out
 from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, OpenGroups
 from placeopt.problem import IntArray
 
 QUICK = 60
-"""Partial contents of a room kept in the search for a first good one."""
+"""Partial patterns of a room kept in the search for a first good one."""
 
 EACH_ROOM = 2
-"""Contents of a room beside jobs across rooms that are tried while columns are only collected; the best is enough."""
+"""
+Contents of a room beside jobs across GPU groups that are tried while columns are only collected; the best is enough.
+"""
 
 
 @dataclass(frozen=True)
 class Column:
-    """What a room, or a whole node with jobs across rooms, holds. ``contents``: per room, bundles of each kind."""
+    """
+    What a room, or a whole node with jobs across GPU groups, holds. ``group_counts``: per room, bundles of each bundle
+    group.
+    """
 
-    place: int  # of a room, -1 for a node
+    open_group: int  # of a room, -1 for a node
     pattern: int  # of a node, -1 for a room
-    contents: tuple[bytes, ...]
+    group_counts: tuple[bytes, ...]
     cost: int
 
 
@@ -33,60 +40,64 @@ class Column:
 class DualPrices:
     """Multipliers of the master's rows, as integers."""
 
-    kind: IntArray  # (K,) for placing a bundle
-    rent: IntArray  # (A,) of a room that is filled alone
-    node_rent: IntArray  # (N' + 1,) of a node of each group that is filled as a whole
-    room_rent: IntArray  # (A,) of each room that jobs across rooms open, besides
+    bundle_group: IntArray  # (K,) for placing a bundle
+    reservation_price: IntArray  # (A,) of a room that is filled alone
+    node_reservation_price: IntArray  # (N' + 1,) of a node of each group that is filled as a whole
+    opening_price: IntArray  # (A,) of each room that jobs across GPU groups open, besides
     scarce: IntArray  # (N' + 1, K) of what a bundle takes of resources that may run out on the nodes of a group
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """Columns found, with reduced costs; and by how much more, at most, a column of each place or group can gain."""
+    """
+    Columns found, with reduced costs; and by how much more, at most, a column of each GPU group or group can gain.
+    """
 
     columns: list[Column]
     reduced: IntArray
-    place_over: IntArray  # (A,)
-    group_over: IntArray  # (N',)
+    group_excess: IntArray  # (A,)
+    node_group_excess: IntArray  # (N',)
     complete: bool
 
 
-class Pricing:
+class ColumnPricing:
     """The search for columns of a round."""
 
-    def __init__(self, rooms: GpuGroups, patterns: CrossGroupPatterns, check: Callable[[], None]) -> None:
-        self.rooms, self.patterns = rooms, patterns
-        self._search = ColumnSearch(rooms, check)
-        self._fixed = self._search.fixed(rooms.places)
-        self._scene_fixed = self._search.fixed(patterns.scenes)
-        self._laid: dict[int, int] = {}
-        self._nothing = np.zeros(len(rooms.kinds), dtype=np.int64).tobytes()
+    def __init__(self, gpu_groups: GpuGroups, patterns: CrossGroupPatterns, check: Callable[[], None]) -> None:
+        self.gpu_groups, self.patterns = gpu_groups, patterns
+        self._search = ColumnSearch(gpu_groups, check)
+        self._fixed = self._search.fixed(gpu_groups.open_groups)
+        self._occupied_fixed = self._search.fixed(patterns.occupied_groups)
+        self._extra_costs: dict[int, int] = {}
+        self._nothing = np.zeros(len(gpu_groups.bundle_groups), dtype=np.int64).tobytes()
 
     def run(self, prices: DualPrices, slack: int, *, most: int | None = None, each: int | None = None) -> Priced:
         """
         Find columns of reduced cost up to ``slack``.
 
-        ``most`` cuts the search short, and leaves out whole nodes where rooms have columns; ``each`` keeps only the
-        best of each place and group. Without ``most`` all are found, and ``place_over`` and ``group_over`` hold for
-        columns that are not returned as well.
+        ``most`` cuts the search short, and leaves out whole nodes where GPU groups have columns; ``each`` keeps only
+        the best of each GPU group and group. Without ``most`` all are found, and ``group_excess`` and
+        ``node_group_excess`` hold for columns that are not returned as well.
         """
-        rooms, patterns = self.rooms, self.patterns
-        everywhere = np.arange(len(rooms.places))
-        found = self._contents(rooms.places, self._fixed, everywhere, prices, prices.rent - slack, most)
-        best = prices.rent - slack - 1
-        np.maximum.at(best, found.place, found.gain)
+        gpu_groups, patterns = self.gpu_groups, self.patterns
+        everywhere = np.arange(len(gpu_groups.open_groups))
+        found = self._contents(
+            gpu_groups.open_groups, self._fixed, everywhere, prices, prices.reservation_price - slack, most
+        )
+        best = prices.reservation_price - slack - 1
+        np.maximum.at(best, found.open_group, found.gain)
         columns, reduced = [], []
-        for i in best_of(found.place, found.gain, len(found.gain) if each is None else each).tolist():
-            columns.append(Column(int(found.place[i]), -1, (found.counts[i].tobytes(),), int(found.cost[i])))
-            reduced.append(int(prices.rent[found.place[i]] - found.gain[i]))
-        group_over = np.full(len(rooms.groups), -slack - 1, dtype=np.int64)
+        for i in best_of(found.open_group, found.gain, len(found.gain) if each is None else each).tolist():
+            columns.append(Column(int(found.open_group[i]), -1, (found.counts[i].tobytes(),), int(found.cost[i])))
+            reduced.append(int(prices.reservation_price[found.open_group[i]] - found.gain[i]))
+        node_group_excess = np.full(len(gpu_groups.node_groups), -slack - 1, dtype=np.int64)
         complete = found.complete
         if most is not None and columns:
-            complete = False  # rooms first: nodes are dearer to search
+            complete = False  # GPU groups first: nodes are dearer to search
         elif len(patterns):
-            complete &= self._nodes(prices, slack, most, each, best, columns, reduced, group_over)
-        over = np.maximum(best - prices.rent, 0)
-        return Priced(columns, np.array(reduced, dtype=np.int64), over, np.maximum(group_over, 0), complete)
+            complete &= self._nodes(prices, slack, most, each, best, columns, reduced, node_group_excess)
+        over = np.maximum(best - prices.reservation_price, 0)
+        return Priced(columns, np.array(reduced, dtype=np.int64), over, np.maximum(node_group_excess, 0), complete)
 
     def _nodes(
         self,
@@ -97,40 +108,46 @@ class Pricing:
         best: IntArray,
         columns: list[Column],
         reduced: list[int],
-        group_over: IntArray,
+        node_group_excess: IntArray,
     ) -> bool:
         """Add columns of whole nodes."""
-        rooms, patterns = self.rooms, self.patterns
+        gpu_groups, patterns = self.gpu_groups, self.patterns
         # a room with parts in it gains no more than alone, where its opening is paid for by the parts
-        reach = np.append(np.maximum(best + rooms.places.opening, 0)[patterns.scene_place], 0)
-        base = patterns.uses @ prices.kind - patterns.cost - (patterns.uses * prices.scarce[patterns.group]).sum(axis=1)
-        rent = prices.node_rent[patterns.group] + patterns.opens @ prices.room_rent
-        goal = rent - slack - base  # what the rooms must add
-        alive = np.flatnonzero(reach[patterns.scene].sum(axis=1) >= goal)
+        reach = np.append(np.maximum(best + gpu_groups.open_groups.opening, 0)[patterns.occupied_row], 0)
+        base = (
+            patterns.uses @ prices.bundle_group
+            - patterns.cost
+            - (patterns.uses * prices.scarce[patterns.group]).sum(axis=1)
+        )
+        reservation_price = prices.node_reservation_price[patterns.group] + patterns.opens @ prices.opening_price
+        goal = reservation_price - slack - base  # what the GPU groups must add
+        alive = np.flatnonzero(reach[patterns.occupied_group].sum(axis=1) >= goal)
         if not len(alive):
             return True
-        wanted = np.setdiff1d(patterns.scene[alive], [-1])
-        found = self._scenes(prices, wanted, np.ones(len(wanted), dtype=np.int64), QUICK if most is None else most)
+        wanted = np.setdiff1d(patterns.occupied_group[alive], [-1])
+        found = self._search_occupied(
+            prices, wanted, np.ones(len(wanted), dtype=np.int64), QUICK if most is None else most
+        )
         if most is None:
-            top = _top(found, len(patterns.scenes))
-            better = self._scenes(prices, wanted, top[wanted] + 1, None)
-            reach[wanted] = np.maximum(top, _top(better, len(patterns.scenes)))[wanted]
+            top = _best_gains(found, len(patterns.occupied_groups))
+            better = self._search_occupied(prices, wanted, top[wanted] + 1, None)
+            reach[wanted] = np.maximum(top, _best_gains(better, len(patterns.occupied_groups)))[wanted]
             found = better.after(found)
-            could = reach[patterns.scene].sum(axis=1)
+            could = reach[patterns.occupied_group].sum(axis=1)
             alive = np.flatnonzero(could >= goal)
             if not len(alive):
                 return True
             if each is None:
                 least = np.full(len(reach), -NEVER, dtype=np.int64)
-                for r in range(patterns.scene.shape[1]):
-                    scene = patterns.scene[alive, r]
-                    np.minimum.at(least, scene, (goal - could)[alive] + reach[scene])
+                for r in range(patterns.occupied_group.shape[1]):
+                    occupied_group = patterns.occupied_group[alive, r]
+                    np.minimum.at(least, occupied_group, (goal - could)[alive] + reach[occupied_group])
                 wanted = np.flatnonzero(least[:-1] < -NEVER)
-                found = self._scenes(prices, wanted, least[wanted], None)
-        chosen = np.arange(len(found.gain)) if each is None else best_of(found.place, found.gain, EACH_ROOM)
+                found = self._search_occupied(prices, wanted, least[wanted], None)
+        chosen = np.arange(len(found.gain)) if each is None else best_of(found.open_group, found.gain, EACH_ROOM)
         rows = _rows_of(found, chosen)
-        top = np.append(_top(found, len(patterns.scenes)), 0)
-        alive = alive[top[patterns.scene[alive]].sum(axis=1) >= goal[alive]]
+        top = np.append(_best_gains(found, len(patterns.occupied_groups)), 0)
+        alive = alive[top[patterns.occupied_group[alive]].sum(axis=1) >= goal[alive]]
         whole: list[Column] = []
         owner: list[int] = []
         excess: list[int] = []
@@ -138,82 +155,88 @@ class Pricing:
             sums, picks = self._combine(q, int(goal[q]), reach, found, rows)
             if not len(sums):
                 continue
-            more = self._more(q)
+            more = self._extra_cost(q)
             sums = sums - more
             group = int(patterns.group[q])
             for i in np.flatnonzero(sums >= goal[q]).tolist():
                 inside = [int(row) for row in picks[i]]
-                contents = tuple(self._nothing if row < 0 else found.counts[row].tobytes() for row in inside)
+                group_counts = tuple(self._nothing if row < 0 else found.counts[row].tobytes() for row in inside)
                 cost = int(patterns.cost[q]) + more + sum(int(found.cost[row]) for row in inside if row >= 0)
-                whole.append(Column(-1, q, contents, cost))
+                whole.append(Column(-1, q, group_counts, cost))
                 owner.append(group)
-                excess.append(int(sums[i] + base[q] - rent[q]))
+                excess.append(int(sums[i] + base[q] - reservation_price[q]))
         if whole:
-            over, groups = np.array(excess, dtype=np.int64), np.array(owner, dtype=np.int64)
-            np.maximum.at(group_over, groups, over)
-            for i in best_of(groups, over, len(whole) if each is None else each).tolist():
+            over, node_groups = np.array(excess, dtype=np.int64), np.array(owner, dtype=np.int64)
+            np.maximum.at(node_group_excess, node_groups, over)
+            for i in best_of(node_groups, over, len(whole) if each is None else each).tolist():
                 columns.append(whole[i])
                 reduced.append(-excess[i])
         return found.complete
 
-    def _scenes(self, prices: DualPrices, wanted: IntArray, least: IntArray, most: int | None) -> FoundColumns:
-        """Search some scenes; the answer counts places by scene."""
-        fixed, place = [cost[wanted] for cost in self._scene_fixed], self.patterns.scene_place[wanted]
-        found = self._contents(self.patterns.scenes.take(wanted), fixed, place, prices, least, most)
-        return replace(found, place=wanted[found.place])
+    def _search_occupied(self, prices: DualPrices, wanted: IntArray, least: IntArray, most: int | None) -> FoundColumns:
+        """Search some occupied groups; the answer counts GPU groups by occupied group."""
+        fixed, open_group = [cost[wanted] for cost in self._occupied_fixed], self.patterns.occupied_row[wanted]
+        found = self._contents(self.patterns.occupied_groups.take(wanted), fixed, open_group, prices, least, most)
+        return replace(found, open_group=wanted[found.open_group])
 
     def _contents(
         self,
-        places: OpenGroups,
+        open_groups: OpenGroups,
         fixed: list[IntArray],
-        place: IntArray,
+        open_group: IntArray,
         prices: DualPrices,
         least: IntArray,
         most: int | None,
     ) -> FoundColumns:
-        """Search rooms, each of which is the room ``place`` or that with parts of jobs in it."""
-        scarce = prices.scarce[self.rooms.place_group[place]]
+        """Search GPU groups, each of which is the room ``open_group`` or that with parts of jobs in it."""
+        scarce = prices.scarce[self.gpu_groups.node_group_of[open_group]]
         if not scarce.any():
-            return self._search.run(places, fixed, prices.kind, least, most)
+            return self._search.run(open_groups, fixed, prices.bundle_group, least, most)
         dearer = [
-            cost + scarce[:, family.kinds] @ family.hands.T
+            cost + scarce[:, family.bundle_groups] @ family.bundle_counts.T
             for family, cost in zip(self._search.families, fixed, strict=True)
         ]
-        found = self._search.run(places, dearer, prices.kind, least, most)
-        return replace(found, cost=found.cost - (found.counts * scarce[found.place]).sum(axis=1))
+        found = self._search.run(open_groups, dearer, prices.bundle_group, least, most)
+        return replace(found, cost=found.cost - (found.counts * scarce[found.open_group]).sum(axis=1))
 
     def _combine(
         self, q: int, goal: int, reach: IntArray, found: FoundColumns, rows: dict[int, IntArray]
     ) -> tuple[IntArray, IntArray]:
-        """Return gains of contents for all rooms of a pattern that reach ``goal``, and their rows, -1 for nothing."""
-        scenes = self.patterns.scene[q, : len(self.rooms.groups[int(self.patterns.group[q])].parts)].tolist()
+        """
+        Return gains of patterns for all GPU groups of a pattern that reach ``goal``, and their rows, -1 for nothing.
+        """
+        occupied_groups = self.patterns.occupied_group[
+            q, : len(self.gpu_groups.node_groups[int(self.patterns.group[q])].parts)
+        ].tolist()
         sums, picks = np.zeros(1, dtype=np.int64), np.zeros((1, 0), dtype=np.int64)
-        for r, scene in enumerate(scenes):
-            mine = np.append(rows.get(scene, np.zeros(0, dtype=np.int64)), -1)
-            gains = np.append(found.gain[mine[:-1]], 0)
+        for r, occupied_group in enumerate(occupied_groups):
+            selected = np.append(rows.get(occupied_group, np.zeros(0, dtype=np.int64)), -1)
+            gains = np.append(found.gain[selected[:-1]], 0)
             total = sums[:, None] + gains
-            left = sum(int(reach[later]) for later in scenes[r + 1 :])
+            left = sum(int(reach[later]) for later in occupied_groups[r + 1 :])
             at, pick = np.nonzero(total + left >= goal)
-            sums, picks = total[at, pick], np.concatenate([picks[at], mine[pick][:, None]], axis=1)
+            sums, picks = total[at, pick], np.concatenate([picks[at], selected[pick][:, None]], axis=1)
         return sums, picks
 
-    def _more(self, q: int) -> int:
+    def _extra_cost(self, q: int) -> int:
         """What a pattern costs beyond ``patterns.cost``, since its jobs are in each other's way."""
-        if q not in self._laid:
+        if q not in self._extra_costs:
             patterns = self.patterns
-            self._laid[q] = lay(self.rooms, self.rooms.groups[int(patterns.group[q])], patterns.spans[q])[0]
-        return self._laid[q]
+            self._extra_costs[q] = lay_out(
+                self.gpu_groups, self.gpu_groups.node_groups[int(patterns.group[q])], patterns.cross_group_jobs[q]
+            )[0]
+        return self._extra_costs[q]
 
 
 def _rows_of(found: FoundColumns, chosen: IntArray) -> dict[int, IntArray]:
-    """Rows of what was found and chosen, by scene."""
-    order = chosen[np.argsort(found.place[chosen], kind="stable")]
-    places, first = np.unique(found.place[order], return_index=True)
-    return dict(zip(places.tolist(), np.split(order, first[1:]), strict=True)) if len(places) else {}
+    """Rows of what was found and chosen, by occupied group."""
+    order = chosen[np.argsort(found.open_group[chosen], kind="stable")]
+    open_groups, first = np.unique(found.open_group[order], return_index=True)
+    return dict(zip(open_groups.tolist(), np.split(order, first[1:]), strict=True)) if len(open_groups) else {}
 
 
-def _top(found: FoundColumns, size: int) -> IntArray:
-    """Shape (size,): the best gain by place, 0 for nothing."""
+def _best_gains(found: FoundColumns, size: int) -> IntArray:
+    """Shape (size,): the best gain by GPU group, 0 for nothing."""
     top = np.zeros(size, dtype=np.int64)
-    np.maximum.at(top, found.place, found.gain)
+    np.maximum.at(top, found.open_group, found.gain)
     return top

@@ -1,9 +1,9 @@
 """
 A bound on the cost level of rounds of any size: bundles flow to classes of nodes, each at the least it can cost.
 
-``paths`` says how close together GPUs of a machine can be, ``kinds`` which bundles are alike, ``grounds`` which nodes,
-``fares`` what a bundle of a kind costs on a class of nodes at least; ``model`` puts them together, and ``whole`` prices
-whole jobs instead of their bundles.
+``paths`` says how close together GPUs of a machine can be, ``bundle_groups`` which bundles are alike, ``node_classes``
+which nodes, ``lower_bounds`` what a bundle of a bundle group costs on a class of nodes at least; ``model`` puts them
+together, and ``whole`` prices whole jobs instead of their bundles.
 """
 
 from placeopt.formulations.cost_relaxation.model import CostRelaxation, build_cost_relaxation

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from placeopt.model import Split
-from placeopt.problem import IntArray, State
+from placeopt.problem import IntArray, Problem, State
+from placeopt.problem.job_groups import group_by_key, startable_options
 
 
 @dataclass(frozen=True)
@@ -32,43 +33,43 @@ class BundleGroup:
 
 @dataclass(frozen=True)
 class BundleGroups:
-    """Kinds and, for every option that a waiting job has, its number of jobs and kind."""
+    """Kinds and, for every option that a waiting job has, its number of jobs and bundle group."""
 
-    kinds: list[BundleGroup]
+    bundle_groups: list[BundleGroup]
     option: IntArray  # (Y,) options of waiting jobs
-    kind: IntArray  # (Y,) -1 where they need no GPU
+    bundle_group: IntArray  # (Y,) -1 where they need no GPU
     jobs: IntArray  # (Y,) waiting jobs of the option's class
 
 
 def make_bundle_groups(state: State) -> BundleGroups:
-    """Fold the options of all jobs that are nowhere in ``state``."""
-    problem, options = state.problem, state.problem.options
-    nowhere = np.array([placement is None for placement in state.placements], dtype=bool)
-    waiting = np.bincount(problem.job_class[nowhere], minlength=len(problem.class_communication))
-    single = problem.jobs_per_gpu == 1
-    known: dict[tuple[object, ...], int] = {}
-    kinds: list[BundleGroup] = []
-    asked = np.flatnonzero((waiting[options.job_class] > 0) & options.node_class_ok.any(axis=1))
-    numbers = np.full(len(asked), -1, dtype=np.int64)
-    for i, o in enumerate(asked.tolist()):
-        gpus = int(options.gpus[o] * options.bundle_workers[o])
-        if not gpus:
-            continue
-        communication = problem.class_communication[options.job_class[o]]
-        talks = not communication.edges and int(options.workers[o] * options.gpus[o]) > 1
-        kind = BundleGroup(
-            option=o,
-            bundles=int(options.bundles[o]),
-            gpus=gpus,
-            milli=1000 if single else int(options.milli[o]),
-            per_node=min(int(options.workers_per_node[o] // options.bundle_workers[o]), int(options.bundles[o])),
-            weight=int(communication.weight) if talks else 0,
-            splits=options.splits[o],
+    """Fold the options of all jobs that are not placed in ``state``."""
+    options = state.problem.options
+    option, jobs = startable_options(state)
+    with_gpus = np.flatnonzero((options.gpus * options.bundle_workers)[option] > 0)
+    members = [_bundle_group(state.problem, o) for o in option[with_gpus].tolist()]
+    group, first = group_by_key(
+        (
+            replace(one, option=-1),
+            options.node_class_ok[one.option].tobytes(),
+            options.gpu_type_ok[one.option].tobytes(),
         )
-        masks = (options.node_class_ok[o].tobytes(), options.gpu_type_ok[o].tobytes())
-        key = (kind.bundles, kind.gpus, kind.milli, kind.per_node, kind.weight, kind.splits, *masks)
-        if key not in known:
-            known[key] = len(kinds)
-            kinds.append(kind)
-        numbers[i] = known[key]
-    return BundleGroups(kinds, asked, numbers, waiting[options.job_class[asked]])
+        for one in members
+    )
+    numbers = np.full(len(option), -1, dtype=np.int64)
+    numbers[with_gpus] = group
+    return BundleGroups([members[i] for i in first], option, numbers, jobs)
+
+
+def _bundle_group(problem: Problem, o: int) -> BundleGroup:
+    """Return what the bundles of option ``o`` are to distances and GPUs."""
+    options, communication = problem.options, problem.class_communication[problem.options.job_class[o]]
+    has_traffic = not communication.edges and int(options.workers[o] * options.gpus[o]) > 1
+    return BundleGroup(
+        option=o,
+        bundles=int(options.bundles[o]),
+        gpus=int(options.gpus[o] * options.bundle_workers[o]),
+        milli=1000 if problem.jobs_per_gpu == 1 else int(options.milli[o]),
+        per_node=min(int(options.workers_per_node[o] // options.bundle_workers[o]), int(options.bundles[o])),
+        weight=int(communication.weight) if has_traffic else 0,
+        splits=options.splits[o],
+    )

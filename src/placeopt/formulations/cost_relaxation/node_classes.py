@@ -10,6 +10,7 @@ import numpy as np
 
 from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
 from placeopt.problem import BoolArray, IntArray, Level, Problem, State
+from placeopt.problem.free_capacity import gpus_with_room
 
 MOST_CLASSES = 400
 """Classes of nodes beyond which they are told apart by less: without their domains, then without their sockets."""
@@ -22,7 +23,7 @@ class NodeClasses:
     state: State
     paths: list[LeastPaths]  # per machine type
     place: IntArray  # (N,) class of every node, -1 where nothing can start
-    idle: IntArray  # (N,) GPUs that nobody holds
+    idle: IntArray  # (N,) GPUs that no job holds
     free_milli: IntArray  # (N,)
     domains: list[IntArray]  # per depth from the node up: (N,) network domain, -1 beyond the top
 
@@ -46,7 +47,7 @@ class NodeClasses:
 
     @cached_property
     def most_idle(self) -> IntArray:
-        """Shape (P,): GPUs that nobody holds on a node of each class; on all of them as many."""
+        """Shape (P,): GPUs that no job holds on a node of each class; on all of them as many."""
         return -self.least(-self.idle, 0)
 
     def summed(self, per_node: IntArray) -> IntArray:
@@ -66,12 +67,19 @@ class NodeClasses:
     def usable(self, option: int, milli: int) -> BoolArray:
         """Shape (G,): GPUs that could take ``milli`` of a job in the option, by mask, share and number of jobs."""
         problem, state = self.problem, self.state
-        ok = problem.gpu_ok(option) & problem.node_ok(option)[problem.gpu_node]
-        if problem.shares_bind:
-            ok &= state.gpu_free_milli >= milli
-        if problem.jobs_per_gpu is not None:
-            ok &= state.gpu_jobs < problem.jobs_per_gpu
-        return ok
+        return (
+            problem.gpu_ok(option)
+            & problem.node_ok(option)[problem.gpu_node]
+            & gpus_with_room(
+                problem,
+                state.gpu_free_milli,
+                None,
+                state.gpu_jobs,
+                milli=milli,
+                memory_mib=0,
+                jobs_per_gpu=problem.jobs_per_gpu,
+            )
+        )
 
 
 def make_node_classes(state: State, check_time: Callable[[], None]) -> NodeClasses:

@@ -25,7 +25,7 @@ class LeastPaths:
 
     def __init__(self, distance: IntArray) -> None:
         self._distance = distance
-        self._known: dict[bytes, IntArray] = {}
+        self._cache: dict[bytes, IntArray] = {}
         size = len(distance)
         if size <= MOST_GPUS:
             self._masks = np.arange(1 << size, dtype=np.int64)
@@ -36,10 +36,10 @@ class LeastPaths:
     def of(self, usable: BoolArray) -> IntArray:
         """Shape (g + 1,): by k, of the GPUs where ``usable``, (g,), is true; ``UNLIMITED`` where there are fewer."""
         key = usable.tobytes()
-        if key not in self._known:
+        if key not in self._cache:
             exact = len(self._distance) <= MOST_GPUS
-            self._known[key] = self._least(usable) if exact else self._bounded(usable)
-        return self._known[key]
+            self._cache[key] = self._least(usable) if exact else self._bounded(usable)
+        return self._cache[key]
 
     def _least(self, usable: BoolArray) -> IntArray:
         outside = int((~usable) @ (1 << np.arange(len(usable))))

@@ -1,4 +1,4 @@
-"""Kinds: what one bundle of a job asks of a node, whatever it is worth."""
+"""Bundle groups: what one bundle of a job asks of a node, whatever it is worth."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from placeopt.errors import Unsupported
 from placeopt.problem import BoolArray, IntArray, Problem
 
 CPU_ONLY = -1
-"""Level of kinds that hold no GPU."""
+"""Level of bundle groups that hold no GPU."""
 
 
 @dataclass(frozen=True, eq=False)
 class BundleGroups:
-    """D kinds. Shares nest: each size divides the next larger one, so GPUs never waste room between sizes."""
+    """D bundle groups. Shares nest: each size divides the next larger one, so GPUs never waste room between sizes."""
 
     sizes: tuple[int, ...]  # thousandths of a GPU, descending; one a level
     level: IntArray  # (D,) index in ``sizes``, or CPU_ONLY
     units: IntArray  # (D,) shares of its size that a bundle holds
     demand: IntArray  # (D, R) of a bundle
     allowed: BoolArray  # (D, C) node classes on which a bundle fits while they are idle
-    of_option: IntArray  # (O,) kind of each option's bundles
+    of_option: IntArray  # (O,) bundle group of each option's bundles
 
     def __len__(self) -> int:
         """D."""
@@ -31,7 +31,7 @@ class BundleGroups:
 
 
 def shares_nest(problem: Problem) -> bool:
-    """Tell whether each share of a GPU that jobs ask for divides the next larger one, as far as shares matter."""
+    """Return whether each share of a GPU that jobs ask for divides the next larger one, as far as shares matter."""
     options = problem.options
     if not problem.shares_bind or problem.jobs_per_gpu == 1:
         return True
@@ -41,7 +41,7 @@ def shares_nest(problem: Problem) -> bool:
 
 def bundle_groups_of(problem: Problem) -> BundleGroups:
     """
-    Return the kinds of all options.
+    Return the bundle groups of all options.
 
     Where at most one job may hold a GPU every share counts as a whole one; under ``overcommit`` every job as one of
     the jobs that a GPU may hold.

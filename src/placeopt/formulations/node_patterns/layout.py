@@ -1,4 +1,4 @@
-"""From a mix of fillings to jobs on nodes: gangs together in racks, the most valuable jobs first."""
+"""From a mix of patterns to jobs on nodes: gangs together in racks, the most valuable jobs first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from placeopt.problem import Allocation, IntArray, Problem
 
 
 @dataclass(frozen=True)
-class Wish:
+class PlacementRequest:
     """A job in an option, one node a bundle. Nothing is promised: whether it may stand there is for others to say."""
 
     job: int
@@ -25,9 +25,9 @@ class Wish:
 
 
 def patterns_of_plan(
-    problem: Problem, allocation: Allocation, kinds: BundleGroups, states: NodeStates
+    problem: Problem, allocation: Allocation, bundle_groups: BundleGroups, states: NodeStates
 ) -> Iterator[tuple[int, NodePattern]]:
-    """Yield (state, filling) of every node as ``allocation`` fills it; running jobs are part of the state."""
+    """Yield (state, pattern) of every node as ``allocation`` fills it; running jobs are part of the state."""
     state_of = np.full(problem.num_nodes, -1, dtype=np.int64)
     for s, nodes in enumerate(states.nodes):
         state_of[nodes] = s
@@ -36,62 +36,69 @@ def patterns_of_plan(
     for job, placement in enumerate(allocation):
         if placement is None or job in problem.running:
             continue
-        kind = int(kinds.of_option[placement.option])
+        bundle_group = int(bundle_groups.of_option[placement.option])
         for node in placement.nodes[:: workers[placement.option]]:
-            filling = per_node.setdefault(node, {})
-            filling[kind] = filling.get(kind, 0) + 1
-    for node, filling in per_node.items():
-        yield int(state_of[node]), filling
+            pattern = per_node.setdefault(node, {})
+            pattern[bundle_group] = pattern.get(bundle_group, 0) + 1
+    for node, pattern in per_node.items():
+        yield int(state_of[node]), pattern
 
 
-def wishes(
-    problem: Problem, kinds: BundleGroups, states: NodeStates, crowds: JobGroups, used: Iterable[tuple[Key, int]]
-) -> Iterator[Wish]:
+def placement_requests(
+    problem: Problem,
+    bundle_groups: BundleGroups,
+    states: NodeStates,
+    job_groups: JobGroups,
+    used: Iterable[tuple[Key, int]],
+) -> Iterator[PlacementRequest]:
     """
-    Yield jobs for fillings that are used so many times, in the order in which they are best settled: large parts first.
+    Yield jobs for patterns that are used so many times, in the order in which they are best settled: large parts first.
 
-    Nodes of a state take their fillings rack by rack, so equal fillings lie together, and with them the bundles of a
-    kind. Of a kind the most valuable jobs go first. Where a job has several ways, the first that finds room is taken.
+    Nodes of a state take their patterns rack by rack, so equal patterns lie together, and with them the bundles of a
+    bundle group. Of a bundle group the most valuable jobs go first. Where a job has several starts, the first that
+    finds room is taken.
     """
     slots = _slots(problem, states, used)
-    left = [jobs.tolist() for jobs in crowds.jobs]
+    left = [jobs.tolist() for jobs in job_groups.jobs]
     for members in left:
         members.reverse()  # taken from the end, so in the order of the file
-    worth = crowds.value / crowds.bundles
-    size = np.array([*kinds.sizes, 0])[kinds.level] * kinds.units
-    for kind in sorted(slots, key=lambda k: (-int(size[k]), k)):
-        racks = _Racks(problem, slots[kind])
-        ways = np.flatnonzero(crowds.kind == kind)
-        taken: list[tuple[int, int]] = []  # way, job
-        free = len(slots[kind])
-        for way in ways[np.lexsort((-crowds.bundles[ways], -worth[ways]))].tolist():
-            members, bundles = left[int(crowds.crowd[way])], int(crowds.bundles[way])
+    worth = job_groups.value / job_groups.bundles
+    size = np.array([*bundle_groups.sizes, 0])[bundle_groups.level] * bundle_groups.units
+    for bundle_group in sorted(slots, key=lambda k: (-int(size[k]), k)):
+        rack_slots = _Racks(problem, slots[bundle_group])
+        starts = np.flatnonzero(job_groups.bundle_group == bundle_group)
+        taken: list[tuple[int, int]] = []  # start, job
+        free = len(slots[bundle_group])
+        for start in starts[np.lexsort((-job_groups.bundles[starts], -worth[starts]))].tolist():
+            members, bundles = left[int(job_groups.job_group[start])], int(job_groups.bundles[start])
             while members and bundles <= free:
-                taken.append((way, members.pop()))
+                taken.append((start, members.pop()))
                 free -= bundles
-        for way, job in sorted(taken, key=lambda pair: -int(crowds.bundles[pair[0]])):
-            option = problem.options_of(job)[int(crowds.place[way])]
+        for start, job in sorted(taken, key=lambda pair: -int(job_groups.bundles[pair[0]])):
+            option = problem.options_of(job)[int(job_groups.place[start])]
             workers = int(problem.options.bundle_workers[option])
-            nodes = racks.take(int(crowds.bundles[way]), int(problem.options.workers_per_node[option]) // workers)
+            nodes = rack_slots.take(
+                int(job_groups.bundles[start]), int(problem.options.workers_per_node[option]) // workers
+            )
             if nodes is not None:
-                yield Wish(job, option, nodes)
+                yield PlacementRequest(job, option, nodes)
 
 
 def _slots(problem: Problem, states: NodeStates, used: Iterable[tuple[Key, int]]) -> dict[int, list[int]]:
-    """Nodes by kind, one entry a bundle."""
+    """Nodes by bundle group, one entry a bundle."""
     rack = problem.topology.node_domain
     nodes = [iter(of_state[np.argsort(rack[of_state], kind="stable")].tolist()) for of_state in states.nodes]
     out: dict[int, list[int]] = {}
-    for (state, filling), times in used:
+    for (state, pattern), times in used:
         for _ in range(times):
             node = next(nodes[state])
-            for kind, number in filling:
-                out.setdefault(kind, []).extend([node] * number)
+            for bundle_group, number in pattern:
+                out.setdefault(bundle_group, []).extend([node] * number)
     return out
 
 
 class _Racks:
-    """The slots of a kind by rack."""
+    """The slots of a bundle group by rack."""
 
     def __init__(self, problem: Problem, slots: list[int]) -> None:
         rack: IntArray = problem.topology.node_domain
@@ -110,12 +117,12 @@ class _Racks:
             return (self._pop(next(iter(self._free))),) if self._free else None
         enough = [d for d, nodes in self._free.items() if len(nodes) >= bundles]
         if enough:
-            racks = [min(enough, key=lambda d: (len(self._free[d]), d))]
+            rack_slots = [min(enough, key=lambda d: (len(self._free[d]), d))]
         else:
-            racks = sorted(self._free, key=lambda d: (-len(self._free[d]), d))
+            rack_slots = sorted(self._free, key=lambda d: (-len(self._free[d]), d))
         chosen: list[int] = []
         on_node: dict[int, int] = {}
-        for rack in racks:
+        for rack in rack_slots:
             while rack in self._free and len(chosen) < bundles:
                 node = self._pop(rack)
                 on_node[node] = on_node.get(node, 0) + 1

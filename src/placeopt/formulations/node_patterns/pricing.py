@@ -1,4 +1,4 @@
-"""Pricing: the filling that pays most, for all states at once, by dynamic programming."""
+"""pricing: the pattern that pays most, for all states at once, by dynamic programming."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ NodePattern = dict[int, int]
 """Kind -> number of bundles."""
 
 
-class Pricing:
+class PatternPricing:
     """
     Tables over GPU shares x two node resources.
 
-    Demands and capacities are counted in units of a grid. ``down``: demands are rounded down, so no filling that fits
+    Demands and capacities are counted in units of a grid. ``down``: demands are rounded down, so no pattern that fits
     is missed, and what the tables say is a bound. ``up``: what they find fits. Other node resources are left out.
 
     Shares nest. So the tables go from the largest size to the smallest: when ``t`` shares of a size are given to
@@ -37,46 +37,50 @@ class Pricing:
     """
 
     def __init__(
-        self, kinds: BundleGroups, states: NodeStates, rounding: Rounding, check_time: Callable[[], None]
+        self, bundle_groups: BundleGroups, states: NodeStates, rounding: Rounding, check_time: Callable[[], None]
     ) -> None:
-        self._kinds, self._states, self._check_time = kinds, states, check_time
+        self._bundle_groups, self._states, self._check_time = bundle_groups, states, check_time
         resources = np.sort(np.argsort(-states.binding, kind="stable")[:RESOURCES_PRICED])
         binds = states.binding[resources] > 0
         cells = int(CELLS ** (1 / max(int(binds.sum()), 1)))
-        demand, free = kinds.demand[:, resources], states.free[:, resources]
+        demand, free = bundle_groups.demand[:, resources], states.free[:, resources]
         grid = np.array([_unit(demand[:, i], int(free[:, i].max(initial=0)), cells) for i in range(RESOURCES_PRICED)])
         need = demand // grid if rounding == "down" else -(-demand // grid)
         self._need = np.where(binds, need, 0)  # (D, 2)
         self._room = np.where(binds, free // grid, 0)  # (S, 2)
         self._cells = tuple((self._room.max(axis=0, initial=0) + 1).tolist())
-        self.free_of_charge: IntArray = np.flatnonzero((kinds.level == CPU_ONLY) & (self._need == 0).all(axis=1))
+        self.free_of_charge: IntArray = np.flatnonzero(
+            (bundle_groups.level == CPU_ONLY) & (self._need == 0).all(axis=1)
+        )
         """Kinds that take nothing that is counted: any number of them fits. Their price must be 0."""
 
-    def price(self, pays: IntArray, *, fillings: bool = True) -> tuple[IntArray, list[NodePattern]]:
+    def price(self, pays: IntArray, *, patterns: bool = True) -> tuple[IntArray, list[NodePattern]]:
         """
-        Return what the best filling of each state pays, shape (S,), and those fillings (none unless asked for).
+        Return what the best pattern of each state pays, shape (S,), and those patterns (none unless asked for).
 
-        ``pays``, shape (D,), is what a bundle of each kind pays; kinds that pay nothing are left out.
+        ``pays``, shape (D,), is what a bundle of each bundle group pays; bundle groups that pay nothing are left out.
         """
         states = self._states
         best, found = np.zeros(len(states), dtype=np.int64), [NodePattern() for _ in range(len(states))]
         for m, allowed in enumerate(states.allowed):
             here = np.flatnonzero(states.mask == m)
             if len(here):
-                tables = _Tables(self._kinds, self._need, self._cells, np.where(allowed, pays, 0), self._check_time)
+                tables = _Tables(
+                    self._bundle_groups, self._need, self._cells, np.where(allowed, pays, 0), self._check_time
+                )
                 for s in here.tolist():
                     room, cell = tuple(states.room[s].tolist()), tuple(self._room[s].tolist())
                     best[s] = tables.value(room, cell)
-                    if fillings:
-                        found[s] = tables.filling(room, cell)
+                    if patterns:
+                        found[s] = tables.pattern(room, cell)
         return best, found
 
 
 @dataclass(frozen=True)
-class _Item:
-    """A kind that is worth a look: units of its size, cells of the grid, and what it pays."""
+class _BundleItem:
+    """A bundle group that is worth a look: units of its size, cells of the grid, and what it pays."""
 
-    kind: int
+    bundle_group: int
     units: int
     a: int
     b: int
@@ -91,31 +95,31 @@ class _Tables:
     """Tables for one vector of payments; made as they are asked for, and shared by states with the same prefix."""
 
     def __init__(
-        self, kinds: BundleGroups, need: IntArray, cells: Cell, pays: IntArray, check_time: Callable[[], None]
+        self, bundle_groups: BundleGroups, need: IntArray, cells: Cell, pays: IntArray, check_time: Callable[[], None]
     ) -> None:
         self._shape, self._check_time = cells, check_time
-        self._items = [_undominated(kinds, need, pays, level) for level in range(len(kinds.sizes))]
-        self._alone = [item for item in _undominated(kinds, need, pays, CPU_ONLY) if item.a or item.b]
-        sizes = kinds.sizes
+        self._items = [_undominated(bundle_groups, need, pays, level) for level in range(len(bundle_groups.sizes))]
+        self._cpu_items = [item for item in _undominated(bundle_groups, need, pays, CPU_ONLY) if item.a or item.b]
+        sizes = bundle_groups.sizes
         self._ratio = [1, *(larger // smaller for larger, smaller in pairwise(sizes))]
         self._levels: dict[Cell, list[Table]] = {(): [np.zeros(cells, dtype=np.int64)]}
         self._last: dict[Cell, Table] = {}
 
     def value(self, room: Cell, cell: Cell) -> int:
-        """Return what the best filling pays of a node with ``room`` of each size and the cells ``cell``."""
+        """Return what the best pattern pays of a node with ``room`` of each size and the cells ``cell``."""
         return int(self._finish(room)[cell])
 
     def _finish(self, room: Cell) -> Table:
-        """Return the last table of a node: all levels, then kinds without GPU in what is left."""
-        known = self._last.get(room)
-        if known is None:
-            known = self._level(room[:-1], room[-1])[room[-1]] if room else self._levels[()][0]
-            if self._alone:
-                known = known.copy()
-                for item in self._alone:
-                    _fill_up(known, item)
-            self._last[room] = known
-        return known
+        """Return the last table of a node: all levels, then bundle groups without GPU in what is left."""
+        cached = self._last.get(room)
+        if cached is None:
+            cached = self._level(room[:-1], room[-1])[room[-1]] if room else self._levels[()][0]
+            if self._cpu_items:
+                cached = cached.copy()
+                for item in self._cpu_items:
+                    _fill_up(cached, item)
+            self._last[room] = cached
+        return cached
 
     def _level(self, before: Cell, most: int) -> list[Table]:
         """Return the tables of level len(before), for 0 up to ``most`` shares of its size at least."""
@@ -137,18 +141,20 @@ class _Tables:
         t = min(shares // self._ratio[len(before)], before[-1])
         return self._level(before[:-1], t)[t]
 
-    def filling(self, room: Cell, cell: Cell) -> NodePattern:
-        """Return the filling behind ``value``: the tables are walked back, one bundle a step."""
+    def pattern(self, room: Cell, cell: Cell) -> NodePattern:
+        """Return the pattern behind ``value``: the tables are walked back, one bundle a step."""
         out: NodePattern = {}
         a, b = cell
         table = self._finish(room)
-        if self._alone:
+        if self._cpu_items:
             plain = self._level(room[:-1], room[-1])[room[-1]] if room else self._levels[()][0]
             while table[a, b] > plain[a, b]:
                 item = next(
-                    i for i in self._alone if i.a <= a and i.b <= b and table[a - i.a, b - i.b] + i.pays == table[a, b]
+                    i
+                    for i in self._cpu_items
+                    if i.a <= a and i.b <= b and table[a - i.a, b - i.b] + i.pays == table[a, b]
                 )
-                out[item.kind] = out.get(item.kind, 0) + 1
+                out[item.bundle_group] = out.get(item.bundle_group, 0) + 1
                 a, b = a - item.a, b - item.b
         left = room[-1] if room else 0
         for level in range(len(room) - 1, -1, -1):
@@ -169,23 +175,26 @@ class _Tables:
                     and i.b <= b
                     and tables[left - i.units][a - i.a, b - i.b] + i.pays == value
                 )
-                out[item.kind] = out.get(item.kind, 0) + 1
+                out[item.bundle_group] = out.get(item.bundle_group, 0) + 1
                 a, b, left = a - item.a, b - item.b, left - item.units
             if level:
                 left = min(left // self._ratio[level], before[-1])
         return out
 
 
-def _put(table: Table, earlier: Table, item: _Item) -> None:
-    """Allow one more bundle of a kind: raise ``table`` to ``earlier``, moved by what the bundle takes, and its pay."""
+def _put(table: Table, earlier: Table, item: _BundleItem) -> None:
+    """
+    Allow one more bundle of a bundle group: raise ``table`` to ``earlier``, moved by what the bundle takes, and its
+    pay.
+    """
     rows, columns = table.shape
     if item.a < rows and item.b < columns:
         target = table[item.a :, item.b :]
         np.maximum(target, earlier[: rows - item.a, : columns - item.b] + item.pays, out=target)
 
 
-def _fill_up(table: Table, item: _Item) -> None:
-    """Allow any number of bundles of a kind without GPU, in strips no longer than what one of them takes."""
+def _fill_up(table: Table, item: _BundleItem) -> None:
+    """Allow any number of bundles of a bundle group without GPU, in strips no longer than what one of them takes."""
     rows, columns = table.shape
     if item.b >= columns:
         return
@@ -200,17 +209,17 @@ def _fill_up(table: Table, item: _Item) -> None:
             np.maximum(target, table[:, j - item.b : j - item.b + target.shape[1]] + item.pays, out=target)
 
 
-def _undominated(kinds: BundleGroups, need: IntArray, pays: IntArray, level: int) -> list[_Item]:
-    """Return the kinds of a level that pay, without those that another one beats in everything."""
-    candidates = np.flatnonzero((kinds.level == level) & (pays > 0))
-    order = np.lexsort((need[candidates, 1], need[candidates, 0], kinds.units[candidates], -pays[candidates]))
+def _undominated(bundle_groups: BundleGroups, need: IntArray, pays: IntArray, level: int) -> list[_BundleItem]:
+    """Return the bundle groups of a level that pay, without those that another one beats in everything."""
+    candidates = np.flatnonzero((bundle_groups.level == level) & (pays > 0))
+    order = np.lexsort((need[candidates, 1], need[candidates, 0], bundle_groups.units[candidates], -pays[candidates]))
     kept = np.zeros((0, 3), dtype=np.int64)
-    out: list[_Item] = []
+    out: list[_BundleItem] = []
     for k in candidates[order].tolist():
-        takes = np.array([[kinds.units[k], *need[k]]])
+        takes = np.array([[bundle_groups.units[k], *need[k]]])
         if not (kept <= takes).all(axis=1).any():
             kept = np.concatenate([kept, takes])
-            out.append(_Item(k, int(kinds.units[k]), int(need[k, 0]), int(need[k, 1]), int(pays[k])))
+            out.append(_BundleItem(k, int(bundle_groups.units[k]), int(need[k, 0]), int(need[k, 1]), int(pays[k])))
     return out
 
 

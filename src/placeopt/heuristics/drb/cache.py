@@ -24,16 +24,16 @@ class NodeCandidate:
 
 class CandidateCache:
     """
-    What is found out about questions (what a bundle asks for) on looks (of nodes), by the numbers of both.
+    What is found out about questions (what a bundle asks for) on signatures (of nodes), by the numbers of both.
 
-    It only grows. Who finds it too large begins another one; whoever else holds it goes on with it.
+    It only grows. A caller that finds it too large begins another one; other holders keep this one.
 
     Attributes
     ----------
-    sites
+    node candidates
         By question and look; None without room.
     figures
-        By question: shape ``(looks, 2)``, path and worth by look, NaN where unknown.
+        By question: shape ``(signatures, 2)``, path and worth by look, NaN where unknown.
     best_sets
         Of ``Exhaustive``: utility and GPUs by question and look.
     company
@@ -43,13 +43,13 @@ class CandidateCache:
     def __init__(self) -> None:
         self._next = count()
         self._numbers: dict[Hashable, int] = {}
-        self.sites: dict[tuple[int, int], NodeCandidate | None] = {}
+        self.node_candidates: dict[tuple[int, int], NodeCandidate | None] = {}
         self.figures: dict[int, np.ndarray] = {}
         self.best_sets: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
-        self.company: dict[int, tuple[IntArray, IntArray]] = {}
+        self.slowdown_total: dict[int, tuple[IntArray, IntArray]] = {}
 
     def __len__(self) -> int:
-        """Questions and looks that have a number."""
+        """Questions and signatures that have a number."""
         return len(self._numbers)
 
     def number(self, thing: Hashable) -> int:

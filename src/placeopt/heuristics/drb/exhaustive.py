@@ -11,8 +11,8 @@ import numpy as np
 from placeopt.heuristics.drb.gpu_bipartition import eq5
 from placeopt.heuristics.drb.place import TRIES, Bipartition
 from placeopt.problem import Move, Placement, State
-from placeopt.terms.interference import excess_beside
-from placeopt.terms.utility import path_of, talks
+from placeopt.terms.costs.interference import excess_beside
+from placeopt.terms.costs.utility import path_of, talks
 
 FLOOR = 0.01
 """The artifact's floor of every term."""
@@ -27,9 +27,10 @@ class Exhaustive(Bipartition):
 
     Notes
     -----
-    U_s = 3 f^(1/3) / (t^(1/3) + J^(1/3) + w^(1/3)), f = 0.01, all terms at least f: t as in ``terms.utility`` (form
-    ``sc17``), J the mean of what the job suffers from and causes to co-runners, as in the artifact a speed (solo over
-    collocated time) taken for a cost, w the mean over the machine's sockets of free over total GPUs (0 and 1 become f).
+    U_s = 3 f^(1/3) / (t^(1/3) + J^(1/3) + w^(1/3)), f = 0.01, all terms at least f: t as in ``terms.costs.utility``
+    (form ``sc17``), J the mean of what the job suffers from and causes to co-runners, as in the artifact a speed (solo
+    over collocated time) taken for a cost, w the mean over the machine's sockets of free over total GPUs (0 and 1
+    become f).
 
     Departures from the artifact: the GPUs counted out of w are the chosen ones (it counts others); of equal sets the
     first is taken (it takes the last, by memory addresses); slowdowns are those of the instance at the closest part
@@ -48,12 +49,12 @@ class Exhaustive(Bipartition):
             yield from super().on_one_node(job, option)
             return
         ranked: list[tuple[float, int, tuple[int, ...]]] = []
-        looks, question = self.sites.looks, self.sites.question(option)
+        signatures, question = self.node_candidates.signatures, self.node_candidates.question(option)
         for node in nodes.tolist():
-            key, known = (question, int(looks.number[node])), looks.answers.best_sets
-            if key not in known:
-                known[key] = self._best(job, option, node)
-            utility, gpus = known[key]
+            key, cached = (question, int(signatures.number[node])), signatures.answers.best_sets
+            if key not in cached:
+                cached[key] = self._best(job, option, node)
+            utility, gpus = cached[key]
             if gpus:
                 ranked.append((-utility, node, gpus))
         workers = int(self.problem.options.bundle_workers[option])
@@ -69,8 +70,8 @@ class Exhaustive(Bipartition):
         usable = np.flatnonzero(self.candidates.usable(option, np.array([node]))[0]).tolist()
         sets: list[tuple[int, ...]]
         if comb(len(usable), need) > MOST_SETS:
-            site = self.sites.site(job, option, node)
-            sets = [] if site is None else [site.gpus]
+            node_candidate = self.node_candidates.node_candidate(job, option, node)
+            sets = [] if node_candidate is None else [node_candidate.gpus]
         else:
             sets = list(combinations(usable, need))
         best: tuple[float, tuple[int, ...]] = (-1.0, ())
@@ -82,12 +83,12 @@ class Exhaustive(Bipartition):
         return best
 
     def system_utility(self, job: int, placement: Placement) -> float:
-        """U_s of a job that is nowhere yet, at a placement on one node."""
+        """U_s of a job that is not placed yet, at a placement on one node."""
         problem, state, option = self.problem, self.state, placement.option
         node = placement.nodes[0]
         start, end = problem.first_gpu[node], problem.first_gpu[node + 1]
         held = tuple(g - start for g in placement.gpus)
-        free = eq5(self.sites.sockets[start:end], state.gpu_jobs[start:end] == 0, held)
+        free = eq5(self.node_candidates.sockets[start:end], state.gpu_jobs[start:end] == 0, held)
         n = len(placement.gpus)
         far = self._longest * max(n, n * (n - 1) // 2)
         more = path_of(problem, placement) - int(problem.best_path[option]) if talks(problem, option) else 0
@@ -106,8 +107,8 @@ class Exhaustive(Bipartition):
             state.apply(undo)
             number = len(others)
         else:
-            suffered, caused = self.sites.pairs(job, node, tuple(g - start for g in placement.gpus))
-            number = len(self.sites.looks.tenants(node))
+            suffered, caused = self.node_candidates.pairs(job, node, tuple(g - start for g in placement.gpus))
+            number = len(self.node_candidates.signatures.tenants(node))
         slowed, slows = suffered[suffered > 0], caused[caused > 0]
         mean = float((1000 / (1000 + slows)).mean()) if len(slows) else 0.0
         return (float((1000 / (1000 + slowed)).sum()) / max(number, 1) + mean) / 2

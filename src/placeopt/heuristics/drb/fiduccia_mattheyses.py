@@ -27,7 +27,7 @@ class Graph:
     sizes
         Weight of every vertex, > 0.
     near
-        Per vertex: neighbour -> weight of the edge, > 0; symmetric, nobody its own neighbour.
+        Per vertex: neighbour -> weight of the edge, > 0; symmetric, no vertex its own neighbour.
     """
 
     sizes: tuple[int, ...]

@@ -40,7 +40,7 @@ class Inside:
     tree, distances
         Of the machine; distances of shape ``(g, g)``.
     usable, free
-        Shape ``(g,)``: GPUs that a task may have, and those that nobody holds.
+        Shape ``(g,)``: GPUs that a task may have, and those that no job holds.
     sockets
         Shape ``(g,)``, numbered from 0.
     excess

@@ -71,10 +71,10 @@ def cluster_tree(topology: ClusterTopology) -> HalvingTree:
     The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
     order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
     """
-    known = _KNOWN.get(topology)
-    if known is None:
-        known = _KNOWN[topology] = _grown(topology)
-    return known
+    cached = _KNOWN.get(topology)
+    if cached is None:
+        cached = _KNOWN[topology] = _grown(topology)
+    return cached
 
 
 _KNOWN: WeakKeyDictionary[ClusterTopology, HalvingTree] = WeakKeyDictionary()

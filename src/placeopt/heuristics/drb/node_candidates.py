@@ -13,8 +13,8 @@ from placeopt.heuristics.drb.gpu_bipartition import Inside, eq5
 from placeopt.heuristics.drb.hardware_tree import machine_tree
 from placeopt.heuristics.drb.node_signatures import NodeSignatures
 from placeopt.problem import IntArray, Move, Placement, State
-from placeopt.terms.interference import Interference
-from placeopt.terms.utility import talks
+from placeopt.terms.costs.interference import Interference
+from placeopt.terms.costs.utility import talks
 
 
 @dataclass(frozen=True)
@@ -35,19 +35,19 @@ def preference(state: State) -> Preference:
 
 
 class NodeCandidates:
-    """Bundles on single nodes, remembered by what is asked for and what the node looks like."""
+    """Bundles on single nodes, remembered by what is asked for and what the node signatures like."""
 
     def __init__(self, state: State, candidates: Candidates) -> None:
         self.state, self.candidates = state, candidates
         self.preference = preference(state)
-        self.looks = NodeSignatures(state)
+        self.signatures = NodeSignatures(state)
         self.sockets = _socket_in_node(state)
         self._interference = Interference()
         self._asked: dict[int, Hashable] = {}
 
     def changed(self, node: int) -> None:
         """Note that what is free of a node changed."""
-        self.looks.changed(node)
+        self.signatures.changed(node)
 
     def question(self, option: int) -> int:
         """Return a number that options share which ask for the same and care for the same."""
@@ -68,40 +68,45 @@ class NodeCandidates:
                 talks(problem, option),
                 communication if communication.edges else None,
             )
-        return self.looks.answers.number(asked)
+        return self.signatures.answers.number(asked)
 
     def at(self, job: int, option: int, nodes: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Return path and worth of a bundle on each of ``nodes``, all of which have room for it."""
-        question, answers = self.question(option), self.looks.answers
-        numbers = self.looks.number[nodes]
-        known = answers.figures.get(question, np.zeros((0, 2)))
-        if len(known) <= numbers.max(initial=-1):
+        question, answers = self.question(option), self.signatures.answers
+        numbers = self.signatures.number[nodes]
+        cached = answers.figures.get(question, np.zeros((0, 2)))
+        if len(cached) <= numbers.max(initial=-1):
             grown = np.full((2 * len(answers), 2), np.nan)
-            grown[: len(known)] = known
-            known = answers.figures[question] = grown
-        unknown = np.isnan(known[numbers, 0])
+            grown[: len(cached)] = cached
+            cached = answers.figures[question] = grown
+        unknown = np.isnan(cached[numbers, 0])
         for number, first in zip(*np.unique(numbers[unknown], return_index=True), strict=True):
-            site = self.site(job, option, int(nodes[np.flatnonzero(unknown)[first]]))
-            known[number] = (np.inf, -np.inf) if site is None else (site.path, site.worth)
-        return known[numbers, 0], known[numbers, 1]
+            node_candidate = self.node_candidate(job, option, int(nodes[np.flatnonzero(unknown)[first]]))
+            cached[number] = (
+                (np.inf, -np.inf) if node_candidate is None else (node_candidate.path, node_candidate.worth)
+            )
+        return cached[numbers, 0], cached[numbers, 1]
 
-    def site(self, job: int, option: int, node: int) -> NodeCandidate | None:
+    def node_candidate(self, job: int, option: int, node: int) -> NodeCandidate | None:
         """Return what a bundle of one of the option's jobs, first ranks first, gets on a node; None without room."""
-        key, known = (self.question(option), int(self.looks.number[node])), self.looks.answers.sites
-        if key not in known:
+        key, cached = (
+            (self.question(option), int(self.signatures.number[node])),
+            self.signatures.answers.node_candidates,
+        )
+        if key not in cached:
             workers = int(self.state.problem.options.bundle_workers[option])
-            known[key] = self._find(job, option, node, list(range(workers)))
-        return known[key]
+            cached[key] = self._find(job, option, node, list(range(workers)))
+        return cached[key]
 
     def gpus(self, job: int, option: int, node: int, ranks: list[int]) -> tuple[int, ...] | None:
         """Return GPUs of the cluster for some of a job's ranks on a node; None without room."""
         options = self.state.problem.options
         if len(ranks) == options.bundle_workers[option] and not self._edges(option):
-            site = self.site(job, option, node)
+            node_candidate = self.node_candidate(job, option, node)
         else:
-            site = self._find(job, option, node, ranks)
+            node_candidate = self._find(job, option, node, ranks)
         start = self.state.problem.first_gpu[node]
-        return None if site is None else tuple(start + gpu for gpu in site.gpus)
+        return None if node_candidate is None else tuple(start + gpu for gpu in node_candidate.gpus)
 
     def _edges(self, option: int) -> bool:
         problem = self.state.problem
@@ -140,16 +145,16 @@ class NodeCandidates:
         """Shape (GPUs of the node,): thousandths by which a task on each usable GPU slows and is slowed."""
         start, end = self.state.problem.first_gpu[node], self.state.problem.first_gpu[node + 1]
         out = np.zeros(end - start)
-        if self.looks.is_shared(node):
+        if self.signatures.is_shared(node):
             out[usable] = self._slowdown(job, option, node, [(gpu,) for gpu in usable.tolist()])
         return out
 
     def _slowdown(self, job: int, option: int, node: int, sets: list[tuple[int, ...]]) -> list[float]:
         """Return what a job suffers and causes, in thousandths, on each of some sets of a node's GPUs."""
         problem, state = self.state.problem, self.state
-        if not self.looks.is_shared(node):
+        if not self.signatures.is_shared(node):
             return [0.0] * len(sets)
-        if self.looks.by_curve:
+        if self.signatures.by_curve:
             start, node_of = problem.first_gpu[node], (node,)
             moves = [Move(job, Placement(option, node_of, tuple(start + g for g in gpus))) for gpus in sets]
             return [float(max(0, self._interference.delta(state, move))) for move in moves]
@@ -164,7 +169,7 @@ class NodeCandidates:
         """Return by how much each job on a node that has a profile slows a job on some GPUs of it, and is slowed."""
         problem = self.state.problem
         own = int(problem.class_profile[problem.job_class[job]])
-        profiles, level = self.looks.company(node)
+        profiles, level = self.signatures.slowdown_total(node)
         if own < 0:
             return np.zeros_like(profiles), np.zeros_like(profiles)
         nearest = level[:, list(gpus)].min(axis=1)

@@ -7,7 +7,7 @@ import numpy as np
 from placeopt.heuristics.drb.cache import CandidateCache, candidate_cache
 from placeopt.problem import IntArray, State
 from placeopt.problem.state import Tenant
-from placeopt.terms.interference import Interference
+from placeopt.terms.costs.interference import Interference
 
 SPARE = 1000
 """Looks and questions that are remembered, beside four times the nodes; then all begins anew."""
@@ -15,7 +15,7 @@ SPARE = 1000
 
 class NodeSignatures:
     """
-    The looks of all nodes, kept up to date, and the answers that go with their numbers.
+    The signatures of all nodes, kept up to date, and the answers that go with their numbers.
 
     A look is the machine, type and free part of each GPU, and who is where that others may disturb: profiles with GPUs.
     Where jobs slow each other by a curve of utilisation it is the jobs themselves, and nothing outlasts the round.
@@ -23,7 +23,7 @@ class NodeSignatures:
     Attributes
     ----------
     answers
-        What is known by looks; another object once it has grown too large.
+        What is known by signatures; another object once it has grown too large.
     number
         Shape ``(N,)``: the look of every node.
     by_curve
@@ -69,7 +69,7 @@ class NodeSignatures:
             self._look_at_all()
 
     def is_shared(self, node: int) -> bool:
-        """Tell whether somebody is on a node whom others may disturb."""
+        """Return whether somebody is on a node whom others may disturb."""
         state = self.state
         if self.by_curve:
             return self._curve_counts and bool(state.node_jobs[node])
@@ -100,20 +100,20 @@ class NodeSignatures:
                 held.append((-1 if len(set(placement.nodes)) == 1 else job, here))
         return sorted(held)
 
-    def company(self, node: int) -> tuple[IntArray, IntArray]:
+    def slowdown_total(self, node: int) -> tuple[IntArray, IntArray]:
         """Return the profiles of the k jobs on a node that have one, and the level of each GPU to them ``(k, g)``."""
         number = int(self.number[node])
-        found = self.answers.company.get(number)
+        found = self.answers.slowdown_total.get(number)
         if found is None:
             problem = self.state.problem
             here = slice(problem.first_gpu[node], problem.first_gpu[node + 1])
-            known = [(profile, held) for profile, held in self.tenants(node) if profile >= 0]
-            rows = np.full((len(known), here.stop - here.start), 3)
-            for row, (_, held) in zip(rows, known, strict=True):
+            cached = [(profile, held) for profile, held in self.tenants(node) if profile >= 0]
+            rows = np.full((len(cached), here.stop - here.start), 3)
+            for row, (_, held) in zip(rows, cached, strict=True):
                 gpus = list(held)
                 for at, part in ((2, problem.gpu_socket[here]), (1, problem.gpu_switch[here])):
                     row[np.isin(part, part[gpus][part[gpus] >= 0])] = at
                 row[gpus] = 0
-            found = np.array([profile for profile, _ in known], dtype=np.int64), rows
-            self.answers.company[number] = found
+            found = np.array([profile for profile, _ in cached], dtype=np.int64), rows
+            self.answers.slowdown_total[number] = found
         return found

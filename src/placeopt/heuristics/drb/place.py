@@ -13,10 +13,10 @@ from placeopt.heuristics.drb.split import Half, split
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.fit import best_fit
 from placeopt.problem import IntArray, Placement, State
-from placeopt.terms.rules import fits_beyond_room
+from placeopt.terms.rules.registry import fits_beyond_room
 
 TRIES = 8
-"""Nodes tried for what goes to one node, where a rule that looks beyond room refuses the best."""
+"""Nodes tried for what goes to one node, where a rule that signatures beyond room refuses the best."""
 
 
 class Bipartition:
@@ -36,14 +36,14 @@ class Bipartition:
     def __init__(self, state: State) -> None:
         self.state, self.problem = state, state.problem
         self.candidates = Candidates(state, best_fit)
-        self.sites = NodeCandidates(state, self.candidates)
+        self.node_candidates = NodeCandidates(state, self.candidates)
         self.tree = cluster_tree(state.problem.topology)
         self.height = _heights(state, self.tree)
 
     def changed(self, node: int) -> None:
         """See ``greedy.Chooser``."""
         self.candidates.changed(node)
-        self.sites.changed(node)
+        self.node_candidates.changed(node)
 
     def place(self, job: int) -> Placement | None:
         """See ``greedy.Chooser``: the most valuable option first."""
@@ -69,12 +69,12 @@ class Bipartition:
         nodes = np.flatnonzero(self.candidates.free_rooms(option) > 0)
         if not len(nodes):
             return
-        path, worth = self.sites.at(job, option, nodes)
+        path, worth = self.node_candidates.at(job, option, nodes)
         best = int(self.problem.best_path[option])
-        utility = self.sites.preference.path * np.where(path > best, best / np.maximum(path, 1), 1.0) + worth
+        utility = self.node_candidates.preference.path * np.where(path > best, best / np.maximum(path, 1), 1.0) + worth
         workers = int(self.problem.options.bundle_workers[option])
         for i in np.argsort(-utility, kind="stable")[:TRIES].tolist():
-            gpus = self.sites.gpus(job, option, int(nodes[i]), list(range(workers)))
+            gpus = self.node_candidates.gpus(job, option, int(nodes[i]), list(range(workers)))
             if gpus is not None:
                 yield Placement(option, (int(nodes[i]),) * workers, gpus)
 
@@ -94,7 +94,7 @@ class Bipartition:
         node_of: dict[int, int] = {}
         each = int(self.problem.options.gpus[option])
         for node, ranks in told.items():
-            gpus = self.sites.gpus(job, option, node, ranks)
+            gpus = self.node_candidates.gpus(job, option, node, ranks)
             if gpus is None:
                 return None
             for i, rank in enumerate(ranks):
@@ -109,7 +109,7 @@ class _Across:
     def __init__(self, chooser: Bipartition, job: int, option: int) -> None:
         state, self.tree = chooser.state, chooser.tree
         problem = state.problem
-        self.path_weight = chooser.sites.preference.path
+        self.path_weight = chooser.node_candidates.preference.path
         rooms = chooser.candidates.free_rooms(option)
         ordered = rooms[self.tree.order]
         sums = np.concatenate([[0], np.cumsum(ordered)])
@@ -118,7 +118,7 @@ class _Across:
         nodes = np.flatnonzero(rooms > 0)
         self.worth = np.full(problem.num_nodes, -np.inf)
         if len(nodes):
-            self.worth[nodes] = chooser.sites.at(job, option, nodes)[1]
+            self.worth[nodes] = chooser.node_candidates.at(job, option, nodes)[1]
         self.worth = self.worth[self.tree.order]
         edges = problem.class_communication[problem.options.job_class[option]].edges
         self.weights = rank_traffic(state, option) if edges else None
@@ -169,10 +169,10 @@ def _heights(state: State, tree: HalvingTree) -> np.ndarray:
     following = np.minimum.accumulate(with_gpus[::-1])[::-1] if len(position) else position  # next node with a GPU
     inner = np.flatnonzero(tree.second >= 0)
     one, other = following[tree.first[inner]], following[tree.first[tree.second[inner]]]
-    known = (one < tree.end[inner + 1]) & (other < tree.end[tree.second[inner]])
-    ends = [problem.node_gpu_start[tree.order[at[known]]] for at in (one, other)]
-    if known.any():
-        out[inner[known]] = topology.distances(ends[0], ends[1])
+    cached = (one < tree.end[inner + 1]) & (other < tree.end[tree.second[inner]])
+    ends = [problem.node_gpu_start[tree.order[at[cached]]] for at in (one, other)]
+    if cached.any():
+        out[inner[cached]] = topology.distances(ends[0], ends[1])
     leaves = np.flatnonzero(tree.second < 0)
     longest = np.array([int(d.max(initial=0)) for d in topology.distance])
     out[leaves] = longest[topology.node_machine[tree.order[tree.first[leaves]]]] if len(leaves) else 0

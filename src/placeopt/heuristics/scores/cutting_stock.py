@@ -86,7 +86,7 @@ def _duals(small: list[int], demand: FloatArray, room: int) -> FloatArray:
         worth = np.linalg.solve(basis.T, cost)
         negative = int(worth.argmin())
         if worth[negative] < -EPSILON:
-            column, price = -np.eye(count)[negative], 0.0  # one share packed that nobody asked for
+            column, price = -np.eye(count)[negative], 0.0  # one share packed that is not in the demand
         else:
             best = _dearest(small, worth, room)
             if best[room] <= 1 + EPSILON:

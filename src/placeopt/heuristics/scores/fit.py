@@ -43,7 +43,7 @@ class Stranding:
     width 0.3. The node with the least 3 dS + what is left of the GPU used + 0.1 x untouched GPUs / 8. Ours.
     """
 
-    sees_state_only = True
+    cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the workload's mean over the problem's jobs, or over so many of each class, shape (K,)."""

@@ -8,7 +8,7 @@ from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.fragmentation_columns import GradientColumns
 from placeopt.problem import RESOURCES, IntArray, Problem, State
 from placeopt.problem.target import Target, weigh
-from placeopt.terms.fgd import changes_if_placed
+from placeopt.terms.costs.fgd import changes_if_placed
 
 CPU = RESOURCES.index("cpu_millicores")
 
@@ -23,7 +23,7 @@ class FragmentationGradient:
     whole GPUs all choices of GPUs are equal, and the first usable ones are taken.
     """
 
-    sees_state_only = True
+    cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None) -> None:
         """Take the target from the policy, or from so many jobs of each class, shape (K,)."""

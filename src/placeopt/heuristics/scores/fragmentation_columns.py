@@ -61,18 +61,18 @@ class GradientColumns:
         self._gpus = np.array([kind[0] for kind in kinds], dtype=np.int64)
         self._share = np.array([kind[1] for kind in kinds], dtype=np.int64)
         self._row = self._kind * (len(self._demands) + 1)  # of each shape, in the flat table of a state of GPUs
-        self._known: dict[tuple[int, tuple[int, ...]], tuple[list[int], IntArray]] = {}
+        self._cache: dict[tuple[int, tuple[int, ...]], tuple[list[int], IntArray]] = {}
         self._class = problem.node_class.tolist()
 
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """See ``Columns``."""
         key = (node_class, tuple(sorted(left)))
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            known = self._known[key] = self._of_gpus(node_class, key[1])
-        now, after = known
+        cached = self._cache.get(key)
+        if cached is None:
+            if len(self._cache) >= MOST_KNOWN:
+                self._cache.clear()
+            cached = self._cache[key] = self._of_gpus(node_class, key[1])
+        now, after = cached
         met = self._demands.searchsorted(cpu - self._needs, side="right")
         cost: IntArray = after.take(self._row + met.take(self._need))
         cost -= now[bisect_right(self._demand_list, cpu)]

@@ -102,11 +102,11 @@ class Random:
         self._random = np.random.default_rng(seed)
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
-        """All alike: ``redraw`` tells them apart."""
+        """All alike: ``randomize`` tells them apart."""
         del candidates, option
         return np.zeros(len(nodes))
 
-    def redraw(self, scores: np.ndarray) -> np.ndarray:
+    def randomize(self, scores: np.ndarray) -> np.ndarray:
         """Put a random number in the place of every finite score."""
         return np.where(np.isfinite(scores), self._random.random(len(scores)), np.inf)
 
@@ -117,4 +117,4 @@ class Random:
 
 
 for _score in (dot_product, gpu_packing):
-    _score.sees_state_only = True  # type: ignore[attr-defined]  # read by Candidates
+    _score.cacheable = True  # type: ignore[attr-defined]  # read by Candidates

@@ -50,7 +50,7 @@ class PriceColumns:
             for c, n in {c: n for n, c in enumerate(problem.node_class.tolist())}.items()
         }
         self._share, self._count = milli.tolist(), gpus.tolist()
-        self._known: dict[tuple[int, tuple[int, ...]], tuple[int, IntArray]] = {}
+        self._cache: dict[tuple[int, tuple[int, ...]], tuple[int, IntArray]] = {}
         self._columns: dict[tuple[int, int, int, tuple[int, ...]], IntArray] = {}
         self._most_columns = MOST_CELLS // max(len(of), 1)
         self._chosen: dict[tuple[int, int, tuple[int, ...]], tuple[int, ...]] = {}
@@ -69,12 +69,12 @@ class PriceColumns:
     def _work_out(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """Return the cost of every shape; ``left`` ascending."""
         key = (node_class, left)
-        known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            known = self._known[key] = sum(left), self._of_gpus(left) + self._by_class[node_class]
-        idle, part = known
+        cached = self._cache.get(key)
+        if cached is None:
+            if len(self._cache) >= MOST_KNOWN:
+                self._cache.clear()
+            cached = self._cache[key] = sum(left), self._of_gpus(left) + self._by_class[node_class]
+        idle, part = cached
         by_cpu, by_memory = idle - cpu * 1000 // self._per_gpu[0], idle - memory * 1000 // self._per_gpu[1]
         cost: IntArray = self._stranded.take(self._by_cpu + by_cpu, mode="clip")
         cost += self._stranded.take(self._by_memory + by_memory, mode="clip")

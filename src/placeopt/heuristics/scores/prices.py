@@ -37,7 +37,7 @@ class PriceScore:
     - 0.5 x the GPUs taken x the price of such nodes: how much of them is spoken for by those who can run there.
     """
 
-    sees_state_only = True
+    cacheable = True
 
     def __init__(self, problem: Problem, counts: IntArray | None = None, *, nodes: bool = True) -> None:
         """

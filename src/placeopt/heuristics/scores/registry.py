@@ -1,8 +1,10 @@
-"""The scores that greedy knows by name."""
+"""The scores that methods name. A new score is a file of its own and one line here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 from placeopt.heuristics.candidates import Score
 from placeopt.heuristics.sc17 import LastMachine, LastMachineFullestSocket
@@ -14,22 +16,56 @@ from placeopt.heuristics.scores.sharing import HorusByCost, MostFreeMemory
 from placeopt.heuristics.scores.slowdown import LeastSlowdown
 from placeopt.problem import IntArray, Problem
 
-SCORES: dict[str, Callable[[Problem], Score]] = {
-    "first_fit": lambda problem: first_fit,  # noqa: ARG005 - needs nothing of the problem
-    "best_fit": lambda problem: best_fit,  # noqa: ARG005
-    "dot_product": lambda problem: dot_product,  # noqa: ARG005
-    "gpu_packing": lambda problem: gpu_packing,  # noqa: ARG005
-    "gpu_clustering": lambda problem: gpu_clustering,  # noqa: ARG005
-    "random": Random,
-    "horus": HorusByCost,
-    "obp": MostFreeMemory,
-    "fgd": FragmentationGradient,
-    "stranding": Stranding,
-    "least_slowdown": LeastSlowdown,
-    "prices": PriceScore,
-    "share_prices": lambda problem: PriceScore(problem, nodes=False),
-    "sc17_fcfs": lambda problem: LastMachine(),  # noqa: ARG005
-    "sc17_bf": lambda problem: LastMachineFullestSocket(),  # noqa: ARG005
+
+@dataclass(frozen=True)
+class ScoreSpec:
+    """
+    How a score is made, and what it depends on.
+
+    Attributes
+    ----------
+    make
+        Called with the problem, returns the score (`placeopt.heuristics.candidates.Score`).
+    needs_seed
+        Whether the score draws random numbers: ``make`` takes the keyword ``seed``.
+    needs_mix
+        Whether the score depends on how many jobs there are of each class: ``make`` takes the keyword ``counts``, shape
+        (K,); None stands for the jobs of the problem.
+    local
+        Whether the score of a node depends on its free capacity alone, not on the jobs there or on earlier calls. Only
+        such scores can place some jobs of a live cluster, which keeps no more than free capacity.
+    has_columns
+        Whether the score has a method ``columns``, which a `placeopt.heuristics.scores.table.Table` needs.
+    """
+
+    make: Callable[..., Score]
+    needs_seed: bool = False
+    needs_mix: bool = False
+    local: bool = True
+    has_columns: bool = False
+
+
+def _constant(score: Score) -> Callable[[Problem], Score]:
+    """Return a ``make`` for a score that does not depend on the problem."""
+    return lambda problem: score  # noqa: ARG005
+
+
+SCORES: dict[str, ScoreSpec] = {
+    "first_fit": ScoreSpec(_constant(first_fit)),
+    "best_fit": ScoreSpec(_constant(best_fit)),
+    "dot_product": ScoreSpec(_constant(dot_product)),
+    "gpu_packing": ScoreSpec(_constant(gpu_packing)),
+    "gpu_clustering": ScoreSpec(_constant(gpu_clustering), local=False),
+    "random": ScoreSpec(Random, needs_seed=True, local=False),
+    "horus": ScoreSpec(HorusByCost),
+    "obp": ScoreSpec(MostFreeMemory),
+    "fgd": ScoreSpec(FragmentationGradient, needs_mix=True, has_columns=True),
+    "stranding": ScoreSpec(Stranding, needs_mix=True),
+    "least_slowdown": ScoreSpec(LeastSlowdown),
+    "prices": ScoreSpec(PriceScore, needs_mix=True, has_columns=True),
+    "share_prices": ScoreSpec(partial(PriceScore, nodes=False), needs_mix=True, has_columns=True),
+    "sc17_fcfs": ScoreSpec(_constant(LastMachine())),
+    "sc17_bf": ScoreSpec(_constant(LastMachineFullestSocket())),
 }
 
 
@@ -37,15 +73,17 @@ def score_named(name: str, problem: Problem, seed: int = 0, counts: IntArray | N
     """
     Return the score called ``name``.
 
-    ``seed`` is for those that draw; ``counts``, shape (K,), for those that go by the mix of jobs: how many there are of
-    each class, those of the problem if left out.
+    Parameters
+    ----------
+    seed
+        For scores that draw random numbers.
+    counts
+        Shape (K,): jobs of each class, for scores that depend on the mix of jobs; those of the problem if left out.
     """
-    if name == "random":
-        return Random(problem, seed)
-    if name == "stranding":
-        return Stranding(problem, counts)
-    if name == "fgd":
-        return FragmentationGradient(problem, counts)
-    if name in ("prices", "share_prices"):
-        return PriceScore(problem, counts, nodes=name == "prices")
-    return SCORES[name](problem)
+    spec = SCORES[name]
+    arguments: dict[str, object] = {}
+    if spec.needs_seed:
+        arguments["seed"] = seed
+    if spec.needs_mix:
+        arguments["counts"] = counts
+    return spec.make(problem, **arguments)

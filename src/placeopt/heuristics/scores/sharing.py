@@ -6,7 +6,7 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.problem import IntArray, Problem
-from placeopt.terms.horus import decision_costs
+from placeopt.terms.costs.horus import decision_costs
 
 
 class HorusByCost:
@@ -22,7 +22,7 @@ class HorusByCost:
     def __init__(self, problem: Problem) -> None:
         del problem
 
-    def looks_at(self, problem: Problem) -> IntArray:
+    def option_features(self, problem: Problem) -> IntArray:
         """Return the utilisation of each option, which its cost goes by."""
         return problem.options.utilisation[:, None]
 

@@ -9,8 +9,8 @@ import numpy as np
 from placeopt.heuristics.candidates import Candidates, closest
 from placeopt.heuristics.scores.fit import best_fit
 from placeopt.problem import IntArray, Placement, Problem, State
-from placeopt.terms.curves import excess_table
-from placeopt.terms.run_time import path_excess
+from placeopt.terms.costs.curves import excess_table
+from placeopt.terms.costs.run_time import path_excess
 
 UNKNOWN = 1000
 """Excess run time beside a job on the same GPU where nothing is known of the two: the GPU is divided in time."""
@@ -38,13 +38,13 @@ class LeastSlowdown:
         self._problem = problem
         self._both = (problem.slowdown + problem.slowdown.transpose(0, 2, 1)).tolist()
         self._socket, self._switch = problem.gpu_socket.tolist(), problem.gpu_switch.tolist()
-        known = problem.policy.postpone.spread_slowdown_thousandths
+        cached = problem.policy.postpone.spread_slowdown_thousandths
         own = (communication.spread_slowdown_thousandths for communication in problem.class_communication)
         self._shares = problem.policy.share_mode == "overcommit"
         self._curve = problem.policy.interference.curve
-        self._spread = [known if spread is None else spread for spread in own]
+        self._spread = [cached if spread is None else spread for spread in own]
 
-    def looks_at(self, problem: Problem) -> IntArray:
+    def option_features(self, problem: Problem) -> IntArray:
         """Return profile and spread slowdown of each option's jobs, and its utilisation."""
         each = np.column_stack((problem.class_profile, np.array(self._spread, dtype=np.int64)))
         asked: IntArray = np.column_stack((each[problem.options.job_class], problem.options.utilisation))
@@ -81,7 +81,7 @@ class LeastSlowdown:
         ]
         return min(tried, key=lambda chosen: self._price(candidates, option, node, chosen))
 
-    def refuses(self, candidates: Candidates, option: int, gpus: list[int]) -> list[int]:
+    def excluded_gpus(self, candidates: Candidates, option: int, gpus: list[int]) -> list[int]:
         """Return those of ``gpus`` that others hold and that would not get enough more done by sharing."""
         if not self._shares:
             return []
@@ -132,8 +132,8 @@ class LeastSlowdown:
             for (beside, held), count in state.tenants[int(self._problem.gpu_node[gpu])].items()
             if beside >= 0 and gpu in held
         ]
-        known = sum(count for _, _, count in found) == state.gpu_jobs[gpu] and all(a and b for a, b, _ in found)
-        return found if known else None
+        cached = sum(count for _, _, count in found) == state.gpu_jobs[gpu] and all(a and b for a, b, _ in found)
+        return found if cached else None
 
     def _price(self, candidates: Candidates, option: int, node: int, gpus: tuple[int, ...]) -> int:
         """Excess run time of all, in thousandths, that a bundle on ``gpus`` adds."""

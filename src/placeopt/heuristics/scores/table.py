@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
-from placeopt.terms.minimal_utility import applies
+from placeopt.terms.rules.minimal_utility import applies
 
 CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 NEVER = 1 << 50
@@ -39,15 +39,15 @@ class Columns(Protocol):
         """Return which of the node's GPUs a job of ``shape``, which fits, gets: indices in the node."""
 
 
-class Scored(Protocol):
-    """A score of nodes that also knows whole columns of the table."""
+class ColumnScore(Protocol):
+    """A score that also computes whole columns of the table; ``ScoreSpec.has_columns`` says which scores do."""
 
     def columns(self, state: State, representatives: list[int]) -> Columns:
         """Prepare for the shapes of jobs, each represented by an option."""
 
 
 def serves(problem: Problem) -> bool:
-    """Tell whether a table decides the problem as candidates would: one worker a job, and nothing but room binds."""
+    """Return whether a table decides the problem as candidates would: one worker a job, and nothing but room binds."""
     options = problem.options
     first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))[problem.gpu_node]]
     return bool(
@@ -73,7 +73,7 @@ class Table:
     are worked out for all shapes at once, so their number hardly matters; a node's column anew only when it is needed.
     """
 
-    def __init__(self, state: State, score: Scored) -> None:
+    def __init__(self, state: State, score: ColumnScore) -> None:
         problem = self._problem = state.problem
         self._shape = option_shapes(problem)
         count = max(self._shape, default=-1) + 1
@@ -108,7 +108,7 @@ class Table:
         self._stale[node] = None
 
     def cost(self, option: int, node: int) -> int:
-        """Return what a job costs on a node in an option as things stand; above ``NEVER // 2`` where it has no room."""
+        """Return what a job costs on a node in an option now; above ``NEVER // 2`` where it has no room."""
         self._update()
         return int(self._rows[self._shape[option]][node])
 

@@ -32,8 +32,8 @@ class Destroy:
     ``density`` (J,) is what jobs are worth per share.
     """
 
-    def __init__(self, board: IncrementalSolution, density: np.ndarray, rng: np.random.Generator) -> None:
-        self._board, self._density, self._rng, problem = board, density, rng, board.problem
+    def __init__(self, solution: IncrementalSolution, density: np.ndarray, rng: np.random.Generator) -> None:
+        self._solution, self._density, self._rng, problem = solution, density, rng, solution.problem
         domain = problem.topology.node_domain
         blocks = len(problem.topology.domain_parent) + np.arange(problem.num_nodes) // BLOCK
         self._district = np.unique(np.where(domain >= 0, domain, blocks), return_inverse=True)[1].reshape(-1)
@@ -42,10 +42,10 @@ class Destroy:
         self._nodes = [part.tolist() for part in np.split(order, starts)]
         self._mean_gpus = max(problem.num_gpus / len(self._nodes), 1.0)
 
-    def everybody(self) -> None:
+    def remove_all(self) -> None:
         """Take away all jobs but the running ones."""
         for job in self._placed().tolist():
-            self._board.put(job, None)
+            self._solution.put(job, None)
 
     def some(self, waiting: IntArray) -> int | None:
         """
@@ -71,7 +71,7 @@ class Destroy:
     def _around_costly(self) -> None:
         """Empty districts of a job that costs much, and another one, so that it finds room elsewhere."""
         job = self._costly()
-        placement = None if job is None else self._board.state.placements[job]
+        placement = None if job is None else self._solution.state.placements[job]
         if placement is None:
             return
         mine = self._rng.permutation(np.unique(self._district[list(placement.nodes)]))[: MOST_DISTRICTS - 1]
@@ -82,14 +82,14 @@ class Destroy:
         jobs = self._by_cost()
         count = 1 + self._rank(min(MOST_COSTLY, len(jobs)))
         for i in dict.fromkeys(self._rank(len(jobs)) for _ in range(count if len(jobs) else 0)):
-            self._board.put(int(jobs[i]), None)
+            self._solution.put(int(jobs[i]), None)
 
     def _for_waiting(self, waiting: IntArray) -> int:
         """Empty districts for a job that waits, the likelier the more it is worth per share."""
         ranked = waiting[np.argsort(-self._density[waiting], kind="stable")]
         job = int(ranked[self._rank(len(ranked))])
-        options = self._board.problem.options
-        milli = max(int(options.total_milli[o]) for o in self._board.problem.options_of(job))
+        options = self._solution.problem.options
+        milli = max(int(options.total_milli[o]) for o in self._solution.problem.options_of(job))
         needed = math.ceil(milli / 1000 / self._mean_gpus) + int(self._rng.integers(2))
         self._empty(self._any_districts(min(needed, MOST_DISTRICTS)))
         return job
@@ -99,7 +99,7 @@ class Destroy:
         jobs = self._placed()
         low = self._rng.permutation(jobs[self._density[jobs] < most])[:MOST_FILLERS]
         for job in low.tolist():
-            self._board.put(job, None)
+            self._solution.put(job, None)
 
     def _costly(self) -> int | None:
         """Draw a placed job, the likelier the more its being there has added to the cost."""
@@ -109,15 +109,15 @@ class Destroy:
     def _by_cost(self) -> IntArray:
         """Placed jobs, the costliest first."""
         jobs = self._placed()
-        paid = np.array([self._board.paid.get(job, 0) for job in jobs.tolist()], dtype=np.int64)
+        paid = np.array([self._solution.paid.get(job, 0) for job in jobs.tolist()], dtype=np.int64)
         return jobs[np.argsort(-paid, kind="stable")]
 
     def _rank(self, count: int) -> int:
         return max(min(int(count * self._rng.random() ** EXPONENT), count - 1), 0)
 
     def _placed(self) -> IntArray:
-        running = self._board.problem.running
-        placements = self._board.state.placements
+        running = self._solution.problem.running
+        placements = self._solution.state.placements
         return np.array([j for j, p in enumerate(placements) if p is not None and j not in running], dtype=np.int64)
 
     def _any_districts(self, count: int) -> list[int]:
@@ -126,10 +126,10 @@ class Destroy:
 
     def _empty(self, districts: list[int]) -> None:
         """Take away the jobs of these districts, as long as they are not too many."""
-        board, taken = self._board, 0
+        solution, taken = self._solution, 0
         for district in dict.fromkeys(districts):
-            jobs = dict.fromkeys(job for node in self._nodes[district] for job in board.state.node_jobs[node])
+            jobs = dict.fromkeys(job for node in self._nodes[district] for job in solution.state.node_jobs[node])
             for job in jobs:
-                if job not in board.problem.running and taken < MOST_JOBS:
-                    board.put(job, None)
+                if job not in solution.problem.running and taken < MOST_JOBS:
+                    solution.put(job, None)
                     taken += 1

@@ -91,9 +91,9 @@ class GangPlacer:
             enough = np.flatnonzero(rooms >= bundles)
             tries = enough[np.argsort(rooms[enough], kind="stable")][:DOMAINS]
             found = [domains.together(np.flatnonzero(row == d)) for d in tries]
-            known = [one for one in found if one is not None]
-            if known:
-                return min(known, key=lambda one: one[0])[1]
+            cached = [one for one in found if one is not None]
+            if cached:
+                return min(cached, key=lambda one: one[0])[1]
             if len(names) == 1:
                 break
         last = domains.together(np.arange(len(domains.labels)))

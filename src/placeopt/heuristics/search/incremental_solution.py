@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.scores.registry import SCORES
+from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, Move, Placement, Problem, State
-from placeopt.terms.communication import job_cost
-from placeopt.terms.objective import Weighted, cost, cost_delta, value
+from placeopt.terms.costs.communication import Communication, job_cost
+from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_of
 
 Mark = tuple[int, int, int]
 """Moves made so far, value and cost at that point."""
@@ -23,9 +23,9 @@ class IncrementalSolution:
     def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:
         self.problem, self.weighted = problem, weighted
         self.state = State(problem, allocation)
-        self.candidates = Candidates(self.state, SCORES["best_fit"](problem))
+        self.candidates = Candidates(self.state, score_named("best_fit", problem))
         self.value, self.cost = value(problem, allocation), cost(problem, allocation, weighted)
-        path_price = next((w.weight for w in weighted if w.cost.name == "communication"), 0)
+        path_price = weight_of(weighted, Communication)
         self.paid: dict[int, int] = {
             job: path_price * job_cost(problem, job, placement)
             for job, placement in enumerate(allocation)
@@ -48,7 +48,7 @@ class IncrementalSolution:
         """Return where to come back to."""
         return len(self._undo), self.value, self.cost
 
-    def back_to(self, mark: Mark) -> None:
+    def roll_back(self, mark: Mark) -> None:
         """Take back every move since ``mark``."""
         length, self.value, self.cost = mark
         while len(self._undo) > length:
@@ -56,7 +56,7 @@ class IncrementalSolution:
             self._note(self.state.placements[move.job], move.placement)
             self.state.apply(move)
 
-    def settle(self) -> None:
+    def commit(self) -> None:
         """Forget the way back: marks of before no longer hold."""
         self._undo.clear()
 

@@ -1,4 +1,4 @@
-"""Who had better run, of jobs that compete for so much GPU share: a knapsack."""
+"""Choice among jobs that compete for a GPU share: a knapsack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting jobs put back onto a board: chosen by worth and cost, placed the hardest first."""
+"""Waiting jobs put back onto a solution: chosen by worth and cost, placed the hardest first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from placeopt.problem import BoolArray, IntArray
 
 class Repair:
     """
-    Fills what is free on a board.
+    Fills what is free on a solution.
 
     Who is worth most per GPU share comes first, always. Among equals those come first who cost least beyond that, by
     the guide, or by their traffic where its GPUs lie as close as they can; a knapsack chooses those who fill the share
@@ -30,9 +30,9 @@ class Repair:
         Shape (J,): value per thousandth of a GPU, in the most valuable option.
     """
 
-    def __init__(self, board: IncrementalSolution, guide: Guide | None, stop: Callable[[], bool]) -> None:
-        self._board, self._spots, self._stop = board, Insertion(board, guide), stop
-        problem, options = board.problem, board.problem.options
+    def __init__(self, solution: IncrementalSolution, guide: Guide | None, stop: Callable[[], bool]) -> None:
+        self._solution, self._insertion, self._stop = solution, Insertion(solution, guide), stop
+        problem, options = solution.problem, solution.problem.options
         first = np.unique(problem.job_class, return_index=True)[1].tolist()
         best = np.array(
             [max(problem.options_of(j), key=lambda o: (options.value[o], -o), default=-1) for j in first],
@@ -52,11 +52,11 @@ class Repair:
         fewest = np.full(len(best), np.iinfo(np.int64).max)
         np.minimum.at(fewest, options.job_class, options.total_milli)
         self._least: IntArray = fewest[problem.job_class]
-        self._worth: IntArray = of_jobs(options.value)
-        self.density: np.ndarray = self._worth / share
+        self._value: IntArray = of_jobs(options.value)
+        self.density: np.ndarray = self._value / share
         weight = np.array([int(c.weight) for c in problem.class_communication], dtype=np.int64)[options.job_class]
-        self._talk: IntArray = of_jobs(weight * problem.best_path)
-        self._dear: np.ndarray = (self._talk if guide is None else of_jobs(guide.surplus)) / share
+        self._path_cost: IntArray = of_jobs(weight * problem.best_path)
+        self._cost_per_share: np.ndarray = (self._path_cost if guide is None else of_jobs(guide.surplus)) / share
         self._bundle = of_jobs(options.gpus * options.bundle_workers * options.milli)
         parts = np.array([min((s.domains for s in splits), default=0) for splits in options.splits], dtype=np.int64)
         self._together = of_jobs(np.where(parts > 0, options.total_milli // np.maximum(parts, 1), 0))
@@ -76,17 +76,17 @@ class Repair:
         ``noise`` is how far the order among jobs of equal worth is shaken, in parts of what they cost. ``chosen`` are
         those of them to be placed before the rest, instead of those that the knapsack chooses.
         """
-        dear = self._dear[jobs]
+        dear = self._cost_per_share[jobs]
         if noise:
             dear = dear + np.abs(dear) * rng.uniform(-noise, noise, len(jobs))
         order = np.lexsort((jobs, dear, -self.density[jobs]))
         order = order[jobs[order] != first]
         ranked = jobs[order]
-        free = int(np.maximum(self._board.state.gpu_free_milli, 0).sum())
+        free = int(np.maximum(self._solution.state.gpu_free_milli, 0).sum())
         left = free - (0 if first is None else int(self._milli[first]))
         milli = self._milli[ranked]
         if chosen is None:
-            taken = choose(milli, self._worth[ranked], dear[order] * milli, max(left, 0))
+            taken = choose(milli, self._value[ranked], dear[order] * milli, max(left, 0))
         else:
             taken = np.isin(ranked, chosen)
         hardest, rest = self._hardest_first(ranked[taken]), ranked[~taken].tolist()
@@ -94,24 +94,24 @@ class Repair:
 
     def _hardest_first(self, at: IntArray) -> list[int]:
         hard = np.maximum(self._bundle[at], self._together[at])
-        keys = (at, -self._milli[at], -self._talk[at], -self._bundle[at], -hard)
+        keys = (at, -self._milli[at], -self._path_cost[at], -self._bundle[at], -hard)
         ordered: list[int] = at[np.lexsort(keys)].tolist()
         return ordered
 
     def _place(self, queue: list[int], free: int) -> None:
         """Place one after the other; room only shrinks, so a class that failed once is not tried again."""
-        board, problem = self._board, self._board.problem
-        hopeless: set[int] = set()
+        solution, problem = self._solution, self._solution.problem
+        failed_classes: set[int] = set()
         at = np.array(queue, dtype=np.int64)
         least = self._least[at].tolist() if problem.shares_bind else [0] * len(queue)
         for job, k, needed in zip(queue, problem.job_class[at].tolist(), least, strict=True):
-            if needed > free or k in hopeless:
+            if needed > free or k in failed_classes:
                 continue
             if self._stop():
                 return
-            spot = self._spots.best(job)
+            spot = self._insertion.best(job)
             if spot is None:
-                hopeless.add(k)
+                failed_classes.add(k)
                 continue
-            board.put(job, spot)
+            solution.put(job, spot)
             free -= int(problem.options.total_milli[spot.option])

@@ -47,24 +47,24 @@ class Search:
         stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._rng = np.random.default_rng(seed)
-        self._board = IncrementalSolution(problem, allocation, weighted)
-        self._recreate = Repair(self._board, guide, stop)
-        self._ruin = Destroy(self._board, self._recreate.density, self._rng)
+        self._solution = IncrementalSolution(problem, allocation, weighted)
+        self._recreate = Repair(self._solution, guide, stop)
+        self._ruin = Destroy(self._solution, self._recreate.density, self._rng)
 
     @property
     def value(self) -> int:
         """Net value."""
-        return self._board.value
+        return self._solution.value
 
     @property
     def cost(self) -> int:
         """Cost level."""
-        return self._board.cost
+        return self._solution.cost
 
     @property
     def allocation(self) -> Allocation:
         """The plan."""
-        return self._board.state.allocation()
+        return self._solution.state.allocation()
 
     def rebuild(self, chosen: IntArray | None = None) -> bool:
         """
@@ -72,29 +72,29 @@ class Search:
 
         ``chosen`` are jobs to be put back before all others; None: those that a knapsack chooses.
         """
-        mark = self._board.mark()
-        self._ruin.everybody()
+        mark = self._solution.mark()
+        self._ruin.remove_all()
         self._recreate.fill(self._waiting(), self._rng, chosen=chosen)
         return self._judge(mark)
 
     def step(self) -> bool:
         """Change a part of the plan; tells whether it is better for it."""
-        mark = self._board.mark()
+        mark = self._solution.mark()
         first = self._ruin.some(self._waiting())
         noise = NOISE if self._rng.random() < 0.5 else 0.0
         self._recreate.fill(self._waiting(), self._rng, noise=noise, first=first)
         return self._judge(mark)
 
     def _waiting(self) -> IntArray:
-        placements = self._board.state.placements
+        placements = self._solution.state.placements
         nowhere = np.array([placement is None for placement in placements], dtype=bool)
         return np.flatnonzero(nowhere & self._recreate.able)
 
     def _judge(self, mark: Mark) -> bool:
         """Go back where the plan is worse; what is just as good is kept, so that the search moves on."""
-        board = self._board
-        before, now = (mark[1], -mark[2]), (board.value, -board.cost)
+        solution = self._solution
+        before, now = (mark[1], -mark[2]), (solution.value, -solution.cost)
         if now < before:
-            board.back_to(mark)
-        board.settle()
+            solution.roll_back(mark)
+        solution.commit()
         return now > before

@@ -17,13 +17,13 @@ from placeopt.report.html.whatif_amounts import (
     swap_figure,
 )
 from placeopt.report.html.whatif_curves import curve_figure, front_figure, sweep_figure
-from placeopt.simulation.replay.records import ReplaySeries
-from placeopt.whatif.records import (
-    Added,
+from placeopt.simulation.replay.series import ReplaySeries
+from placeopt.whatif.answers import (
     Cheapest,
     Defrag,
     Failures,
     Fit,
+    NodesNeeded,
     Prices,
     Review,
     Slots,
@@ -31,12 +31,12 @@ from placeopt.whatif.records import (
     Sweep,
 )
 
-WhatIfAnswer = Fit | Slots | Failures | Added | Cheapest | Sweep | Swap | Prices | Defrag | Review | ReplaySeries
+WhatIfAnswer = Fit | Slots | Failures | NodesNeeded | Cheapest | Sweep | Swap | Prices | Defrag | Review | ReplaySeries
 DRAWN: dict[type, tuple[str, Callable[[Any, str], Figure]]] = {
     Fit: ("fit", fit_figure),
     Slots: ("slots", slots_figure),
     Failures: ("failures", failures_figure),
-    Added: ("add", added_figure),
+    NodesNeeded: ("add", added_figure),
     Cheapest: ("cheapest", cheapest_figure),
     Sweep: ("sweep", sweep_figure),
     Swap: ("swap", swap_figure),
@@ -51,7 +51,7 @@ MARKS: tuple[tuple[frozenset[str], type[WhatIfAnswer]], ...] = (
     (frozenset({"varied", "points"}), Sweep),
     (frozenset({"front", "level"}), Defrag),
     (frozenset({"scenarios", "k"}), Failures),
-    (frozenset({"node_type", "tried"}), Added),
+    (frozenset({"node_type", "tried"}), NodesNeeded),
     (frozenset({"choices", "best"}), Cheapest),
     (frozenset({"exchanged", "before"}), Swap),
     (frozenset({"prices", "value"}), Prices),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import Figure, Tips
-from placeopt.whatif.records import Failure, Failures
+from placeopt.whatif.answers import Failure, Failures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -15,7 +15,7 @@ from placeopt.errors import BadInput
 from placeopt.formats.bounds import check_lines
 from placeopt.formats.figure import COLOURS, MARKS, STYLES, Figure, Tips
 from placeopt.formats.files import read_bytes
-from placeopt.metrics import Stay, fragments_over_time, slots_over_time
+from placeopt.metrics import GpuUse, fragments_over_time, slots_over_time
 from placeopt.model import Running
 from placeopt.model.scenario import Scenario
 
@@ -52,9 +52,9 @@ class SimulationLog:
         """Name of the log, with the number of jobs that never end."""
         return self.name + (f" ({len(self.stranded):,} never end)" if self.stranded else "")
 
-    def stays(self) -> list[Stay]:
+    def stays(self) -> list[GpuUse]:
         """Return the GPU shares held over time, in the form of `placeopt.metrics`."""
-        return [Stay(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
+        return [GpuUse(start, end, {gpu: milli}) for gpu, spans in self.held.items() for start, end, _, milli in spans]
 
 
 def read_log(path: str | os.PathLike[str], running: Sequence[Running] = ()) -> SimulationLog:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
-from placeopt.whatif.records import Added, Cheapest, Fit, Prices, Review, Slots, Swap
+from placeopt.whatif.answers import Cheapest, Fit, NodesNeeded, Prices, Review, Slots, Swap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,7 +85,7 @@ def slots_figure(answer: Slots, name: str) -> Figure:
     )
 
 
-def _how_many(answer: Added) -> str:
+def _how_many(answer: NodesNeeded) -> str:
     if answer.impossible:
         return "no number of nodes will do"
     if answer.found is None:
@@ -94,7 +94,7 @@ def _how_many(answer: Added) -> str:
     return f"{least}{answer.found} node{'' if answer.found == 1 else 's'}"
 
 
-def added_figure(answer: Added, name: str) -> Figure:
+def added_figure(answer: NodesNeeded, name: str) -> Figure:
     """Return the figure of the GPU demand that still waits for each number of nodes tried."""
     tried = sorted(answer.tried, key=lambda one: one.nodes)
     rows = [(one.nodes, one.waiting, one.gpu_milli_waiting / 1000, WORDS[one.fits]) for one in tried]

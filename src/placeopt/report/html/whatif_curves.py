@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from placeopt.formats.figure import COLOURS, Figure, Tips
 from placeopt.readable import amount
 from placeopt.simulation.replay.goals import parse_goal
-from placeopt.simulation.replay.records import ReplaySeries
-from placeopt.whatif.records import Defrag, Sweep
+from placeopt.simulation.replay.series import ReplaySeries
+from placeopt.whatif.answers import Defrag, Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

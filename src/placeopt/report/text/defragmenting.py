@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Defrag, Freed
+    from placeopt.whatif.answers import Defrag, EmptiedDomains
 
 SHOWN = 20
 NODES = 4
@@ -69,7 +69,7 @@ def defrag_page(found: Defrag) -> list[RenderableType]:
     return [*parts, Text(f"\n{duration(found.seconds)}", style="dim")]
 
 
-def _thinned(front: Sequence[Freed]) -> Sequence[Freed]:
+def _thinned(front: Sequence[EmptiedDomains]) -> Sequence[EmptiedDomains]:
     """Return at most ``SHOWN`` points, the first and the last among them."""
     if len(front) <= SHOWN:
         return front

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from placeopt.report.text.contents import contents_facts, contents_tables
 from placeopt.report.text.gpu_map import gpu_map
 from placeopt.report.text.gpu_painters import JobPainter, UsePainter, plan_painter
 from placeopt.report.text.headline import headline
+from placeopt.report.text.instance_summary import instance_facts, instance_tables
 from placeopt.report.text.job_table import MAX_NODES, job_facts, job_key, job_table
 from placeopt.report.text.links import job_links, machine_picture
 from placeopt.report.text.node_use import node_uses
@@ -31,13 +31,18 @@ def instance_page(instance: Instance, glyphs: Glyphs, *, width: int) -> list[Ren
     uses = node_uses(instance, instance.running, "running")
     title = heading("GPUs now", _held(uses))
     drawn = gpu_map(uses, UsePainter(glyphs), glyphs, width=width)
-    return [*contents_tables(contents_facts(instance)), Text(""), title, *drawn]
+    return [*instance_tables(instance_facts(instance)), Text(""), title, *drawn]
 
 
 def instance_data(instance: Instance) -> dict[str, Any]:
     """Return the same as data."""
     uses = node_uses(instance, instance.running, "running")
-    return {"document": "instance", **contents_facts(instance), "digest": instance.digest, "use": _use_data(uses)}
+    return {
+        "document": "instance",
+        **instance_facts(instance),
+        "digest": instance.digest,
+        "use": _use_data(uses),
+    }
 
 
 def plan_page(instance: Instance, plan: Plan, glyphs: Glyphs, *, width: int) -> list[RenderableType]:

@@ -15,7 +15,7 @@ from placeopt.report.text.text_table import TextTable, heading
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.simulation.replay.records import ReplayPoint, ReplaySeries
+    from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
 
 MET = {True: "yes", False: "no", None: "not told"}
 

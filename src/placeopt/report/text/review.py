@@ -14,7 +14,7 @@ from placeopt.report.text.text_table import TextTable, heading
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Helps, Review
+    from placeopt.whatif.answers import Review, SingleMove
 
 SHOWN = 20
 NODES = 4
@@ -60,6 +60,6 @@ def _cost_gap(found: Review) -> str:
     return percent(abs(found.cost - found.cost_bound) / max(1, abs(found.cost)))
 
 
-def _where(one: Helps) -> str:
+def _where(one: SingleMove) -> str:
     names = [plain(node) if workers == 1 else f"{plain(node)} x {workers}" for node, workers in one.nodes.items()]
     return ", ".join(names[:NODES]) + (f", {len(names) - NODES:,} more" if len(names) > NODES else "")

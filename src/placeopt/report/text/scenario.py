@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from placeopt.readable import duration
-from placeopt.report.text.contents import MAX_ROWS, contents_facts, job_shape, node_table, note_lines
+from placeopt.report.text.instance_summary import MAX_ROWS, instance_facts, job_shape, node_table, note_lines
 from placeopt.report.text.text import gpus, number, percent, plain, plural
 from placeopt.report.text.text_table import TextTable, heading
 
@@ -26,7 +26,7 @@ def scenario_facts(scenario: Scenario) -> dict[str, Any]:
 
     Work is that of each job's first option, for its run time alone; jobs without an end have none.
     """
-    contents = contents_facts(scenario.instance())
+    contents = instance_facts(scenario.instance())
     times = sorted(arrival.job.arrival_ms for arrival in scenario.arrivals)
     over_ms = times[-1] - times[0] if times else 0
     work, kinds = 0, Counter[tuple[str, str, int]]()
@@ -77,7 +77,7 @@ def scenario_page(scenario: Scenario) -> list[RenderableType]:
         ),
         Text(f"{facts['gpu_hours']:,.1f} GPU hours of work{load}"),
         *note_lines(scenario.note),
-        *node_table(contents_facts(scenario.instance())),
+        *node_table(instance_facts(scenario.instance())),
     ]
     rows = [
         [row["kind"], row["shape"], number(row["jobs"]), gpus(row["gpu_milli_each"])] for row in facts["job_classes"]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Added, Cheapest, Failure, Failures, Fit, Slots, Tried
+    from placeopt.whatif.answers import Cheapest, Failure, Failures, Fit, NodesNeeded, NodeTrial, Slots
 
 SHOWN = 10
 ANSWER = {"yes": GOOD, "no": BAD, "unknown": SO_SO}
@@ -99,7 +99,7 @@ def failures_page(found: Failures) -> list[RenderableType]:
     return [*parts, _took(found.seconds)]
 
 
-def added_page(found: Added) -> list[RenderableType]:
+def added_page(found: NodesNeeded) -> list[RenderableType]:
     """Return the interval, its price, and what was tried."""
     kind = plain(found.node_type)
     if found.never:
@@ -148,7 +148,7 @@ def cheapest_page(found: Cheapest) -> list[RenderableType]:
     return [*parts, _took(found.seconds)]
 
 
-def _tried(tried: Sequence[Tried]) -> TextTable:
+def _tried(tried: Sequence[NodeTrial]) -> TextTable:
     fits = {True: "all placed", False: "proven too few", None: "open"}
     rows = [[number(t.nodes), fits[t.fits], number(t.waiting), gpus(t.gpu_milli_waiting)] for t in tried]
     return TextTable([">nodes", "", ">jobs waiting", ">GPUs"], rows)

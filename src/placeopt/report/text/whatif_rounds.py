@@ -11,12 +11,12 @@ from placeopt.readable import amount, duration
 from placeopt.report.text.palette import BAD, GOOD, SO_SO
 from placeopt.report.text.text import gpus, number, percent, plain, plural
 from placeopt.report.text.text_table import TextTable, heading
-from placeopt.whatif.records import RoundOutcome
+from placeopt.whatif.answers import RoundOutcome
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from placeopt.whatif.records import Prices, Swap, Sweep
+    from placeopt.whatif.answers import Prices, Swap, Sweep
 
 ANSWER = {"better": GOOD, "worse": BAD, "equal": SO_SO, "unknown": SO_SO}
 COLUMNS = (">value", ">bound", ">gap", ">placed", ">waiting", ">GPUs", ">of", ">price")

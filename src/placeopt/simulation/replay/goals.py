@@ -12,18 +12,18 @@ from placeopt.model.scenario import Scenario
 TIMES = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 STATISTICS = ("mean", "median", "p90", "p95", "p99", "max")
 OVER_JOBS = {"wait": "s", "completion": "s", "slowdown": ""}
-"""What is measured of each job, and its unit; ``slowdown`` is (end - arrival) / run time alone."""
+"""Measures of each job, and their units; ``slowdown`` is (end - arrival) / run time alone."""
 OF_ALL = {"makespan": "s", "in_time": "%", "at_once": "%", "slowed": "", "delayed": ""}
 """
-What is measured of a whole run: from the first arrival to the last end; part of the jobs with a deadline that met it;
-part that did not wait; how many were slowed beyond the scenario's limit in their places, or from first start to end.
+Measures of a whole run: time from the first arrival to the last end; part of the jobs with a deadline that met it; part
+that did not wait; number of jobs slowed beyond the scenario's limit in their placements, or from first start to end.
 """
 FORM = re.compile(r"\s*([a-z0-9_]+)\s*(<=|>=)\s*([0-9]{1,12}(?:\.[0-9]{1,6})?)\s*(s|m|h|d|%)?\s*")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure, and the side of a limit on which it must be."""
+    """A measure and its limit, an upper or a lower one."""
 
     measure: str
     sign: Literal["<=", ">="]
@@ -32,7 +32,7 @@ class Goal:
     text: str
 
     def meets(self, value: float | None) -> bool:
-        """Tell whether a value is on the right side; None, a time without end, never is."""
+        """Return whether a value meets the limit; None, a time without end, never does."""
         if value is None:
             return False
         return value <= self.limit if self.sign == "<=" else value >= self.limit
@@ -49,7 +49,7 @@ def unit_of(measure: str) -> str:
 
 
 def refuse_unmeasured(scenario: Scenario, measure: str) -> None:
-    """Raise `BadInput` where no job of the scenario has what is measured."""
+    """Raise `BadInput` if no job of the scenario has the measure."""
     if measure != "in_time":
         return
     jobs = [arrival.job for arrival in scenario.arrivals if not arrival.service]
@@ -67,7 +67,7 @@ def parse_goal(text: str) -> Goal:
     Raises
     ------
     BadInput
-        If it is no goal, or asks for more of what should be little.
+        If it is no goal, or bounds the measure on the wrong side.
     """
     found = FORM.fullmatch(text)
     if found is None or found[1] not in measures():
@@ -77,7 +77,7 @@ def parse_goal(text: str) -> Goal:
     if (wanted == "s") != (unit in TIMES) or (wanted != "s" and unit not in ("", wanted)):
         units = "a unit of s, m, h or d" if wanted == "s" else f"a number{' in %' if wanted else ''}"
         raise BadArgument(f"goal {text!r}: {measure} is measured with {units}")
-    more = wanted == "%"
-    if (sign == ">=") != more:
-        raise BadArgument(f"goal {text!r}: expected {measure} {'>=' if more else '<='} a limit")
-    return Goal(measure, ">=" if more else "<=", number * TIMES.get(unit, 1.0), text.replace(" ", ""))
+    higher_is_better = wanted == "%"
+    if (sign == ">=") != higher_is_better:
+        raise BadArgument(f"goal {text!r}: expected {measure} {'>=' if higher_is_better else '<='} a limit")
+    return Goal(measure, ">=" if higher_is_better else "<=", number * TIMES.get(unit, 1.0), text.replace(" ", ""))

@@ -1,4 +1,4 @@
-"""Attained service: the GPU time that jobs have had, and its levels (LAS)."""
+"""Attained service: the GPU time that jobs have held, and its levels (LAS)."""
 
 from __future__ import annotations
 
@@ -8,37 +8,40 @@ GPU_SECOND = 1_000_000
 """In thousandths of a GPU x milliseconds."""
 
 
-class Service:
+class AttainedService:
     """
-    GPU time held so far, running or not, and the level that it makes.
+    GPU time that jobs have held so far, whether they run or not, and the level that it makes.
 
-    A job starts at level 0 and is one level higher from each of the bounds on. (Least attained service with levels:
-    Tiresias, Gu et al., NSDI'19, section 3.2; CPU jobs attain nothing.)
+    A job starts at level 0 and rises one level at each of the bounds. CPU jobs attain nothing.
+
+    Notes
+    -----
+    Least attained service with levels: Tiresias, Gu et al., NSDI'19, section 3.2.
     """
 
     def __init__(self, levels_gpu_s: tuple[int, ...]) -> None:
         self._levels = [level * GPU_SECOND for level in levels_gpu_s]
-        self._had: dict[str, int] = {}
-        self._since: dict[str, tuple[int, int]] = {}  # job -> time, thousandths of GPUs
+        self._attained: dict[str, int] = {}
+        self._running: dict[str, tuple[int, int]] = {}  # job -> start in ms, GPU-milli
 
-    def start(self, job: str, milli: int, now_ms: int) -> None:
-        """Let a job hold so much from now on."""
-        self._since[job] = now_ms, milli
+    def start(self, job: str, gpu_milli: int, now_ms: int) -> None:
+        """Count from now on what a job holds."""
+        self._running[job] = now_ms, gpu_milli
 
     def stop(self, job: str, now_ms: int) -> None:
-        """Let a job hold nothing any more."""
-        self._had[job] = self.attained(job, now_ms)
-        del self._since[job]
+        """Stop counting for a job."""
+        self._attained[job] = self.attained(job, now_ms)
+        del self._running[job]
 
     def attained(self, job: str, now_ms: int) -> int:
-        """Return what a job has had by now, in thousandths of a GPU x milliseconds."""
-        since, milli = self._since.get(job, (now_ms, 0))
-        return self._had.get(job, 0) + (now_ms - since) * milli
+        """Return what a job has attained by now, in thousandths of a GPU x milliseconds."""
+        since, gpu_milli = self._running.get(job, (now_ms, 0))
+        return self._attained.get(job, 0) + (now_ms - since) * gpu_milli
 
     def level(self, job: str, now_ms: int) -> int:
         """Return the level of a job."""
         return bisect_right(self._levels, self.attained(job, now_ms))
 
     def forget(self, job: str) -> None:
-        """Forget a job that has ended."""
-        self._had.pop(job, None)
+        """Drop a job that has ended."""
+        self._attained.pop(job, None)

@@ -1,4 +1,4 @@
-"""What a round decides: who starts, and what becomes of those that run; and what a scheduler may see of them."""
+"""What a round decides: which jobs start, and what becomes of those that run; and what a scheduler can read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,18 @@ Line = dict[str, Any]
 @dataclass(frozen=True)
 class Decision:
     """
-    What is different after a round.
+    What differs after a round.
 
-    A job in ``stop`` and ``start`` is stopped and restarts elsewhere at once. ``move``: running jobs that restart in
-    another placement; ``resize``: those that go on where they are with fewer or more workers.
+    Attributes
+    ----------
+    start
+        Waiting jobs that start; one that is also in ``stop`` restarts elsewhere at once.
+    stop
+        Running jobs that are stopped.
+    move
+        Running jobs that restart in another placement.
+    resize
+        Running jobs that go on where they are, with fewer or more workers.
     """
 
     start: tuple[Placement, ...] = ()
@@ -28,78 +36,74 @@ class Decision:
     resize: tuple[Placement, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether anything is different."""
+        """Whether anything differs."""
         return bool(self.start or self.stop or self.move or self.resize)
 
     @property
     def changes(self) -> bool:
-        """Whether any job that ran before does not stay as it was."""
+        """Whether any running job does not stay as it was."""
         return bool(self.stop or self.move or self.resize)
 
     def with_placements(self, change: Callable[[Placement], Placement]) -> Decision:
         """Return the decision with every placement changed."""
-        start, move, resize = (tuple(map(change, some)) for some in (self.start, self.move, self.resize))
+        start, move, resize = (tuple(map(change, placed)) for placed in (self.start, self.move, self.resize))
         return replace(self, start=start, move=move, resize=resize)
 
     def line(self) -> Line:
-        """Return the part of a log's line that tells it; changes stand there only if there are any."""
-        line: Line = {"start": _told(self.start)}
+        """Return the part of a log's line that states the decision; changes appear only if there are any."""
+        line: Line = {"start": _lines_of(self.start)}
         if self.stop:
             line["stop"] = list(self.stop)
         if self.move:
-            line["move"] = _told(self.move)
+            line["move"] = _lines_of(self.move)
         if self.resize:
-            line["resize"] = _told(self.resize)
+            line["resize"] = _lines_of(self.resize)
         return line
 
 
-def told_decision(line: Line) -> Decision:
+def decision_of_line(line: Line) -> Decision:
     """
-    Return the decision of a log's line of a round.
+    Return the decision that a log's line of a round states.
 
     Raises
     ------
     BadInput
-        If the line tells none.
+        If it states none.
     """
     try:
         stop = line.get("stop", [])
         if not isinstance(stop, list) or not all(isinstance(job, str) for job in stop):
             raise TypeError(f"stop: {stop!r}, expected ids of jobs")
-        return Decision(
-            start=_read(line["start"]),
-            stop=tuple(stop),
-            move=_read(line.get("move", [])),
-            resize=_read(line.get("resize", [])),
-        )
+        placements = {"start": line["start"], "move": line.get("move", []), "resize": line.get("resize", [])}
+        return Decision(stop=tuple(stop), **{name: _placements_of(lines) for name, lines in placements.items()})
     except (KeyError, TypeError, ValueError) as error:
         raise BadInput(f"log: round {line.get('n')}: no placements: {error}; start anew without resuming") from None
 
 
 @dataclass(frozen=True)
-class Scene:
+class RoundView:
     """
-    The moment of a round, as a scheduler sees it.
+    What a scheduler can read at the moment of a round.
 
     Attributes
     ----------
-    ends
-        When running jobs are expected to end if predictions are true; empty where nobody asks for it.
+    expected_ends
+        When running jobs end if predictions are true; empty unless the scheduler reads it.
     slowdown
-        Of a running job, how much longer than alone and well placed it takes now, in thousandths: what a monitor sees.
-    again
-        A running job as it would wait if it were stopped now: with the run time that is left.
+        Returns how much longer than alone and well placed a running job takes now, in thousandths, as a monitor shows.
+    if_stopped
+        Returns a running job as it would wait if it were stopped now: with the run time that is left.
     """
 
     now_ms: int
-    ends: Mapping[str, int]
+    expected_ends: Mapping[str, int]
     slowdown: Callable[[str], int]
-    again: Callable[[str], Job]
+    if_stopped: Callable[[str], Job]
 
 
-def _told(placements: tuple[Placement, ...]) -> list[Line]:
+def _lines_of(placements: tuple[Placement, ...]) -> list[Line]:
     return [placement.model_dump(mode="json", exclude_defaults=True) for placement in placements]
 
 
-def _read(lines: list[Line]) -> tuple[Placement, ...]:
+def _placements_of(lines: list[Line]) -> tuple[Placement, ...]:
     return tuple(Placement.model_validate_json(json.dumps(one)) for one in lines)

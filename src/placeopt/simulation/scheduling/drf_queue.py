@@ -1,80 +1,79 @@
-"""Users in turns: next comes the one with the least dominant share (DRF)."""
+"""Dominant resource fairness: the user with the least dominant share comes next (DRF)."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
 from placeopt.model import Cluster, Job, Placement
-from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue
+from placeopt.simulation.scheduling.placement_amounts import Amounts, amounts_of, cluster_amounts, largest_share
+from placeopt.simulation.scheduling.waiting_queue import JobQueue, SortedQueue, by_arrival
 
 
-class DrfQueue:
+class DrfQueue(JobQueue):
     """
-    Dominant resource fairness: at every start, the user who holds least of what he holds most of comes next.
+    A queue of users: at every start, the user with the least dominant share comes next.
 
-    A user's jobs come in order of arrival, overtaken only by his own where they find no room; a user none of whose jobs
-    finds room is passed over. Shares are of the cluster's GPUs, CPU and memory. Jobs of no user are one user. Ties: the
-    user who came first. (Ghodsi et al., NSDI'11; a baseline of SODA.)
+    A user's jobs come in order of arrival and overtake each other where one does not fit; a user none of whose jobs
+    fits is passed over. Shares are of the cluster's GPUs, CPU and memory. Jobs without a user are one user. Ties go to
+    the user of the earliest job.
+
+    Notes
+    -----
+    Ghodsi et al., NSDI'11; a baseline of SODA.
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        machines = {machine.id: machine for machine in cluster.machines}
-        used = [machines[node.machine] for node in cluster.nodes]
-        self._total = (
-            1000 * sum(len(machine.gpus) for machine in used),
-            sum(machine.cpu_millicores for machine in used),
-            sum(machine.memory_mib for machine in used),
-        )
-        self._users: dict[str | None, JobQueue] = {}
-        self._held: dict[str | None, tuple[int, int, int]] = {}
-        self._user_of: dict[str, str | None] = {}
-        self.number = 0
+        self._total = cluster_amounts(cluster)
+        self._queues: dict[str | None, JobQueue] = {}
+        self._held: dict[str | None, Amounts] = {}
+        self._user_of_job: dict[str, str | None] = {}
+        self.num_jobs = 0
 
     def user(self, job: Job) -> str | None:
-        """Return whose turn is meant when it is this job's."""
+        """Return the user, or other owner, that a job counts for."""
         return job.user
 
-    def line(self) -> JobQueue:
-        """Return the queue of a user's own jobs."""
-        return SortedQueue("fcfs")
+    def new_queue(self) -> JobQueue:
+        """Return an empty queue for the jobs of one user."""
+        return SortedQueue(by_arrival)
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """See ``JobQueue``."""
+        """Add a waiting job."""
         user = self.user(job)
-        if user not in self._users:
-            self._users[user] = self.line()
-        self._users[user].add(job, shape)
+        if user not in self._queues:
+            self._queues[user] = self.new_queue()
+        self._queues[user].add(job, shape)
         self._held.setdefault(user, (0, 0, 0))
-        self._user_of[job.id] = user
-        self.number += 1
+        self._user_of_job[job.id] = user
+        self.num_jobs += 1
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
-        """See ``JobQueue``."""
-        passes = {user: queue.in_order(skipped, now_ms) for user, queue in self._users.items()}
-        while passes:
-            user = min(passes, key=self.share)
-            following = next(passes[user], None)
+        """Yield jobs and shapes; shares are compared anew before each."""
+        remaining = {user: queue.in_order(skipped, now_ms) for user, queue in self._queues.items()}
+        while remaining:
+            user = min(remaining, key=self.share)
+            following = next(remaining[user], None)
             if following is None:
-                del passes[user]
+                del remaining[user]
             else:
                 yield following
 
     def share(self, user: str | None) -> float:
-        """Return the largest part of any resource that the user's jobs hold."""
-        held = self._held.get(user, (0, 0, 0))
-        return max(part / total if total else 0.0 for part, total in zip(held, self._total, strict=True))
+        """Return the dominant share: the largest part of any resource that the user's jobs hold."""
+        return largest_share(self.held(user), self._total, of_nothing=0.0)
+
+    def held(self, user: str | None) -> Amounts:
+        """Return what the user's jobs hold."""
+        return self._held.get(user, (0, 0, 0))
 
     def take(self, job: str, shape: Hashable) -> None:
-        """See ``JobQueue``."""
-        self._users[self._user_of.pop(job)].take(job, shape)
-        self.number -= 1
+        """Remove a job."""
+        self._queues[self._user_of_job.pop(job)].take(job, shape)
+        self.num_jobs -= 1
 
-    def holds(self, job: Job, placement: Placement, sign: int) -> None:
-        """See ``JobQueue``."""
+    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
+        """Account for what a job holds from now on or, with ``sign`` -1, no longer."""
         user = self.user(job)
-        milli, cpu, memory = self._held.get(user, (0, 0, 0))
-        for one in placement.assignments:
-            milli += sign * sum(one.gpus.values())
-            cpu += sign * one.cpu_millicores
-            memory += sign * one.memory_mib
-        self._held[user] = (milli, cpu, memory)
+        gpu_milli, cpu, memory = self.held(user)
+        more = amounts_of(placement)
+        self._held[user] = (gpu_milli + sign * more[0], cpu + sign * more[1], memory + sign * more[2])

@@ -1,4 +1,4 @@
-"""Elastic jobs placed job by job: with how many workers they are asked for, and where further ones go."""
+"""Elastic jobs in rounds that place job by job: the field ``elastic`` of a policy, and the growth of running jobs."""
 
 from __future__ import annotations
 
@@ -6,11 +6,45 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from placeopt.model import Job, Option, Placement
-from placeopt.simulation.scheduling.free_capacity import NodeCapacity, with_one_more
+from placeopt.model.scheduling import ELASTIC_NAMES
+from placeopt.simulation.scheduling.free_resources import FreeResources
+from placeopt.simulation.scheduling.placement_amounts import with_added_worker, workers_of
+from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+
+
+@dataclass(frozen=True)
+class ElasticRule:
+    """
+    How many workers elastic jobs get; by default all that they ask for, or none.
+
+    Attributes
+    ----------
+    assembles
+        A job starts with its fewest workers and holds their GPUs idle until all that it asks for are placed. Each
+        further worker is placed by itself as resources become free, on the node with the most idle GPUs.
+    follows_load
+        A job starts with fewer workers where all do not fit. While a job waits, running ones lose workers down to their
+        fewest; while none waits, they grow on the nodes where they run.
+    """
+
+    assembles: bool = False
+    follows_load: bool = False
+
+    @property
+    def resizes(self) -> bool:
+        """Whether the number of workers of a running job may change."""
+        return self.assembles or self.follows_load
+
+
+ELASTIC_RULES: RuleRegistry[ElasticRule] = RuleRegistry(
+    ELASTIC_NAMES,
+    {"asked": ElasticRule(), "pods": ElasticRule(assembles=True), "load": ElasticRule(follows_load=True)},
+)
+"""Name -> rule; ``pods`` is Kubernetes' way, ``load`` that of DynamoML."""
 
 
 @dataclass
-class Growing:
+class ElasticJob:
     """A running job that may have up to ``most`` workers."""
 
     job: Job
@@ -20,43 +54,40 @@ class Growing:
 
     @property
     def workers(self) -> int:
-        """How many it has."""
-        return sum(len(one.workers) for one in self.placement.assignments)
+        """Number of workers that it has."""
+        return workers_of(self.placement)
 
 
-def grown(room: NodeCapacity, jobs: Iterable[Growing], *, spread: bool) -> list[Placement]:
+def grow_jobs(resources: FreeResources, jobs: Iterable[ElasticJob], *, spread: bool) -> list[Placement]:
     """
-    Return the placements of those jobs that find room for more workers; ``room`` is left as it was.
+    Return the larger placements of the jobs that can grow; ``resources`` is restored.
 
     Parameters
     ----------
     spread
-        One job after the other gets all that it may have, each worker on the node with the most idle GPUs (Kubernetes'
-        way). Otherwise jobs get one in turns, those with the fewest first, on the nodes where they are.
+        One job after the other gets all the workers that it may have, each on the node with the most idle GPUs.
+        Otherwise the job with the fewest workers gets one, again and again, on the nodes where it runs.
     """
-    mine = list(jobs)
-    before = {id(one): one.placement for one in mine}
+    growing = list(jobs)
+    before = {one.job.id: one.placement for one in growing}
     if spread:
-        for one in mine:
-            while one.workers < one.most and _add(room, one, spread=True):
+        for one in growing:
+            while one.workers < one.most and _add_worker(resources, one, spread=True):
                 pass
     else:
-        open_ = list(mine)
-        while open_:
-            one = min(open_, key=lambda growing: growing.workers)
-            if one.workers >= one.most or not _add(room, one, spread=False):
-                open_.remove(one)
-    out = []
-    for one in mine:
-        if one.placement is not before[id(one)]:
-            out.append(one.placement)
-            room.take(one.placement, one.option.demand, -1)
-            room.take(before[id(one)], one.option.demand)
-    return out
+        remaining = list(growing)
+        while remaining:
+            one = min(remaining, key=lambda elastic: elastic.workers)
+            if one.workers >= one.most or not _add_worker(resources, one, spread=False):
+                remaining.remove(one)
+    grown = [one for one in growing if one.placement is not before[one.job.id]]
+    for one in grown:
+        resources.exchange(one.placement, before[one.job.id], one.option.demand)
+    return [one.placement for one in grown]
 
 
 def with_workers(job: Job, option: str, workers: int) -> Job:
-    """Return a job that has one of its elastic options as a gang of so many workers."""
+    """Return a job whose elastic option is a gang of so many workers."""
     options = tuple(
         one.model_copy(update={"workers": workers, "workers_min": None, "value_per_extra_worker": 0})
         if one.id == option and one.workers_min is not None
@@ -70,21 +101,20 @@ def with_workers(job: Job, option: str, workers: int) -> Job:
     return job.model_copy(update=update)
 
 
-def _add(room: NodeCapacity, growing: Growing, *, spread: bool) -> bool:
-    """Give a job one more worker; false if there is no room for it."""
-    nodes = room.allowed(growing.job)
+def _add_worker(resources: FreeResources, elastic: ElasticJob, *, spread: bool) -> bool:
+    """Give a job one more worker; return False where none fits."""
+    nodes = resources.admitting(elastic.job)
     if spread:
-        nodes = sorted(nodes, key=room.free_gpus, reverse=True)
+        nodes = sorted(nodes, key=resources.idle_gpus, reverse=True)
     else:
-        here = {one.node for one in growing.placement.assignments}
-        nodes = [node for node in nodes if node in here]
-    if growing.option.single_node:
-        nodes = [node for node in nodes if node == growing.placement.assignments[0].node]
-    found = room.worker(growing.option, nodes, growing.placement)
+        own = {one.node for one in elastic.placement.assignments}
+        nodes = [node for node in nodes if node in own]
+    if elastic.option.single_node:
+        nodes = [node for node in nodes if node == elastic.placement.assignments[0].node]
+    found = resources.worker(elastic.option, nodes, elastic.placement)
     if found is None:
         return False
-    larger = with_one_more(growing.placement, growing.option.demand, *found)
-    room.take(growing.placement, growing.option.demand, -1)
-    room.take(larger, growing.option.demand)
-    growing.placement = larger
+    larger = with_added_worker(elastic.placement, elastic.option.demand, *found)
+    resources.exchange(elastic.placement, larger, elastic.option.demand)
+    elastic.placement = larger
     return True

@@ -1,4 +1,4 @@
-"""Newcomers on shared GPUs are looked at after a while: do those who were there lose too much? (Horus: PAB)"""
+"""A later look at jobs that started on shared GPUs: whether they slow the earlier jobs too much (Horus: PAB)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from placeopt.model.scheduling import Watch
 
 
 class InterferenceMonitor:
-    """Who is on which GPU, who is to be looked at when, and how fast those beside it ran before it came."""
+    """The jobs on each GPU, and for each newcomer when it is examined and how fast its neighbours ran before."""
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
@@ -17,47 +17,48 @@ class InterferenceMonitor:
         self._due: dict[str, tuple[int, dict[str, int]]] = {}
 
     def occupy(self, placement: Placement) -> None:
-        """Note that a job is somewhere."""
-        for gpu in _gpus(placement):
+        """Note that a job holds GPUs."""
+        for gpu in gpus_of(placement):
             self._on_gpu.setdefault(gpu, {})[placement.job] = None
 
     def vacate(self, placement: Placement) -> None:
-        """Note that it is there no more; it is not looked at then."""
-        for gpu in _gpus(placement):
+        """Note that a job holds its GPUs no longer; it is not examined any more."""
+        for gpu in gpus_of(placement):
             del self._on_gpu[gpu][placement.job]
         self._due.pop(placement.job, None)
 
     def start(self, placement: Placement, new: set[str], now_ms: int, slowdown: Callable[[str], int]) -> None:
-        """Note that a job has started beside others, but for ``new`` ones, whose slowdown is asked for as it was."""
-        beside = self._beside(placement) - new
-        if beside:
-            before = {other: slowdown(other) for other in sorted(beside)}
+        """Schedule the examination of a job that shares GPUs with others than ``new`` jobs; note their slowdowns."""
+        neighbours = self._neighbours(placement) - new
+        if neighbours:
+            before = {other: slowdown(other) for other in sorted(neighbours)}
             self._due[placement.job] = now_ms + self._watch.after_ms, before
 
     def holds_back(self, new: Iterable[Placement]) -> bool:
-        """Tell whether nobody else may start, for one of ``new`` or from before that is to be looked at."""
-        return self._watch.one_by_one and (bool(self._due) or any(self._beside(one) for one in new))
+        """Return whether no other job may start, since one of ``new`` or an earlier one is to be examined."""
+        return self._watch.one_by_one and (bool(self._due) or any(self._neighbours(one) for one in new))
 
-    def _beside(self, placement: Placement) -> set[str]:
-        return {other for gpu in _gpus(placement) for other in self._on_gpu[gpu]} - {placement.job}
+    def _neighbours(self, placement: Placement) -> set[str]:
+        return {other for gpu in gpus_of(placement) for other in self._on_gpu[gpu]} - {placement.job}
 
     @property
     def next_ms(self) -> int | None:
-        """When somebody is to be looked at next; None: never."""
+        """When the next job is examined; None: never."""
         return min((at for at, _ in self._due.values()), default=None)
 
     def due(self, now_ms: int) -> list[tuple[str, dict[str, int]]]:
-        """Return who is to be looked at now, with the slowdown of the others then, and forget them."""
+        """Remove and return the jobs to be examined now, with the slowdowns of their neighbours before they came."""
         found = [(job, before) for job, (at, before) in sorted(self._due.items()) if at <= now_ms]
         for job, _ in found:
             del self._due[job]
         return found
 
     def disturbs(self, before: dict[str, int], slowdown: Callable[[str], int]) -> bool:
-        """Tell whether one of those beside a newcomer has lost too much speed; ``before`` of those that still run."""
+        """Return whether a neighbour has lost too much speed; ``before``: earlier slowdowns of those that still run."""
         speed = 100 - self._watch.slower_percent
         return any(slowdown(other) * speed >= 100 * then for other, then in before.items())
 
 
-def _gpus(placement: Placement) -> list[tuple[str, str]]:
+def gpus_of(placement: Placement) -> list[tuple[str, str]]:
+    """Return node and index of each GPU of a placement."""
     return [(one.node, gpu) for one in placement.assignments for gpu in one.gpus]

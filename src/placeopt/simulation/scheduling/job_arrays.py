@@ -1,4 +1,4 @@
-"""The cluster divided between arrays of jobs, with borrowing; next comes the array that holds least of its part."""
+"""The cluster divided between arrays of jobs, with borrowing (SODA V-C)."""
 
 from __future__ import annotations
 
@@ -10,34 +10,44 @@ from placeopt.model.policy import Quota
 from placeopt.model.scenario import Arrival, Scenario
 from placeopt.model.scheduling import Arrays
 from placeopt.simulation.scheduling.drf_queue import DrfQueue
+from placeopt.simulation.scheduling.placement_amounts import (
+    Amounts,
+    cluster_amounts,
+    largest_share,
+    requested_amounts,
+)
 from placeopt.simulation.scheduling.waiting_queue import JobQueue
 
 LARGE = 4
-"""GPUs from which on a job is of the array of large ones (SODA V-C)."""
-Amounts = tuple[int, int, int]
-"""Thousandths of GPUs, millicores, MiB of memory."""
+"""GPUs from which on a job belongs to the array of large jobs (SODA V-C)."""
 
 
-class Division:
+class ArrayDivision:
     """
-    The arrays of a scenario: which job is of which, and what is theirs.
+    The arrays of a scenario: the array of each job, and the part of the cluster of each array.
 
-    Equal parts, or parts of GPUs, CPU and memory in proportion to what the jobs ask for, weighed by the run times that
-    they predict. Every array may borrow some percent of its part.
+    Parts are equal, or in proportion to the GPUs, CPU and memory that the jobs ask for, weighted by their predicted
+    run times. Every array may borrow some percent of its part.
+
+    Attributes
+    ----------
+    part
+        By array.
+    queues
+        The arrays as queues of a round's policy.
     """
 
     def __init__(self, scenario: Scenario, arrays: Arrays) -> None:
         self._by = arrays.by
         names: dict[str, str] = {}
         for arrival in scenario.arrivals:
-            names.setdefault(self._name(arrival.job), f"array-{len(names)}")
+            names.setdefault(self._key(arrival.job), f"array-{len(names)}")
         self._names = names
-        total = totals(scenario.cluster)
+        total = cluster_amounts(scenario.cluster)
         weight = {queue: [0, 0, 0] for queue in names.values()}
         for arrival in scenario.arrivals:
-            asked = (1, 1, 1) if arrays.parts == "equal" else _asked(arrival)
-            mine = weight[names[self._name(arrival.job)]]
-            for kind, amount in enumerate(asked):
+            mine = weight[names[self._key(arrival.job)]]
+            for kind, amount in enumerate(_demand(arrival)):
                 mine[kind] = 1 if arrays.parts == "equal" else mine[kind] + amount
         sums = [sum(mine[kind] for mine in weight.values()) for kind in range(3)]
         self.part: dict[str, Amounts] = {}
@@ -53,9 +63,9 @@ class Division:
 
     def of(self, job: Job) -> str:
         """Return the array of a job, as the id of a queue."""
-        return self._names[self._name(job)]
+        return self._names[self._key(job)]
 
-    def _name(self, job: Job) -> str:
+    def _key(self, job: Job) -> str:
         if self._by == "size":
             gpus = max(option.workers * option.demand.gpus for option in job.options)
             return "none" if not gpus else "small" if gpus < LARGE else "large"
@@ -65,27 +75,28 @@ class Division:
 
 class JobArrayQueue(DrfQueue):
     """
-    Arrays in turns: at every start, the one that holds the smallest multiple of its part comes next.
+    A queue of arrays: at every start, the array that holds the smallest multiple of its part comes next.
 
-    Its own jobs come in order of arrival, or (``fair``) its users in turns, by what they hold as jobs of the array.
+    The jobs of an array come in order of arrival or, with ``fair``, by dominant resource fairness between the users of
+    the array.
     """
 
-    def __init__(self, cluster: Cluster, division: Division, *, fair: bool = False) -> None:
+    def __init__(self, cluster: Cluster, division: ArrayDivision, *, fair: bool = False) -> None:
         super().__init__(cluster)
         self._cluster, self._division, self._fair = cluster, division, fair
 
-    def line(self) -> JobQueue:
-        """See ``DrfQueue``."""
-        return DrfQueue(self._cluster) if self._fair else super().line()
+    def new_queue(self) -> JobQueue:
+        """Return an empty queue for the jobs of one array."""
+        return DrfQueue(self._cluster) if self._fair else super().new_queue()
 
-    def holds(self, job: Job, placement: Placement, sign: int) -> None:
-        """See ``JobQueue``."""
-        super().holds(job, placement, sign)
+    def update_held(self, job: Job, placement: Placement, sign: int) -> None:
+        """Account for what a job holds from now on or, with ``sign`` -1, no longer."""
+        super().update_held(job, placement, sign)
         if self._fair:
-            self._users[self.user(job)].holds(job, placement, sign)
+            self._queues[self.user(job)].update_held(job, placement, sign)
 
     def user(self, job: Job) -> str | None:
-        """See ``DrfQueue``."""
+        """Return the array of a job."""
         return self._division.of(job)
 
     @property
@@ -95,44 +106,23 @@ class JobArrayQueue(DrfQueue):
 
     def share(self, user: str | None) -> float:
         """Return the largest multiple of its part of any resource that an array holds."""
-        part = self._division.part.get(user or "", (0, 0, 0))
-        held = self._held.get(user, (0, 0, 0))
-        return max(have / most if most else float(have) for have, most in zip(held, part, strict=True))
+        return largest_share(self.held(user), self._part(user), of_nothing=1.0)
 
-    def beyond(self, user: str | None, more: Amounts = (0, 0, 0)) -> bool:
-        """Tell whether an array holds more than its part, or would with so much more."""
-        part = self._division.part.get(user or "", (0, 0, 0))
-        held = self._held.get(user, (0, 0, 0))
-        return any(have + new > most for have, new, most in zip(held, more, part, strict=True))
+    def exceeds_part(self, array: str | None, more: Amounts = (0, 0, 0)) -> bool:
+        """Return whether an array holds more than its part, or would with so much more."""
+        amounts = zip(self.held(array), more, self._part(array), strict=True)
+        return any(held + added > most for held, added, most in amounts)
 
-
-def amounts_of(placement: Placement) -> Amounts:
-    """Return what a placement holds."""
-    return (
-        sum(sum(one.gpus.values()) for one in placement.assignments),
-        sum(one.cpu_millicores for one in placement.assignments),
-        sum(one.memory_mib for one in placement.assignments),
-    )
+    def _part(self, array: str | None) -> Amounts:
+        return self._division.part.get(array or "", (0, 0, 0))
 
 
-def totals(cluster: Cluster) -> Amounts:
-    """Return what a cluster has."""
-    machines = {machine.id: machine for machine in cluster.machines}
-    used = [machines[node.machine] for node in cluster.nodes]
-    return (
-        1000 * sum(len(machine.gpus) for machine in used),
-        sum(machine.cpu_millicores for machine in used),
-        sum(machine.memory_mib for machine in used),
-    )
-
-
-def _asked(arrival: Arrival) -> Amounts:
+def _demand(arrival: Arrival) -> Amounts:
     """Return what a job's first option asks for, times its predicted run time."""
     option = arrival.job.options[0]
-    demand, workers = option.demand, arrival.asked(option)
-    span = option.run_time_ms or 1
-    milli = demand.gpus * demand.gpu_milli
-    return (workers * milli * span, workers * demand.cpu_millicores * span, workers * demand.memory_mib * span)
+    run_time_ms = option.run_time_ms or 1
+    gpu_milli, cpu, memory = requested_amounts(option, arrival.asked(option))
+    return gpu_milli * run_time_ms, cpu * run_time_ms, memory * run_time_ms
 
 
 def _quota(part: Amounts, percent: int) -> Quota:

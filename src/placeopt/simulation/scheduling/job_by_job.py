@@ -12,120 +12,133 @@ from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
 from placeopt.problem.classes import class_key
 from placeopt.simulation.performance_model import PerformanceModel
-from placeopt.simulation.scheduling.decision import Decision, Scene
-from placeopt.simulation.scheduling.elastic import Growing, grown
-from placeopt.simulation.scheduling.job_arrays import JobArrayQueue
-from placeopt.simulation.scheduling.preemption_policy import Candidate, PreemptionPolicy
+from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.elastic import ElasticJob, grow_jobs
+from placeopt.simulation.scheduling.placement_amounts import requested_amounts
+from placeopt.simulation.scheduling.preemption_policy import PreemptionPolicy
+from placeopt.simulation.scheduling.preemption_rules import (
+    PREEMPTION_RULES,
+    Candidate,
+    PreemptionContext,
+    Request,
+)
 from placeopt.simulation.scheduling.queue_state import QueueState
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Stopped, least_milli
+from placeopt.simulation.scheduling.scheduler import RoundLimits, Stopped
 
 
 class JobByJob(QueueState):
     """
     One job after the other, in the order of a queue, by a method of greedy.
 
-    Where the policy lets running jobs give room, one that found none is tried again with that.
+    Where the policy lets running jobs be evicted, a job that does not fit is tried again after evictions.
     """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
         super().__init__(engine, scenario, scheduling)
         self._restart_ms = scenario.physics.restart_ms
-        if scheduling.apart_max_thousandths is not None:
-            self._told_ground = PerformanceModel(scenario)
-        self._giving = self._make_giving()
-        self._givers: tuple[int, list[Candidate]] = (-1, [])
+        apart_limited = scheduling.apart_max_thousandths is not None
+        self._performance = PerformanceModel(scenario) if apart_limited else None
+        rule = PREEMPTION_RULES[scheduling.preempts]
+        self._reads_expected_ends = rule.reads_expected_ends
+        takes_workers = self._elastic_rule.follows_load
+        self._preemption: PreemptionPolicy | None = None
+        if rule.stops_jobs or takes_workers:
+            context = PreemptionContext(self._restart_ms, self._service, self._queue)
+            self._preemption = PreemptionPolicy(rule(context), self._resources, takes_workers=takes_workers)
+        self._candidates_at: tuple[int, list[Candidate]] = (-1, [])
+        """The candidates for eviction, and the version of the state that they are of."""
         self._classes: dict[Hashable, int] = {}
         """Classes of jobs by number, since their records take long to hash."""
-        self._stops: Counter[str] = Counter()
-        self._least: dict[Hashable, int] = {}
-        self._overcommitted = self.policy.share_mode == "overcommit"  # more may be granted than there is
+        self._num_stops: Counter[str] = Counter()
+        self._least_milli: dict[Hashable, int] = {}
+        """GPU-milli that jobs of a shape need at least."""
+        self._overcommits = self.policy.share_mode == "overcommit"  # jobs may hold more than there is
 
     @property
     def wants_round(self) -> bool:
-        """See ``Scheduler``. Elastic jobs may grow, and newcomers are looked at, where nobody waits."""
-        watched = self._watcher is not None and self._watcher.next_ms is not None
-        return bool(self._queue.number or self._elastic or watched)
+        """Whether a round could change anything; elastic jobs grow, and newcomers are examined, while no job waits."""
+        monitored = self._monitor is not None and self._monitor.next_ms is not None
+        return bool(self._queue.num_jobs or self._resizable or monitored)
 
     @property
     def looks_ahead(self) -> bool:
-        """See ``Scheduler``."""
-        return self._scheduling.preempts in ("srtf", "srsf") or super().looks_ahead
+        """Whether decisions read when running jobs are expected to end."""
+        return self._reads_expected_ends or super().looks_ahead
 
     def wake_ms(self, now_ms: int) -> int | None:
-        """See ``Scheduler``."""
-        if self._watcher is not None:
-            return self._watcher.next_ms
+        """Return when a newcomer is examined, or the next quantum begins while a job waits."""
+        if self._monitor is not None:
+            return self._monitor.next_ms
         quantum = self._scheduling.quantum_ms
-        return None if quantum is None or not self._queue.number else now_ms - now_ms % quantum + quantum
+        return None if quantum is None or not self._queue.num_jobs else now_ms - now_ms % quantum + quantum
 
     def arrive(self, job: Job) -> None:
-        """See ``Scheduler``."""
+        """Let a job wait."""
         self._jobs[job.id] = job
-        array = None if self._division is None else self._division.of(job)
-        self._asked[job.id] = self.told(job if array is None else job.model_copy(update={"queue": array}))
-        told = self._told(job.id)
-        self._coming[job.id] = told
-        shape: Hashable = self._classes.setdefault(class_key(told, self.policy), len(self._classes))
-        if self._giving is not None:
-            shape = shape, self._giving.key(job, self._now)
-        if shape not in self._least:
-            self._least[shape] = min(least_milli(option) for option in told.options)
-        self._openings.learn(shape, told)
-        self._shape[job.id] = shape
+        queue = job.queue if self._arrays is None else self._arrays.of(job)
+        self._engine_jobs[job.id] = self.engine_job(
+            job if queue == job.queue else job.model_copy(update={"queue": queue})
+        )
+        gang = self._gang(job.id)
+        self._arriving[job.id] = gang
+        shape: Hashable = self._classes.setdefault(class_key(gang, self.policy), len(self._classes))
+        if self._preemption is not None:
+            shape = shape, self._preemption.key(job, self._now_ms)
+        if shape not in self._least_milli:
+            self._least_milli[shape] = min(requested_amounts(option, option.workers)[0] for option in gang.options)
+        self._retry_filter.learn(shape, gang)
+        self._shape_of[job.id] = shape
         self._queue.add(job, shape)
 
     def withdraw(self, job: str) -> None:
-        """See ``Scheduler``."""
+        """Remove a waiting job."""
         self._withdraw(job)
-        self._queue.take(job, self._shape.pop(job))
+        self._queue.take(job, self._shape_of.pop(job))
         del self._jobs[job]
 
     def end(self, placement: Placement, now_ms: int) -> None:
-        """See ``Scheduler``."""
+        """Free what a job held that has ended or failed."""
         super().end(placement, now_ms)
-        self._now = now_ms
+        self._now_ms = now_ms
         self._vacate(placement.job)
         self._service.forget(placement.job)
-        self._openings.ended(placement)
+        self._retry_filter.ended(placement)
 
-    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
-        """See ``Scheduler``. A kind of job that found no room is asked again when something has ended."""
+    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+        """Decide what changes now; a kind of job that did not fit is tried again once a job has ended."""
         del limits
-        self._begin(scene)
+        self._begin(view)
         if self.policy.postpone.rule != "none":  # a place may become good enough
-            self._openings.open_all()
-        elif self._giving is not None:  # somebody may give
-            self._openings.open_where(self._takes)
-        disturbers = self._disturbers(scene)
-        for job in disturbers:
+            self._retry_filter.open_all()
+        elif self._preemption is not None:  # a job may be evicted
+            self._retry_filter.open_where(self._may_evict_for)
+        disturbing = self._disturbing(view)
+        for job in disturbing:
             self._stop(job)
         self._grow()
-        self._pass(scene, cancel, gifts=True)
-        stopped = [job for job in self._stopped() if job not in disturbers]
-        self._wait_again(stopped, scene)
-        if stopped:  # they may find room elsewhere
-            self._openings.open_all()
-            self._pass(scene, None, gifts=False)
-        self._wait_again(disturbers, scene, at_the_end=True)
+        self._place_queue(view, cancel, with_evictions=True)
+        stopped = [job for job in self._stopped() if job not in disturbing]
+        self._requeue(stopped, view)
+        if stopped:  # they may fit elsewhere
+            self._retry_filter.open_all()
+            self._place_queue(view, None, with_evictions=False)
+        self._requeue(disturbing, view, at_the_end=True)
         self._grow()
-        decision = self._decision(scene)
-        self._stops.update(decision.stop)
+        decision = self._decision(view)
+        self._num_stops.update(decision.stop)
         return decision
 
-    def repeat(self, scene: Scene, decision: Decision) -> None:
-        """See ``Scheduler``."""
-        self._begin(scene)
-        disturbers = self._disturbers(scene)
+    def repeat(self, view: RoundView, decision: Decision) -> None:
+        """Carry out an earlier decision again."""
+        self._begin(view)
+        disturbing = self._disturbing(view)
         for job in decision.stop:
             self._stop(job)
         for placement in decision.resize:
-            self._touch(placement.job)
-            self._engine.release(placement.job)
-            self._vacate(placement.job)
-        again = [job for job in decision.stop if job not in disturbers]
-        self._wait_again(again, scene)
+            self._stop(placement.job)
+        self._requeue([job for job in decision.stop if job not in disturbing], view)
         start = decision.start
-        if self._scheduling.elastic != "asked":
+        if self._elastic_rule.resizes:
             sizes = [self._sized(one) for one in start]
             self._engine.update(remove_jobs=[one.job for one in start], add_jobs=sizes)
         self._engine.update(add_jobs=[self._sized(one) for one in decision.resize])
@@ -134,39 +147,39 @@ class JobByJob(QueueState):
             self._occupy(placement)
         for placement in start:
             self._start(placement)
-        self._wait_again([job for job in decision.stop if job in disturbers], scene, at_the_end=True)
-        self._decision(scene)
-        self._stops.update(decision.stop)
+        self._requeue([job for job in decision.stop if job in disturbing], view, at_the_end=True)
+        self._decision(view)
+        self._num_stops.update(decision.stop)
 
-    # -- the pass over the queue
+    # -- the queue
 
-    def _pass(self, scene: Scene, cancel: threading.Event | None, *, gifts: bool) -> None:
-        """Go through the queue; with ``gifts`` running jobs may give room."""
+    def _place_queue(self, view: RoundView, cancel: threading.Event | None, *, with_evictions: bool) -> None:
+        """Place the jobs of the queue, one after the other."""
         strict = self._scheduling.strict
-        for job, shape in self._queue.in_order(set() if strict else self._openings.closed, scene.now_ms):
-            if cancel is not None and cancel.is_set() and not self._before:
+        for job, shape in self._queue.in_order(set() if strict else self._retry_filter.closed, view.now_ms):
+            if cancel is not None and cancel.is_set() and not self._placed_before:
                 raise Stopped
-            if self._watcher is not None and self._watcher.holds_back(self._running[new] for new in self._begun):
+            if self._monitor is not None and self._monitor.holds_back(self._running[new] for new in self._started):
                 break
             placement = self._place(job, shape)
-            if placement is None and gifts and self._giving is not None and self._takes(shape):
-                placement = self._place_with_gifts(job, self._giving, scene)
+            if placement is None and with_evictions and self._preemption is not None and self._may_evict_for(shape):
+                placement = self._place_with_evictions(job, self._preemption, view)
             if placement is not None:
                 self._start(placement)
-                if self._scheduling.elastic == "pods":
+                if self._elastic_rule.assembles:
                     self._grow()
             else:
-                self._openings.closed.add(shape)
+                self._retry_filter.closed.add(shape)
                 if strict:
                     break
 
     def _place(self, job: str, shape: Hashable) -> Placement | None:
-        full = not self._overcommitted and self._least[shape] > self._free_milli
-        if shape in self._openings.closed or full or self._openings.has_no_room(shape):
+        full = not self._overcommits and self._least_milli[shape] > self._resources.gpu_milli
+        if shape in self._retry_filter.closed or full or self._retry_filter.cannot_fit(shape):
             return self._place_smaller(job)
         placement = self._try(job)
         if placement is None:
-            self._openings.failed(shape)
+            self._retry_filter.failed(shape)
         return placement or self._place_smaller(job)
 
     def _try(self, job: str) -> Placement | None:
@@ -177,140 +190,126 @@ class JobByJob(QueueState):
         return self._shares.requested(plan.placements[0])
 
     def _too_far_apart(self, placement: Placement) -> bool:
-        """Tell whether a job had better wait than run so much longer with its GPUs apart."""
+        """Return whether the GPUs are so far apart that the job waits instead."""
         most = self._scheduling.apart_max_thousandths
-        if most is None:
+        if most is None or self._performance is None:
             return False
-        return self._told_ground.held(placement).apart_thousandths > most
+        return self._performance.held(placement).apart_thousandths > most
 
     def _place_smaller(self, job: str) -> Placement | None:
-        """Try an elastic job with fewer workers than it asks for."""
-        if self._scheduling.elastic != "load" or self._room is None:
+        """Place an elastic job with fewer workers than it asks for, where the policy allows that."""
+        if not self._elastic_rule.follows_load:
             return None
-        record = self._asked[job]
+        record = self._engine_jobs[job]
         for option in record.options:
             asked = self._arrivals[job].asked(option)
             for workers in range(asked - 1, (option.workers_min or asked) - 1, -1):
-                if self._room.fits(record, option, workers):
-                    placement = self._try_as(job, self._told(job, {option.id: workers}))
+                if self._resources.fits(record, option, workers):
+                    placement = self._try_as(job, self._gang(job, {option.id: workers}))
                     if placement is not None:
                         return placement
         return None
 
     def _try_as(self, job: str, record: Job) -> Placement | None:
-        """Try a waiting job in another form; where that fails the engine has it as before."""
+        """Place a waiting job in another form; on failure the engine has it as before."""
         self._engine.update(remove_jobs=[job], add_jobs=[record])
         placement = self._try(job)
         if placement is None:
-            self._engine.update(remove_jobs=[job], add_jobs=[self._told(job)])
+            self._engine.update(remove_jobs=[job], add_jobs=[self._gang(job)])
         return placement
 
-    def _place_with_gifts(self, job: str, giving: PreemptionPolicy, scene: Scene) -> Placement | None:
-        """Place a job where others give room; what they gave is given back if the referee refuses it all the same."""
+    def _place_with_evictions(self, job: str, preemption: PreemptionPolicy, view: RoundView) -> Placement | None:
+        """Place a job after evictions; they are undone if the referee refuses the placement all the same."""
         record = self._jobs[job]
-        sizes = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
-        takes_workers = self._scheduling.elastic == "load"  # then the fewest will do for one that takes from others
-        told = self._told(job, sizes if takes_workers else {})
-        options = [one for one in told.options if giving.may_claim(record, one)]
+        fewest = {option.id: option.workers_min for option in record.options if option.workers_min is not None}
+        takes_workers = self._elastic_rule.follows_load  # a job that takes workers from others starts with its fewest
+        gang = self._gang(job, fewest if takes_workers else {})
+        options = [one for one in gang.options if preemption.may_claim(record, one)]
         candidates = self._candidates() if options else []
         for option in sorted(options, key=lambda one: -one.value):
-            gifts = giving.choose(record, option, candidates, scene.now_ms, scene.ends)
-            if gifts is None:
+            request = Request(record, option, view.now_ms, view.expected_ends)
+            evictions = preemption.choose(request, candidates)
+            if evictions is None:
                 continue
-            before = [self._running[gift.job] for gift in gifts]
-            done = [self._give(gift.job, gift.left) for gift in gifts]
-            placement = self._try_as(job, told) if all(done) else None
+            before = [self._running[one.job] for one in evictions]
+            done = [self._evict(one.job, one.kept) for one in evictions]
+            placement = self._try_as(job, gang) if all(done) else None
             if placement is not None:
                 return placement
-            for placement_before, gave in zip(before, done, strict=True):
-                if gave:
-                    self._give_back(placement_before)
+            for placement_before, evicted in zip(before, done, strict=True):
+                if evicted:
+                    self._restore(placement_before)
         return None
 
-    def _takes(self, shape: Hashable) -> bool:
-        """Tell whether others might give room to a kind of job."""
-        return self._giving is not None and isinstance(shape, tuple) and self._giving.takes(shape[1])
+    # -- evictions
 
-    def _may_give(self, job: str) -> bool:
-        """Whether a running job may be changed now: not one that was touched in this round."""
-        return job not in self._before and self._may_change(job)
+    def _may_evict_for(self, shape: Hashable) -> bool:
+        """Return whether a running job might be evicted for a kind of job."""
+        return self._preemption is not None and isinstance(shape, tuple) and self._preemption.may_evict_for(shape[1])
 
     def _candidates(self) -> list[Candidate]:
-        """Return the running jobs that may be changed now, in order of arrival; the same until a job is touched."""
-        if self._givers[0] != self._steps:
-            names = sorted(filter(self._may_give, self._running), key=self._by_arrival)
+        """Return the running jobs that this round has not touched and may change, in order of arrival."""
+        if self._candidates_at[0] != self._version:
+            names = [job for job in self._running if job not in self._placed_before and self._may_change(job)]
+            names.sort(key=self._by_arrival)
             held = ((self._jobs[name], self._running[name]) for name in names)
             found = [
                 Candidate(record, placement, self._option(placement), self._may_stop(placement))
                 for record, placement in held
             ]
-            self._givers = self._steps, found
-        return self._givers[1]
+            self._candidates_at = self._version, found
+        return self._candidates_at[1]
 
     def _may_stop(self, placement: Placement) -> bool:
-        """Tell whether one more restart would leave the job's restarts within the part of its run time allowed."""
+        """Return whether one more restart keeps the restarts within the allowed part of the job's run time."""
         most, name = self._scheduling.restarts_max_thousandths, placement.job
         if most is None:
             return True
-        options = self._arrivals[name].job.options  # as it came: what waits again has the run time that is left
+        options = self._arrivals[name].job.options  # as it arrived: a job that waits again has the run time left
         whole = next(option.run_time_ms for option in options if option.id == placement.option)
-        return whole is None or 1000 * self._restart_ms * (self._stops[name] + 1) <= most * whole
+        return whole is None or 1000 * self._restart_ms * (self._num_stops[name] + 1) <= most * whole
 
-    # -- changes of running jobs
-
-    def _give(self, job: str, left: Placement | None) -> bool:
-        """Let a running job be what is left of it; false if the referee refuses."""
-        if left is None:
+    def _evict(self, job: str, kept: Placement | None) -> bool:
+        """Reduce a running job to what it keeps; return False if the referee refuses."""
+        if kept is None:
             self._stop(job)
             return True
-        return self._resize(left)
+        return self._resize(kept)
+
+    # -- other changes of running jobs
 
     def _grow(self) -> None:
-        """Give elastic jobs the workers that they lack (pods), or that nobody else asks for (load)."""
-        rule = self._scheduling.elastic
-        if rule == "asked" or self._room is None or (rule == "load" and self._queue.number):
+        """Give elastic jobs the workers that they lack, or that no waiting job needs."""
+        rule = self._elastic_rule
+        if not rule.resizes or (rule.follows_load and self._queue.num_jobs):
             return
         growing = []
-        for job in sorted(self._elastic, key=self._by_arrival):
+        for job in sorted(self._resizable, key=self._by_arrival):
             record, placement = self._jobs[job], self._running[job]
             option = self._option(placement)
-            if rule == "pods":
-                growing.append(Growing(record, placement, option, self._arrivals[job].asked(option)))
-            elif self._may_change(job) and (job not in self._before or job in self._begun):
-                growing.append(Growing(record, placement, option, option.workers))
-        for larger in grown(self._room, growing, spread=rule == "pods"):
+            if rule.assembles:
+                growing.append(ElasticJob(record, placement, option, self._arrivals[job].asked(option)))
+            elif self._may_change(job) and (job not in self._placed_before or job in self._started):
+                growing.append(ElasticJob(record, placement, option, option.workers))
+        for larger in grow_jobs(self._resources, growing, spread=rule.assembles):
             self._resize(larger)
 
-    def _disturbers(self, scene: Scene) -> list[str]:
-        """Return those that are to be stopped because others lose too much by them."""
-        if self._watcher is None:
+    def _disturbing(self, view: RoundView) -> list[str]:
+        """Return the newcomers that are stopped since they slow other jobs too much."""
+        if self._monitor is None:
             return []
         found = []
-        for job, before in self._watcher.due(scene.now_ms):
-            beside = {other: then for other, then in before.items() if other in self._running}
-            if self._may_change(job) and self._watcher.disturbs(beside, scene.slowdown):
+        for job, before in self._monitor.due(view.now_ms):
+            neighbours = {other: slowdown for other, slowdown in before.items() if other in self._running}
+            if self._may_change(job) and self._monitor.disturbs(neighbours, view.slowdown):
                 found.append(job)
         return found
 
-    def _wait_again(self, jobs: Iterable[str], scene: Scene, *, at_the_end: bool = False) -> None:
-        """Let jobs that were stopped wait, with what is left of them."""
+    def _requeue(self, jobs: Iterable[str], view: RoundView, *, at_the_end: bool = False) -> None:
+        """Let stopped jobs wait, with the work that is left."""
         for job in jobs:
-            record = scene.again(job)
-            self.arrive(record.model_copy(update={"arrival_ms": scene.now_ms}) if at_the_end else record)
-        if self._coming:
-            self._engine.update(add_jobs=self._coming.values())
-            self._coming.clear()
-
-    def _make_giving(self) -> PreemptionPolicy | None:
-        """Return the rule by which running jobs give room; None if they do not."""
-        scheduling = self._scheduling
-        if self._room is None or (scheduling.preempts == "never" and scheduling.elastic != "load"):
-            return None
-        return PreemptionPolicy(
-            scheduling.preempts,
-            restart_ms=self._restart_ms,
-            workers=scheduling.elastic == "load",
-            room=self._room,
-            service=self._service,
-            turns=self._queue if isinstance(self._queue, JobArrayQueue) else None,
-        )
+            record = view.if_stopped(job)
+            self.arrive(record.model_copy(update={"arrival_ms": view.now_ms}) if at_the_end else record)
+        if self._arriving:
+            self._engine.update(add_jobs=self._arriving.values())
+            self._arriving.clear()

@@ -1,4 +1,4 @@
-"""What a scheduler that decides job by job knows: who waits, who is where, what is free; and putting jobs elsewhere."""
+"""The state of a scheduler that places job by job: waiting and running jobs, free resources, and changes of both."""
 
 from __future__ import annotations
 
@@ -9,117 +9,116 @@ from placeopt.live_cluster.engine import Engine
 from placeopt.model import Job, Option, Placement
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.scheduling.attained_service import Service
-from placeopt.simulation.scheduling.decision import Decision, Scene
-from placeopt.simulation.scheduling.elastic import with_workers
-from placeopt.simulation.scheduling.free_capacity import NodeCapacity, workers_of
+from placeopt.simulation.scheduling.attained_service import AttainedService
+from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.elastic import ELASTIC_RULES, with_workers
+from placeopt.simulation.scheduling.free_resources import FreeResources
 from placeopt.simulation.scheduling.interference_monitor import InterferenceMonitor
-from placeopt.simulation.scheduling.job_arrays import Division
-from placeopt.simulation.scheduling.queues import make_queue
+from placeopt.simulation.scheduling.job_arrays import ArrayDivision
+from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
+from placeopt.simulation.scheduling.queue_orders import QueueContext, queue_order
 from placeopt.simulation.scheduling.retry_filter import RetryFilter
-from placeopt.simulation.scheduling.scheduler import Scheduler, milli_of
+from placeopt.simulation.scheduling.scheduler import Scheduler, placement_of
 
-BY_THE_MIX = frozenset({"stranding", "prices", "fgd"})
-"""Methods that go by the mix of jobs, which is known as of some time before: a log could not be repeated."""
+MIX_METHODS = frozenset({"stranding", "prices", "fgd"})
+"""Methods that read the mix of jobs as it was some time before, so that a log with changes cannot be repeated."""
 
 
 class QueueState(Scheduler):
     """
-    The books of a round that places job by job, and the moves that keep them and the engine in step.
+    Waiting and running jobs, and the changes that keep the engine consistent with them.
 
-    The engine has every job as a gang of the workers that it is to have: elastic jobs are resized by taking them out
-    and putting them in again. What a round has changed is found by comparing with what was touched.
+    The engine has every job as a gang of the workers that it gets: elastic jobs are resized by removing and adding them
+    again. The decision of a round is the difference between the jobs that it touched and where they were before.
     """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
-        self._division = None if scheduling.arrays is None else Division(scenario, scheduling.arrays)
+        self._arrays = None if scheduling.arrays is None else ArrayDivision(scenario, scheduling.arrays)
         policy = scheduling.policy
-        if self._division is not None:
-            policy = policy.model_copy(update={"queues": self._division.queues})
+        if self._arrays is not None:
+            policy = policy.model_copy(update={"queues": self._arrays.queues})
         super().__init__(engine, scenario, scheduling, policy)
-        if scheduling.changes_jobs and scheduling.method in BY_THE_MIX:
+        if scheduling.changes_jobs and scheduling.method in MIX_METHODS:
             raise BadInput(
                 f"policy {scheduling.name!r}: method {scheduling.method!r} goes by the mix of jobs, so changes of "
                 "running jobs could not be repeated from a log; take 'best-fit', 'fcfs', 'obp' or another"
             )
-        self._service = Service(scheduling.levels_gpu_s)
-        self._now = 0
-        self._queue = make_queue(scheduling, scenario, self._division, self._level)
+        self._now_ms = 0
+        self._service = AttainedService(scheduling.levels_gpu_s)
+        context = QueueContext(scenario, scheduling, self._arrays, lambda job: self._service.level(job, self._now_ms))
+        self._queue = queue_order(scheduling).make_queue(context)
+        self._elastic_rule = ELASTIC_RULES[scheduling.elastic]
         self._jobs: dict[str, Job] = {}
         """Jobs that wait or run, as they were submitted last."""
-        self._asked: dict[str, Job] = {}
-        """The same as the engine is asked about them, but for the number of workers."""
-        self._shape: dict[str, Hashable] = {}
+        self._engine_jobs: dict[str, Job] = {}
+        """The same as the engine gets them, but for the number of workers."""
+        self._shape_of: dict[str, Hashable] = {}
         self._running: dict[str, Placement] = {}
-        self._before: dict[str, Placement | None] = {}
-        """Of jobs that were touched in this round: where they were when it began."""
-        self._begun: set[str] = set()
+        self._placed_before: dict[str, Placement | None] = {}
+        """Jobs that this round has touched -> where they were when it began."""
+        self._started: set[str] = set()
         """Jobs that start in this round."""
-        self._steps = 0
-        """How often anything of ``_running`` and ``_before`` has changed."""
-        self._watcher = None if scheduling.watch is None else InterferenceMonitor(scheduling.watch)
-        self._room = NodeCapacity(scenario.cluster, policy) if scheduling.changes_jobs else None
-        self._openings = RetryFilter(
-            scenario.cluster, policy, by_amounts=scheduling.elastic == "asked" and scheduling.watch is None
-        )
-        self._elastic: dict[str, None] = {}
+        self._version = 0
+        """Number of changes of ``_running`` and ``_placed_before``."""
+        self._monitor = None if scheduling.watch is None else InterferenceMonitor(scheduling.watch)
+        self._resources = FreeResources(scenario.cluster, policy)
+        by_amounts = not self._elastic_rule.resizes and scheduling.watch is None
+        self._retry_filter = RetryFilter(self._resources, policy, by_amounts=by_amounts)
+        self._resizable: dict[str, None] = {}
         """Running jobs that may have more or fewer workers, in order of start."""
-        gpus = {machine.id: len(machine.gpus) for machine in scenario.cluster.machines}
-        self._free_milli = 1000 * sum(gpus[node.machine] for node in scenario.cluster.nodes)
         self._number = {name: number for number, name in enumerate(self._arrivals)}
         self._fixed = {held.job for held in scenario.running if not held.preemptible}
         for held in scenario.running:
             self._jobs[held.job] = self._arrivals[held.job].job
-            self._asked[held.job] = self._belief.of_running(self._arrivals[held.job].job)
-            begun = Placement(job=held.job, option=held.option, assignments=held.assignments)
-            self._occupy(self._shares.requested(begun))
+            self._engine_jobs[held.job] = self._estimator.of_running(self._arrivals[held.job].job)
+            self._occupy(self._shares.requested(placement_of(held)))
 
     @property
     def num_waiting(self) -> int:
-        """See ``Scheduler``."""
-        return self._queue.number
+        """Jobs that wait."""
+        return self._queue.num_jobs
 
     # -- a round
 
-    def _begin(self, scene: Scene) -> None:
-        self._now = scene.now_ms
-        self._catch_up(scene.now_ms, {})
-        self._before.clear()
-        self._begun.clear()
-        self._steps += 1
+    def _begin(self, view: RoundView) -> None:
+        self._now_ms = view.now_ms
+        self._catch_up(view.now_ms, {})
+        self._placed_before.clear()
+        self._started.clear()
+        self._version += 1
 
-    def _decision(self, scene: Scene) -> Decision:
-        """Return what is different since the round began."""
+    def _decision(self, view: RoundView) -> Decision:
+        """Return what differs since the round began."""
         start: list[Placement] = []
         stop: list[str] = []
         resize: list[Placement] = []
-        for job, before in self._before.items():
+        for job, before in self._placed_before.items():
             now = self._running.get(job)
-            if now is None or before is None or job in self._begun:
+            if now is None or before is None or job in self._started:
                 stop += [] if before is None else [job]
                 start += [] if now is None else [now]
             elif now != before:
                 resize.append(now)
-        if self._watcher is not None:
+        if self._monitor is not None:
             for placement in start:
-                self._watcher.start(placement, set(self._before), scene.now_ms, scene.slowdown)
+                self._monitor.start(placement, set(self._placed_before), view.now_ms, view.slowdown)
         return Decision(start=tuple(start), stop=tuple(stop), resize=tuple(resize))
 
     def _stopped(self) -> list[str]:
-        return [job for job, before in self._before.items() if before is not None and job not in self._running]
+        return [job for job, before in self._placed_before.items() if before is not None and job not in self._running]
 
     def _touch(self, job: str) -> None:
-        self._before.setdefault(job, self._running.get(job))
-        self._steps += 1
+        self._placed_before.setdefault(job, self._running.get(job))
+        self._version += 1
 
-    # -- moves
+    # -- changes
 
     def _start(self, placement: Placement) -> None:
-        """Note that a waiting job starts."""
+        """Account for a waiting job that starts."""
         job = placement.job
         self._touch(job)
-        self._begun.add(job)
-        self._queue.take(job, self._shape.pop(job))
+        self._started.add(job)
+        self._queue.take(job, self._shape_of.pop(job))
         self._occupy(placement)
 
     def _stop(self, job: str) -> None:
@@ -128,12 +127,10 @@ class QueueState(Scheduler):
         self._vacate(job)
 
     def _resize(self, placement: Placement) -> bool:
-        """Give a running job another number of workers; false, and all as it was, if the referee refuses."""
+        """Give a running job another number of workers; return False, with nothing changed, if the referee refuses."""
         job = placement.job
         before = self._running[job]
-        self._touch(job)
-        self._engine.release(job)
-        self._vacate(job)
+        self._stop(job)
         self._engine.update(add_jobs=[self._sized(placement)])
         try:
             self._put((placement,))
@@ -144,8 +141,8 @@ class QueueState(Scheduler):
         self._occupy(placement)
         return placement is not before
 
-    def _give_back(self, placement: Placement) -> None:
-        """Put a job back where it was before it gave."""
+    def _restore(self, placement: Placement) -> None:
+        """Put an evicted job back where it was."""
         job = placement.job
         if job in self._running:
             self._engine.release(job)
@@ -155,36 +152,29 @@ class QueueState(Scheduler):
         self._occupy(placement)
 
     def _occupy(self, placement: Placement) -> None:
-        job = placement.job
-        record = self._jobs[job]
-        option = self._option(placement)
+        job, option = placement.job, self._option(placement)
         self._running[job] = placement
-        self._steps += 1
-        self._queue.holds(record, placement, 1)
-        self._service.start(job, milli_of(placement), self._now)
-        self._free_milli -= milli_of(placement)
-        self._openings.take(placement)
-        if self._room is not None:
-            self._room.take(placement, option.demand)
-        if option.workers_min is not None and self._scheduling.elastic != "asked":
-            self._elastic[job] = None
-        if self._watcher is not None:
-            self._watcher.occupy(placement)
+        self._version += 1
+        self._queue.update_held(self._jobs[job], placement, 1)
+        self._service.start(job, gpu_milli_of(placement), self._now_ms)
+        self._resources.take(placement, option.demand)
+        if option.workers_min is not None and self._elastic_rule.resizes:
+            self._resizable[job] = None
+        if self._monitor is not None:
+            self._monitor.occupy(placement)
 
     def _vacate(self, job: str) -> None:
-        placement, record = self._running.pop(job), self._jobs[job]
-        self._steps += 1
-        self._queue.holds(record, placement, -1)
-        self._service.stop(job, self._now)
-        self._free_milli += milli_of(placement)
-        self._openings.take(placement, -1)
-        if self._room is not None:
-            self._room.take(placement, self._option(placement).demand, -1)
-        self._elastic.pop(job, None)
-        if self._watcher is not None:
-            self._watcher.vacate(placement)
+        placement = self._running.pop(job)
+        self._version += 1
+        self._queue.update_held(self._jobs[job], placement, -1)
+        self._service.stop(job, self._now_ms)
+        self._resources.take(placement, self._option(placement).demand, -1)
+        self._retry_filter.freed(placement)
+        self._resizable.pop(job, None)
+        if self._monitor is not None:
+            self._monitor.vacate(placement)
 
-    # -- what is known of jobs
+    # -- facts about jobs
 
     def _may_change(self, job: str) -> bool:
         return self._arrivals[job].may_change and job not in self._fixed
@@ -192,24 +182,20 @@ class QueueState(Scheduler):
     def _by_arrival(self, job: str) -> tuple[int, int]:
         return self._jobs[job].arrival_ms, self._number[job]
 
-    def _told(self, job: str, sizes: Mapping[str, int] | None = None) -> Job:
-        """Return a job as the engine has it while it waits; ``sizes``: unusual numbers of workers, by option."""
-        record = self._asked[job]
+    def _gang(self, job: str, sizes: Mapping[str, int] | None = None) -> Job:
+        """Return a job as the engine gets it while it waits; ``sizes``: other numbers of workers, by option."""
+        record = self._engine_jobs[job]
         for option in record.options:
             if option.workers_min is not None:
-                pods = self._scheduling.elastic == "pods"
-                usual = option.workers_min if pods else self._arrivals[job].asked(option)
+                fewest = self._elastic_rule.assembles
+                usual = option.workers_min if fewest else self._arrivals[job].asked(option)
                 record = with_workers(record, option.id, (sizes or {}).get(option.id, usual))
         return record
 
-    def _option(self, placement: Placement) -> Option:
-        """Return the option of a placement, with what the engine was asked for."""
-        return next(option for option in self._asked[placement.job].options if option.id == placement.option)
-
     def _sized(self, placement: Placement) -> Job:
-        """Return a job as the engine is to have it in a placement."""
-        return self._told(placement.job, {placement.option: workers_of(placement)})
+        """Return a job as the engine gets it in a placement."""
+        return self._gang(placement.job, {placement.option: workers_of(placement)})
 
-    def _level(self, job: str) -> int:
-        """Return the level of attained service of a job."""
-        return self._service.level(job, self._now)
+    def _option(self, placement: Placement) -> Option:
+        """Return the option of a placement, as the engine gets it."""
+        return next(option for option in self._engine_jobs[placement.job].options if option.id == placement.option)

@@ -1,4 +1,4 @@
-"""An engine under a scheduling policy: told what happens, asked who starts."""
+"""What every scheduler does: it keeps an engine up to date and decides what changes in a round."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from dataclasses import dataclass
 
 from placeopt.errors import BadInput
 from placeopt.live_cluster.engine import Engine
-from placeopt.model import Instance, Job, Option, Placement, Plan, Policy
+from placeopt.model import Instance, Job, Option, Placement, Plan, Policy, Running
 from placeopt.model.base import MAX_VALUE
 from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.scheduling.decision import Decision, Scene
-from placeopt.simulation.scheduling.option_choice import Choice
+from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.option_choice import OPTION_CHOICES, best_option
 from placeopt.simulation.scheduling.resource_estimator import ResourceEstimator
 from placeopt.simulation.shares import Shares
 from placeopt.solving.methods import method_of
 
-WORTH_OF_MS = 10**11
-"""What a job of one millisecond would be worth where jobs are worth their rate."""
+VALUE_OF_MS = 10**11
+"""Value of a job of one millisecond where the value of a job is its rate."""
 
 
 class Stopped(Exception):
-    """The simulation was asked to stop while it decided; the decision is not taken."""
+    """The simulation was cancelled during a decision, which is not made."""
 
 
 @dataclass(frozen=True)
 class RoundLimits:
-    """How whole rounds are solved. ``deterministic``: by work instead of time, so that a log can be repeated."""
+    """Limits of whole rounds; ``deterministic``: work ends a stage instead of time, so that a log can be repeated."""
 
     seed: int = 0
     time_limit_s: float = 60.0
@@ -39,23 +39,33 @@ class RoundLimits:
 
 class Scheduler(ABC):
     """
-    A resident cluster that is told of arrivals and ends, and what decides on its jobs.
+    A live cluster that follows arrivals and ends, and the decisions on its jobs.
 
-    Jobs are handed on without run times where nobody reads them, so that jobs that ask for the same are alike.
+    The engine gets jobs without run times where no rule reads them, so that jobs with equal demands are of one class.
+
+    Parameters
+    ----------
+    policy
+        Of the rounds: that of the scheduling policy, with what the scenario's jobs add to it.
+
+    Attributes
+    ----------
+    rounds_cut
+        Number of rounds that the time limit cut short.
     """
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling, policy: Policy) -> None:
-        """``policy``: of the rounds; the scheduling policy's, with what the scenario's jobs add to it."""
         self.policy = policy
         self._engine, self._scheduling = engine, scheduling
         self._arrivals = {arrival.job.id: arrival for arrival in scenario.arrivals}
-        self._coming: dict[str, Job] = {}
-        self.cut = 0
-        """Rounds that the time limit cut short."""
-        self._timed = _reads_times(scheduling)
+        self._arriving: dict[str, Job] = {}
+        """Jobs that the engine does not have yet."""
+        self.rounds_cut = 0
+        self._reads_run_times = reads_run_times(scheduling)
         self._judges_utility = scheduling.policy.postpone.rule == "utility"
-        self._choice = None if scheduling.choice == "any" else Choice(scheduling.choice, scenario.cluster)
-        self._belief = ResourceEstimator(scenario, scheduling)
+        choice = OPTION_CHOICES[scheduling.choice]
+        self._option_score = None if choice is None else choice(scenario.cluster)
+        self._estimator = ResourceEstimator(scenario, scheduling)
         self._shares = Shares(scenario, policy.share_mode)
         self._profiles_count = bool(scenario.slowdowns)
         self._options: dict[tuple[Option, ...], tuple[Option, ...]] = {}
@@ -65,7 +75,7 @@ class Scheduler(ABC):
                 "prorates nothing; take the rule 'rate', or another policy"
             )
         begin = {held.job for held in scenario.running}
-        there = (self._belief.of_running(one.job) for one in scenario.arrivals if one.job.id in begin)
+        there = (self._estimator.of_running(one.job) for one in scenario.arrivals if one.job.id in begin)
         engine.load(
             Instance(
                 name=scenario.name,
@@ -88,45 +98,45 @@ class Scheduler(ABC):
         return self.num_waiting > 0
 
     def wake_ms(self, now_ms: int) -> int | None:
-        """Return when the next round is to be held even if nobody comes or ends; None: never."""
+        """Return when the next round is held even if no job arrives or ends; None: at no time."""
         del now_ms
         return None
 
     @property
     def looks_ahead(self) -> bool:
-        """Whether it wants to know when running jobs are expected to end."""
+        """Whether decisions read when running jobs are expected to end."""
         return self.policy.postpone.rule == "lookahead"
 
     @abstractmethod
     def arrive(self, job: Job) -> None:
-        """Take in a job."""
+        """Let a job wait."""
 
     @abstractmethod
     def withdraw(self, job: str) -> None:
-        """Let a waiting job go."""
+        """Remove a waiting job."""
 
     def end(self, placement: Placement, now_ms: int) -> None:
-        """Note that a job has ended, or has failed."""
+        """Free what a job held that has ended or failed."""
         del now_ms
         self._engine.release(placement.job)
 
     @abstractmethod
-    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
         """
         Decide what changes now.
 
         Raises
         ------
         Stopped
-            If ``cancel`` was set meanwhile; nothing has changed then.
+            If ``cancel`` is set meanwhile; nothing has changed then.
         """
 
     @abstractmethod
-    def repeat(self, scene: Scene, decision: Decision) -> None:
-        """Do again what was decided before; the referee judges again."""
+    def repeat(self, view: RoundView, decision: Decision) -> None:
+        """Carry out an earlier decision again; the referee checks it again."""
 
     def _put(self, placements: tuple[Placement, ...]) -> None:
-        """Let waiting jobs run where ``placements`` say, or raise ``BadInput`` if the referee refuses."""
+        """Start waiting jobs in ``placements``; raises ``BadInput`` if the referee refuses."""
         if not placements:
             return
         engine, policy, snapshot = self._engine, self.policy, self._engine.snapshot
@@ -148,17 +158,13 @@ class Scheduler(ABC):
         return self._arrivals[job].may_change
 
     def _withdraw(self, job: str) -> None:
-        """Take a waiting job out of the cluster."""
-        if self._coming.pop(job, None) is None:
+        """Remove a waiting job from the cluster."""
+        if self._arriving.pop(job, None) is None:
             self._engine.update(remove_jobs=[job])
 
-    def told(self, job: Job) -> Job:
-        """
-        Return the job as the engine is told of it.
-
-        With the cores settled on, in the option settled on, without times, profiles and minima that nobody reads.
-        """
-        job = self._belief.of(job)
+    def engine_job(self, job: Job) -> Job:
+        """Return the job as the engine gets it: with chosen cores and option, without fields that no rule reads."""
+        job = self._estimator.of(job)
         unread: dict[str, None] = {}
         if job.profile is not None and not self._profiles_count:
             unread["profile"] = None
@@ -166,11 +172,11 @@ class Scheduler(ABC):
             unread["utility_min_thousandths"] = None
         if unread:
             job = job.model_copy(update=unread)
-        if self._choice is not None and len(job.options) > 1:
-            job = job.model_copy(update={"options": (self._choice.of(job.options),)})
+        if self._option_score is not None and len(job.options) > 1:
+            job = job.model_copy(update={"options": (best_option(job.options, self._option_score),)})
         if self._scheduling.worth == "rate":
             job = job.model_copy(update={"options": tuple(by_rate(option) for option in job.options)})
-        if self._timed:
+        if self._reads_run_times:
             return job
         options = self._options.get(job.options)
         if options is None:
@@ -181,34 +187,34 @@ class Scheduler(ABC):
         return job.model_copy(update={"options": options})
 
     def _reads_minimum(self, job: Job) -> bool:
-        """Tell whether the job's minimal utility decides anything: by the policy, or on options that state theirs."""
+        """Return whether a job's minimal utility matters: by the policy, or for options that state their utility."""
         return self._judges_utility or any(option.utility_thousandths is not None for option in job.options)
 
     def _catch_up(self, now_ms: int, ends: Mapping[str, int]) -> None:
-        self._engine.update(add_jobs=self._coming.values(), now_ms=now_ms, expected_end_ms=ends)
-        self._coming.clear()
+        """Bring the engine up to date with arrivals, time and expected ends."""
+        self._engine.update(add_jobs=self._arriving.values(), now_ms=now_ms, expected_end_ms=ends)
+        self._arriving.clear()
 
 
-def milli_of(placement: Placement) -> int:
-    """Thousandths of GPUs that a placement states: what the job requests, wherever a simulation keeps placements."""
-    return sum(sum(one.gpus.values()) for one in placement.assignments)
+def placement_of(running: Running) -> Placement:
+    """Return where a job runs as a placement."""
+    return Placement(job=running.job, option=running.option, assignments=running.assignments)
 
 
 def by_rate(option: Option) -> Option:
-    """Return the option worth its rate: ``WORTH_OF_MS`` / its predicted run time, at least 1."""
+    """Return the option with its rate as value: ``VALUE_OF_MS`` / its predicted run time, at least 1."""
     if not option.run_time_ms or option.workers_min is not None:
         return option
-    value = min(MAX_VALUE, max(1, WORTH_OF_MS // option.run_time_ms))
+    value = min(MAX_VALUE, max(1, VALUE_OF_MS // option.run_time_ms))
     return option.model_copy(update={"value": value})
 
 
-def least_milli(option: Option) -> int:
-    """Thousandths of GPUs that an option needs at least."""
-    return option.workers * option.demand.gpus * option.demand.gpu_milli
-
-
-def _reads_times(scheduling: Scheduling) -> bool:
-    """Tell whether rounds go by run times."""
+def uses_allowances(scheduling: Scheduling) -> bool:
+    """Return whether rounds order or shape jobs by waiting allowances (SWAF)."""
     rule = method_of(scheduling.method).greedy
-    order = rule.order or scheduling.policy.order
-    return scheduling.policy.postpone.rule == "lookahead" or rule.shape == "swaf" or order == "swaf"
+    return rule.shape == "swaf" or (rule.order or scheduling.policy.order) == "swaf"
+
+
+def reads_run_times(scheduling: Scheduling) -> bool:
+    """Return whether rounds read run times."""
+    return scheduling.policy.postpone.rule == "lookahead" or uses_allowances(scheduling)

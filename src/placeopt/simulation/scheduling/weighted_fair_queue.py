@@ -1,4 +1,4 @@
-"""Weighted fair queuing over clusters of alike jobs (Horus, algorithm 1)."""
+"""Weighted fair queuing over clusters of similar jobs (Horus, algorithm 1)."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from statistics import median
 
 import numpy as np
 
-from placeopt.model import Job, Placement
+from placeopt.model import Job
+from placeopt.simulation.scheduling.waiting_queue import JobQueue
 
 Features = tuple[int, int, int, int]
 """Tasks, GPU utilisation, GPUs per task, GPU memory."""
-SWEEPS = 50
-"""Of k-means, at most; it ends where nothing changes."""
+ITERATIONS_MAX = 50
+"""Of k-means; it ends earlier where nothing changes."""
 
 
-class WeightedFairQueue:
+class WeightedFairQueue(JobQueue):
     """
-    k queues of alike jobs, of which the longer and the longer waiting ones are served more often.
+    k queues of similar jobs; longer queues, and those that wait longer, are served more often.
 
-    Waiting jobs are put into k clusters by their features; from each, in order of arrival, as many are picked as its
-    weight says, ``max(length, median wait x length)``, until a batch of beta is full; then weights are taken anew from
-    what is left, until every job was picked once.
+    Waiting jobs are divided into k clusters by their features. From each, in order of arrival, as many are picked as
+    its weight says, ``max(length, median wait x length)``, until a batch of beta is full; then weights are computed
+    anew from the remaining jobs, until every job was picked once.
 
     Notes
     -----
-    Horus section 4.2.2. Left open there, and ours: features are scaled to 0..1; the first centre is the least demanding
-    kind of job, each further one the kind farthest from those before (by the L1 distance of the paper); waits are in
-    seconds; within a batch jobs are interleaved as fair queuing does, the i-th of a cluster at i / weight.
+    Horus section 4.2.2. The paper leaves open, and we chose: features are scaled to 0..1; the first centre is the least
+    demanding kind of job, each further one the kind farthest from the earlier ones (by the L1 distance of the paper);
+    waits are in seconds; within a batch jobs are interleaved as in fair queuing, the i-th of a cluster at i / weight.
     """
 
     def __init__(self, clusters: int, batch: int) -> None:
         self._clusters, self._batch = clusters, batch
-        self._shapes: dict[Hashable, list[tuple[int, int, str]]] = {}  # arrival, turn, job
+        self._shapes: dict[Hashable, list[tuple[int, int, str]]] = {}  # arrival, number, job
         self._features: dict[Hashable, Features] = {}
-        self._came = 0
-        self.number = 0
+        self._num_added = 0
+        self.num_jobs = 0
 
     def add(self, job: Job, shape: Hashable) -> None:
-        """See ``Queue``."""
+        """Add a waiting job."""
         option = job.options[0]
         demand = option.demand
         self._features[shape] = (
@@ -48,15 +49,15 @@ class WeightedFairQueue:
             demand.gpus,
             demand.gpu_memory_mib,
         )
-        insort(self._shapes.setdefault(shape, []), (job.arrival_ms, self._came, job.id))
-        self._came += 1
-        self.number += 1
+        insort(self._shapes.setdefault(shape, []), (job.arrival_ms, self._num_added, job.id))
+        self._num_added += 1
+        self.num_jobs += 1
 
     def in_order(self, skipped: set[Hashable], now_ms: int) -> Iterator[tuple[str, Hashable]]:
-        """See ``Queue``."""
+        """Yield jobs and shapes, batch by batch."""
         refused = set(skipped)
         shapes = list(self._shapes)
-        cluster = alike([self._features[shape] for shape in shapes], self._clusters)
+        cluster = similar_clusters([self._features[shape] for shape in shapes], self._clusters)
         queues: list[list[tuple[int, int, str, Hashable]]] = [[] for _ in range(self._clusters)]
         for shape, number in zip(shapes, cluster, strict=True):
             queues[number].extend((*job, shape) for job in self._shapes[shape])
@@ -90,15 +91,12 @@ class WeightedFairQueue:
         return [job for _, _, job in ranked[: self._batch]]
 
     def take(self, job: str, shape: Hashable) -> None:
-        """See ``Queue``."""
+        """Remove a job."""
         jobs = self._shapes[shape]
         del jobs[next(i for i, entry in enumerate(jobs) if entry[2] == job)]
-        self.number -= 1
+        self.num_jobs -= 1
         if not jobs:
             del self._shapes[shape], self._features[shape]
-
-    def holds(self, job: Job, placement: Placement, sign: int) -> None:
-        """See ``Queue``; this one does not ask."""
 
 
 def weight_of(waits_ms: list[int]) -> float:
@@ -106,11 +104,11 @@ def weight_of(waits_ms: list[int]) -> float:
     return len(waits_ms) * max(1.0, median(waits_ms) / 1000)
 
 
-def alike(features: list[Features], clusters: int) -> list[int]:
+def similar_clusters(features: list[Features], clusters: int) -> list[int]:
     """
-    Put kinds of jobs into at most so many clusters by k-means with the L1 distance; return the cluster of each.
+    Return the cluster of each kind of job, of at most so many, by k-means with the L1 distance.
 
-    Example: utilisations of 10, 12 and 90 %, all else alike, in two clusters: the first two are one.
+    Example: utilisations of 10, 12 and 90 %, all else equal, in two clusters: the first two share one.
     """
     if not features:
         return []
@@ -121,7 +119,7 @@ def alike(features: list[Features], clusters: int) -> list[int]:
         apart = np.min([np.abs(points - centre).sum(axis=1) for centre in centres], axis=0)
         centres.append(points[int(apart.argmax())])
     nearest = np.full(len(points), -1)
-    for _ in range(SWEEPS):
+    for _ in range(ITERATIONS_MAX):
         before = nearest
         nearest = np.array([np.abs(points - centre).sum(axis=1) for centre in centres]).argmin(axis=0)
         if (nearest == before).all():

@@ -9,13 +9,13 @@ from placeopt.model import Assignment, Job, Placement, Plan
 from placeopt.model.plan import InstanceRef, Level, Moved, PolicyRef, Preempted, Shrunk, Unplaced
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
-from placeopt.simulation.scheduling.decision import Decision, Scene
-from placeopt.simulation.scheduling.free_capacity import workers_of
-from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, milli_of
+from placeopt.simulation.scheduling.decision import Decision, RoundView
+from placeopt.simulation.scheduling.placement_amounts import gpu_milli_of, workers_of
+from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, placement_of
 
 
 class WholeRounds(Scheduler):
-    """All waiting jobs together, by any method; running ones are changed as ``policy.changes`` says."""
+    """All waiting jobs together, by any method; running ones change as ``policy.changes`` allows."""
 
     def __init__(self, engine: Engine, scenario: Scenario, scheduling: Scheduling) -> None:
         super().__init__(engine, scenario, scheduling, scheduling.policy)
@@ -24,36 +24,36 @@ class WholeRounds(Scheduler):
         self._may_grow = elastic and scheduling.policy.changes.moves_max > 0
         self._elastic: set[str] = set()
         self._keeps_work = scenario.physics.keeps_work
-        self._begun_anew: set[str] = set()
+        self._lost_work: set[str] = set()
 
     @property
     def num_waiting(self) -> int:
-        """See ``Scheduler``."""
+        """Jobs that wait."""
         return len(self._waiting)
 
     @property
     def wants_round(self) -> bool:
-        """See ``Scheduler``. Elastic jobs may grow where nobody waits: by a move, as the engine has it."""
+        """Whether a round could change anything; elastic jobs may grow, by a move, while no job waits."""
         return bool(self._waiting) or (self._may_grow and bool(self._elastic))
 
     def arrive(self, job: Job) -> None:
-        """See ``Scheduler``."""
-        self._coming[job.id] = self.told(job)
+        """Let a job wait."""
+        self._arriving[job.id] = self.engine_job(job)
         self._waiting[job.id] = None
 
     def withdraw(self, job: str) -> None:
-        """See ``Scheduler``."""
+        """Remove a waiting job."""
         self._withdraw(job)
         del self._waiting[job]
 
     def end(self, placement: Placement, now_ms: int) -> None:
-        """See ``Scheduler``."""
+        """Free what a job held that has ended or failed."""
         super().end(placement, now_ms)
         self._elastic.discard(placement.job)
 
-    def decide(self, scene: Scene, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
-        """See ``Scheduler``."""
-        self._catch_up(scene.now_ms, scene.ends)
+    def decide(self, view: RoundView, limits: RoundLimits, cancel: threading.Event | None) -> Decision:
+        """Decide what changes now, by one round of the engine."""
+        self._catch_up(view.now_ms, view.expected_ends)
         plan = self._engine.place(
             method=self._scheduling.method,
             time_limit_s=limits.time_limit_s,
@@ -67,62 +67,58 @@ class WholeRounds(Scheduler):
         )
         if cancel is not None and cancel.is_set():
             raise Stopped
-        self.cut += plan.limit == "time"
-        held = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
+        self.rounds_cut += plan.limit == "time"
+        running = {one.job: one for one in self._engine.snapshot.running} if plan.moved else {}
         moved = {one.job for one in plan.moved}
         resized = {one.job for one in plan.shrunk} - moved
-        resized |= {one.job for one in plan.placements if one.job in moved and grew(held[one.job], one)}
+        resized |= {one.job for one in plan.placements if one.job in moved and only_grew(running[one.job], one)}
         decision = Decision(
             start=tuple(placement for placement in plan.placements if placement.job in self._waiting),
             stop=tuple(one.job for one in plan.preempted),
             move=tuple(placement for placement in plan.placements if placement.job in moved - resized),
             resize=tuple(placement for placement in plan.placements if placement.job in resized),
         ).with_placements(self._shares.requested)
-        self._commit(plan, decision, scene)
+        self._commit(plan, decision, view)
         return decision
 
-    def repeat(self, scene: Scene, decision: Decision) -> None:
-        """See ``Scheduler``."""
-        self._catch_up(scene.now_ms, {})
+    def repeat(self, view: RoundView, decision: Decision) -> None:
+        """Carry out an earlier decision again."""
+        self._catch_up(view.now_ms, {})
         if decision.changes:
-            self._commit(self._plan_of(decision), decision, scene)
+            self._commit(self._plan_of(decision), decision, view)
         elif decision.start:
             self._put(decision.start)
-            self._note(decision, scene)
+            self._note(decision, view)
 
-    def _commit(self, plan: Plan, decision: Decision, scene: Scene) -> None:
+    def _commit(self, plan: Plan, decision: Decision, view: RoundView) -> None:
         may = [one.job for one in decision.start if self._may_change(one.job)]
         self._engine.commit(plan, movable=may, shrinkable=may, preemptible=may)
-        self._note(decision, scene)
+        self._note(decision, view)
 
     def _may_change(self, job: str) -> bool:
-        """Where no work is kept, a job is stopped once at most: two could stop each other for ever."""
-        return super()._may_change(job) and job not in self._begun_anew
+        """Return whether a job may change: where work is lost, once, or two jobs could stop each other for ever."""
+        return super()._may_change(job) and job not in self._lost_work
 
-    def _note(self, decision: Decision, scene: Scene) -> None:
+    def _note(self, decision: Decision, view: RoundView) -> None:
         for placement in decision.start:
             del self._waiting[placement.job]
             if any(option.workers_min for option in self._arrivals[placement.job].job.options):
                 self._elastic.add(placement.job)
-        for job in decision.stop:  # it waits with what is left of it
+        for job in decision.stop:  # it waits with the work that is left
             if not self._keeps_work:
-                self._begun_anew.add(job)
+                self._lost_work.add(job)
             self._elastic.discard(job)
             self._engine.update(remove_jobs=[job])
-            self.arrive(scene.again(job))
+            self.arrive(view.if_stopped(job))
 
     def _plan_of(self, decision: Decision) -> Plan:
-        """Return a whole plan that does what was decided."""
+        """Return a plan of the whole round that carries out a decision."""
         engine, policy = self._engine, self.policy
         snapshot = engine.snapshot
-        held = {running.job: running for running in snapshot.running}
-        anew = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
-        stay = (
-            Placement(job=one.job, option=one.option, assignments=one.assignments)
-            for one in held.values()
-            if one.job not in anew and one.job not in decision.stop
-        )
-        placed = {one.job: one for one in (*stay, *anew.values())}
+        held = {running.job: placement_of(running) for running in snapshot.running}
+        changed = {one.job: one for one in (*decision.start, *decision.move, *decision.resize)}
+        stay = {job: one for job, one in held.items() if job not in changed and job not in decision.stop}
+        placed = {**stay, **changed}
         shrunk = [one for one in decision.resize if workers_of(one) < workers_of(held[one.job])]
         moved = [*decision.move, *(one for one in decision.resize if one not in shrunk)]
         return Plan(
@@ -144,16 +140,17 @@ class WholeRounds(Scheduler):
             ),
             shrunk=tuple(Shrunk(job=one.job, workers=workers_of(one)) for one in shrunk),
             preempted=tuple(
-                Preempted(job=job, freed_gpu_milli=milli_of(self._shares.requested(held[job]))) for job in decision.stop
+                Preempted(job=job, freed_gpu_milli=gpu_milli_of(self._shares.requested(held[job])))
+                for job in decision.stop
             ),
         )
 
 
-def grew(before: Placement, after: Placement) -> bool:
+def only_grew(before: Placement, after: Placement) -> bool:
     """
-    Tell whether a job goes on where it is, with more workers beside.
+    Return whether a job keeps its workers where they are, and gets more.
 
-    To the engine that is a move; workers that came to one that goes on cost what a resize costs.
+    To the engine that is a move; the simulation charges what a resize costs.
     """
     return (
         before.option == after.option

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from placeopt.errors import PlaceoptError
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.formulations.cuts import with_cuts
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.model.plan import StageOutcome
@@ -62,7 +62,7 @@ class BeginBound:
         budget = context.budget
         seconds = max(BUILD_RESERVES * budget.reserve_s, BUILD_SHARE * budget.left_s)
         try:
-            with collection_paused():
+            with gc_paused():
                 state = _state_of_whole(context)
                 patterns = build_gpu_patterns(state, time.monotonic() + seconds)
         except PlaceoptError:

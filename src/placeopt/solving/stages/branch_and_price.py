@@ -15,10 +15,10 @@ from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formulations.branch_and_price import (
     BranchLimits,
     Column,
-    Master,
+    ColumnMaster,
+    ColumnPricing,
     MasterModel,
     Priced,
-    Pricing,
     columns_of,
     make_bundle_groups,
     make_cross_group_patterns,
@@ -120,8 +120,8 @@ class _Tree:
         self._started, self._deadline = time.monotonic(), context.budget.solver_deadline(share)
         groups = make_gpu_groups(context.relaxed, make_bundle_groups(context.relaxed, context.weighted))
         patterns = make_cross_group_patterns(groups)
-        self._pricing = Pricing(groups, patterns, self._check)
-        self._master = Master(groups, patterns, context.weighted, context.bounds.value)
+        self._pricing = ColumnPricing(groups, patterns, self._check)
+        self._master = ColumnMaster(groups, patterns, context.weighted, context.bounds.value)
         self._pool: dict[Column, None] = {}
         self._add(columns_of(groups, patterns, context.incumbent.allocation))
         self._penalty = self._first_penalty()
@@ -252,19 +252,21 @@ class _Tree:
 
     def _first_penalty(self) -> IntArray:
         """Return shape (K,): above twice the largest share of a bundle of each kind in a column of the best plan."""
-        kinds, columns = self._master.rooms.kinds, list(self._pool)
+        bundles, columns = self._master.gpu_groups.bundle_groups, list(self._pool)
         uses = self._master.uses(columns)
         cost = np.array([abs(column.cost) for column in columns], dtype=np.int64)
-        size = kinds.gpus * kinds.milli
+        size = bundles.gpus * bundles.milli
         share = (cost // np.maximum(uses @ size, 1))[:, None] * size * (uses > 0)
         penalty: IntArray = 2 * share.max(axis=0, initial=0) + int(cost.max(initial=0)) // 10 + 1
         return penalty
 
     def _bound(self, layout: MasterModel, duals: NDArray[np.float64], priced: Priced) -> int:
         """Return what the duals prove for the columns of the model, less what all others could gain beside them."""
-        groups = self._master.rooms
-        bound = dual_bound(layout.model, duals) - int(groups.place_count @ priced.place_over)
-        return bound - sum(len(g.nodes) * int(over) for g, over in zip(groups.groups, priced.group_over, strict=True))
+        groups = self._master.gpu_groups
+        bound = dual_bound(layout.model, duals) - int(groups.multiplicity @ priced.group_excess)
+        return bound - sum(
+            len(g.nodes) * int(over) for g, over in zip(groups.node_groups, priced.node_group_excess, strict=True)
+        )
 
     def _add(self, columns: list[Column]) -> int:
         """Take in columns; return how many were new."""

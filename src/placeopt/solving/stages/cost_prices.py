@@ -51,13 +51,13 @@ def guide_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs
     np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
     surplus = np.zeros(len(context.problem.options), dtype=np.float64)
     surplus[relaxation.option] = reduced[: len(relaxation.option)]
-    share, gpus, large = (_rents(relaxation, rows, prices) for rows in relaxation.rooms)
-    return Guide(surplus, 1000 * share + gpus, large, relaxation.grounds.idle // 2)
+    share, gpus, large = (_rents(relaxation, rows, prices) for rows in relaxation.capacity_rows)
+    return Guide(surplus, 1000 * share + gpus, large, relaxation.node_classes.idle // 2)
 
 
 def _rents(relaxation: CostRelaxation, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
     """Return shape (N,): what a unit of these rows, one for each class of nodes, saves; 0 where there are none."""
-    place = relaxation.grounds.place
+    place = relaxation.node_classes.place
     if not len(rows):
         return np.zeros(len(place), dtype=np.int64)
     each = np.maximum(0.0, -prices[rows] / relaxation.model.row_divisor[rows])

@@ -58,7 +58,9 @@ class CostRelaxationBound:
             handover.cost_bound_s = time.monotonic() - began
             yield StageReport(str(error), "skipped", level="cost")
             return
-        detail = f"relaxation of {relaxation.model.num_variables} columns, {relaxation.grounds.count} classes of nodes"
+        detail = (
+            f"relaxation of {relaxation.model.num_variables} columns, {relaxation.node_classes.count} classes of nodes"
+        )
         if solution.bound is not None:
             context.bounds.prove_cost(max(solution.bound, 0), relaxation.relaxes)
         priced = None if solution.duals is None else _sharpen(context, relaxation, solution.duals)
@@ -89,7 +91,7 @@ def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[n
         late = budget.is_past(began + SHARPEN_SHARE * budget.left_s)
         if bound < before + max(1, before // WORTH_IT) or late or budget.stopped():
             break
-        solution = context.solvers.solve("highs", whole.dearer, relaxation_options(context))
+        solution = context.solvers.solve("highs", whole.raised_costs, relaxation_options(context))
         if solution.duals is None:
             break
         duals = solution.duals

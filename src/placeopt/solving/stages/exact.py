@@ -18,7 +18,7 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.incumbent import Accepted, Refused
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.terms.objective import cost_expression, value_expression
-from placeopt.terms.rules import relaxed
+from placeopt.terms.rules.registry import relaxed
 from placeopt.terms.variables import Variables
 
 WORK_PER_SECOND = 0.1

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from placeopt.formulations.class_loads import LOADS, fullness, roomy
+from placeopt.formulations.class_loads import LOADS, fullness, with_class_limits
 from placeopt.formulations.cuts import with_cuts
 from placeopt.formulations.gpu_patterns import GpuPatterns
 from placeopt.heuristics import greedy
@@ -29,7 +29,7 @@ from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Refused
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.diving import WHOLE, dive
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 
 SIMPLEX_WORK = 60.0
 """Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
@@ -92,7 +92,7 @@ class GpuPatternPlans:
                 break
         if not maker.in_time():
             context.budget.note_limit("time")
-        yield StageReport(f"{made} plans from {len(patterns.filling)} fillings", offer=offer)
+        yield StageReport(f"{made} plans from {len(patterns.gpu_pattern)} fillings", offer=offer)
 
     def _most_plans(self, context: SolveContext) -> int:
         if self.before_exact is not None and sizes.is_built(context, self.before_exact):
@@ -111,7 +111,7 @@ class _PlanMaker:
         self._able, self._unable = np.full(classes, float(LOADS[-3])), np.full(classes, float(UNTRIED))
         options = context.problem.options
         several = (options.gpus * options.bundle_workers)[patterns.start_option[patterns.bundle_start]] > 1
-        self._groups = (patterns.bundle[several], patterns.filling, patterns.bundle[~several])
+        self._groups = (patterns.bundle[several], patterns.gpu_pattern, patterns.bundle[~several])
         self._random = np.random.default_rng(context.budget.params.seed)
         self._began, self._longest, self._measured = 0.0, RESERVES * context.budget.reserve_s, False
 
@@ -153,7 +153,7 @@ class _PlanMaker:
         problem = self._context.problem
         for tries in range(MOST_CUTS + 1):
             patterns = self._patterns
-            model = roomy(patterns.model, patterns.loads, problem, rates, self._most)
+            model = with_class_limits(patterns.model, patterns.loads, problem, rates, self._most)
             began = time.monotonic()
             relaxed = self._relax(model).relaxed_values
             took = time.monotonic() - began
@@ -212,10 +212,10 @@ def quotas(patterns: GpuPatterns, values: IntArray) -> list[BundleQuota]:
         entry = (int(patterns.start_option[s]), jobs_of_group[first : first + count])
         jobs.setdefault(int(patterns.bundle_class[i]), []).append(entry)
     shares = patterns.sizes.tolist()
-    for i in np.flatnonzero(values[patterns.filling]).tolist():
+    for i in np.flatnonzero(values[patterns.gpu_pattern]).tolist():
         slots = tuple(size for size, n in zip(shares, patterns.slots[i].tolist(), strict=True) for _ in range(n))
-        filling = (int(values[patterns.filling[i]]), int(patterns.filling_share[i]), slots)
-        filled.setdefault(int(patterns.filling_class[i]), []).append(filling)
+        filling = (int(values[patterns.gpu_pattern[i]]), int(patterns.pattern_share[i]), slots)
+        filled.setdefault(int(patterns.pattern_class[i]), []).append(filling)
     return [BundleQuota(c, tuple(jobs[c]), tuple(filled.get(c, ()))) for c in sorted(jobs)]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
@@ -32,7 +32,7 @@ class Greedy:
         """Place the waiting jobs, and note which were not reached."""
         rule, budget, handover = context.greedy, context.budget, context.handover
         deadline = max(rule.deadline(budget), time.monotonic() + LEAST_S)
-        with collection_paused():
+        with gc_paused():
             result = rule.place(context.problem, budget, deadline)
             offer = context.incumbent.offer(result.allocation)
         if rule.strict:

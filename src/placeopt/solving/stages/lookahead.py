@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision, look_ahead
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import Problem
@@ -57,7 +57,7 @@ class LookAhead:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Decide, unless that was done before on this very problem; narrow the round, and offer what starts."""
-        with collection_paused():
+        with gc_paused():
             ahead = context.handover.decision or decide_ahead(context.problem, context.greedy, context.budget)
             offer = self._apply(context, ahead)
         detail = lookahead_summary(ahead) + (

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics import make_room
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
@@ -34,7 +34,7 @@ class MakeRoom:
         allocation = context.handover.first_pass
         assert allocation is not None  # noqa: S101 - see `skip_reason`
         rule, budget = context.greedy, context.budget
-        with collection_paused():
+        with gc_paused():
             found = make_room(
                 context.problem,
                 allocation,

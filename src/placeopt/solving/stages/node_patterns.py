@@ -13,16 +13,16 @@ from placeopt.formulations.node_patterns import (
     RELAXES,
     BundleGroups,
     JobGroups,
-    Master,
     NodeStates,
-    Pricing,
-    Wish,
+    PatternMaster,
+    PatternPricing,
+    PlacementRequest,
     bundle_groups_of,
     job_groups_of,
     node_states_of,
     patterns_of_plan,
+    placement_requests,
     proven_bound,
-    wishes,
 )
 from placeopt.formulations.node_patterns.master import EXACT
 from placeopt.heuristics import assign_gpus
@@ -89,7 +89,7 @@ class NodePatterns:
 
 def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     """Offer the mix, rounded down and filled up by greedy."""
-    jobs = ((wish.job, wish.option, wish.nodes) for wish in search.wishes())
+    jobs = ((one.job, one.option, one.nodes) for one in search.placement_requests())
     stop = stop_at(context.budget.heuristic_deadline(), context.budget.cancelled)
     start = assign_gpus(context.problem, jobs, stop)
     return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start))
@@ -100,10 +100,10 @@ class _PatternSearch:
     """Column generation on one round."""
 
     context: SolveContext
-    kinds: BundleGroups = field(init=False)
+    bundle_groups: BundleGroups = field(init=False)
     states: NodeStates = field(init=False)
-    jobs: JobGroups = field(init=False)
-    master: Master = field(init=False)
+    job_groups: JobGroups = field(init=False)
+    master: PatternMaster = field(init=False)
     price: IntArray = field(init=False)
     whole: IntArray = field(init=False)
     rest: np.ndarray = field(init=False)
@@ -117,15 +117,15 @@ class _PatternSearch:
     def __post_init__(self) -> None:
         """Begin with the patterns of the best plan so far."""
         context, state = self.context, self.context.base
-        self.kinds = bundle_groups_of(context.problem)
-        self.states = node_states_of(state, self.kinds)
-        self.jobs = job_groups_of(state, self.kinds)
+        self.bundle_groups = bundle_groups_of(context.problem)
+        self.states = node_states_of(state, self.bundle_groups)
+        self.job_groups = job_groups_of(state, self.bundle_groups)
         self._held = value(context.problem, state.allocation())
         self.fixed = np.zeros(0, dtype=np.int64)
-        self.master = Master(self.kinds, self.states, self.jobs, self._held)
+        self.master = PatternMaster(self.bundle_groups, self.states, self.job_groups, self._held)
         best = context.incumbent.allocation
-        self.master.add(patterns_of_plan(context.problem, best, self.kinds, self.states))
-        self._pricing = Pricing(self.kinds, self.states, "up", self._check_time)
+        self.master.add(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))
+        self._pricing = PatternPricing(self.bundle_groups, self.states, "up", self._check_time)
 
     def _check_time(self) -> None:
         if self.context.budget.stopped():
@@ -145,7 +145,7 @@ class _PatternSearch:
             for price in tried:
                 best, found = self._pricing.price(price)
                 new += self.master.add(enumerate(found))
-                bound = proven_bound(self.jobs, price, best, self.states.count, self._held)
+                bound = proven_bound(self.job_groups, price, best, self.states.count, self._held)
                 if least is None or bound < least:
                     center, least = price, bound
             if not new or (least is not None and least - self.objective <= CLOSE * abs(self.objective)):
@@ -156,8 +156,8 @@ class _PatternSearch:
         if self.values is None:
             return
         mixed = self.values
-        if self.master.settle_gangs(mixed, down=False) and not self._program():
-            self.master.settle_gangs(mixed, down=True)
+        if self.master.fix_gangs(mixed, down=False) and not self._program():
+            self.master.fix_gangs(mixed, down=True)
             self._program()
         for _ in range(MOST_ROUNDS):
             if not (self.rest > EXACT).any():
@@ -165,7 +165,7 @@ class _PatternSearch:
             _, found = self._pricing.price(self.price)
             self.master.add(enumerate(found))
             self.fixed = self.master.round_up(self.whole, self.rest)
-            if not self._program() and not (self.master.free_gangs() and self._program()):
+            if not self._program() and not (self.master.release_gangs() and self._program()):
                 return
 
     def _program(self) -> bool:
@@ -190,21 +190,21 @@ class _PatternSearch:
         """Take the bound that the last prices prove; demands are rounded down there, so it holds."""
         if not self.programs:
             return
-        pricing = Pricing(self.kinds, self.states, "down", self._check_time)
+        pricing = PatternPricing(self.bundle_groups, self.states, "down", self._check_time)
         price = self.price.copy()
         price[pricing.free_of_charge] = 0
-        best, _ = pricing.price(price, fillings=False)
-        bound = proven_bound(self.jobs, price, best, self.states.count, self._held)
+        best, _ = pricing.price(price, patterns=False)
+        bound = proven_bound(self.job_groups, price, best, self.states.count, self._held)
         self.context.bounds.prove_value(bound, RELAXES)
 
-    def wishes(self) -> Iterator[Wish]:
+    def placement_requests(self) -> Iterator[PlacementRequest]:
         """Yield the jobs of the mix, as far as it is in integers."""
-        used = zip(self.master.fillings, self.whole.tolist(), strict=False)  # fillings added since are not used
-        return wishes(self.context.problem, self.kinds, self.states, self.jobs, used)
+        used = zip(self.master.patterns, self.whole.tolist(), strict=False)  # patterns added since are not used
+        return placement_requests(self.context.problem, self.bundle_groups, self.states, self.job_groups, used)
 
     def summary(self) -> str:
         """Say what was done."""
         return (
-            f"{len(self.master.fillings)} fillings of {len(self.states)} node states, {self.programs} linear programs; "
+            f"{len(self.master.patterns)} fillings of {len(self.states)} node states, {self.programs} linear programs; "
             f"mix worth {self.mixed}, whole {self.objective}"
         )

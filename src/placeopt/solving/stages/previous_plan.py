@@ -12,7 +12,7 @@ from placeopt.problem import Allocation, Move, State
 from placeopt.problem.indexing import running_placement
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.terms.rules import fits
+from placeopt.terms.rules.registry import fits
 
 
 @dataclass(frozen=True)

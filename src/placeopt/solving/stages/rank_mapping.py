@@ -10,7 +10,7 @@ from typing import ClassVar
 from placeopt.rank_mapping import improve_ranks
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
-from placeopt.terms.communication import Communication
+from placeopt.terms.costs.communication import Communication
 
 
 @dataclass(frozen=True)

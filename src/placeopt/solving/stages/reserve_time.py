@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.formats.collection import collection_paused
+from placeopt.formats.gc_pause import gc_paused
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 
@@ -40,7 +40,7 @@ class ReserveTime:
 
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Set the deadline of later stages; the plan does not state that."""
-        with collection_paused():
+        with gc_paused():
             context.incumbent.read()
         placed = sum(placement is not None for placement in context.incumbent.allocation)
         waiting = context.problem.num_jobs - placed

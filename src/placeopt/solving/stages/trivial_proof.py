@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from placeopt.heuristics import SCORES, Candidates
+from placeopt.heuristics import Candidates, score_named
 from placeopt.solving.choices import CHOICE, NO_ROOM, only_way
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
@@ -37,7 +37,7 @@ class TrivialProof:
     def run(self, context: SolveContext) -> Iterator[StageReport]:
         """Look at one job of each class."""
         problem, best = context.problem, context.incumbent
-        candidates = Candidates(context.open, SCORES["first_fit"](problem))
+        candidates = Candidates(context.open, score_named("first_fit", problem))
         ways: dict[int, int | str] = {}
         for job, placement in enumerate(best.allocation):
             if job in problem.running:

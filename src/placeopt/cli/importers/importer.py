@@ -1,0 +1,127 @@
+"""What an importer is, and the command that is made of it: files are checked, read, written and reported in one way."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from placeopt.cli.exits import ExitCode
+from placeopt.cli.files import check_sources, check_target, say, write_document
+from placeopt.cli.output import write_error
+
+if TYPE_CHECKING:
+    from placeopt.model import Instance
+    from placeopt.model.scenario import Scenario
+
+INPUT = "input file"
+"""Marks a parameter of a reader as a file that is read: ``Annotated[str, typer.Option(...), INPUT]``."""
+OUTPUTS = {
+    "instance": ("INSTANCE", "Write the round: .json, .json.gz or -."),
+    "scenario": ("SCENARIO", "Write the scenario: .json, .json.gz or -."),
+    "hardware": ("MACHINE", "Write what they describe: .json, .json.gz or -."),
+}
+"""Kind of document -> placeholder and help of ``--out``."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """
+    What a reader returns.
+
+    Attributes
+    ----------
+    data
+        The document to write.
+    summary
+        One line about it.
+    notes
+        Lines for standard error: what was left out or assumed. None: nothing is printed.
+    """
+
+    data: bytes
+    summary: str
+    notes: str | None = None
+
+
+@dataclass(frozen=True)
+class Importer:
+    """
+    One command of ``placeopt import``.
+
+    Attributes
+    ----------
+    name
+        The command.
+    read
+        Its parameters are the options of the command, in typer's notation; those that name files carry `INPUT`. The
+        command adds ``--out``. Its docstring is the help.
+    output
+        The kind of document that it writes, a key of `OUTPUTS`.
+    example
+        A command line, shown at the end of the help.
+    """
+
+    name: str
+    read: Callable[..., Imported]
+    output: Literal["instance", "scenario", "hardware"]
+    example: str
+
+    def command(self) -> Callable[..., int]:
+        """Return the function that the command line runs."""
+        parameters = list(inspect.signature(self.read, eval_str=True).parameters.values())
+        inputs = [one.name for one in parameters if INPUT in getattr(one.annotation, "__metadata__", ())]
+
+        def run(out: str, **options: Any) -> int:
+            sources: dict[str, str | None] = {}
+            for name in inputs:
+                given = options[name]
+                if isinstance(given, list):
+                    sources.update({f"FILE {number}": path for number, path in enumerate(given, start=1)})
+                else:
+                    sources[f"--{name.replace('_', '-')}"] = given
+            check_target(out, sources.values())
+            check_sources(sources)
+            imported = self.read(**options)
+            write_document(out, imported.data)
+            say(imported.summary, out)
+            if imported.notes is not None:
+                write_error(imported.notes)
+            return ExitCode.DONE
+
+        metavar, text = OUTPUTS[self.output]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        target = inspect.Parameter("out", keyword, annotation=Annotated[str, typer.Option(metavar=metavar, help=text)])
+        num_required = sum(one.default is inspect.Parameter.empty for one in parameters)
+        own = [one.replace(kind=keyword) for one in parameters]
+        signature = inspect.Signature([*own[:num_required], target, *own[num_required:]], return_annotation=int)
+        run.__signature__ = signature  # type: ignore[attr-defined]  # what typer reads
+        run.__annotations__ = {one.name: one.annotation for one in signature.parameters.values()}
+        run.__doc__ = self.read.__doc__
+        run.__name__ = self.name
+        return run
+
+
+def imported_round(round_: Instance, *, notes: str | None = None) -> Imported:
+    """Return a round with its summary."""
+    from placeopt.formats.documents import dumps
+    from placeopt.report.text.instance_summary import instance_facts, summary_line
+
+    return Imported(dumps(round_), f"{round_.name}: {summary_line(instance_facts(round_))}", notes)
+
+
+def imported_snapshot(round_: Instance) -> Imported:
+    """Return a round from a resource manager; the notes say what was left out, kept in doubt, drained or assumed."""
+    return imported_round(round_, notes=round_.note.partition("\n")[2])
+
+
+def imported_scenario(scenario: Scenario, *, unit: str = "node", notes: str | None = None) -> Imported:
+    """Return a scenario with its summary."""
+    from placeopt.formats.documents import dumps
+    from placeopt.report.text.text import plural
+
+    jobs, nodes = len(scenario.arrivals), len(scenario.cluster.nodes)
+    return Imported(dumps(scenario), f"{scenario.name}: {plural(jobs, 'job')} on {plural(nodes, unit)}", notes)

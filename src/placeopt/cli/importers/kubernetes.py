@@ -1,0 +1,40 @@
+"""``placeopt import kubernetes``: what Kubernetes shows at one moment as a round."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from placeopt.cli.importers.importer import INPUT, Imported, Importer, imported_snapshot
+
+
+def kubernetes(
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="Output of: kubectl get nodes,pods -A -o json"), INPUT
+    ],
+    resource: Annotated[str, typer.Option(metavar="NAME", help="The resource that counts GPUs.")] = "nvidia.com/gpu",
+    levels: Annotated[
+        str | None,
+        typer.Option(metavar="LABELS", help="Node labels that define domains, top level first, joined by commas."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the round.")] = None,
+) -> Imported:
+    """
+    Read what Kubernetes shows at one moment: nodes, running pods, pending pods, gangs.
+
+    Pod groups (kubectl get nodes,pods,podgroups) state how many pods of a gang must start together. Standard error
+    lists what was left out, kept in doubt, drained or assumed, with counts. placeopt audit judges the round.
+    """
+    from placeopt.formats.snapshots import read_kubernetes
+
+    labels = None if levels is None else [label for label in levels.split(",") if label]
+    return imported_snapshot(read_kubernetes(files, resource=resource, levels=labels, name=name))
+
+
+KUBERNETES = Importer(
+    "kubernetes",
+    kubernetes,
+    "instance",
+    "kubectl get nodes,pods,podgroups -A -o json > k.json; placeopt import kubernetes k.json --out now.json",
+)

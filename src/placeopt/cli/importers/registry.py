@@ -1,0 +1,29 @@
+"""The table of importers."""
+
+from __future__ import annotations
+
+from placeopt.cli.importers.importer import Importer
+from placeopt.cli.importers.kubernetes import KUBERNETES
+from placeopt.cli.importers.openb import OPENB, OPENB_TRACE
+from placeopt.cli.importers.philly import PHILLY
+from placeopt.cli.importers.sc17 import SC17
+from placeopt.cli.importers.sia import SIA
+from placeopt.cli.importers.slurm import SLURM
+from placeopt.cli.importers.topo import TOPO
+
+IMPORTERS: dict[str, Importer] = {
+    importer.name: importer for importer in (OPENB, OPENB_TRACE, SC17, PHILLY, SLURM, KUBERNETES, SIA, TOPO)
+}
+"""Name -> importer, in the order of the help."""
+
+
+def register_importer(importer: Importer) -> None:
+    """
+    Add an importer to ``placeopt import``, or replace the one of that name; see ``docs/adding-an-importer.md``.
+
+    Parameters
+    ----------
+    importer
+        The importer. `placeopt.cli.run.run` offers it from then on.
+    """
+    IMPORTERS[importer.name] = importer

@@ -1,0 +1,69 @@
+"""``placeopt import topo``: hardware as tools print it, as a machine, a network or a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from placeopt.cli.files import STREAM
+from placeopt.cli.importers.importer import INPUT, Imported, Importer
+from placeopt.errors import Unsupported
+
+if TYPE_CHECKING:
+    from placeopt.formats.topo.read import Fabric, Inventory
+    from placeopt.model import Cluster, Machine
+
+
+def topo(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Dumps of one machine or one network."), INPUT],
+    name: Annotated[
+        str | None, typer.Option("--id", metavar="NAME", help="Name of the machine type; by default that of the file.")
+    ] = None,
+    gpu_model: Annotated[str | None, typer.Option(metavar="NAME", help="GPU model, instead of the files'.")] = None,
+    gpu_memory_mib: Annotated[int | None, typer.Option(metavar="N", min=0, help="Memory of a GPU, likewise.")] = None,
+    cpu_millicores: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="CPU of the machine, likewise.")
+    ] = None,
+    memory_mib: Annotated[int | None, typer.Option(metavar="N", min=0, help="Memory of the machine, likewise.")] = None,
+) -> Imported:
+    """
+    Read hardware as tools print it; the format is recognised from the content.
+
+    One machine, from one file or several together: nvidia-smi topo -m, rocm-smi, numactl --hardware, lstopo XML, lscpu,
+    NCCL. Or a network: topology.conf, ibnetdiscover. Or the nodes of slurmrestd, alone or with their network.
+    """
+    from placeopt.formats.topo.read import read_machine
+    from placeopt.report.text.hardware import hardware_document, hardware_summary
+
+    found: Machine | Fabric | Inventory | Cluster
+    if any(stated is not None for stated in (name, gpu_model, gpu_memory_mib, cpu_millicores, memory_mib)):
+        found = read_machine(
+            files,
+            name,
+            cpu_millicores=cpu_millicores,
+            memory_mib=memory_mib,
+            gpu_model=gpu_model,
+            gpu_memory_mib=gpu_memory_mib,
+        )
+    else:
+        found = _read(files)
+    return Imported(hardware_document(found), hardware_summary(found))
+
+
+def _read(files: list[str]) -> Machine | Fabric | Inventory | Cluster:
+    """Read files that describe one thing, or a cluster together."""
+    from placeopt.formats.topo.read import read_cluster, read_topo
+
+    try:
+        return read_topo(files)
+    except Unsupported as error:
+        if len(files) < 2 or STREAM in files:
+            raise
+        try:
+            return read_cluster(files)
+        except Unsupported:
+            raise error from None
+
+
+TOPO = Importer("topo", topo, "hardware", "placeopt import topo topo-m.txt numactl.txt --id dgx --out dgx.json")

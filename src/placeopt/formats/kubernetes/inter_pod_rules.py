@@ -1,0 +1,227 @@
+"""Rules between pods: affinity, anti-affinity, ports of the node. What runs closes nodes; what waits may exclude."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from placeopt.formats.kubernetes.job_drafts import JobDraft
+from placeopt.formats.kubernetes.nodes import NodeCapacity
+from placeopt.formats.kubernetes.pod_affinity import PodAffinity, PodAffinityTerm
+from placeopt.formats.kubernetes.pods import Pod, Port
+
+HOSTNAME = "kubernetes.io/hostname"
+ANYWHERE = ("", "0.0.0.0", "::")  # noqa: S104
+"""Addresses that mean all of a node's."""
+
+
+class InterPodRules:
+    """
+    What pods require of each other.
+
+    Pods that run stay where they are, so what they require, and what is required of them, closes nodes once and for
+    all. Between jobs that wait the round has no rule: of those that exclude each other the first is taken, and one that
+    needs another to be there is left out.
+
+    Parameters
+    ----------
+    nodes
+        By name.
+    levels
+        Labels of nodes that are levels of the round's domains -> those levels.
+    running
+        Pods on nodes.
+    waiting
+        Jobs that wait.
+    terms
+        Required terms by pod; pods without any may be missing.
+    """
+
+    def __init__(
+        self,
+        nodes: Mapping[str, NodeCapacity],
+        levels: Mapping[str, str],
+        running: Sequence[Pod],
+        waiting: Sequence[JobDraft],
+        terms: Mapping[str, PodAffinity],
+    ) -> None:
+        self._nodes, self._levels, self._terms, self._waiting = nodes, levels, terms, waiting
+        self._running = [pod for pod in running if pod.node in nodes]
+        self._ports: dict[Port, set[str]] = defaultdict(set)
+        for pod in self._running:
+            for port in pod.ports:
+                self._ports[port].add(pod.node or "")
+        self._valued_by: dict[str, dict[str, set[str]]] = {}
+        apart = {term.text: term for draft in waiting for term in self._of(draft).anti_affinity}
+        self._about: dict[str, frozenset[str]] = {}
+        self._apart = [(term.text, self._waiting_for(term)) for term in apart.values()]
+        self._holders: set[str] = set()
+        """Terms of anti-affinity of jobs that were taken."""
+        self._met: set[str] = set()
+        """Such terms that jobs which were taken meet."""
+        self._taken_ports: set[Port] = set()
+        self._repelling = self._repellers()
+        self._values: dict[str, frozenset[str]] = {}
+        self._unsure: dict[str, bool] = {}
+        self.bound = {
+            pod.id for pod in self._running if pod.ports or self._terms.get(pod.id, PodAffinity()) != PodAffinity()
+        }
+        """Running pods that a rule concerns: elsewhere, they would exclude other nodes."""
+        self.doubtful = False
+        """Whether a node was excluded because of a namespace that is not listed."""
+
+    def take(self, draft: JobDraft) -> str | None:
+        """
+        Write the rules of a waiting job into its draft; return why it is left out, None if it is accepted.
+
+        Call it for waiting jobs only, in the order in which they are accepted.
+        """
+        own = self._of(draft)
+        if any(self._is_unsure(term) for term in [*own.affinity, *own.anti_affinity]):
+            return "with pod affinity by labels of namespaces that are not listed (get namespaces too)"
+        if len(own.affinity) > 1:
+            return "with several terms of required pod affinity"
+        mine = {term for term, met in self._apart if draft.name in met}
+        theirs = {term.text for term in own.anti_affinity}
+        if mine & self._holders or theirs & self._met:
+            return "with anti-affinity to pods that wait too"
+        if any(_clash(a, b) for a in draft.first.ports for b in self._taken_ports):
+            return "with a port of the node that pods which wait ask for too"
+        unread = self._check_affinity(draft, own.affinity) or self._check_anti_affinity(draft, own.anti_affinity)
+        if unread is not None:
+            return unread
+        closed = self._closed(draft, own)
+        draft.excluded_nodes |= closed
+        self._holders |= theirs
+        self._met |= mine
+        self._taken_ports |= draft.first.ports
+        return None
+
+    def level_of(self, key: str) -> str | None:
+        """
+        Return the level of the round for a node label; ``node`` if no two nodes share a value.
+
+        None if there is no such level, or if one value occurs in several domains: racks of one name in two zones are
+        one domain for an affinity term, and two for the round.
+        """
+        if key == HOSTNAME:
+            return "node"
+        if key not in self._levels:
+            values = [node.labels.get(key) for node in self._nodes.values()]
+            return "node" if None not in values and len(set(values)) == len(values) else None
+        above = [*self._levels][: [*self._levels].index(key)]
+        paths: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+        for node in self._nodes.values():
+            if node.labels.get(key):
+                paths[node.labels[key]].add(tuple(node.labels.get(one, "") for one in above))
+        return self._levels[key] if all(len(found) == 1 for found in paths.values()) else None
+
+    def _of(self, draft: JobDraft) -> PodAffinity:
+        return self._terms.get(draft.first.id, PodAffinity())
+
+    def _is_unsure(self, term: PodAffinityTerm) -> bool:
+        if term.text not in self._unsure:
+            pods = [*self._running, *(pod for draft in self._waiting for pod in draft.pods)]
+            self._unsure[term.text] = any(term.meets(pod) is None for pod in pods)
+        return self._unsure[term.text]
+
+    def _waiting_for(self, term: PodAffinityTerm) -> frozenset[str]:
+        """Return the waiting jobs with a pod that the term selects."""
+        if term.text not in self._about:
+            met = (draft.name for draft in self._waiting if any(term.meets(pod) for pod in draft.pods))
+            self._about[term.text] = frozenset(met)
+        return self._about[term.text]
+
+    def _repellers(self) -> list[tuple[PodAffinityTerm, set[str]]]:
+        """Return the anti-affinity terms of running pods, with the label values at which they apply."""
+        found: dict[str, tuple[PodAffinityTerm, set[str]]] = {}
+        for pod in self._running:
+            for term in self._terms.get(pod.id, PodAffinity()).anti_affinity:
+                value = self._nodes[pod.node or ""].labels.get(term.key)
+                if value is not None:
+                    found.setdefault(term.text, (term, set()))[1].add(value)
+        return list(found.values())
+
+    def _check_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
+        """Keep a gang with affinity to itself together; running pods with affinity exclude nodes instead."""
+        for term in terms:
+            if self._waiting_for(term) - {draft.name}:
+                return "with affinity to pods that wait too"
+            if self._where(term) or len(draft.pods) == 1 or not self._waiting_for(term):
+                continue
+            if not all(term.meets(pod) for pod in draft.pods):
+                return "with affinity between some pods of a gang"
+            level = self.level_of(term.key)
+            if level is None:
+                return f"with affinity by {term.key}, which is no level (--levels names them)"
+            draft.single_node |= level == "node"
+            if level != "node":
+                draft.split(level, 1)
+        return None
+
+    def _check_anti_affinity(self, draft: JobDraft, terms: Sequence[PodAffinityTerm]) -> str | None:
+        """Spread a gang whose pods have anti-affinity to each other."""
+        if len(draft.pods) == 1:
+            return None
+        if draft.first.ports:
+            draft.workers_per_node_max = 1
+        for term in terms:
+            met = [bool(term.meets(pod)) for pod in draft.pods]
+            level = self.level_of(term.key)
+            if not any(met):
+                continue
+            if not all(met):
+                return "with anti-affinity between some pods of a gang"
+            if level == "node":
+                draft.workers_per_node_max = 1
+            elif level is None or draft.pods_min < len(draft.pods):
+                return f"with anti-affinity between pods of a gang by {term.key}"
+            else:
+                draft.split(level, len(draft.pods), 1)
+                draft.excluded_nodes |= {name for name, node in self._nodes.items() if term.key not in node.labels}
+        return None
+
+    def _closed(self, draft: JobDraft, own: PodAffinity) -> frozenset[str]:
+        """Return the nodes that running pods exclude for a job."""
+        closed: set[str] = set()
+        for term, values in self._repelling:
+            met = {term.meets(pod) for pod in draft.pods}
+            if met != {False}:
+                closed |= self._valued(term.key, values)
+                self.doubtful |= True not in met
+        for term in own.anti_affinity:
+            closed |= self._valued(term.key, self._where(term))
+        for term in own.affinity:
+            where = self._where(term)
+            if where:
+                closed |= self._nodes.keys() - self._valued(term.key, where)
+            elif all(term.meets(pod) for pod in draft.pods):
+                closed |= {name for name, node in self._nodes.items() if term.key not in node.labels}
+            else:
+                closed |= self._nodes.keys()
+        for port, names in self._ports.items() if draft.first.ports else ():
+            if any(_clash(port, own_port) for own_port in draft.first.ports):
+                closed |= names
+        return frozenset(closed)
+
+    def _where(self, term: PodAffinityTerm) -> frozenset[str]:
+        """Return the label values at which a running pod is selected by the term; records those pods as bound."""
+        if term.text not in self._values:
+            met = [pod for pod in self._running if term.meets(pod)]
+            self.bound.update(pod.id for pod in met)
+            values = {self._nodes[pod.node or ""].labels.get(term.key) for pod in met}
+            self._values[term.text] = frozenset(value for value in values if value is not None)
+        return self._values[term.text]
+
+    def _valued(self, key: str, values: Iterable[str]) -> set[str]:
+        """Return the nodes whose label has one of the values."""
+        if key not in self._valued_by:
+            found = self._valued_by.setdefault(key, defaultdict(set))
+            for name, node in self._nodes.items():
+                if key in node.labels:
+                    found[node.labels[key]].add(name)
+        return set().union(*(self._valued_by[key].get(value, ()) for value in values))
+
+
+def _clash(a: Port, b: Port) -> bool:
+    return a[1:] == b[1:] and (a[0] == b[0] or a[0] in ANYWHERE or b[0] in ANYWHERE)

@@ -1,0 +1,162 @@
+"""The pods of a listing: which run, which wait, and which run though it cannot be read what they hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+from contextlib import suppress
+
+from placeopt.errors import BadInput
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.gangs import unreadable_job
+from placeopt.formats.kubernetes.nodes import NodeCapacity
+from placeopt.formats.kubernetes.pod_affinity import PodAffinity, namespace_labels, read_pod_affinity
+from placeopt.formats.kubernetes.pod_groups import PodGroupRules, pod_group_rules
+from placeopt.formats.kubernetes.pods import KUEUE_GATES, Pod, job_id, read_pod, unreadable_field
+from placeopt.formats.observed_round import ObservedJob
+
+
+class PodList:
+    """
+    The listed pods, with their affinity terms and PodGroups.
+
+    Parameters
+    ----------
+    listed
+        Objects by kind.
+    nodes
+        By name.
+    resource
+        The resource that counts GPUs.
+    notes
+        Counts pods that cannot be read.
+
+    Attributes
+    ----------
+    running, waiting
+        Readable pods. Daemons are among the running ones.
+    work
+        Those of them that become jobs.
+    unread
+        Jobs of one running pod that may hold GPUs of its node, in unknown number.
+    terms
+        Required affinity and anti-affinity of pods that have any, by pod.
+    rules
+        Rules of PodGroups.
+    """
+
+    def __init__(
+        self,
+        listed: Mapping[str, list[JsonEntry]],
+        nodes: Mapping[str, NodeCapacity],
+        resource: str,
+        notes: ImportNotes,
+    ) -> None:
+        self._notes = notes
+        self.unsupported: list[ObservedJob] = []
+        self.terms: dict[str, PodAffinity] = {}
+        namespaces = namespace_labels(listed.get("Namespace", []))
+        drivers = _drivers(listed.get("ResourceClaim", []))
+        found: dict[str, Pod] = {}
+        for entry in listed.get("Pod", []):
+            try:
+                pod = read_pod(entry, resource, drivers)
+                if pod is not None and self._is_new(pod, found):
+                    terms = read_pod_affinity(pod, namespaces)
+                    found[pod.id] = pod
+                    self.terms.pop(pod.id, None)
+                    if terms != PodAffinity():
+                        self.terms[pod.id] = terms
+            except BadInput as error:
+                self._unreadable(entry, unreadable_field(entry, error))
+        self.running = [pod for pod in found.values() if pod.node is not None]
+        self.waiting = [pod for pod in found.values() if pod.node is None and not self._is_waiting_daemon(pod)]
+        waiting = {pod.id for pod in self.waiting}
+        reserved = {(pod.node, group) for pod in self.running if pod.gpus for group in pod.gpu_groups}
+        self.job_pods = [
+            pod
+            for pod in found.values()
+            if pod.id in waiting or (pod.node is not None and self._is_work(pod, nodes, reserved))
+        ]
+        self.rules: Mapping[str, PodGroupRules] = pod_group_rules(
+            listed.get("PodGroup", []), listed.get("Workload", [])
+        )
+        self._tell_of_schedulers()
+
+    def _is_new(self, pod: Pod, found: Mapping[str, Pod]) -> bool:
+        """Return whether a pod counts; of two entries of one pod, the one on a node counts."""
+        other = found.get(pod.id)
+        if other is None:
+            return True
+        if pod.node is None or pod.node == other.node:
+            self._notes.assume("A pod that stands twice counts once, where it runs if it does.")
+            return False
+        if other.node is not None:
+            self._notes.drain(f"nodes of a pod that stands twice, on two of them ({pod.id})", other.node)
+        return True
+
+    def _is_waiting_daemon(self, pod: Pod) -> bool:
+        if pod.daemon and not pod.gpus:
+            self._notes.leave_out("a daemon that waits", pod.id)
+            return True
+        return False
+
+    def _is_work(
+        self, pod: Pod, nodes: Mapping[str, NodeCapacity], reserved: Container[tuple[str | None, str]]
+    ) -> bool:
+        """
+        Return whether a running pod becomes a job; others are daemons, or hold an unknown amount.
+
+        A part of a GPU that another pod reserves whole (KAI, run:ai) counts there. On a node without GPUs of the
+        counted kind nothing is unknown.
+        """
+        if pod.daemon and not pod.gpus:
+            return False
+        is_reserved = bool(pod.gpu_groups) and all((pod.node, group) in reserved for group in pod.gpu_groups)
+        parts = [one for one in pod.shares if not (is_reserved and one.startswith("annotation "))]
+        node = nodes.get(pod.node or "")
+        if parts and node is not None and node.gpus:
+            reason = f"with {', '.join(parts)}, which may be GPUs of their node"
+            self.unsupported.append(unreadable_job(job_id(pod.id), (node.name,), reason, pod.entry.where))
+            return False
+        if odd := [*pod.devices, *pod.shares]:
+            self._notes.keep(f"with {', '.join(odd)}: only CPU and memory are read", pod.id)
+        return True
+
+    def _unreadable(self, entry: JsonEntry, reason: str) -> None:
+        """Record an unreadable pod; keep it if it is on a node."""
+        name, node = entry.where.rpartition(".")[2], ""
+        with suppress(BadInput):
+            node = entry.entry("spec").text("nodeName", "")
+        with suppress(BadInput):
+            metadata = entry.entry("metadata")
+            name = job_id(f"{metadata.text('namespace', 'default')}/{metadata.text('name')}")
+        if node:
+            self.unsupported.append(unreadable_job(name, (node,), reason, entry.where))
+        else:
+            self._notes.leave_out(reason, name)
+
+    def _tell_of_schedulers(self) -> None:
+        others = Counter(pod.scheduler for pod in self.waiting if pod.scheduler != "default-scheduler")
+        if others:
+            named = ", ".join(f"{name[:60]} ({count})" for name, count in sorted(others.items())[:10])
+            self._notes.assume(f"Pods wait for other schedulers: {named}; queues and quotas of theirs are not read.")
+        if any(gate in KUEUE_GATES for pod in self.waiting for gate in pod.scheduling_gates):
+            self._notes.assume("Pods wait for Kueue; its quotas are not read.")
+        if any(pod.claims for pod in self.waiting):
+            self._notes.assume("How many volumes a node may attach is not read.")
+
+
+def _drivers(claims: Iterable[JsonEntry]) -> dict[str, frozenset[str]]:
+    """Return ResourceClaim (namespace and name) -> drivers of its devices."""
+    found = {}
+    for entry in claims:
+        try:
+            metadata = entry.entry("metadata")
+            devices = entry.entry("status").entry("allocation").entry("devices").entries("results")
+            name = f"{metadata.text('namespace', 'default')}/{metadata.text('name')}"
+            found[name] = frozenset(one.text("driver") for one in devices)
+        except BadInput:
+            continue  # counts as not listed: its devices may be GPUs
+    return found

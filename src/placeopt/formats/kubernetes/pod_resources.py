@@ -1,0 +1,116 @@
+"""The resource requests of a pod, and the class of each resource: GPU, other device, or plain amount."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal
+
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.kubernetes.quantities import quantity
+
+MIG = "nvidia.com/mig-"
+"""Prefix of the resources of MIG instances, one for each profile (NVIDIA's strategy ``mixed``)."""
+MAKERS = (
+    "nvidia.com",
+    "amd.com",
+    "gpu.intel.com",
+    "habana.ai",
+    "aws.amazon.com",
+    "google.com",
+    "cloud-tpus.google.com",
+    "huawei.com",
+    "cambricon.com",
+)
+"""Vendors whose device plugins count their own devices, never those of another vendor."""
+_NETWORK = re.compile(r"rdma|hca|hostdev|nic|sriov|roce|mlnx|imex|/ib|_vf|efa")
+_DEVICE = re.compile(
+    r"^(nvidia|amd|cloud-tpus\.google)\.com/|^(gpu\.intel\.com|habana\.ai)/|gpu|(?<![a-z])[ntx]pu|neuron|gaudi|ascend|dcu|mlu|gcu|cuda"
+)
+
+Kind = Literal["counter", "device", "share"]
+
+
+def kind_of(name: str, counted: str) -> Kind:
+    """
+    Return the class of a resource other than CPU, memory and the one that counts GPUs.
+
+    Parameters
+    ----------
+    name, counted
+        The resource, and the one that counts GPUs.
+
+    Returns
+    -------
+    str
+        ``device``: an accelerator that is certainly none of the counted GPUs: of another maker, or a MIG instance
+        (a GPU is a whole one or cut into instances, never both). ``share``: what may be, or be a part of, one of
+        the counted GPUs (``nvidia.com/gpu.shared``, ``nvidia.com/gpumem``, ``volcano.sh/vgpu-memory``,
+        ``aliyun.com/gpu-mem``). ``counter``: anything else, of which a node has an amount: ephemeral storage, huge
+        pages, network cards. A name that looks like a GPU's and is not known is a share: in doubt the same GPU.
+    """
+    maker, slash, local = name.lower().partition("/")
+    if not slash or maker.endswith("kubernetes.io") or (_NETWORK.search(f"/{local}") and "gpu" not in local):
+        return "counter"
+    if _DEVICE.search(name.lower()) is None:
+        return "counter"
+    if name.startswith(MIG) or counted.startswith(MIG):
+        return "device"
+    return "device" if maker in MAKERS and maker != counted.partition("/")[0] else "share"
+
+
+def requested_amounts(spec: JsonEntry, status: JsonEntry) -> Mapping[str, Fraction]:
+    """
+    Return what a pod holds of each resource that it names, by Kubernetes' rule; nothing of what it names with 0.
+
+    The larger of what its containers, with the sidecars (init containers that are restarted always), hold together, and
+    what one init container needs beside the sidecars begun before it; or what the pod as a whole states
+    (``spec.resources``); and the overhead of its runtime. A container that was resized counts with what its node
+    still keeps for it, where that is more.
+
+    Raises
+    ------
+    BadInput
+        If a field is not of Kubernetes' form.
+    """
+    whole, overhead = spec.entry("resources"), spec.entry("overhead")
+    kept = {one.text("name", ""): one.entry("allocatedResources") for one in status.entries("containerStatuses")}
+    init = [(_needs(one, kept), one.text("restartPolicy", "")) for one in spec.entries("initContainers")]
+    main = [_needs(one, kept) for one in spec.entries("containers")]
+    stated = _stated(whole)
+    names = dict.fromkeys([*stated, *overhead.names(), *(name for needs, _ in init for name in needs)])
+    names |= dict.fromkeys(name for needs in main for name in needs)
+    found: dict[str, Fraction] = {}
+    for name in names:
+        sidecars = most = Fraction(0)
+        for needs, restarts in init:
+            need = needs.get(name, Fraction(0))
+            if restarts == "Always":
+                sidecars += need
+                most = max(most, sidecars)
+            else:
+                most = max(most, sidecars + need)
+        together = sidecars + sum((needs.get(name, Fraction(0)) for needs in main), Fraction(0))
+        amount = stated.get(name, max(most, together)) + quantity(overhead, name)
+        if amount:
+            found[name] = amount
+    return found
+
+
+def _needs(container: JsonEntry, kept: Mapping[str, JsonEntry]) -> dict[str, Fraction]:
+    """Return what one container requests, by default its limit; at least what its node keeps for it."""
+    found = _stated(container.entry("resources"))
+    held = kept.get(container.text("name", ""))
+    if held is not None:
+        for name in held.names():
+            found[name] = max(found.get(name, Fraction(0)), quantity(held, name))
+    return found
+
+
+def _stated(resources: JsonEntry) -> dict[str, Fraction]:
+    requests, limits = resources.entry("requests"), resources.entry("limits")
+    return {
+        name: quantity(requests if name in requests else limits, name)
+        for name in dict.fromkeys([*requests.names(), *limits.names()])
+    }

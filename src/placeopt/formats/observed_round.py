@@ -1,0 +1,292 @@
+"""
+A round from the nodes and jobs that a resource manager lists: one rule for what cannot be read.
+
+An unreadable waiting job is left out and counted by reason. An unreadable running job is kept, and everything that it
+may hold counts as used, in doubt the whole node. An unreadable node is drained. The instance's note lists all of these,
+and the command line prints them on standard error.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import ValidationError
+
+from placeopt.errors import BadInput
+from placeopt.formats.faults import make_record, validation_fault
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.model import Assignment, Cluster, Demand, Instance, Job, Option, Policy, Running, WorkerGpus
+from placeopt.model.policy import Fragmentation, Weights
+
+WHOLE_GPU_MILLI = 1000
+MAX_GPUS = 1024
+"""GPU indices of a node are below it."""
+
+
+@dataclass(frozen=True)
+class ObservedWorker:
+    """A running worker: its node and the indices of its GPUs there, None if the resource manager does not list them."""
+
+    node: str
+    gpus: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ObservedJob:
+    """
+    A job as the resource manager lists it.
+
+    Attributes
+    ----------
+    job
+        With one option, if it runs.
+    workers
+        Empty if the job waits.
+    priority
+        In the manager's own scale; the job of the round gets its rank among all jobs.
+    where
+        File and path, for messages.
+    unreadable_reason
+        Why the amounts that the job holds are unknown. Its nodes are drained, and it holds all their remaining GPUs.
+    """
+
+    job: Job
+    workers: tuple[ObservedWorker, ...] = ()
+    started_ms: int = 0
+    expected_end_ms: int | None = None
+    priority: int = 0
+    where: str = ""
+    unreadable_reason: str | None = None
+
+
+def snapshot_policy(name: str, levels: Iterable[str]) -> Policy:
+    """
+    Return the policy of a snapshot: the fewest GPUs stranded on partly used nodes and domains.
+
+    Traffic and interference cost nothing: resource managers do not report them.
+    """
+    weights = {"node": 1, **dict.fromkeys(levels, 1)}
+    return Policy(
+        name=name,
+        weights=Weights(communication=0, interference=0, fragmentation=1000),
+        fragmentation=Fragmentation(level_weights=weights),
+    )
+
+
+def observed_instance(
+    name: str,
+    source: str,
+    notes: ImportNotes,
+    now_ms: int,
+    cluster: Cluster,
+    jobs: Sequence[ObservedJob],
+    policy: Policy,
+) -> Instance:
+    """
+    Return the round of the observed nodes and jobs.
+
+    Parameters
+    ----------
+    name
+        Name of the instance.
+    source
+        Where the data come from; the first line of the instance's note. The other lines are ``notes``.
+    notes
+        What the reader recorded so far. Jobs that contradict the nodes are added.
+    now_ms
+        Time of the snapshot.
+    cluster
+        Its nodes. Nodes that ``notes`` lists as drained get the flag.
+    jobs
+        All jobs. Those with an ``unreadable_reason`` hold every GPU of their nodes that no other job holds.
+    policy
+        Policy of the instance.
+
+    Returns
+    -------
+    Instance
+        A running job stays where it is, also on a node, or on GPUs, that the cluster does not list: managers often list
+        nodes and jobs at slightly different moments. Where the manager does not list a worker's GPUs, it gets the
+        lowest ones with room, after all listed ones; if a node has too few, the indices go beyond the node's last. If
+        two jobs are listed on one GPU beyond its whole, the one that started last keeps it, and the GPUs of the other
+        on that node count as not listed, so that everything that either may hold counts as used. ``notes`` counts each
+        of these cases.
+
+    Raises
+    ------
+    BadInput
+        If jobs hold more than 1024 GPUs of a node, or the model refuses the instance.
+    """
+    sizes = {machine.id: len(machine.gpus) for machine in cluster.machines}
+    gpus = _GpuLedger({node.id: sizes[node.machine] for node in cluster.nodes}, notes)
+    placed = list(jobs)
+    readable = [i for i, job in enumerate(jobs) if job.unreadable_reason is None]
+    for i in sorted(readable, key=lambda i: -jobs[i].started_ms):
+        placed[i] = gpus.claim_listed(jobs[i])
+    for i in readable:
+        placed[i] = gpus.assign_missing(placed[i])
+    for i, job in enumerate(jobs):
+        if job.unreadable_reason is not None:
+            placed[i] = gpus.claim_remaining(job, job.unreadable_reason)
+    if drained := notes.drained:
+        nodes = tuple(
+            node.model_copy(update={"drained": True}) if node.id in drained else node for node in cluster.nodes
+        )
+        cluster = cluster.model_copy(update={"nodes": nodes})
+    try:
+        return Instance(
+            name=name,
+            now_ms=now_ms,
+            note=f"{source[:900]}\n{notes.text()}".strip(),
+            cluster=cluster,
+            jobs=_with_ranked_priorities(placed),
+            running=tuple(_running(job) for job in placed if job.workers),
+            policy=policy,
+        )
+    except ValidationError as error:
+        raise validation_fault(Instance, error, name) from None
+
+
+class _GpuLedger:
+    """
+    Thousandths held of each GPU of each node; finds GPUs for workers whose own are not listed.
+
+    Parameters
+    ----------
+    sizes
+        Node -> number of GPUs.
+    notes
+        Counts jobs that contradict the nodes or each other.
+    """
+
+    def __init__(self, sizes: dict[str, int], notes: ImportNotes) -> None:
+        self._sizes, self._notes = sizes, notes
+        self._held_milli: dict[str, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+
+    def claim_listed(self, observed: ObservedJob) -> ObservedJob:
+        """Claim a job's listed GPUs; return it with those of a node removed if one of them has no room left."""
+        share = observed.job.options[0].demand.gpu_milli
+        listed = Counter((worker.node, gpu) for worker in observed.workers for gpu in worker.gpus or ())
+        conflicts = {
+            node
+            for (node, gpu), times in listed.items()
+            if times > 1 or self._held_milli[node][gpu] + share > WHOLE_GPU_MILLI
+        }
+        if conflicts:
+            self._notes.keep("GPUs are told to be held twice; others counted as used instead", observed.job.id)
+            workers = tuple(
+                replace(worker, gpus=None) if worker.gpus and worker.node in conflicts else worker
+                for worker in observed.workers
+            )
+            observed = replace(observed, workers=workers)
+        for worker in observed.workers:
+            for gpu in worker.gpus or ():
+                self._held_milli[worker.node][gpu] += share
+        return observed
+
+    def assign_missing(self, observed: ObservedJob) -> ObservedJob:
+        """Return a job with GPUs for every worker: the lowest with room where they are not listed."""
+        demand = observed.job.options[0].demand
+        workers = []
+        own: dict[str, set[int]] = defaultdict(set)
+        for worker in observed.workers:
+            own[worker.node].update(worker.gpus or ())
+        for worker in observed.workers:
+            gpus = worker.gpus
+            if gpus is None:
+                gpus = self._claim_free(observed, worker.node, demand.gpus, demand.gpu_milli, own[worker.node])
+                own[worker.node].update(gpus)
+            workers.append(replace(worker, gpus=gpus))
+            if worker.node not in self._sizes:
+                self._notes.keep("on a node that is not listed", observed.job.id)
+            elif any(gpu >= self._sizes[worker.node] for gpu in gpus):
+                self._notes.keep("on more GPUs than its node has or has left", observed.job.id)
+        return replace(observed, workers=tuple(workers))
+
+    def claim_remaining(self, observed: ObservedJob, reason: str) -> ObservedJob:
+        """Return an unreadable job with all remaining GPUs of its nodes, which are drained."""
+        nodes = tuple(dict.fromkeys(worker.node for worker in observed.workers))
+        remaining: dict[str, list[int]] = {}
+        for node in nodes:
+            remaining[node] = [gpu for gpu in range(self._sizes.get(node, 0)) if not self._held_milli[node][gpu]]
+            self._held_milli[node].update(dict.fromkeys(remaining[node], WHOLE_GPU_MILLI))
+            if node in self._sizes:
+                self._notes.drain("a job there holds what cannot be read", node)
+            else:
+                self._notes.keep("on a node that is not listed", observed.job.id)
+        self._notes.keep(f"{reason}: holds all GPUs left on its nodes", observed.job.id)
+        old = observed.job.options[0]
+        numbers = {len(gpus) for gpus in remaining.values()}
+        if len(numbers) == 1:  # one worker a node, with the CPU and memory that are listed
+            workers = [ObservedWorker(node, tuple(remaining[node])) for node in nodes]
+            demand = Demand(
+                gpus=numbers.pop(), cpu_millicores=old.demand.cpu_millicores, memory_mib=old.demand.memory_mib
+            )
+        else:
+            workers = [ObservedWorker(node, (gpu,)) for node, gpus in remaining.items() for gpu in gpus]
+            demand = Demand(gpus=1)
+        option = make_record(
+            Option,
+            observed.where,
+            id=old.id,
+            workers=len(workers),
+            demand=demand,
+            value=WHOLE_GPU_MILLI * len(workers) * demand.gpus or 1,
+            run_time_ms=old.run_time_ms,
+        )
+        job = observed.job.model_copy(update={"options": (option,), "kind": "training" if demand.gpus else "cpu"})
+        return replace(observed, job=job, workers=tuple(workers))
+
+    def _claim_free(self, observed: ObservedJob, node: str, count: int, share: int, own: set[int]) -> tuple[int, ...]:
+        held = self._held_milli[node]
+        free: list[int] = []
+        for gpu in range(MAX_GPUS):
+            if len(free) == count:
+                break
+            if held[gpu] + share <= WHOLE_GPU_MILLI and gpu not in own:
+                free.append(gpu)
+        if len(free) < count:
+            raise BadInput(f"{observed.where}: with it, jobs hold more than {MAX_GPUS} GPUs of node {node!r}")
+        for gpu in free:
+            held[gpu] += share
+        return tuple(free)
+
+
+def _with_ranked_priorities(jobs: Sequence[ObservedJob]) -> tuple[Job, ...]:
+    """Return the jobs with ranks as priorities, 0 for the lowest: a manager's own may exceed the model's range."""
+    rank = {priority: i for i, priority in enumerate(sorted({job.priority for job in jobs}))}
+    return tuple(
+        observed.job.model_copy(update={"priority": rank[observed.priority]})
+        if rank[observed.priority]
+        else observed.job
+        for observed in jobs
+    )
+
+
+def _running(observed: ObservedJob) -> Running:
+    """Return the running placement of a job: its workers grouped by node."""
+    option = observed.job.options[0]
+    demand = option.demand
+    by_node: dict[str, list[WorkerGpus]] = defaultdict(list)
+    for rank, worker in enumerate(observed.workers):
+        by_node[worker.node].append(WorkerGpus(rank=rank, gpus=worker.gpus or ()))
+    return make_record(
+        Running,
+        observed.where,
+        job=observed.job.id,
+        option=option.id,
+        assignments=tuple(
+            Assignment(
+                node=node,
+                gpus={str(gpu): demand.gpu_milli for worker in workers for gpu in worker.gpus},
+                cpu_millicores=len(workers) * demand.cpu_millicores,
+                memory_mib=len(workers) * demand.memory_mib,
+                workers=tuple(workers),
+            )
+            for node, workers in by_node.items()
+        ),
+        started_ms=observed.started_ms,
+        expected_end_ms=observed.expected_end_ms,
+    )

@@ -1,0 +1,93 @@
+"""On which nodes one of Slurm's jobs may run: partitions, constraints, node lists, reservations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+
+from placeopt.errors import BadInput
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.slurm.hostlist import expand_hosts
+from placeopt.formats.slurm.job_requests import JobLeftOut
+from placeopt.formats.slurm.nodes import RESERVED, SlurmNode
+from placeopt.formats.slurm.tres import parse_constraint
+
+
+class EligibleNodes:
+    """Translates a job's conditions on nodes into fields of the model; equal conditions share one list of nodes."""
+
+    def __init__(self, nodes: Mapping[str, SlurmNode]) -> None:
+        self._nodes = nodes
+        self._lists: dict[tuple[object, ...], tuple[str, ...]] = {}
+
+    def fields(self, entry: JsonEntry, *, one_node: bool, nodes: Collection[int | None]) -> dict[str, object]:
+        """
+        Return the fields of a job that restrict its nodes.
+
+        Parameters
+        ----------
+        entry
+            The job.
+        one_node
+            Whether it runs on one node, so that a constraint about all its nodes together is about this one.
+        nodes
+            Numbers of nodes on which it may run; None: unknown.
+
+        Raises
+        ------
+        LeftOut
+            If it has a condition on several nodes together, or on nodes that are not listed.
+        BadInput
+            If a list of nodes cannot be read.
+        """
+        partitions = tuple(filter(None, entry.text("partition", "").split(",")))
+        text, reservation = entry.text("features", ""), entry.text("resv_name", "")
+        meets = _constraint(text, one_node=one_node)
+        required, excluded = expand_node_list(entry, "required_nodes"), expand_node_list(entry, "excluded_nodes")
+        if required and set(nodes) != {len(required)}:
+            raise JobLeftOut("asks for nodes by name (--nodelist), and may have others beside them")
+        if reservation and not any(node.reservation == reservation for node in self._nodes.values()):
+            raise JobLeftOut("waits in a reservation whose nodes are not told")
+        if meets is None and not required and not excluded and not reservation and len(partitions) < 2:
+            return {"node_selector": {f"partition:{one}": "yes" for one in partitions}}
+        key = (partitions, text, one_node, tuple(required), tuple(excluded), reservation)
+        if key not in self._lists:
+            named, out = set(required), set(excluded)
+            self._lists[key] = tuple(
+                name
+                for name, node in self._nodes.items()
+                if name not in out
+                and (not named or name in named)
+                and (not partitions or node.partitions & set(partitions))
+                and (meets is None or meets(node.features))
+                and (not reservation or node.reservation == reservation)
+            )
+        return {"nodes_allowed": self._lists[key], "tolerations": (RESERVED,) if reservation else ()}
+
+    def allowed(self, fields: Mapping[str, object]) -> tuple[str, ...]:
+        """Return the nodes of what `fields` gave."""
+        listed, selector = fields.get("nodes_allowed"), fields.get("node_selector")
+        if isinstance(listed, tuple):
+            return listed
+        wanted = {label.removeprefix("partition:") for label in selector} if isinstance(selector, dict) else set()
+        return tuple(name for name, node in self._nodes.items() if wanted <= node.partitions)
+
+
+def expand_node_list(entry: JsonEntry, key: str) -> list[str]:
+    """Return the names of a list of nodes; `BadInput` where it cannot be read."""
+    text = entry.text(key, "")
+    try:
+        return expand_hosts("" if text in ("(null)", "N/A", "None assigned") else text)
+    except ValueError as error:
+        raise BadInput(f"{entry.path(key)}: {error}") from None
+
+
+def _constraint(text: str, *, one_node: bool) -> Callable[[Collection[str]], bool] | None:
+    if not text or text == "(null)":
+        return None
+    if one_node:  # all nodes of the job together are this one
+        text = re.sub(r"\*1(?![0-9])", "", text).replace("[", "(").replace("]", ")")
+    meets = parse_constraint(text)
+    if meets is None:
+        raise JobLeftOut("a constraint about several nodes together, or one that cannot be read")
+    return meets

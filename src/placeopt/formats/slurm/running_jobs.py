@@ -1,0 +1,278 @@
+"""Slurm's jobs that hold nodes: the exact amounts on each node, or in doubt the whole node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
+
+from placeopt.errors import BadInput
+from placeopt.formats.faults import make_record
+from placeopt.formats.import_notes import ImportNotes
+from placeopt.formats.json_entry import JsonEntry
+from placeopt.formats.observed_round import ObservedJob, ObservedWorker
+from placeopt.formats.slurm.eligible_nodes import EligibleNodes, expand_node_list
+from placeopt.formats.slurm.job_requests import (
+    JobLeftOut,
+    gres_field,
+    is_exclusive,
+    milliseconds,
+    slurm_number,
+    tres_field,
+    unreadable_field,
+)
+from placeopt.formats.slurm.nodes import SlurmNode
+from placeopt.formats.slurm.tres import SHARES_OF_GPUS, GresHolding, parse_gres_detail
+from placeopt.model import Demand, Job, Option
+
+PARTS = "Jobs that hold more on one of their nodes than on another are a job for each kind of node."
+
+
+@dataclass(frozen=True)
+class NodeHolding:
+    """What a job holds on one node, in equal workers."""
+
+    node: str
+    workers: int
+    gpus: int
+    millicores: int
+    memory_mib: int
+    indices: tuple[int, ...] | None
+
+
+class RunningJobReader:
+    """Reads jobs that hold nodes."""
+
+    def __init__(self, nodes: Mapping[str, SlurmNode], where: EligibleNodes, notes: ImportNotes) -> None:
+        self._nodes, self._where, self._notes = nodes, where, notes
+
+    def read(self, entry: JsonEntry, name: str) -> list[ObservedJob]:
+        """
+        Return a running job; several, if it holds different amounts on its nodes; none, if it names no node.
+
+        Raises
+        ------
+        BadInput
+            If its list of nodes is malformed: it may hold anything.
+        """
+        nodes = list(dict.fromkeys(expand_node_list(entry, "nodes")))
+        if not nodes:
+            self._notes.leave_out("runs on no node", name)
+            return []
+        try:
+            return self._exact(entry, name, nodes)
+        except (JobLeftOut, BadInput) as error:
+            option = make_record(Option, entry.where, workers=len(nodes), demand=self._least(entry, nodes))
+            return [
+                ObservedJob(
+                    Job(id=name, kind="cpu", options=(option,)),
+                    tuple(ObservedWorker(node) for node in nodes),
+                    where=entry.where,
+                    unreadable_reason=str(error) if isinstance(error, JobLeftOut) else unreadable_field(entry, error),
+                )
+            ]
+
+    def _least(self, entry: JsonEntry, nodes: Sequence[str]) -> Demand:
+        """Return what a job whose GPUs cannot be read holds of each node beside them, as far as that can be read."""
+        try:
+            cpus, memory = self._cpus(entry, nodes)
+            return make_record(Demand, entry.where, gpus=0, cpu_millicores=1000 * min(cpus), memory_mib=min(memory))
+        except (JobLeftOut, BadInput):
+            return Demand(gpus=0)
+
+    def _exact(self, entry: JsonEntry, name: str, nodes: Sequence[str]) -> list[ObservedJob]:
+        held = self._gpus(entry, nodes)
+        cpus, memory = self._cpus(entry, nodes)
+        if _is_exclusive(entry):
+            for node, have, count in zip(nodes, held, cpus, strict=True):
+                listed = self._nodes.get(node)
+                if listed is not None and (have.gpus < len(listed.models) or count < listed.cpus):
+                    self._notes.drain("held by an exclusive job that has not all of it", node)
+        found = [
+            NodeHolding(node, 1, have.gpus, 1000 * count, mib, have.indices)
+            for node, have, count, mib in zip(nodes, held, cpus, memory, strict=True)
+        ]
+        found = _by_task(entry, found)
+        kinds: dict[tuple[int, int, int], list[NodeHolding]] = {}
+        for one in found:
+            kinds.setdefault((one.gpus, one.millicores, one.memory_mib), []).append(one)
+        if len(kinds) > 1:
+            self._notes.assume(PARTS)
+        return [
+            self._seen(entry, name if not number_ else f"{name}+{number_}", some)
+            for number_, some in enumerate(kinds.values())
+        ]
+
+    def _seen(self, entry: JsonEntry, name: str, found: Sequence[NodeHolding]) -> ObservedJob:
+        first = found[0]
+        models: dict[str, None] = {}
+        for one in found:
+            here = self._nodes.get(one.node)
+            listed = here.models if here is not None else ()
+            models |= dict.fromkeys(listed[i] for i in one.indices or range(len(listed)) if i < len(listed))
+        count = sum(one.workers for one in found)
+        requests = {model for key in ("node", "task", "job") for model in gres_field(entry, f"tres_per_{key}").models}
+        if len(requests) > 1:
+            self._notes.assume("A running job that requests for several types of GPUs may have any mix, if moved.")
+        option = make_record(
+            Option,
+            entry.where,
+            workers=count,
+            demand=make_record(
+                Demand,
+                entry.where,
+                gpus=first.gpus,
+                gpu_models=tuple(sorted(requests)) if requests and first.gpus and set(models) <= requests else (),
+                cpu_millicores=first.millicores,
+                memory_mib=first.memory_mib,
+            ),
+            workers_per_node_max=1 if count == len(found) > 1 else None,
+            value=1000 * count * first.gpus or 1,
+            run_time_ms=milliseconds(entry, "time_limit", 60_000),
+        )
+        workers = [
+            ObservedWorker(one.node, one.indices and one.indices[i * one.gpus : (i + 1) * one.gpus])
+            for one in found
+            for i in range(one.workers)
+        ]
+        started = milliseconds(entry, "start_time", 1000) or 0
+        ends = milliseconds(entry, "end_time", 1000)
+        nodes = tuple(dict.fromkeys(one.node for one in found))
+        try:
+            where = self._where.fields(entry, one_node=len(nodes) == 1, nodes={len(nodes)})
+        except JobLeftOut:
+            where = {"nodes_allowed": tuple(node for node in nodes if node in self._nodes)}
+        return ObservedJob(
+            make_job(entry, name, (option,), where),
+            workers=tuple(workers),
+            started_ms=started,
+            expected_end_ms=ends if ends and ends >= started else None,
+            priority=slurm_number(entry, "priority") or 0,
+            where=entry.where,
+        )
+
+    def _gpus(self, entry: JsonEntry, nodes: Sequence[str]) -> list[GresHolding]:
+        """Return the GPUs held on each node; `JobLeftOut` where their number or type is not listed."""
+        allocated = tres_field(entry, "tres_alloc_str")
+        requests = {key: gres_field(entry, f"tres_per_{key}") for key in ("node", "task", "job", "socket")}
+        others = [*allocated.others, *(name for one in requests.values() for name in one.others)]
+        details = entry.words("gres_detail")
+        try:
+            held = [parse_gres_detail(detail) for detail in details]
+        except ValueError as error:
+            raise BadInput(f"{entry.path('gres_detail')}: {error}") from None
+        shared = [f"gres/{name}" for name in SHARES_OF_GPUS]
+        if any(one.shared for one in held) or set(shared) & set(others):
+            raise JobLeftOut("holds a share of GPUs (shard, mps)")
+        if not held or not (any(one.gpus for one in held) or allocated.gpus == 0):
+            held = self._from_requests(entry, nodes, allocated.gpus, {key: one.gpus for key, one in requests.items()})
+        if len(held) != len(nodes):
+            raise JobLeftOut("the GPUs that it holds are allocated for other nodes than its own")
+        for node, one in zip(nodes, held, strict=True):
+            listed = self._nodes.get(node)
+            if one.gpus and one.indices is None and listed is not None and len(set(listed.models)) > 1:
+                raise JobLeftOut("which GPUs it holds is not allocated, on a node that has several types")
+        return held
+
+    def _from_requests(
+        self, entry: JsonEntry, nodes: Sequence[str], held: int, requests: Mapping[str, int]
+    ) -> list[GresHolding]:
+        count = len(nodes)
+        tasks = slurm_number(entry, "tasks") or 1
+        if not held and not any(requests.values()):
+            return [GresHolding(0, ())] * count
+        if count == 1:
+            each = held or requests["node"] or requests["task"] * tasks or requests["job"]
+        else:
+            each = requests["node"] if held in (0, requests["node"] * count) else 0
+        if not each or (_is_exclusive(entry) and not held):
+            raise JobLeftOut("how many GPUs it holds on which node is not told")
+        self._notes.assume(
+            "Which GPUs some jobs hold is not allocated (operators see it): the lowest free ones were taken."
+        )
+        return [GresHolding(each)] * count
+
+    def _cpus(self, entry: JsonEntry, nodes: Sequence[str]) -> tuple[list[int], list[int]]:
+        """Return CPUs and MiB held on each node; divided evenly, rounded up, if Slurm does not list them."""
+        allocated: dict[str, tuple[int, int]] = {}
+        resources = entry.entry("job_resources")
+        if isinstance(resources.raw("nodes"), dict):  # of data parser v0.0.41 on; before, a list of names
+            for one in resources.entry("nodes").entries("allocation"):
+                cpus = one.entry("cpus").integer("count", 0, 10**6, 0)
+                allocated[one.text("name")] = (cpus, one.entry("memory").integer("allocated", 0, 10**9, 0))
+        else:
+            for one in _allocated(resources):
+                name = one.text("nodename", "")
+                listed = self._nodes.get(name)
+                if listed is not None:
+                    allocated[name] = (_cores(one) * listed.threads, one.integer("memory_allocated", 0, 10**9, 0))
+        if all(node in allocated and allocated[node][0] for node in nodes):
+            return [allocated[node][0] for node in nodes], [allocated[node][1] for node in nodes]
+        held, count = tres_field(entry, "tres_alloc_str"), len(nodes)
+        cpus = held.cpus or slurm_number(entry, "cpus") or 0
+        if not cpus:
+            raise JobLeftOut("how many CPUs it holds is not told")
+        if count > 1:
+            self._notes.assume("CPUs and memory of some jobs are not allocated node by node: they were divided evenly.")
+        return [-(-cpus // count)] * count, [-(-held.memory_mib // count)] * count
+
+
+def _allocated(resources: JsonEntry) -> list[JsonEntry]:
+    """Return the nodes in the format of Slurm 21.08 to 24.05: a list, or an object by number."""
+    nodes = resources.raw("allocated_nodes")
+    if isinstance(nodes, dict):
+        return [resources.entry("allocated_nodes").entry(key) for key in nodes]
+    return resources.entries("allocated_nodes")
+
+
+def _cores(node: JsonEntry) -> int:
+    """Count the cores that a job has on a node."""
+    sockets = node.raw("sockets")
+    found = 0
+    for socket in sockets.values() if isinstance(sockets, dict) else ():
+        cores = socket.get("cores") if isinstance(socket, dict) else None
+        for state in cores.values() if isinstance(cores, dict) else ():
+            found += str(state).lower().startswith("allocated")
+    return found
+
+
+def _is_exclusive(entry: JsonEntry) -> bool:
+    """Tell whether the job's nodes take no others: of its user alone counts, too."""
+    try:
+        return is_exclusive(entry)
+    except JobLeftOut:
+        return True
+
+
+def _by_task(entry: JsonEntry, found: list[NodeHolding]) -> list[NodeHolding]:
+    """Return the job in workers as requested, a task or a GPU each, if they are equal; else one worker a node."""
+    size = gres_field(entry, "tres_per_task").gpus or (1 if gres_field(entry, "tres_per_job").gpus else 0)
+    if not any(one.gpus for one in found):
+        unit = gcd(*(one.millicores for one in found)) if len(found) > 1 else 0
+        counts = [one.millicores // unit if unit else 1 for one in found]
+    elif size and not any(one.gpus % size for one in found):
+        counts = [one.gpus // size for one in found]
+    else:
+        return found
+    if any(not n or one.millicores % n or one.memory_mib % n for n, one in zip(counts, found, strict=True)):
+        return found
+    split = [
+        replace(one, workers=n, gpus=one.gpus // n, millicores=one.millicores // n, memory_mib=one.memory_mib // n)
+        for n, one in zip(counts, found, strict=True)
+    ]
+    return split if len({(one.gpus, one.millicores, one.memory_mib) for one in split}) == 1 else found
+
+
+def make_job(entry: JsonEntry, name: str, options: tuple[Option, ...], where: Mapping[str, object]) -> Job:
+    """Make the job of an entry."""
+    return make_record(
+        Job,
+        entry.where,
+        id=name,
+        kind="training" if options[0].demand.gpus else "cpu",
+        user=entry.text("user_name", "") or None,
+        queue=entry.text("partition", "").split(",")[0] or None,
+        arrival_ms=milliseconds(entry, "submit_time", 1000) or 0,
+        options=options,
+        **where,
+    )

@@ -1,0 +1,227 @@
+"""Parsers of Slurm's fields: trackable resources, generic resources, array tasks, constraints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+from placeopt.formats.slurm.gres import parse_gres
+from placeopt.formats.slurm.hostlist import MAX_HOSTS
+
+_SIZE = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?([KMGTP]?)n?\Z")
+_SCALE = {"K": 1, "": 1024, "M": 1024, "G": 1024**2, "T": 1024**3, "P": 1024**4}
+"""KiB; a size without a letter is MiB."""
+_MIG = re.compile(r"(?:.*_)?[1-9]g\.[0-9]{1,3}gb(?:\+.*)?\Z", re.IGNORECASE)
+"""NVIDIA's names of profiles, behind the GPU's own where Slurm has found them itself."""
+_COUNTED_ELSEWHERE = re.compile(r"(?:cpu|mem|node|billing|energy|pages|vmem|fs/disk|gres/gpumem|gres/gpuutil)[:=]")
+"""Trackable resources that are no request of their own, or that other fields list."""
+SHARES_OF_GPUS = ("shard", "mps")
+"""Generic resources that are parts of GPUs."""
+_WORD = re.compile(r"[A-Za-z0-9_.:=/+\-]+")
+
+
+@dataclass(frozen=True)
+class Tres:
+    """Trackable resources of a text such as ``cpu=8,mem=64G,node=2,gres/gpu:a100=4``."""
+
+    cpus: int = 0
+    memory_mib: int = 0
+    nodes: int = 0
+    gpus: int = 0
+    models: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Names of what else is counted: ``gres/shard``, ``license/x``."""
+
+
+@lru_cache(maxsize=4096)  # the jobs of a cluster have few distinct requests
+def parse_tres(text: str) -> Tres:
+    """
+    Read cpu, mem, node and GPUs, and the names of other resources.
+
+    GPUs are the count without a model where it stands, the sum over models elsewhere.
+
+    Raises
+    ------
+    ValueError
+        If a count is none.
+    """
+    counts = {"cpu": 0, "mem": 0, "node": 0}
+    rest = []
+    for item in filter(None, text.split(",")):
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise ValueError(f"{item[:60]!r}, expected NAME=COUNT")
+        if key == "mem":
+            counts[key] = parse_memory(value)
+        elif key in counts:
+            if not re.fullmatch(r"[0-9]{1,9}", value):
+                raise ValueError(f"{item[:60]!r}, expected a count")
+            counts[key] = int(value)
+        else:
+            rest.append(item)
+    gres = parse_gres_request(",".join(rest))
+    return Tres(counts["cpu"], counts["mem"], counts["node"], gres.gpus, gres.models, gres.others)
+
+
+@dataclass(frozen=True)
+class GresRequest:
+    """The GPUs of one request field."""
+
+    gpus: int = 0
+    models: tuple[str, ...] = ()
+    """GPU types, where each GPU has one; empty: any."""
+    others: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def parse_gres_request(text: str) -> GresRequest:
+    """
+    Read a request: ``gres/gpu:a100:2``, ``gres:gpu:2``, ``gres/gpu=4``, ``gres:shard:4``.
+
+    Where a count without a type stands beside counts with one, it is their sum (so Slurm accounts).
+
+    Raises
+    ------
+    ValueError
+        If an item cannot be read.
+    """
+    typed: dict[str, int] = {}
+    plain = 0
+    others: dict[str, None] = {}
+    for item in filter(None, text.split(",")):
+        if _COUNTED_ELSEWHERE.match(item):
+            continue
+        if not item.startswith(("gres/", "gres:")):
+            others[re.split("[:=]", item)[0]] = None
+            continue
+        for gres in parse_gres(item):
+            if gres.name != "gpu":
+                others |= {f"gres/{gres.name}": None} if gres.count else {}
+            elif gres.type is None:
+                plain += gres.count
+            elif gres.count:
+                typed[gres.type] = typed.get(gres.type, 0) + gres.count
+    total = sum(typed.values())
+    return GresRequest(max(plain, total), tuple(typed) if total >= plain else (), tuple(others))
+
+
+def parse_memory(text: str) -> int:
+    """Return MiB, rounded down, of ``512000M``, ``64G``, ``1.5T``; raises ValueError."""
+    match = _SIZE.match(text)
+    if match is None:
+        raise ValueError(f"{text[:60]!r}, expected memory such as 64G")
+    fraction = match[2] or ""
+    digits = int(match[1] + fraction) * _SCALE[match[3]]
+    return digits // int(10 ** len(fraction)) // 1024
+
+
+def is_mig(model: str) -> bool:
+    """Return whether a GPU type is a MIG profile, such as ``1g.5gb`` or ``a100_3g.20gb``."""
+    return _MIG.match(model) is not None
+
+
+@dataclass(frozen=True)
+class GresHolding:
+    """What a job holds on one node."""
+
+    gpus: int = 0
+    indices: tuple[int, ...] | None = None
+    """None if Slurm does not list them."""
+    shared: str | None = None
+    """A resource that is a part of GPUs, such as ``shard``, if it holds any."""
+
+
+def parse_gres_detail(text: str) -> GresHolding:
+    """
+    Read what a job holds on a node: ``gpu:a100:2(IDX:0,3)``, ``gpu:2(CNT:2)``, ``gpu:a100:0(IDX:N/A)``, ``shard:2``.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or indices and count do not agree.
+    """
+    count, indices, listed, shared = 0, [], True, None
+    for gres in parse_gres(text):
+        if gres.name in SHARES_OF_GPUS and gres.count:
+            shared = gres.name
+        if gres.name != "gpu" or not gres.count:
+            continue
+        count += gres.count
+        if count > MAX_HOSTS:
+            raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} GPUs")
+        if gres.indices is None:
+            listed = False
+            continue
+        mine = parse_indices(gres.indices)
+        if len(mine) != gres.count:
+            raise ValueError(f"{text[:60]!r}: {gres.count} GPUs, but {len(mine)} indices")
+        indices += mine
+    return GresHolding(count, tuple(sorted(indices)) if listed else None, shared)
+
+
+def parse_indices(text: str) -> list[int]:
+    """Return the numbers of ``0-2,5``; raises ValueError."""
+    found: list[int] = []
+    for item in text.split(","):
+        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9})(?::([1-9][0-9]{0,8}))?)?", item)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise ValueError(f"{text[:60]!r}, expected numbers and ranges such as 0-2,5")
+        numbers = range(int(match[1]), int(match[2] or match[1]) + 1, int(match[3] or 1))
+        if len(found) + len(numbers) > MAX_HOSTS:
+            raise ValueError(f"{text[:60]!r}: more than {MAX_HOSTS} numbers")
+        found += numbers
+    return found
+
+
+def parse_tasks(text: str) -> list[int]:
+    """Return the tasks of an array, ``1-9:2%4`` or ``1,3,7``; a limit after % and a cut ``...`` are dropped."""
+    kept = text.partition("%")[0]
+    return parse_indices(kept.removesuffix("...").rstrip(",-"))
+
+
+def parse_constraint(text: str) -> Callable[[Collection[str]], bool] | None:
+    """
+    Return a predicate on the features of a node; None if the constraint concerns several nodes together.
+
+    ``&`` and ``,`` bind, as Slurm reads them, from the left to the right like ``|``; parentheses go first. Counts
+    (``a*2``) and matching sets (``[a|b]``) are about all nodes of a job together.
+    """
+    if re.search(r"[\[\]*]", text):
+        return None
+    tokens = re.findall(r"[&|,()]|[^&|,()\s]+", text)
+    try:
+        held, rest = _expression(tokens)
+    except (IndexError, ValueError):
+        return None
+    return None if rest else held
+
+
+def _expression(tokens: list[str]) -> tuple[Callable[[Collection[str]], bool], list[str]]:
+    held, tokens = _operand(tokens)
+    while tokens and tokens[0] in ("&", "|", ","):
+        sign = tokens[0]
+        other, tokens = _operand(tokens[1:])
+        held = _joined(held, other, either=sign == "|")
+    return held, tokens
+
+
+def _operand(tokens: list[str]) -> tuple[Callable[[Collection[str]], bool], list[str]]:
+    first = tokens[0]
+    if first == "(":
+        held, rest = _expression(tokens[1:])
+        if rest[0] != ")":
+            raise ValueError(first)
+        return held, rest[1:]
+    if not _WORD.fullmatch(first):
+        raise ValueError(first)
+    return lambda features: first in features, tokens[1:]
+
+
+def _joined(
+    a: Callable[[Collection[str]], bool], b: Callable[[Collection[str]], bool], *, either: bool
+) -> Callable[[Collection[str]], bool]:
+    if either:
+        return lambda features: a(features) or b(features)
+    return lambda features: a(features) and b(features)

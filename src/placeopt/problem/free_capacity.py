@@ -1,0 +1,114 @@
+"""What is free and what fits: the one statement that feasibility, heuristics and formulations share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.problem.arrays import BoolArray, IntArray
+from placeopt.problem.problem import Problem
+from placeopt.problem.state import State
+
+MANY = 1 << 20
+"""More bundles than any node takes: the room where no resource is needed."""
+
+
+def gpus_with_room(
+    problem: Problem,
+    free_milli: IntArray,
+    free_memory: IntArray | None,
+    jobs: IntArray,
+    *,
+    milli: int,
+    memory_mib: int,
+    jobs_per_gpu: int | None,
+) -> BoolArray:
+    """
+    Return which GPUs can take one more job by share, memory and number of jobs.
+
+    Parameters
+    ----------
+    free_milli, jobs
+        Free thousandths of each GPU, and the jobs that hold it; any shape.
+    free_memory
+        Free MiB of each GPU, same shape; None leaves memory out.
+    milli, memory_mib
+        Demand of the job on each GPU.
+    jobs_per_gpu
+        Most jobs on a GPU; None is no limit.
+
+    Returns
+    -------
+    BoolArray
+        Same shape.
+    """
+    room: BoolArray = np.ones(free_milli.shape, dtype=bool)
+    if problem.shares_bind:
+        room &= free_milli >= milli
+    if jobs_per_gpu is not None:
+        room &= jobs < jobs_per_gpu
+    if free_memory is not None:
+        room &= free_memory >= memory_mib
+    return room
+
+
+def usable_gpus(state: State, option: int) -> BoolArray:
+    """Shape (G,): GPUs that can take one more job in ``option`` now."""
+    options = state.problem.options
+    return state.problem.gpu_ok(option) & gpus_with_room(
+        state.problem,
+        state.gpu_free_milli,
+        state.gpu_free_memory,
+        state.gpu_jobs,
+        milli=int(options.milli[option]),
+        memory_mib=int(options.gpu_memory_mib[option]),
+        jobs_per_gpu=state.problem.jobs_per_gpu,
+    )
+
+
+def times_by_resources(node_free: IntArray, need: IntArray, most: int) -> IntArray:
+    """
+    Return how often ``need`` fits into each node by CPU, memory and bandwidths; may be below 0.
+
+    Parameters
+    ----------
+    node_free
+        Shape (n, R).
+    need
+        Shape (R,).
+    most
+        Limit, and the answer where nothing is needed.
+    """
+    room = np.full(len(node_free), most, dtype=np.int64)
+    for r in np.flatnonzero(need):
+        room = np.minimum(room, node_free[:, r] // need[r])
+    return room
+
+
+def jobs_that_fit(state: State, option: int) -> IntArray:
+    """Shape (G,): jobs in ``option`` that can hold the GPU together, by share, number and memory."""
+    problem, options = state.problem, state.problem.options
+    room = np.full(problem.num_gpus, 1000, dtype=np.int64)
+    if problem.shares_bind:
+        room = np.minimum(room, state.gpu_free_milli // options.milli[option])
+    if problem.jobs_per_gpu is not None:
+        room = np.minimum(room, problem.jobs_per_gpu - state.gpu_jobs)
+    if options.gpu_memory_mib[option]:
+        room = np.minimum(room, state.gpu_free_memory // options.gpu_memory_mib[option])
+    return np.maximum(room, 0)
+
+
+def bundles_per_node(state: State, option: int) -> tuple[IntArray, IntArray]:
+    """Return the nodes that can take a bundle of ``option``, and how many each can at most by any one resource."""
+    problem, options = state.problem, state.problem.options
+    workers = int(options.bundle_workers[option])
+    room = times_by_resources(state.node_free, options.demand[option] * workers, MANY)
+    gpus = int(options.gpus[option]) * workers
+    if gpus:
+        usable = usable_gpus(state, option)
+        jobs = jobs_that_fit(state, option)[usable]
+        per_node = np.bincount(problem.gpu_node[usable], weights=jobs, minlength=problem.num_nodes)
+        count = np.bincount(problem.gpu_node[usable], minlength=problem.num_nodes)
+        room = np.where(count >= gpus, np.minimum(room, per_node.astype(np.int64) // gpus), 0)
+    room = np.where(problem.node_ok(option), np.maximum(room, 0), 0)
+    nodes = np.flatnonzero(room)
+    return nodes, room[nodes]

@@ -1,0 +1,236 @@
+"""Contents of an instance: nodes by class, GPUs by model, jobs by class, demand against capacity."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypedDict
+
+from rich.text import Text
+
+from placeopt.readable import amount
+from placeopt.report.text.text import gpus, number, percent, plain, plural
+from placeopt.report.text.text_table import TextTable, heading
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from placeopt.model import Instance, Job
+
+MAX_ROWS = 16
+"""Rows of a table before the rest is counted."""
+
+
+class NodeClass(TypedDict):
+    """Nodes of one machine type."""
+
+    machine: str
+    nodes: int
+    drained: int
+    gpus_each: int
+    gpu_models: str
+    cpu_millicores_each: int
+    memory_mib_each: int
+
+
+class JobClass(TypedDict):
+    """Jobs of one kind and shape (that of the first option)."""
+
+    kind: str
+    shape: str
+    waiting: int
+    running: int
+    gpu_milli_each: int
+
+
+class Demand(TypedDict):
+    """A resource of the whole cluster: capacity, held by running jobs, demanded by waiting jobs."""
+
+    resource: str
+    capacity: int
+    running: int
+    waiting: int
+
+
+class InstanceSummary(TypedDict):
+    """Counts that describe an instance."""
+
+    name: str
+    revision: int
+    policy: str
+    share_mode: str
+    note: str
+    nodes: int
+    gpus: int
+    jobs_waiting: int
+    jobs_running: int
+    domains: dict[str, int]
+    gpu_models: dict[str, int]
+    node_classes: list[NodeClass]
+    job_classes: list[JobClass]
+    demand: list[Demand]
+
+
+def instance_facts(instance: Instance) -> InstanceSummary:
+    """
+    Return the counts that describe an instance.
+
+    Demand is that of each job's first option with all its workers; running jobs count what they hold.
+    """
+    cluster, running = instance.cluster, {held.job for held in instance.running}
+    nodes = Counter(node.machine for node in cluster.nodes)
+    drained = Counter(node.machine for node in cluster.nodes if node.drained)
+    models: Counter[str] = Counter()
+    for machine in cluster.machines:
+        for gpu in machine.gpus:
+            models[gpu.model] += nodes[machine.id]
+    return InstanceSummary(
+        name=instance.name,
+        revision=instance.revision,
+        policy=instance.policy.name,
+        share_mode=instance.policy.share_mode,
+        note=instance.note,
+        nodes=len(cluster.nodes),
+        gpus=models.total(),
+        jobs_waiting=len(instance.jobs) - len(running),
+        jobs_running=len(running),
+        domains=dict(Counter(domain.level for domain in cluster.domains)),
+        gpu_models={model: count for model, count in models.most_common() if count},
+        node_classes=[
+            NodeClass(
+                machine=machine.id,
+                nodes=nodes[machine.id],
+                drained=drained[machine.id],
+                gpus_each=len(machine.gpus),
+                gpu_models=", ".join(dict.fromkeys(gpu.model for gpu in machine.gpus)),
+                cpu_millicores_each=machine.cpu_millicores,
+                memory_mib_each=machine.memory_mib,
+            )
+            for machine in sorted(cluster.machines, key=lambda machine: -nodes[machine.id])
+            if nodes[machine.id]
+        ],
+        job_classes=_job_classes(instance.jobs, running),
+        demand=_demand(instance, nodes, running),
+    )
+
+
+def instance_tables(facts: InstanceSummary) -> list[RenderableType]:
+    """Return the tables of an instance: what it is, its nodes, its jobs, and demand against capacity."""
+    title = heading(facts["name"], f"revision {facts['revision']}, policy {facts['policy']}, {facts['share_mode']}")
+    parts: list[RenderableType] = [title, Text(summary_line(facts))]
+    parts += [*note_lines(facts["note"]), *node_table(facts)]
+    job_rows = [
+        [row["kind"], row["shape"], number(row["waiting"]), number(row["running"]), gpus(row["gpu_milli_each"])]
+        for row in facts["job_classes"]
+    ]
+    columns = ["kind", "each", ">waiting", ">running", ">GPUs each"]
+    parts += [Text(""), *_table("Jobs", columns, job_rows, "each", [])]
+    demand_rows = [
+        [
+            row["resource"],
+            number(row["capacity"]),
+            number(row["running"]),
+            number(row["waiting"]),
+            percent((row["running"] + row["waiting"]) / row["capacity"] if row["capacity"] else None),
+        ]
+        for row in facts["demand"]
+    ]
+    columns = ["", ">there is", ">running jobs hold", ">waiting jobs ask", ">together"]
+    return [*parts, Text(""), heading("Demand"), TextTable(columns, demand_rows, drop=["together"])]
+
+
+def note_lines(note: str) -> list[RenderableType]:
+    """Return the source of the data, shortened; nothing if it is not stated."""
+    words = plain(" ".join(note.split()))
+    return [Text(words if len(words) <= 300 else f"{words[:299]}…", style="dim")] if words else []
+
+
+def node_table(facts: InstanceSummary) -> list[RenderableType]:
+    """Return nodes by machine type, under an empty line."""
+    node_rows = [
+        [
+            row["machine"],
+            number(row["nodes"]) + (f" ({row['drained']} drained)" if row["drained"] else ""),
+            number(row["gpus_each"]),
+            row["gpu_models"] or "-",
+            amount(row["cpu_millicores_each"] / 1000, 6),
+            f"{amount(row['memory_mib_each'] / 1024, 3)} GiB",
+        ]
+        for row in facts["node_classes"]
+    ]
+    columns = ["machine", ">nodes", ">GPUs each", "GPU model", ">cores", ">memory"]
+    return [Text(""), *_table("Nodes", columns, node_rows, "machine", ["memory", "cores"])]
+
+
+def summary_line(facts: InstanceSummary) -> str:
+    """Return an instance in one line."""
+    models = ", ".join(f"{count:,} {plain(model)}" for model, count in list(facts["gpu_models"].items())[:6])
+    domains = ", ".join(plural(count, plain(level)) for level, count in facts["domains"].items())
+    return (
+        f"{plural(facts['jobs_waiting'], 'job')} waiting, {facts['jobs_running']:,} running; "
+        f"{plural(facts['nodes'], 'node')}{f' in {domains}' if domains else ''}, "
+        f"{plural(facts['gpus'], 'GPU')}{f' ({models})' if models else ''}"
+    )
+
+
+def _table(title: str, columns: list[str], rows: list[list[str]], wrap: str, drop: list[str]) -> list[RenderableType]:
+    if not rows:
+        return []
+    parts: list[RenderableType] = [heading(title), TextTable(columns, rows[:MAX_ROWS], wrap=wrap, drop=drop)]
+    if len(rows) > MAX_ROWS:
+        parts.append(Text(f"  and {len(rows) - MAX_ROWS:,} more", style="dim"))
+    return parts
+
+
+def _job_classes(jobs: tuple[Job, ...], running: set[str]) -> list[JobClass]:
+    counts: dict[tuple[str, str], JobClass] = {}
+    shapes: dict[int, tuple[str, int]] = {}  # jobs alike share their option
+    for job in jobs:
+        option = job.options[0]
+        if id(option) not in shapes:
+            shapes[id(option)] = job_shape(job)
+        shape, milli = shapes[id(option)]
+        row = counts.setdefault(
+            (job.kind, shape), JobClass(kind=job.kind, shape=shape, waiting=0, running=0, gpu_milli_each=milli)
+        )
+        if job.id in running:
+            row["running"] += 1
+        else:
+            row["waiting"] += 1
+    return sorted(counts.values(), key=lambda row: -(row["waiting"] + row["running"]))
+
+
+def job_shape(job: Job) -> tuple[str, int]:
+    """Return a job's demand in words, and in GPU-milli."""
+    option = job.options[0]
+    demand = option.demand
+    if demand.gpus == 0:
+        each, milli = "no GPU", 0
+    elif demand.gpu_milli < 1000:
+        each, milli = f"{demand.gpu_milli / 1000:g} of a GPU", demand.gpu_milli
+    else:
+        each, milli = plural(demand.gpus, "GPU"), 1000 * demand.gpus
+    least = option.workers if option.workers_min is None else option.workers_min
+    workers = f"{least} to {option.workers}" if least != option.workers else f"{option.workers}"
+    shape = each if option.workers == 1 else f"{workers} workers of {each}"
+    more = f", or {plural(len(job.options) - 1, 'other way')}" if len(job.options) > 1 else ""
+    return shape + more, milli * option.workers
+
+
+def _demand(instance: Instance, nodes: Counter[str], running: set[str]) -> list[Demand]:
+    capacity, asked = [0, 0, 0], [0, 0, 0]
+    for machine in instance.cluster.machines:
+        there = (1000 * len(machine.gpus), machine.cpu_millicores, machine.memory_mib)
+        capacity = [sum_ + nodes[machine.id] * one for sum_, one in zip(capacity, there, strict=True)]
+    there_now = [a for placement in instance.running for a in placement.assignments]
+    cpu, memory = sum(a.cpu_millicores for a in there_now), sum(a.memory_mib for a in there_now)
+    held = (instance.running_gpu_milli, cpu, memory)
+    for job in instance.jobs:
+        if job.id not in running:
+            option = job.options[0]
+            d = option.demand
+            want = (d.gpus * d.gpu_milli, d.cpu_millicores, d.memory_mib)
+            asked = [sum_ + option.workers * one for sum_, one in zip(asked, want, strict=True)]
+    names = ("GPU-milli", "CPU millicores", "memory MiB")
+    return [
+        Demand(resource=name, capacity=capacity[i], running=held[i], waiting=asked[i]) for i, name in enumerate(names)
+    ]

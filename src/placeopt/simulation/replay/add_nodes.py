@@ -1,0 +1,189 @@
+"""The number of added nodes with which a goal is met, by replay of a trace."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from placeopt.errors import BadArgument
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import Scheduling
+from placeopt.parallel import width_of
+from placeopt.simulation.replay.campaign import OnRun, RunCampaign, point_of
+from placeopt.simulation.replay.goals import Goal, refuse_unmeasured, unit_of
+from placeopt.simulation.replay.measured_run import ReplayLimits, RunSetup
+from placeopt.simulation.replay.series import ReplayPoint, ReplaySeries
+from placeopt.simulation.replay.variations import with_added_nodes
+
+MOST_NODES = 10_000
+BEYOND = 2
+"""How many numbers above the found one are also tried, to check that they meet the goal too."""
+
+
+def add(
+    scenario: Scenario,
+    scheduling: Scheduling,
+    node_type: str,
+    goal: Goal,
+    *,
+    draws: Sequence[int] = (),
+    most: int | None = None,
+    limits: ReplayLimits | None = None,
+    rows: Path | None = None,
+    jobs: int | None = 1,
+    cancel: threading.Event | None = None,
+    on_news: OnRun | None = None,
+) -> ReplaySeries:
+    """
+    Find the fewest nodes of a type, added to the cluster, with which a goal is met.
+
+    Parameters
+    ----------
+    node_type
+        A machine type, or the id of a node to copy with domain, labels and taints.
+    goal
+        As `placeopt.simulation.replay.parse_goal` returns it.
+    draws
+        Seeds of drawn arrivals (`placeopt.simulation.replay.drawn_arrivals`): the goal is met if the whole 95 %
+        interval of the mean over them meets it. Empty: the trace as it is, with one run for each number.
+    most
+        The largest number to try; by default the number of workers, beyond which nothing changes.
+    limits
+        Of rounds.
+    rows
+        A file of finished runs, which are not repeated.
+    jobs, cancel, on_news
+        As of `placeopt.simulation.replay.campaign.RunCampaign`.
+
+    Returns
+    -------
+    ReplaySeries
+        Every number that was tried. A simulation is no proof: ``found`` is the smallest number tried from which on all
+        meet the goal.
+
+    Raises
+    ------
+    BadInput
+        If there is no such machine type or node, a number is out of range, or no job has what is measured.
+
+    Notes
+    -----
+    The number is doubled until the goal is met, then found by halving, which assumes that more nodes are never worse.
+    That need not hold (Graham's anomalies: more machines may end later), so the `BEYOND` numbers above the found one
+    are tried too, and ``monotone`` states whether any number tried breaks the order. With ``jobs`` above the number of
+    draws, several numbers are tried at once.
+    """
+    began = time.monotonic()
+    if len(set(draws)) == 1:
+        raise BadArgument("draws: one seed gives no interval; expected none, or two and more")
+    if most is not None and not 1 <= most <= MOST_NODES:
+        raise BadArgument(f"most: {most}, expected 1 to {MOST_NODES}")
+    refuse_unmeasured(scenario, goal.measure)
+    workers = sum(max(option.workers for option in arrival.job.options) for arrival in scenario.arrivals)
+    most = min(MOST_NODES, workers) if most is None else most
+    price = with_added_nodes(scenario, node_type, 1).cluster.nodes[-1].price_milli_per_hour
+    with RunCampaign(rows, jobs=jobs, cancel=cancel, on_news=on_news) as runs:
+        search = _GoalSearch(scenario, scheduling, node_type, goal, tuple(draws), limits or ReplayLimits(), runs)
+        search.run(most, max(1, width_of(jobs) // max(1, len(draws))))
+        points = tuple(search.points[nodes] for nodes in sorted(search.points))
+        found = search.found
+        below = [nodes for nodes, point in search.points.items() if not point.met and (found is None or nodes < found)]
+        return ReplaySeries(
+            question="add",
+            replayed=f"nodes:{node_type}",
+            scenario=scenario.name,
+            policy=scheduling.name,
+            measure=goal.measure,
+            unit=unit_of(goal.measure),
+            goal=goal.text,
+            draws=tuple(draws),
+            spots=points,
+            found=found,
+            missed=max(below, default=None),
+            monotone=_monotone(points, goal),
+            price_milli_per_hour=price,
+            kept=runs.num_known,
+            left=int(runs.over),
+            seconds=time.monotonic() - began,
+        )
+
+
+class _GoalSearch:
+    """The numbers that were tried, and the choice of the next ones."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        scheduling: Scheduling,
+        node_type: str,
+        goal: Goal,
+        draws: tuple[int, ...],
+        limits: ReplayLimits,
+        runs: RunCampaign,
+    ) -> None:
+        self._scenario, self._scheduling, self._type = scenario, scheduling, node_type
+        self._goal, self._draws, self._limits, self._runs = goal, draws, limits, runs
+        self.points: dict[int, ReplayPoint] = {}
+        self._longest: dict[int, float] = {}
+        """Number of nodes -> the longest wait of any job."""
+
+    @property
+    def found(self) -> int | None:
+        """The fewest nodes from which on every number that was tried meets the goal."""
+        best = None
+        for nodes in sorted(self.points, reverse=True):
+            if not self.points[nodes].met:
+                break
+            best = nodes
+        return best
+
+    def run(self, most: int, width: int) -> None:
+        """Double until the goal is met, halve, and try some numbers beyond."""
+        self._try([0])
+        nodes = 1
+        while self.found is None and nodes <= most and not self._runs.over and not self._hopeless():
+            steps = [min(most, nodes << i) for i in range(width)]
+            self._try(steps)
+            nodes = steps[-1] + 1 if steps[-1] == most else 2 * steps[-1]
+        while not self._runs.over and (found := self.found):
+            below = max((n for n in self.points if n < found), default=-1)
+            if below + 1 < found:
+                gap = found - below
+                self._try(sorted({below + max(1, gap * (i + 1) // (width + 1)) for i in range(width)} - {found}))
+                continue
+            beyond = [n for n in range(found + 1, min(most, found + BEYOND) + 1) if n not in self.points]
+            if not beyond:
+                break
+            self._try(beyond)
+
+    def _hopeless(self) -> bool:
+        """Return whether no job waits with the largest number: more nodes only change the distances of GPUs."""
+        return self._longest.get(max(self.points, default=0)) == 0.0
+
+    def _try(self, numbers: Sequence[int]) -> None:
+        new = [nodes for nodes in dict.fromkeys(numbers) if nodes not in self.points]
+        setups = {
+            nodes: [
+                RunSetup(with_added_nodes(self._scenario, self._type, nodes), self._scheduling, draw, self._limits)
+                for draw in self._draws or (None,)
+            ]
+            for nodes in new
+        }
+        rows = iter(self._runs.rows_of([setup for of_one in setups.values() for setup in of_one]))
+        for nodes, of_one in setups.items():
+            mine = [next(rows) for _ in of_one]
+            point = point_of(str(nodes), mine, self._goal.measure, self._goal)
+            if point is not None:
+                self.points[nodes] = point
+                waits = [row.measures["max_wait"] for row in mine if row is not None]
+                self._longest[nodes] = max((float("inf") if one is None else one for one in waits), default=0.0)
+
+
+def _monotone(points: Sequence[ReplayPoint], goal: Goal) -> bool:
+    """Return whether the measure never gets worse from one number to the next larger one."""
+    sign = 1 if goal.sign == "<=" else -1
+    values = [float("inf") if point.mean is None else sign * point.mean for point in points]
+    return all(b <= a for a, b in pairwise(values))

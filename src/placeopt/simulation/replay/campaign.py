@@ -1,0 +1,100 @@
+"""Runs of scenarios side by side, and a file from which finished ones are read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from placeopt.metrics import t_interval
+from placeopt.parallel import run_parallel
+from placeopt.simulation.replay.goals import Goal, measures
+from placeopt.simulation.replay.measured_run import RunSetup, play
+from placeopt.simulation.replay.series import MeasuredRun, ReplayPoint
+from placeopt.whatif.optional_rows import OptionalRows
+
+OnRun = Callable[[MeasuredRun], None]
+
+
+class RunCampaign(OptionalRows[MeasuredRun]):
+    """
+    Runs of scenarios, each carried out once; a context manager that locks the file.
+
+    Parameters
+    ----------
+    rows
+        File to which every finished run is appended, and from which runs of earlier calls are read; None: no file.
+    jobs
+        Runs side by side, in processes; None: as ``joblib.parallel_config`` says, dask and ray included.
+    cancel
+        Set it from another thread: no run is begun any more, and an interrupted one does not count.
+    on_news
+        Called after every run that is carried out here.
+
+    Attributes
+    ----------
+    num_known
+        Runs that were requested and stood in the file.
+    """
+
+    def __init__(
+        self,
+        rows: Path | None = None,
+        *,
+        jobs: int | None = 1,
+        cancel: threading.Event | None = None,
+        on_news: OnRun | None = None,
+    ) -> None:
+        super().__init__(rows, MeasuredRun, "a run of a scenario")
+        self._jobs, self._cancel, self._on_news = jobs, cancel, on_news
+        self._done = {row.key: row for row in self.earlier if row.measures.keys() >= set(measures())}
+        self._known = frozenset(self._done)
+        self.num_known = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether it was cancelled."""
+        return self._cancel is not None and self._cancel.is_set()
+
+    def rows_of(self, setups: Sequence[RunSetup]) -> list[MeasuredRun | None]:
+        """Carry out the runs that have no row, and return the rows; None for interrupted ones."""
+        wanted = {setup.key: setup for setup in setups}
+        self.num_known += sum(key in self._known for key in wanted)
+        to_do = [setup for key, setup in wanted.items() if key not in self._done]
+        inside = self._cancel if self._jobs == 1 else None  # no event reaches another process
+        for row in run_parallel(partial(play, cancel=inside), to_do, self._jobs, cancelled=lambda: self.over):
+            if row is None:
+                continue
+            self._done[row.key] = row
+            self.keep(row)
+            if self._on_news is not None:
+                self._on_news(row)
+        return [self._done.get(setup.key) for setup in setups]
+
+
+def point_of(setting: str, rows: Sequence[MeasuredRun | None], measure: str, goal: Goal | None) -> ReplayPoint | None:
+    """Return a setting over all draws; None if a run of it was interrupted."""
+    whole = [row for row in rows if row is not None]
+    if len(whole) < len(rows):
+        return None
+    values = [row.measures[measure] for row in whole]
+    known = [value for value in values if value is not None]
+    interval = t_interval(known) if len(known) == len(values) else None
+    mean = sum(known) / len(known) if len(known) == len(values) else None
+    low, high = (max(0.0, interval.low), interval.high) if interval is not None else (mean, mean)  # none is negative
+    met = None
+    if goal is not None:
+        sides = {goal.meets(low), goal.meets(high)}
+        met = sides.pop() if len(sides) == 1 else None
+    return ReplayPoint(
+        setting=setting,
+        nodes=whole[0].nodes,
+        values=tuple(values),
+        mean=mean,
+        low=low,
+        high=high,
+        stranded=max(row.stranded for row in whole),
+        met=met,
+        cut=sum(row.cut for row in whole),
+    )

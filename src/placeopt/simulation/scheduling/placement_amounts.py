@@ -1,0 +1,87 @@
+"""What placements hold, what clusters have, and placements with a worker more or fewer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from placeopt.model import Assignment, Cluster, Demand, Option, Placement, WorkerGpus
+
+Amounts = tuple[int, int, int]
+"""GPU-milli, CPU millicores, MiB of memory."""
+
+
+def amounts_of(placement: Placement) -> Amounts:
+    """Return what a placement holds."""
+    return (
+        gpu_milli_of(placement),
+        sum(one.cpu_millicores for one in placement.assignments),
+        sum(one.memory_mib for one in placement.assignments),
+    )
+
+
+def gpu_milli_of(placement: Placement) -> int:
+    """Return the GPU-milli that a placement states; the simulation keeps placements with the requested shares."""
+    return sum(sum(one.gpus.values()) for one in placement.assignments)
+
+
+def cluster_amounts(cluster: Cluster) -> Amounts:
+    """Return what a cluster has."""
+    machines = {machine.id: machine for machine in cluster.machines}
+    used = [machines[node.machine] for node in cluster.nodes]
+    return (
+        1000 * sum(len(machine.gpus) for machine in used),
+        sum(machine.cpu_millicores for machine in used),
+        sum(machine.memory_mib for machine in used),
+    )
+
+
+def requested_amounts(option: Option, workers: int) -> Amounts:
+    """Return what so many workers of an option ask for."""
+    demand = option.demand
+    gpu_milli = demand.gpus * demand.gpu_milli
+    return workers * gpu_milli, workers * demand.cpu_millicores, workers * demand.memory_mib
+
+
+def largest_share(held: Amounts, of: Iterable[int], *, of_nothing: float) -> float:
+    """Return the largest quotient of what is held and ``of``; where ``of`` is 0, each amount counts ``of_nothing``."""
+    return max(have / whole if whole else have * of_nothing for have, whole in zip(held, of, strict=True))
+
+
+def workers_of(placement: Placement) -> int:
+    """Return the number of workers that are placed."""
+    return sum(len(one.workers) for one in placement.assignments)
+
+
+def without_last_worker(placement: Placement, demand: Demand) -> Placement:
+    """Return a placement without the worker of the highest rank; the others stay as they are."""
+    last = max(worker.rank for one in placement.assignments for worker in one.workers)
+    assignments = []
+    for one in placement.assignments:
+        kept = tuple(worker for worker in one.workers if worker.rank != last)
+        if kept:
+            shares = {str(gpu): one.gpus[str(gpu)] for worker in kept for gpu in worker.gpus}
+            assignments.append(_assignment(one.node, kept, shares, demand))
+    return placement.model_copy(update={"assignments": tuple(assignments)})
+
+
+def with_added_worker(placement: Placement, demand: Demand, node: str, gpus: tuple[int, ...]) -> Placement:
+    """Return a placement with one more worker, of the next rank, with the requested shares."""
+    added = WorkerGpus(rank=workers_of(placement), gpus=gpus)
+    shares = {str(gpu): demand.gpu_milli for gpu in gpus}
+    by_node = {one.node: one for one in placement.assignments}
+    before = by_node.get(node)
+    if before is None:
+        by_node[node] = _assignment(node, (added,), shares, demand)
+    else:
+        by_node[node] = _assignment(node, (*before.workers, added), {**before.gpus, **shares}, demand)
+    return placement.model_copy(update={"assignments": tuple(by_node.values())})
+
+
+def _assignment(node: str, workers: tuple[WorkerGpus, ...], shares: dict[str, int], demand: Demand) -> Assignment:
+    return Assignment(
+        node=node,
+        gpus=shares,
+        cpu_millicores=len(workers) * demand.cpu_millicores,
+        memory_mib=len(workers) * demand.memory_mib,
+        workers=workers,
+    )

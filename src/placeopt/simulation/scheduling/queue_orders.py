@@ -1,0 +1,117 @@
+"""Orders of the queue in rounds that place job by job: the field ``order`` of a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placeopt.model import Job
+from placeopt.model.scenario import Scenario
+from placeopt.model.scheduling import ORDER_NAMES, Scheduling
+from placeopt.simulation.scheduling.drf_queue import DrfQueue
+from placeopt.simulation.scheduling.job_arrays import ArrayDivision, JobArrayQueue
+from placeopt.simulation.scheduling.read_estimates import (
+    LacksEstimate,
+    lacks_completion_time,
+    lacks_latency,
+    lacks_run_time,
+)
+from placeopt.simulation.scheduling.rule_registry import RuleRegistry
+from placeopt.simulation.scheduling.waiting_queue import (
+    JobQueue,
+    Key,
+    SortedQueue,
+    by_aged_priority,
+    by_allowance,
+    by_arrival,
+    by_arrival_and_completion,
+    by_completion,
+    by_priority,
+    by_run_time,
+    by_service,
+    inference_first,
+)
+from placeopt.simulation.scheduling.weighted_fair_queue import WeightedFairQueue
+
+
+@dataclass(frozen=True)
+class QueueContext:
+    """What a queue can be made from."""
+
+    scenario: Scenario
+    scheduling: Scheduling
+    arrays: ArrayDivision | None
+    """None: the policy divides the cluster into no arrays."""
+    service_level: Callable[[str], int]
+    """Returns the level of attained service of a job."""
+
+
+@dataclass(frozen=True)
+class QueueOrder:
+    """
+    An order of waiting jobs.
+
+    Attributes
+    ----------
+    make_queue
+        Returns an empty queue.
+    lacks_estimate
+        Whether a job lacks the estimate that the order reads, so that the simulation warns; None: it reads none.
+    """
+
+    make_queue: Callable[[QueueContext], JobQueue]
+    lacks_estimate: LacksEstimate | None = None
+
+
+def sorted_by(key: Callable[[Job], Key], lacks_estimate: LacksEstimate | None = None) -> QueueOrder:
+    """Return the order by a key that does not change while a job waits, the smallest first."""
+    return QueueOrder(lambda _: SortedQueue(key), lacks_estimate)
+
+
+def _by_priority(context: QueueContext) -> JobQueue:
+    aging_ms = context.scheduling.aging_ms
+    return SortedQueue(by_priority if aging_ms is None else by_aged_priority(aging_ms))
+
+
+def _by_service_level(context: QueueContext) -> JobQueue:
+    return SortedQueue(lambda job: (context.service_level(job.id), job.arrival_ms))
+
+
+def _by_clusters(context: QueueContext) -> JobQueue:
+    return WeightedFairQueue(context.scheduling.clusters or 1, context.scheduling.batch or 1)
+
+
+def _by_dominant_share(context: QueueContext) -> JobQueue:
+    cluster = context.scenario.cluster
+    return DrfQueue(cluster) if context.arrays is None else JobArrayQueue(cluster, context.arrays, fair=True)
+
+
+def _by_array(context: QueueContext) -> JobQueue:
+    if context.arrays is None:
+        return SortedQueue(by_arrival)
+    return JobArrayQueue(context.scenario.cluster, context.arrays)
+
+
+QUEUE_ORDERS: RuleRegistry[QueueOrder] = RuleRegistry(
+    ORDER_NAMES,
+    {
+        "fcfs": sorted_by(by_arrival),
+        "priority": QueueOrder(_by_priority),
+        "srtf": sorted_by(by_run_time, lacks_run_time),
+        "srsf": sorted_by(by_service, lacks_run_time),
+        "min_min": sorted_by(by_completion, lacks_completion_time),
+        "arrival_ect": sorted_by(by_arrival_and_completion, lacks_completion_time),
+        "swaf": sorted_by(by_allowance, lacks_latency),
+        "drf": QueueOrder(_by_dominant_share),
+        "clusters": QueueOrder(_by_clusters),
+        "las": QueueOrder(_by_service_level),
+        "inference_first": sorted_by(inference_first),
+        "capacity": QueueOrder(_by_array),
+    },
+)
+"""Name -> order."""
+
+
+def queue_order(scheduling: Scheduling) -> QueueOrder:
+    """Return the order that a policy names; the order of arrival if it names none."""
+    return QUEUE_ORDERS[scheduling.order or "fcfs"]

@@ -1,0 +1,307 @@
+"""Cost: path length between a job's GPUs, weighted by traffic (SC'17 eq. 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from placeopt.linear import ModelBuilder
+from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.terms.costs.defaults import CostDefaults
+from placeopt.terms.costs.rank_assignment import price_by_ranks, price_remaining
+from placeopt.terms.linearized_costs import CostPrices
+from placeopt.terms.protocols import Expression, Form
+from placeopt.terms.variables import SHRINK, STAY, Variables
+from placeopt.topology.cluster_topology import ClusterTopology
+
+
+class Communication(CostDefaults):
+    """
+    Sum over pairs of a job's GPUs of pair weight x shortest-path distance; 0 for one GPU.
+
+    The printed index range of eq. 3 is ambiguous; each unordered pair counts once. The weights are ours.
+    """
+
+    name = "communication"
+    unit = "weighted path"
+    default_weight = 400
+    never_lowered_by_starts = True
+
+    def score(self, problem: Problem, allocation: Allocation) -> int:
+        """Sum over all jobs; those of equally many GPUs are looked up together."""
+        total = 0
+        alike: dict[int, tuple[list[tuple[int, ...]], list[int]]] = {}  # number of GPUs: GPUs and weight of each job
+        for job, placement in enumerate(allocation):
+            if placement is None or len(placement.gpus) < 2:
+                continue
+            communication = problem.class_communication[problem.job_class[job]]
+            if communication.edges:
+                total += job_cost(problem, job, placement)
+            elif communication.weight:
+                gpus, weights = alike.setdefault(len(placement.gpus), ([], []))
+                gpus.append(placement.gpus)
+                weights.append(int(communication.weight))
+        for size, (gpus, weights) in alike.items():
+            total += _alike_cost(problem, size, np.array(gpus, dtype=np.int64), np.array(weights, dtype=np.int64))
+        return total
+
+    def delta(self, state: State, move: Move) -> int:
+        """Only the moved job's own cost changes."""
+        before, after = state.placements[move.job], move.placement
+        return (0 if after is None else job_cost(state.problem, move.job, after)) - (
+            0 if before is None else job_cost(state.problem, move.job, before)
+        )
+
+    def worst(self, problem: Problem) -> int:
+        """Return the sum over jobs of each one's own worst: all its traffic over the longest path of the cluster."""
+        longest = problem.topology.max_distance()
+        per_class = [0] * len(problem.class_communication)  # of Python's integers, which do not overflow
+        for o, k in enumerate(problem.options.job_class):
+            per_class[k] = max(per_class[k], _traffic(problem, o) * longest)
+        jobs = np.bincount(problem.job_class, minlength=len(per_class)).tolist()
+        return sum(worst * count for worst, count in zip(per_class, jobs, strict=True))
+
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
+        """GPUs alike: those that swap without changing any distance; all alone on machines such as a cube mesh."""
+        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.options)))
+        return alike_by_distance(problem) if apart else None
+
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
+        """Return whether jobs in the option have several GPUs and traffic between them."""
+        return _traffic(problem, option) > 0
+
+    def form(self, problem: Problem) -> Form:
+        """
+        Exact; but where jobs state traffic graphs and the pairs of their edges and of GPUs on a node are too many,
+        only what these jobs cost at least wherever they are.
+        """
+        return "exact" if _seated(problem) else "bound"
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
+        """
+        Add the cost by level: with k GPUs in all and k_d in a domain d, the pairs that leave d are k_d (k - k_d).
+
+        Between nodes distances are sums over tree edges, so each edge costs its weight x the pairs that cross it.
+        Inside a machine whose distances form levels (an ultrametric) the same holds by group; elsewhere (cube mesh)
+        each pair of GPUs has a column that is 1 where both are held. What a running job costs where it stays is known.
+        """
+        prices, seated = CostPrices(builder), _seated(variables.problem)
+        for s, option in enumerate(variables.start_option):
+            communication = variables.problem.class_communication[variables.problem.options.job_class[option]]
+            if variables.start_kind[s] == STAY:
+                job = variables.unit_jobs[variables.start_unit[s]][0]
+                known = job_cost(variables.problem, job, variables.problem.running[job])
+                prices.add(variables.start[s : s + 1], np.array([known], dtype=np.int64))
+            elif not self.forbids_folding(variables.problem, int(option)):
+                continue
+            elif not communication.edges:
+                price_start(prices, variables, s, communication.weight)
+            elif seated and variables.start_kind[s] == SHRINK:
+                price_remaining(builder, prices, variables, s, communication)
+            elif seated:
+                price_by_ranks(builder, prices, variables, s, communication)
+            else:
+                least = _traffic(variables.problem, int(option)) * _shortest(variables.problem)
+                prices.add(variables.start[s : s + 1], np.array([least], dtype=np.int64))
+        return (*prices.hand_over(), self.score(variables.problem, variables.state.allocation()))
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return None: paths are charged; that traffic graphs are not is said by the relaxation, whatever counts."""
+        del problem
+        return None
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return None: columns charge paths inside a node and on the way out of it."""
+        del problem
+        return None
+
+
+MAX_RANK_PAIRS = 40_000
+"""Edges of the jobs' traffic graphs x pairs of GPUs on a node, over all nodes, up to which the form is exact."""
+
+PAIRS_AT_ONCE = 1 << 20
+
+
+def _alike_cost(problem: Problem, size: int, gpus: IntArray, weight: IntArray) -> int:
+    """Cost of jobs without edges that have ``size`` GPUs each: ``gpus`` (n, size), ``weight`` (n,)."""
+    total, step = 0, max(1, PAIRS_AT_ONCE // (size * size))
+    for i in range(0, len(gpus), step):
+        if size * size > PAIRS_AT_ONCE:  # one enormous job: row by row
+            paths = sum(int(problem.topology.distances(gpus[i, k], gpus[i, k + 1 :]).sum()) for k in range(size - 1))
+            total += int(weight[i]) * paths
+            continue
+        a, b = np.triu_indices(size, 1)
+        part = gpus[i : i + step]
+        distance = problem.topology.distances(part[:, a], part[:, b])
+        total += int((distance.sum(axis=1) * weight[i : i + step]).sum())
+    return total
+
+
+def job_cost(problem: Problem, job: int, placement: Placement) -> int:
+    """Communication cost of one job where it is; at most its traffic x the longest distance."""
+    if len(placement.gpus) < 2:
+        return 0
+    communication = problem.class_communication[problem.job_class[job]]
+    if not communication.weight and not communication.edges:
+        return 0
+    distance = problem.topology.pair_distances(np.array(placement.gpus, dtype=np.int64))
+    if not communication.edges:
+        return int(communication.weight) * (int(distance.sum()) // 2)
+    return int((distance * _pair_weights(problem, job, placement.option)).sum()) // 2
+
+
+def alike_by_distance(problem: Problem) -> IntArray:
+    """Shape (G,): GPUs of a node with equal numbers swap without changing any distance."""
+    out = np.zeros(problem.num_gpus, dtype=np.int64)
+    alike = [
+        np.unique(np.stack([_shape(problem, m).leaf, root]), axis=1, return_inverse=True)[1]
+        for m, root in enumerate(problem.topology.root)
+    ]
+    for n, m in enumerate(problem.topology.node_machine.tolist()):
+        out[problem.node_gpu_start[n] : problem.node_gpu_start[n + 1]] = alike[m]
+    return out
+
+
+def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
+    """Shape (k, k): weights between a job's GPUs, in the order of ``Placement.gpus``, where it states edges."""
+    communication = problem.class_communication[problem.job_class[job]]
+    workers, gpus = int(problem.options.workers[option]), int(problem.options.gpus[option])
+    between = np.eye(workers, dtype=np.int64) * communication.weight
+    for edge in communication.edges:
+        a, b = edge.ranks
+        if max(a, b) < workers:
+            between[a, b] = between[b, a] = edge.weight
+    return np.kron(between, np.ones((gpus, gpus), dtype=np.int64))
+
+
+def _seated(problem: Problem) -> bool:
+    """Return whether traffic graphs are few and small enough to say who of the workers sits where."""
+    pairs = int((np.diff(problem.node_gpu_start) ** 2).sum())
+    edges = np.array([len(c.edges) for c in problem.class_communication], dtype=np.int64)
+    return int(edges[problem.job_class].sum()) * pairs <= MAX_RANK_PAIRS
+
+
+def _shortest(problem: Problem) -> int:
+    """Return a distance that no two GPUs of the cluster are closer than."""
+    topology = problem.topology
+    inside = [int(d[~np.eye(len(d), dtype=bool)].min(initial=UNLIMITED)) for d in topology.distance]
+    ways = [int(root.min(initial=UNLIMITED)) for root in topology.root]
+    between = [2 * (ways[m] + int(up)) for m, up in zip(topology.node_machine, topology.node_uplink, strict=True)]
+    return min(*inside, *between) if problem.num_gpus > 1 else 0
+
+
+def _traffic(problem: Problem, option: int) -> int:
+    """Sum of pair weights of a job in the option."""
+    options = problem.options
+    communication = problem.class_communication[options.job_class[option]]
+    workers, gpus = int(options.workers[option]), int(options.gpus[option])
+    if not communication.edges:
+        k = workers * gpus
+        return int(communication.weight) * (k * (k - 1) // 2)
+    inside = workers * int(communication.weight) * (gpus * (gpus - 1) // 2)
+    return inside + sum(int(edge.weight) * gpus * gpus for edge in communication.edges if max(edge.ranks) < workers)
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """How a machine's GPUs lie to each other. ``groups``: (GPUs, height above - own height), empty for a cube mesh."""
+
+    levelled: bool
+    height: int
+    groups: tuple[tuple[tuple[int, ...], int], ...]
+    leaf: IntArray  # (g,) GPUs of equal number are alike
+
+
+def _shape(problem: Problem, machine: int) -> _Shape:
+    topology = problem.topology
+    known, table = _shapes.setdefault(topology, {}), topology.distance[machine]
+    if id(table) not in known:  # the topology holds its tables, so none takes the place of another
+        known[id(table)] = shape_of(table)
+    return known[id(table)]
+
+
+_shapes: WeakKeyDictionary[ClusterTopology, dict[int, _Shape]] = WeakKeyDictionary()
+
+
+def shape_of(distance: IntArray) -> _Shape:
+    """
+    Return how GPUs of these distances lie, shape (g, g): ``O(h g^2)`` for h different distances that form levels.
+
+    Distances form levels where "at most this far" is transitive for each of them; g GPUs then have fewer than g.
+    """
+    size = len(distance)
+    heights = np.unique(distance[np.triu_indices(size, 1)]).tolist()
+    partitions = [np.arange(size)]
+    for height in heights:
+        near = distance <= height
+        first = near.argmax(axis=1)  # of all GPUs that are near: where this is transitive, the name of a group
+        if len(heights) >= size or not np.array_equal(near, first[:, None] == first[None, :]):
+            return _Shape(False, 0, (), np.arange(size))
+        partitions.append(first)
+    groups: list[tuple[tuple[int, ...], int]] = []
+    for above, partition, height in zip(heights[1:], partitions[1:-1], heights, strict=False):
+        groups.extend(
+            (tuple(int(g) for g in np.flatnonzero(partition == label)), above - height)
+            for label in np.unique(partition)
+        )
+    alike = partitions[1] if heights else partitions[0]
+    return _Shape(True, heights[-1] if heights else 0, tuple(groups), np.asarray(alike))
+
+
+def price_start(prices: CostPrices, v: Variables, s: int, weight: int) -> None:
+    """State the path between all pairs of GPUs x ``weight`` of one start, whose unit is one job."""
+    problem, topology = v.problem, v.problem.topology
+    option = int(v.start_option[s])
+    total = int(problem.options.workers[option] * problem.options.gpus[option])
+    together = problem.options.bundles[option] == 1  # all on one node or none
+    grants = np.flatnonzero(v.grant_start == s)
+    cell_node = problem.gpu_node[v.cell_gpu[v.grant_cell[grants]]]
+    order = np.argsort(cell_node, kind="stable")
+    nodes, first = np.unique(cell_node[order], return_index=True)
+    k = np.arange(total + 1)
+    pairs, crossing = k * (k - 1) // 2, k * (total - k)
+
+    def price(members: IntArray, cost_of: IntArray) -> None:
+        """State the cost ``cost_of[k]`` for k GPUs held through the grants ``members``."""
+        room = min(int(v.cell_size[v.grant_cell[members]].sum()), total)
+        prices.add_count(v.grant[members], cost_of[: room + 1] * weight)
+
+    domains: dict[int, list[IntArray]] = {}
+    for node, members in zip(nodes.tolist(), np.split(grants[order], first[1:]), strict=True):
+        machine = int(topology.node_machine[node])
+        shape = _shape(problem, machine)
+        if together:
+            inside = shape.height * int(pairs[total]) * weight
+            prices.add(v.bundle[v.grant_bundle[members[:1]]], np.array([inside], dtype=np.int64))
+        else:
+            leave = int(topology.root[machine].min()) + int(topology.node_uplink[node])
+            price(members, shape.height * pairs + leave * crossing)
+            _price_roots(prices, v, members, node, total, weight)
+        index = v.cell_gpu[v.grant_cell[members]] - problem.node_gpu_start[node]
+        for gpus, drop in shape.groups:
+            group = members[np.isin(index, gpus)]
+            if len(group):
+                price(group, -drop * pairs)
+        if not shape.levelled:  # cells are single GPUs
+            a, b = np.triu_indices(len(members), 1)
+            distance = topology.distance[machine][index[a], index[b]]
+            prices.add_both(v.grant[members[a]], v.grant[members[b]], distance * weight)
+        for domain in () if together else topology.node_ancestors(node):
+            domains.setdefault(domain, []).append(members)
+    for domain, parts in domains.items():
+        price(np.concatenate(parts), int(topology.domain_uplink[domain]) * crossing)
+
+
+def _price_roots(prices: CostPrices, v: Variables, members: IntArray, node: int, total: int, weight: int) -> None:
+    """State what GPUs cost that lie further from the network than the closest: x GPUs of the job on other nodes."""
+    topology = v.problem.topology
+    root = topology.root[int(topology.node_machine[node])]
+    further = root[v.cell_gpu[v.grant_cell[members]] - v.problem.node_gpu_start[node]] - root.min()
+    room = min(int(v.grant_most[members].sum()), total)
+    for q, extra in zip(members.tolist(), (further * weight).tolist(), strict=True):
+        if extra:
+            most = min(int(v.grant_most[q]), total)
+            prices.add(v.grant[q : q + 1], np.array([extra * total], dtype=np.int64))
+            prices.add_product(v.grant[q : q + 1], most, v.grant[members], room, -extra)

@@ -1,0 +1,188 @@
+"""Cost: GPU share that a worker of the target workload cannot use, expected (Weng et al., ATC'23, "FGD")."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from placeopt.linear import ModelBuilder
+from placeopt.model import Policy
+from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
+from placeopt.problem.target import Target
+from placeopt.terms.costs import fgd_rows as rows
+from placeopt.terms.costs.defaults import CostDefaults
+from placeopt.terms.protocols import Expression, Form
+from placeopt.terms.variables import Variables
+
+CPU = RESOURCES.index("cpu_millicores")
+IMPOSSIBLE = np.iinfo(np.int64).max
+"""In ``changes_if_placed``, where a bundle does not fit."""
+
+MAX_CHECKS = 20_000
+"""Up to so many pairs of a typical worker and a node, and of one and a GPU that jobs may share, the form is exact."""
+
+_CHUNK = 1 << 22
+"""Entries of the tables that are made at once."""
+
+
+class Fgd(CostDefaults):
+    """
+    ``fgd``: the sum over nodes of F_n = sum over typical workers m of p_m f_n(m), with integers for p.
+
+    f_n(m) is all that is left of the node's GPUs where the node cannot host m: too few GPUs of a model that m takes
+    with at least its share left, or too few CPU cores, or m wants no GPU at all. Else it is what is left of the GPUs
+    that m cannot take. Host memory does not enter, as in the authors' simulator. Left of a GPU is what no job holds
+    (not below 0 under overcommit); nothing, once one job is all that it may have.
+
+    Nodes of mixed GPU models are our extension: a GPU of a model that m does not take counts as one with too little
+    left. Where all GPUs of a node are of one model it is the published definition.
+    """
+
+    name = "fragmentation"
+    unit = "weighted GPU-milli"
+    default_weight = 300
+
+    def selected_by(self, policy: Policy) -> bool:
+        """Return whether the policy's form is ``fgd``."""
+        return policy.fragmentation.form == "fgd"
+
+    def score(self, problem: Problem, allocation: Allocation) -> int:
+        """Sum over all nodes."""
+        state = State(problem)
+        state.load(allocation)
+        return int(of_nodes(state, np.arange(problem.num_nodes)).sum())
+
+    def delta(self, state: State, move: Move) -> int:
+        """Only nodes that the job leaves or enters change."""
+        placements = (state.placements[move.job], move.placement)
+        nodes = np.array(sorted({node for p in placements if p is not None for node in p.nodes}), dtype=np.int64)
+        before = int(of_nodes(state, nodes).sum())
+        undo = state.apply(move)
+        after = int(of_nodes(state, nodes).sum())
+        state.apply(undo)
+        return after - before
+
+    def worst(self, problem: Problem) -> int:
+        """Every GPU is left and useless to all typical workers; 0 where none is expected."""
+        return problem.target.total * 1000 * problem.num_gpus
+
+    def form(self, problem: Problem) -> Form:
+        """Exact in rounds of moderate size; elsewhere what no typical worker could ever take where it is left."""
+        with_gpus = int((np.diff(problem.node_gpu_start) > 0).sum())
+        shared = 0 if problem.jobs_per_gpu == 1 else problem.num_gpus
+        return "exact" if len(problem.target) * (with_gpus + shared) <= MAX_CHECKS else "bound"
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
+        """Add what is left of every GPU, who may take it, and who can be hosted where."""
+        if self.form(variables.problem) == "bound":
+            return rows.bound(variables, left_of(variables.state))
+        return rows.exact(builder, variables, left_of(variables.state))
+
+    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
+        """Return that this form is not charged at all."""
+        del problem
+        return "fragmentation"
+
+    def unsupported_by_columns(self, problem: Problem) -> str | None:
+        """Return that columns charge the other form only."""
+        del problem
+        return "arrangements know fragmentation in the form 'partial' only"
+
+
+def left_of(state: State) -> IntArray:
+    """Shape (G,): thousandths of each GPU that are left to others."""
+    problem = state.problem
+    if problem.jobs_per_gpu == 1:
+        return np.where(state.gpu_jobs == 0, 1000, 0)
+    return np.maximum(state.gpu_free_milli, 0)
+
+
+def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> IntArray:
+    """
+    Fragmentation F_n of the given nodes now.
+
+    Parameters
+    ----------
+    nodes
+        Shape (k,).
+    target
+        The workload that is expected; the problem's, if left out.
+
+    Returns
+    -------
+    IntArray
+        Shape (k,), in GPU-milli x ``target.total``.
+    """
+    target = state.problem.target if target is None else target
+    gpus, there = _slots(state.problem, nodes)
+    left = np.where(there, left_of(state)[gpus], 0)
+    return _fragmentation(target, left, state.problem.gpu_type[gpus], state.node_free[nodes, CPU])
+
+
+def changes_if_placed(
+    state: State, option: int, nodes: IntArray, usable: BoolArray, target: Target | None = None
+) -> IntArray:
+    """
+    Change of F_n if one more bundle of ``option`` were put on each node, by its first GPU.
+
+    Parameters
+    ----------
+    nodes
+        Shape (k,).
+    usable
+        Shape (k, width), width the most GPUs of any node: the slots whose GPU could take one more job in the option.
+        Slot s of node n is GPU ``node_gpu_start[n] + s``.
+    target
+        The workload that is expected; the problem's, if left out.
+
+    Returns
+    -------
+    IntArray
+        Shape (k, width): with slot s as the bundle's first GPU and the next usable ones as its others; ``IMPOSSIBLE``
+        where s is not usable or too few follow. A bundle without GPUs has its change in all columns. Whether CPU and
+        the other resources of the node suffice is the caller's question.
+    """
+    problem, options = state.problem, state.problem.options
+    target = problem.target if target is None else target
+    workers = int(options.bundle_workers[option])
+    need, cpu = workers * int(options.gpus[option]), workers * int(options.demand[option, CPU])
+    gpus, there = _slots(problem, nodes)
+    left, types = np.where(there, left_of(state)[gpus], 0), problem.gpu_type[gpus]
+    before = of_nodes(state, nodes, target)
+    width = left.shape[1]
+    if not need:
+        after = _fragmentation(target, left, types, state.node_free[nodes, CPU] - cpu)
+        return np.repeat((after - before)[:, None], width, axis=1)
+    rank = np.cumsum(usable, axis=1)  # the usable slots of a node counted from 1
+    first = rank[:, :, None]
+    taken = usable[:, None, :] & (rank[:, None, :] >= first) & (rank[:, None, :] < first + need)  # (k, first, slot)
+    at, slot = np.nonzero(usable & (taken.sum(axis=2) == need))
+    out = np.full(left.shape, IMPOSSIBLE, dtype=np.int64)
+    if problem.jobs_per_gpu == 1:
+        rest = np.where(taken[at, slot], 0, left[at])
+    else:
+        free = np.where(there, state.gpu_free_milli[gpus], 0)[at]
+        rest = np.where(taken[at, slot], np.maximum(free - options.milli[option], 0), left[at])
+    out[at, slot] = _fragmentation(target, rest, types[at], state.node_free[nodes[at], CPU] - cpu) - before[at]
+    return out
+
+
+def _slots(problem: Problem, nodes: IntArray) -> tuple[IntArray, BoolArray]:
+    """Shape (k, width) each: the GPU of every slot (any GPU where there is none), and whether there is one."""
+    start = problem.node_gpu_start
+    slots = start[nodes][:, None] + np.arange(int(np.diff(start).max(initial=0)))[None, :]
+    there = slots < start[nodes + 1][:, None]
+    return np.where(there, slots, 0), there
+
+
+def _fragmentation(target: Target, left: IntArray, types: IntArray, cpu: IntArray) -> IntArray:
+    """F_n of nodes with GPUs of ``types``, of which ``left`` is left, shape (k, width) each, and CPU left, (k,)."""
+    out = np.zeros(len(left), dtype=np.int64)
+    chunk = max(1, _CHUNK // max(1, len(target) * left.shape[1]))
+    for at in range(0, len(left), chunk):
+        part = slice(at, at + chunk)
+        usable = target.type_ok[:, types[part]] & (left[part] >= target.milli[:, None, None])  # (M, k, width)
+        hosted = (usable.sum(axis=2) >= target.gpus[:, None]) & (np.maximum(cpu[part], 0) >= target.cpu[:, None])
+        hosted &= (target.gpus > 0)[:, None]
+        used = np.where(hosted, np.einsum("mkw,kw->mk", usable, left[part], dtype=np.int64), 0)
+        out[part] = target.total * left[part].sum(axis=1) - target.parts @ used
+    return out

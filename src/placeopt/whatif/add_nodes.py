@@ -1,0 +1,245 @@
+"""The number of nodes of a type with which all jobs are placed: proven from below, found from above."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from placeopt.arguments import checked
+from placeopt.errors import BadArgument
+from placeopt.feasibility.fit import fit as fit_alone
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Node
+from placeopt.problem import State, compile_problem
+from placeopt.whatif.answers import NodesNeeded, NodeTrial
+from placeopt.whatif.domain_levels import free_prefix
+from placeopt.whatif.instance_edit import requested_gpu_milli, with_nodes
+from placeopt.whatif.round_solving import Limits, Trial, attempt, placing_only
+
+QUICK = "stranding"
+"""A greedy method with a bound, which refutes most numbers of nodes at once."""
+MOST_NODES = 100_000
+ROUND_SHARE = 0.25
+"""Part of the remaining time that one round may take."""
+NAMED = 100
+
+
+@checked
+def add(
+    instance: Instance,
+    node_type: str,
+    *,
+    limits: Limits | None = None,
+    cancel: threading.Event | None = None,
+    on_news: Callable[[NodeTrial], None] | None = None,
+) -> NodesNeeded:
+    """
+    Find the fewest nodes of a type with which all jobs of the round are placed; running jobs stay where they are.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    node_type
+        A machine type of the cluster; nodes are added without a domain unless all nodes of the type are in one. Or the
+        id of a node to copy with domain, labels and taints.
+    limits
+        ``time_limit_s`` applies to the whole search.
+    cancel
+        Set it from another thread to stop with the interval known by then.
+    on_news
+        Called after every number that was tried.
+
+    Returns
+    -------
+    Added
+        The interval and every number that was tried.
+
+    Raises
+    ------
+    BadInput
+        If there is no such machine type or node.
+
+    Notes
+    -----
+    More nodes never place less, so a number that is proven insufficient refutes all smaller ones, and a plan for one
+    number holds for all larger ones. The next number follows from the missing GPUs, then from halving.
+    """
+    search = _NodeSearch(instance, template_node(instance, node_type), limits or Limits(60.0), cancel, on_news)
+    with Engine() as engine:
+        return search.run(engine, node_type)
+
+
+class _NodeSearch:
+    """``refuted`` is the largest number proven insufficient, ``found`` the smallest sufficient one; others are open."""
+
+    def __init__(
+        self,
+        instance: Instance,
+        model: Node,
+        limits: Limits,
+        cancel: threading.Event | None,
+        on_news: Callable[[NodeTrial], None] | None,
+    ) -> None:
+        self._began = time.monotonic()
+        self._instance = placing_only(instance)
+        self._model, self._limits, self._cancel, self._on_news = model, limits, cancel, on_news
+        machine = next(m for m in instance.cluster.machines if m.id == model.machine)
+        self._node_milli = 1000 * len(machine.gpus)
+        self._milli = {job.id: requested_gpu_milli(job) for job in instance.jobs}
+        self._quick_s = 0.0
+        """Duration of the longest quick round."""
+        self._tried: dict[tuple[int, bool], NodeTrial] = {}
+        self._short: dict[int, int] = {}
+        """Refuted number -> weight that the bound leaves unplaced."""
+        runs = {held.job for held in instance.running}
+        workers = sum(max(option.workers for option in job.options) for job in instance.jobs if job.id not in runs)
+        self._most = min(workers, MOST_NODES)
+        """More never help, since each worker is on one node."""
+        self.refuted, self.found = -1, self._most + 1
+        self.open_low, self.open_high = self._most + 1, -1
+
+    def run(self, engine: Engine, node_type: str) -> NodesNeeded:
+        """Search until bounds meet or the time is over."""
+        never = self._never()
+        if not never:
+            self._try(engine, 0, thorough=False)
+            if self.found > 0:
+                self._bracket(engine)
+                self._close(engine)
+        none = bool(never) or self.refuted >= self._most
+        return NodesNeeded(
+            node_type=node_type,
+            at_least=None if none else self.refuted + 1,
+            found=None if none or self.found > self._most else self.found,
+            price_milli_per_hour=self._model.price_milli_per_hour,
+            impossible=none,
+            never=never[:NAMED],
+            tried=tuple(sorted(self._tried.values(), key=lambda one: one.nodes)),
+            seconds=time.monotonic() - self._began,
+        )
+
+    def _never(self) -> tuple[str, ...]:
+        """Return waiting jobs that do not fit beside the running ones even with a node for each of their workers."""
+        runs = {held.job for held in self._instance.running}
+        waiting = [job for job in self._instance.jobs if job.id not in runs]
+        most = max((option.workers for job in waiting for option in job.options), default=0)
+        problem = compile_problem(self._with(min(most, self._most)))
+        state, number = State(problem), {name: j for j, name in enumerate(problem.job_ids)}
+        fits: dict[int, bool] = {}
+        out = []
+        for job in waiting:
+            kind = int(problem.job_class[number[job.id]])
+            if kind not in fits:
+                fits[kind] = fit_alone(free_capacity_of(state, job), requirements_of(problem, job)) is not None
+            if not fits[kind]:
+                out.append(job.id)
+        return tuple(out)
+
+    def _bracket(self, engine: Engine) -> None:
+        """Find a sufficient number, from the missing GPUs, with a step that doubles each time."""
+        nodes, step = 0, 1
+        while self.found > self._most and nodes < self._most and not self._over():
+            last = self._last(nodes)
+            short = -(-last.gpu_milli_waiting // max(self._node_milli, 1))
+            nodes = min(self._most, nodes + max(step, short))
+            self._try(engine, nodes, thorough=nodes == self._most)
+            step *= 2
+
+    def _close(self, engine: Engine) -> None:
+        """After a number was found: refute from below by quick rounds, find from above by thorough ones."""
+        if self.found > self._most:
+            return
+        while self.refuted + 1 < self.found and not self._over():
+            low, high = self.refuted, min(self.found, self.open_low)
+            if low + 1 < high:
+                self._try(engine, self._guess(low, high), thorough=False)
+            if self._over() or self.refuted + 1 >= self.found:
+                break
+            low, high = max(self.refuted, self.open_high), self.found
+            if low + 1 < high:
+                self._try(engine, (low + high) // 2, thorough=True)
+            elif self.refuted + 1 >= min(self.found, self.open_low):
+                break  # all between was tried thoroughly, or refuted
+
+    def _guess(self, low: int, high: int) -> int:
+        """Return the number below which the bound proves a shortage; the middle if it proves none."""
+        short = self._short.get(low, 0)
+        guess = low + short // max(self._node_milli, 1) if short else (low + high) // 2
+        return min(max(guess, low + 1), high - 1)
+
+    def _try(self, engine: Engine, nodes: int, *, thorough: bool) -> None:
+        if self._over() or (nodes, thorough) in self._tried:
+            if (nodes, thorough) in self._tried:
+                self._note(nodes, None, thorough=thorough)
+            return
+        method = self._limits.method if thorough else QUICK
+        share = max(
+            ROUND_SHARE * self._left_s, 2 * self._quick_s
+        )  # a round that ends before its first plan shows nothing
+        limits = replace(self._limits, time_limit_s=min(self._left_s, share), method=method)
+        began = time.monotonic()
+        trial = attempt(engine, self._with(nodes), limits, self._cancel)
+        if not thorough:
+            self._quick_s = max(self._quick_s, time.monotonic() - began)
+        waiting = [one.job for one in trial.plan.unplaced]
+        tried = NodeTrial(
+            nodes=nodes,
+            fits=trial.fits,
+            waiting=len(waiting),
+            gpu_milli_waiting=sum(self._milli[name] for name in waiting),
+        )
+        self._tried[(nodes, thorough)] = tried
+        self._note(nodes, trial, thorough=thorough)
+        if self._on_news is not None:
+            self._on_news(tried)
+
+    def _note(self, nodes: int, trial: Trial | None, *, thorough: bool) -> None:
+        """Update the interval with the result of a number."""
+        fits = None if trial is None else trial.fits
+        if fits is False and trial is not None:
+            self.refuted = max(self.refuted, nodes)
+            self._short[nodes] = trial.total - trial.most
+        elif fits:
+            self.found = min(self.found, nodes)
+        else:
+            self.open_low = min(self.open_low, nodes)
+            if thorough:
+                self.open_high = max(self.open_high, nodes)
+
+    def _last(self, nodes: int) -> NodeTrial:
+        return self._tried.get((nodes, True)) or self._tried[(nodes, False)]
+
+    def _with(self, nodes: int) -> Instance:
+        present = self._instance.cluster.nodes
+        prefix = free_prefix(node.id for node in present)
+        more = (self._model.model_copy(update={"id": f"{prefix}-{i}"}) for i in range(nodes))
+        return with_nodes(self._instance, (*present, *more))
+
+    @property
+    def _left_s(self) -> float:
+        return self._limits.time_limit_s - (time.monotonic() - self._began)
+
+    def _over(self) -> bool:
+        """Return whether the search was cancelled, or no time is left for one more round."""
+        return (self._cancel is not None and self._cancel.is_set()) or self._left_s <= self._quick_s
+
+
+def template_node(instance: Instance, node_type: str) -> Node:
+    """Return the node to copy: the one of that id, or one of that machine type."""
+    nodes = instance.cluster.nodes
+    named = next((node for node in nodes if node.id == node_type), None)
+    if named is not None:
+        return named.model_copy(update={"drained": False})
+    if all(machine.id != node_type for machine in instance.cluster.machines):
+        known = ", ".join(machine.id for machine in instance.cluster.machines[:20])
+        raise BadArgument(f"node type {node_type!r}: no machine type and no node of that name; machine types: {known}")
+    of_type = [node for node in nodes if node.machine == node_type]
+    domains = {node.domain for node in of_type}
+    price = min((node.price_milli_per_hour for node in of_type), default=1000)
+    domain = domains.pop() if len(domains) == 1 else None
+    return Node(id="added", machine=node_type, domain=domain, price_milli_per_hour=price)

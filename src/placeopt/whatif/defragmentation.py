@@ -1,0 +1,324 @@
+"""Nodes or racks that can be emptied by moving running jobs: number of moves and their order."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from placeopt.arguments import checked
+from placeopt.check import violations
+from placeopt.errors import BadArgument, InternalFault
+from placeopt.feasibility.free_capacity import free_capacity_of
+from placeopt.feasibility.requirement import requirements_of
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Placement
+from placeopt.problem import Move, Problem, State, compile_problem
+from placeopt.problem.indexing import running_placement
+from placeopt.problem.lost import find_lost
+from placeopt.terms.rules.registry import fits
+from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
+from placeopt.whatif.applied_plan import only_running
+from placeopt.whatif.domain_levels import nodes_under
+from placeopt.whatif.instance_edit import Patched, edit_instance, requested_gpu_milli, without_nodes
+from placeopt.whatif.plan_review import plan_of
+from placeopt.whatif.round_solving import Limits, attempt, placing_only
+
+ROUND_S = 5.0
+"""Time limit of one try."""
+POINTS = 100
+"""Approximate number of points of a front: on large clusters, several domains are emptied between two points."""
+
+
+@checked
+def defrag(
+    instance: Instance,
+    level: str = "node",
+    *,
+    exempt: Collection[str] = (),
+    everyone: bool = False,
+    most_moves: int | None = None,
+    limits: Limits | None = None,
+    cancel: threading.Event | None = None,
+    on_news: Callable[[EmptiedDomains], None] | None = None,
+) -> Defrag:
+    """
+    Empty one domain after the other, each time the one with the fewest jobs that all fit elsewhere.
+
+    Empty domains stay empty: no job moves there.
+
+    Parameters
+    ----------
+    instance
+        The cluster and its running jobs; waiting jobs are ignored.
+    level
+        ``node``, or a level of the network.
+    exempt
+        Jobs that must not be moved.
+    everyone
+        Whether jobs may be moved that are not marked as movable.
+    most_moves
+        The largest number of moves.
+    limits
+        ``time_limit_s`` applies to the whole search.
+    cancel
+        Set it from another thread to stop with the front known by then.
+    on_news
+        Called with every point of the front.
+
+    Returns
+    -------
+    Defrag
+        The front that was found: the referee has checked every point, and ``at_least`` is the proven minimum of moves.
+        The search is greedy, so a point may take more moves than needed.
+
+    Raises
+    ------
+    BadInput
+        If there is no such level, or an exempt job does not run.
+
+    Notes
+    -----
+    ``at_least``: of the jobs on a domain each counts 1 / (number of domains it is on), so the k domains with the least
+    sums bound the moves of any k from below.
+    """
+    began, limits = time.monotonic(), limits or Limits(60.0)
+    occupation = _occupation(instance, level, exempt, everyone=everyone)
+    front: list[EmptiedDomains] = []
+    deadline = began + limits.time_limit_s
+    chosen: list[str] = []
+    open_, most = dict(occupation.candidates), occupation.most()
+    stride = max(1, len(open_) // POINTS)
+
+    def over() -> bool:
+        return time.monotonic() > deadline or (cancel is not None and cancel.is_set())
+
+    with Engine() as engine:
+        while open_ and len(occupation.free) + len(chosen) < most and not over():
+            batch = _next(occupation, open_, chosen, min(stride, most - len(occupation.free) - len(chosen)), most_moves)
+            if not batch:
+                break
+            left = min(ROUND_S, deadline - time.monotonic())
+            moved = _try(
+                engine, occupation, [*chosen, *batch], Limits(max(left, 0.1), limits.threads, limits.seed), cancel
+            )
+            if moved is None:
+                stride = max(1, len(batch) // 2)
+                if len(batch) == 1:
+                    del open_[batch[0]]  # with more domains emptied it fits even less: not tried again
+                continue
+            for name in batch:
+                del open_[name]
+            chosen += batch
+            moves, ordered = _in_order(occupation, moved)
+            point = EmptiedDomains(
+                freed=len(occupation.free) + len(chosen),
+                domains=tuple(chosen),
+                moves=moves,
+                at_least=occupation.least_moves(len(chosen)),
+                ordered=ordered,
+            )
+            front.append(point)
+            if on_news is not None:
+                on_news(point)
+    return Defrag(
+        level=level,
+        domains=len(occupation.under),
+        free_before=len(occupation.free),
+        front=tuple(front),
+        most=most,
+        moves_most=most_moves,
+        exempt=len(exempt),
+        all_movable=everyone,
+        stuck=len(occupation.under) - len(occupation.free) - len(occupation.candidates),
+        seconds=time.monotonic() - began,
+    )
+
+
+@dataclass(frozen=True)
+class _Occupation:
+    """The domains of a level with their running jobs: empty ones, and those that may be emptied."""
+
+    base: Instance
+    under: dict[str, tuple[str, ...]]
+    free: tuple[str, ...]
+    candidates: dict[str, frozenset[str]]
+    milli: dict[str, int]
+    """GPU-milli that each job requests."""
+    capacity: dict[str, int]
+    """GPUs of each domain."""
+    gpus: int
+    """GPUs of all nodes, including nodes under no such domain."""
+    problem: Problem
+    """The round without running jobs, since a rule would keep those where they are."""
+    state: State
+    """The state of ``problem`` in which all running jobs are placed."""
+
+    def jobs_on(self, domains: Collection[str]) -> frozenset[str]:
+        """Return the jobs on some domains."""
+        return frozenset().union(*(self.candidates[name] for name in domains))
+
+    def gpu_milli(self, jobs: Collection[str]) -> int:
+        """Return the GPU share that jobs hold together."""
+        return sum(self.milli[job] for job in jobs)
+
+    def least_moves(self, count: int) -> int:
+        """Return a lower bound of the moves that empty ``count`` more domains."""
+        spans: dict[str, int] = {}
+        for jobs in self.candidates.values():
+            for job in jobs:
+                spans[job] = spans.get(job, 0) + 1
+        sums = sorted(sum((Fraction(1, spans[job]) for job in jobs), Fraction(0)) for jobs in self.candidates.values())
+        return math.ceil(sum(sums[:count], Fraction(0)))
+
+    def cannot_move(self, domains: Collection[str], jobs: Collection[str]) -> bool:
+        """Return whether one of the jobs does not fit outside of these and the empty domains, even alone."""
+        excluded = {node for name in (*self.free, *domains) for node in self.under[name]}
+        stays = np.array([name not in excluded for name in self.problem.node_ids])
+        records = {job.id: job for job in self.base.jobs if job.id in jobs}
+        for job in records.values():
+            free = free_capacity_of(self.state, job)
+            if all(int(free.workers(one)[stays].sum()) < one.fewest for one in requirements_of(self.problem, job)):
+                return True
+        return False
+
+    def most(self) -> int:
+        """Return the maximum of empty domains: where shares bind, the others must hold all running jobs."""
+        if self.base.policy.share_mode == "overcommit":
+            return len(self.free) + len(self.candidates)
+        spare = 1000 * self.gpus - self.base.running_gpu_milli
+        count = 0
+        for size in sorted(self.capacity[name] for name in (*self.free, *self.candidates)):
+            spare -= 1000 * size
+            if spare < 0:
+                break
+            count += 1
+        return count
+
+
+def _occupation(instance: Instance, level: str, exempt: Collection[str], *, everyone: bool) -> _Occupation:
+    base = only_running(instance)
+    runs = {held.job: held for held in base.running}
+    missing = next((name for name in exempt if name not in runs), None)
+    if missing is not None:
+        raise BadArgument(f"exempt: no job {missing!r} runs")
+    under = nodes_under(base, level)
+    machines = {machine.id: len(machine.gpus) for machine in base.cluster.machines}
+    gpus = {node.id: machines[node.machine] for node in base.cluster.nodes}
+    capacity = {name: sum(gpus[node] for node in nodes) for name, nodes in under.items()}
+    under = {name: nodes for name, nodes in under.items() if capacity[name]}
+    at = {node: name for name, nodes in under.items() for node in nodes}
+    jobs: dict[str, set[str]] = {name: set() for name in under}
+    for held in base.running:
+        for assignment in held.assignments:
+            if assignment.node in at:
+                jobs[at[assignment.node]].add(held.job)
+    may = {name for name, held in runs.items() if (everyone or held.movable) and name not in exempt}
+    weighed = placing_only(base, lambda _: 1)
+    problem, state = _compiled(weighed)
+    return _Occupation(
+        base=weighed,
+        under=under,
+        free=tuple(name for name, on in jobs.items() if not on),
+        candidates={name: frozenset(on) for name, on in jobs.items() if on and on <= may},
+        milli={job.id: requested_gpu_milli(job) for job in base.jobs},
+        capacity=capacity,
+        gpus=sum(gpus.values()),
+        problem=problem,
+        state=state,
+    )
+
+
+def _compiled(base: Instance) -> tuple[Problem, State]:
+    """Return the round without running jobs, and its state in which they are placed."""
+    problem = compile_problem(edit_instance(base, running=()), lost=find_lost(base))
+    number = {name: j for j, name in enumerate(problem.job_ids)}
+    nodes = {name: n for n, name in enumerate(problem.node_ids)}
+    at = {held.job: running_placement(held, problem, number[held.job], nodes) for held in base.running}
+    return problem, State(problem, tuple(at.get(name) for name in problem.job_ids))
+
+
+def _next(
+    occupation: _Occupation, open_: dict[str, frozenset[str]], chosen: list[str], count: int, most_moves: int | None
+) -> list[str]:
+    """Return the next domains to empty, with the fewest jobs; remove from ``open_`` those that cannot be emptied."""
+    batch: list[str] = []
+    held = occupation.jobs_on(chosen)
+    left = dict(open_)
+    while left and len(batch) < count:
+        name = min(left, key=lambda one: (len(left[one] - held), occupation.gpu_milli(left[one] - held), one))
+        jobs = left.pop(name)
+        if most_moves is not None and len(held | jobs) > most_moves:
+            continue
+        if occupation.cannot_move([*chosen, *batch, name], jobs):
+            if not batch:
+                del open_[name]
+            continue
+        batch.append(name)
+        held |= jobs
+    return batch
+
+
+def _try(
+    engine: Engine, occupation: _Occupation, domains: list[str], limits: Limits, cancel: threading.Event | None
+) -> dict[str, Placement] | None:
+    """Place the jobs of the domains elsewhere while all others stay; None if no such plan is found."""
+    gone = [
+        node for name in (*occupation.free, *domains) for node in occupation.under[name]
+    ]  # empty domains stay empty
+    if len(gone) == len(occupation.base.cluster.nodes):
+        return None
+    patched = without_nodes(Patched(occupation.base), gone)
+    trial = attempt(engine, patched.instance, limits, cancel)
+    if not trial.fits:
+        return None
+    displaced = set(patched.displaced)
+    return {placement.job: placement for placement in trial.plan.placements if placement.job in displaced}
+
+
+def _in_order(occupation: _Occupation, moved: dict[str, Placement]) -> tuple[tuple[Relocation, ...], bool]:
+    """Return moves in an order in which each keeps the rules at its time; the referee checks the final placements."""
+    base, problem = occupation.base, occupation.problem
+    number = {name: j for j, name in enumerate(problem.job_ids)}
+    nodes = {name: n for n, name in enumerate(problem.node_ids)}
+    state = State(problem, occupation.state.allocation())
+    before = {held.job: tuple(a.node for a in held.assignments) for held in base.running}
+    pending, order = list(moved), []
+    while pending:
+        for name in pending:
+            job, place = number[name], running_placement(moved[name], problem, number[name], nodes)
+            back = state.apply(Move(job, None))
+            if fits(state, job, place):
+                state.apply(Move(job, place))
+                order.append(name)
+                pending.remove(name)
+                break
+            state.apply(back)
+        else:
+            break
+    ordered = not pending
+    running = tuple(
+        held.model_copy(update={"option": moved[held.job].option, "assignments": moved[held.job].assignments})
+        if held.job in moved
+        else held
+        for held in base.running
+    )
+    after = edit_instance(base, running=running)
+    broken = violations(after, plan_of(after, ()))
+    if broken:
+        raise InternalFault(f"after the moves the referee refuses what runs: {broken[0].message}")
+    moves = tuple(
+        Relocation(
+            job=name,
+            from_nodes=before[name],
+            to_nodes=tuple(assignment.node for assignment in moved[name].assignments),
+            gpu_milli=occupation.milli[name],
+        )
+        for name in [*order, *pending]
+    )
+    return moves, ordered

@@ -1,0 +1,146 @@
+"""How many copies of a job fit beside the running ones, the largest gang, and the binding constraints."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from placeopt.arguments import checked
+from placeopt.explain import explain
+from placeopt.feasibility.fit import largest
+from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
+from placeopt.feasibility.requirement import Requirement, requirements_of
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Job
+from placeopt.model.job import MAX_WORKERS, Split
+from placeopt.problem import State, compile_problem
+from placeopt.whatif.answers import Binding, Fit, LargestGang
+from placeopt.whatif.applied_plan import only_running
+from placeopt.whatif.domain_levels import levels_of
+from placeopt.whatif.instance_edit import edit_instance
+from placeopt.whatif.round_solving import Limits, attempt, placing_only
+
+MOST_COPIES = 20_000
+"""Number of copies that are tried; beyond it, arithmetic alone bounds the number."""
+NO_LIMIT = 10**12
+EXPLAIN_S = 10.0
+
+
+@checked
+def fit(instance: Instance, job: Job, limits: Limits | None = None, cancel: threading.Event | None = None) -> Fit:
+    """
+    Return how many copies of a job fit beside the running ones; waiting jobs are ignored.
+
+    Parameters
+    ----------
+    instance
+        The cluster and its running jobs, as `placeopt.whatif.after_plan` returns it for a plan.
+    job
+        The job to copy; `placeopt.whatif.parse_job` reads ``8xH100``.
+    limits
+        Of the round that counts copies; gangs and binding constraints need no solver.
+    cancel
+        Set it from another thread to stop with the result known by then.
+
+    Returns
+    -------
+    Fit
+        Number of copies found, all checked by the referee, and its proven maximum. ``gangs``: the proven maximum of
+        such workers in one domain of each level. ``binds``: constraints that one more copy cannot meet together, though
+        it fits without any one of them; None if more copies fit or the time was too short.
+
+    Notes
+    -----
+    Copies are jobs of value 1 in a round, one more than GPUs, CPU and memory allow, and at most 20,000.
+    """
+    began = time.monotonic()
+    limits = limits or Limits()
+    base = only_running(instance)
+    used = {one.id for one in base.jobs}
+    copied = job.model_copy(update={"id": _free_name("asked", used)})
+    free = free_capacity_of(State(compile_problem(edit_instance(base, jobs=(*base.jobs, copied)))), copied)
+    requirements = requirements_of(free.problem, copied)
+    gangs = _gangs(free, requirements, instance)
+    at_most = _most_copies(free, requirements)
+    count = min(at_most, MOST_COPIES)
+    copies = tuple(copied.model_copy(update={"id": _free_name(f"asked-{number}", used)}) for number in range(count + 1))
+    names = {copy.id for copy in copies}
+    round_ = placing_only(edit_instance(base, jobs=(*base.jobs, *copies)), lambda _: 1)
+    with Engine() as engine:
+        trial = attempt(engine, round_, limits, cancel)
+    found = sum(placement.job in names for placement in trial.plan.placements)
+    most = trial.most - (trial.placed - found)
+    if most > count:  # all copies that were tried fit
+        most = at_most
+    binds: tuple[Binding, ...] | None = None
+    left = next((one.job for one in trial.plan.unplaced if one.job in names), None)
+    if left is not None:
+        explained = explain(round_, trial.plan, left, time_limit_s=EXPLAIN_S)
+        if explained.conflict:
+            binds = tuple(Binding(name=one.name, asks=one.asks) for one in explained.conflict)
+    gpus = max(option.workers * option.demand.gpus * option.demand.gpu_milli for option in job.options)
+    return Fit(
+        found=found,
+        most=max(min(most, at_most), found),
+        gpu_milli_each=gpus,
+        gangs=gangs,
+        binds=binds,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _gangs(free: FreeCapacity, requirements: tuple[Requirement, ...], instance: Instance) -> tuple[LargestGang, ...]:
+    """Return the largest gang of such workers in one domain of each level, and anywhere."""
+    out = []
+    for level in (*levels_of(instance), "cluster"):
+        best: LargestGang | None = None
+        for requirement in requirements:
+            splits = () if level == "cluster" else (Split(level=level, domains=1),)
+            relaxed = replace(requirement, fewest=1, most=MAX_WORKERS, single_node=False, splits=splits)
+            workers = largest(free, relaxed) or 0
+            if best is None or workers * requirement.gpus > best.workers * best.gpus_each:
+                milli = requirement.gpus * requirement.milli
+                best = LargestGang(level=level, workers=workers, gpus_each=requirement.gpus, gpu_milli_each=milli)
+        if best is not None:
+            out.append(best)
+    return tuple(out)
+
+
+def _most_copies(free: FreeCapacity, requirements: tuple[Requirement, ...]) -> int:
+    """Return an upper bound of the copies that fit, by GPU shares and by CPU and memory."""
+    return max((_most_of(free, requirement) for requirement in requirements), default=0)
+
+
+def _most_of(free: FreeCapacity, requirement: Requirement) -> int:
+    if not requirement.useful:
+        return 0
+    reachable = free.reachable(requirement)
+    most = NO_LIMIT
+    for r, need in enumerate(requirement.demand):
+        if need:
+            most = min(most, int((np.maximum(free.node_free[reachable, r], 0) // need).sum()))
+    if requirement.gpus:
+        usable = free.usable(requirement) & reachable[free.problem.gpu_node]
+        jobs = (
+            np.full(len(usable), NO_LIMIT // max(1, len(usable)))
+            if requirement.jobs_per_gpu is None
+            else requirement.jobs_per_gpu - free.gpu_jobs
+        )
+        if free.problem.shares_bind:
+            jobs = np.minimum(jobs, free.gpu_milli // requirement.milli)
+        if requirement.gpus > 1 or requirement.milli == 1000:  # whole GPUs: by node
+            whole = np.bincount(free.problem.gpu_node[usable], minlength=free.problem.num_nodes) // requirement.gpus
+            by_node = int(whole.sum()) * (1 if free.problem.shares_bind else int(jobs.max(initial=0)))
+            most = min(most, by_node)
+        else:
+            most = min(most, int(jobs[usable].sum()))
+    return most // requirement.fewest
+
+
+def _free_name(name: str, used: set[str]) -> str:
+    while name in used:
+        name += "'"
+    return name

@@ -1,0 +1,233 @@
+"""The value of one more node, rack or GPU of quota, by duals of the relaxation and by solving the round again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from placeopt.arguments import checked
+from placeopt.errors import BadArgument, BadInput
+from placeopt.formulations.gpu_patterns import build_gpu_patterns
+from placeopt.linear import LinearModel
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Cluster, Instance
+from placeopt.parallel import run_parallel
+from placeopt.problem import compile_problem, open_state
+from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.pool import Worker
+from placeopt.solvers.result import SolveOptions
+from placeopt.whatif.answer_cache import AnswerCache
+from placeopt.whatif.answers import Price, Prices, RoundOutcome
+from placeopt.whatif.domain_levels import levels_of, nodes_under
+from placeopt.whatif.instance_edit import edit_instance, with_nodes
+from placeopt.whatif.node_swap import gain
+from placeopt.whatif.round_solving import Limits, outcome_of, without_costs
+
+Kind = Literal["node", "domain", "quota"]
+UNIT_MILLI = 1000
+"""A unit of quota: one GPU."""
+
+
+class Addition(NamedTuple):
+    """An addition to the cluster or the quotas, and the round with it."""
+
+    of: Kind
+    name: str
+    instance: Instance
+    price_milli_per_hour: int | None
+
+
+class Duals(NamedTuple):
+    """The relaxation of the present round, and the multipliers of its rows."""
+
+    model: LinearModel
+    duals: NDArray[np.float64]
+    bound: int
+
+
+@checked
+def price(
+    instance: Instance,
+    of: Sequence[str] = ("node",),
+    *,
+    limits: Limits | None = None,
+    jobs: int | None = 1,
+    rows: Path | None = None,
+    cancel: threading.Event | None = None,
+    on_news: Callable[[int, int], None] | None = None,
+) -> Prices:
+    """
+    Return the value of one more of each kind.
+
+    Parameters
+    ----------
+    instance
+        The round.
+    of
+        ``node``: one of each machine type; ``quota``: a GPU for each queue with a quota of GPUs; or a level of the
+        network, such as ``rack``: a copy of one rack of each composition.
+    limits
+        Of each round.
+    jobs
+        Rounds side by side, in processes; None: as ``joblib.parallel_config`` says.
+    rows
+        File to which every price is appended, and from which those of an earlier call are read.
+
+    Returns
+    -------
+    Prices
+        In units of the round's net value, the highest first by solving again.
+
+    Raises
+    ------
+    BadInput
+        If ``of`` names a kind that the round does not have, or ``rows`` cannot be written or is no such file.
+
+    Notes
+    -----
+    The duals y of the relaxation of the round bound its value by y b + ... (weak duality). With one node more only the
+    right-hand sides and the limits of columns differ, so the same y bound that round too, and the difference of the two
+    bounds is the price. Where the node makes new rows (the first idle one of its type, say) the duals do not apply.
+    """
+    began, limits = time.monotonic(), limits or Limits()
+    base = without_costs(instance)
+    additions = [one for what in dict.fromkeys(of) for one in _more(base, what)]
+    cancelled = (lambda: False) if cancel is None else cancel.is_set
+    with AnswerCache(rows, Price, base, limits, ("price",), cancelled) as cache:
+        before = cache.outcome("as it is", partial(_as_it_is, base, limits, cancel))
+        to_do = [one for one in additions if _part(one) not in cache.found]
+        duals = _duals(base, limits) if to_do else None
+        task = partial(_price, before=before, duals=duals, limits=limits, cancel=None if jobs != 1 else cancel)
+        for price in run_parallel(task, to_do, jobs, cancelled=cancelled):
+            cache.add(_part(price), price)
+            if on_news is not None:
+                on_news(len(cache.found), len(additions))
+    found = [cache.found[_part(one)] for one in additions if _part(one) in cache.found]
+    by_value = sorted(found, key=lambda one: (-(one.low or 0), -(one.high or 0), one.of, one.name))
+    return Prices(
+        value=before.value,
+        value_bound=before.value_bound,
+        prices=tuple(by_value),
+        left=len(additions) - len(found),
+        seconds=time.monotonic() - began,
+    )
+
+
+def _part(one: Addition | Price) -> str:
+    return f"{one.of} {one.name}"
+
+
+def _as_it_is(base: Instance, limits: Limits, cancel: threading.Event | None) -> RoundOutcome:
+    with Engine() as engine:
+        return outcome_of(engine, base, limits, cancel)
+
+
+def price_by_duals(duals: Duals | None, more: Instance) -> int | None:
+    """Return the increase of the bound by the same multipliers; None where they do not apply."""
+    if duals is None:
+        return None
+    model = _relaxation(more)
+    same = model.num_rows == duals.model.num_rows and model.num_variables == duals.model.num_variables
+    if not same or not np.array_equal(model.columns, duals.model.columns):
+        return None
+    return dual_bound(model, duals.duals * model.row_divisor) - duals.bound
+
+
+def _price(
+    one: Addition, *, before: RoundOutcome, duals: Duals | None, limits: Limits, cancel: threading.Event | None
+) -> Price:
+    with Engine() as engine:
+        after = outcome_of(engine, one.instance, limits, cancel)
+    low, high = gain(before, after)
+    return Price(
+        of=one.of,
+        name=one.name,
+        low=None if low is None else max(low, 0),  # an addition never lowers the value: the placed jobs still fit
+        high=high,
+        by_duals=price_by_duals(duals, one.instance),
+        price_milli_per_hour=one.price_milli_per_hour,
+    )
+
+
+def _duals(base: Instance, limits: Limits) -> Duals | None:
+    model = _relaxation(base)
+    with Worker() as worker:
+        options = SolveOptions(limits.time_limit_s, seed=limits.seed, relax=True)
+        solution = worker.solve("highs", model, options, deadline=time.monotonic() + limits.time_limit_s + 1)
+    if solution.duals is None:
+        return None
+    return Duals(model, solution.duals / model.row_divisor, dual_bound(model, solution.duals))
+
+
+def _relaxation(instance: Instance) -> LinearModel:
+    return build_gpu_patterns(open_state(compile_problem(instance))).model
+
+
+def _more(base: Instance, what: str) -> Iterator[Addition]:
+    if what == "node":
+        yield from _nodes(base)
+    elif what == "quota":
+        yield from _quotas(base)
+    elif what in levels_of(base):
+        yield from _domains(base, what)
+    else:
+        levels = ", ".join(levels_of(base)[1:]) or "none here"
+        raise BadArgument(f"of: {what!r}, expected node, quota, or a level of the network: {levels}")
+
+
+def _nodes(base: Instance) -> Iterator[Addition]:
+    """Yield one more node of each machine type, a copy of the first one that takes new jobs."""
+    seen: set[str] = set()
+    for node in base.cluster.nodes:
+        if node.machine not in seen and not node.drained:
+            seen.add(node.machine)
+            copied = node.model_copy(update={"id": f"{node.id}+"})
+            more = with_nodes(base, (*base.cluster.nodes, copied))
+            yield Addition("node", node.machine, more, node.price_milli_per_hour)
+
+
+def _domains(base: Instance, level: str) -> Iterator[Addition]:
+    """Yield a copy, without running jobs, of the first domain of each composition."""
+    nodes = {node.id: node for node in base.cluster.nodes}
+    domains = {domain.id: domain for domain in base.cluster.domains}
+    seen: set[tuple[str, ...]] = set()
+    for name, under in nodes_under(base, level).items():
+        composition = tuple(sorted(nodes[node].machine for node in under))
+        if composition in seen:
+            continue
+        seen.add(composition)
+        copy = domains[name].model_copy(update={"id": f"{name}+"})
+        copied = [
+            nodes[node].model_copy(update={"id": f"{node}+", "domain": copy.id, "drained": False}) for node in under
+        ]
+        cluster = Cluster(
+            machines=base.cluster.machines,
+            domains=(*base.cluster.domains, copy),
+            nodes=(*base.cluster.nodes, *copied),
+        )
+        yield Addition(
+            "domain", name, edit_instance(base, cluster=cluster), sum(node.price_milli_per_hour for node in copied)
+        )
+
+
+def _quotas(base: Instance) -> Iterator[Addition]:
+    policy, found = base.policy, False
+    for queue in policy.queues:
+        if queue.quota.gpu_milli is not None:
+            found = True
+            quota = queue.quota.model_copy(update={"gpu_milli": queue.quota.gpu_milli + UNIT_MILLI})
+            queues = tuple(
+                one.model_copy(update={"quota": quota}) if one.id == queue.id else one for one in policy.queues
+            )
+            yield Addition(
+                "quota", queue.id, edit_instance(base, policy=policy.model_copy(update={"queues": queues})), None
+            )
+    if not found:
+        raise BadInput("quota: no queue of the policy has a quota of GPUs")

@@ -1,0 +1,141 @@
+"""Rounds solved for a question: with a proven bound on the value or, where only placing counts, on the jobs placed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from placeopt.live_cluster.engine import Engine
+from placeopt.model import Instance, Job, Plan
+from placeopt.model.policy import Changes, Postpone, Weights
+from placeopt.whatif.answers import RoundOutcome
+from placeopt.whatif.instance_edit import edit_instance, requested_gpu_milli
+
+NO_COSTS = Weights(communication=0, interference=0, fragmentation=0)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Time and method of a question; ``time_limit_s`` is of one round."""
+
+    time_limit_s: float = 10.0
+    threads: int | None = None
+    seed: int = 0
+    method: str = "auto"
+
+
+def solve_round(
+    engine: Engine,
+    instance: Instance,
+    limits: Limits,
+    cancel: threading.Event | None = None,
+    previous: Plan | None = None,
+) -> Plan:
+    """Return the plan of a round within limits, no worse than a plan that is known."""
+    return engine.solve(
+        instance,
+        previous=previous,
+        method=limits.method,
+        time_limit_s=limits.time_limit_s,
+        threads=limits.threads,
+        seed=limits.seed,
+        cancel=cancel,
+    )
+
+
+@dataclass(frozen=True)
+class Trial:
+    """
+    A solved round in which only placing counts.
+
+    Attributes
+    ----------
+    placed, most
+        Weight of the jobs placed, and the proven maximum of any plan.
+    total
+        Weight of all jobs.
+    plan
+        The plan that places ``placed``, of the instance that was solved.
+    """
+
+    placed: int
+    most: int
+    total: int
+    plan: Plan
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether all jobs fit: True with a plan, False with a proof that there is none, else None."""
+        return True if self.placed == self.total else False if self.most < self.total else None
+
+
+def placing_only(instance: Instance, weight: Callable[[Job], int] | None = None, *, changes: bool = False) -> Instance:
+    """
+    Return the round in which a job has its weight as value in every option, and costs do not count.
+
+    Minimal utilities hold as the policy states; look-ahead does not.
+
+    Parameters
+    ----------
+    weight
+        Of a job, at least 1; None: the GPU-milli that it requests.
+    changes
+        Whether running jobs may be moved, shrunk and preempted as the policy allows, at no price; otherwise they stay.
+    """
+    of = weight or (lambda job: max(1, requested_gpu_milli(job)))
+    jobs = tuple(_with_value(job, of(job)) for job in instance.jobs)
+    policy = instance.policy
+    allowed = Changes()
+    if changes:
+        free = {"move_price": 0, "preemption_price": 0, "shrink_price_per_worker": 0}
+        allowed = policy.changes.model_copy(update=free)
+    postpone = Postpone() if policy.postpone.rule == "lookahead" else policy.postpone  # every job that fits starts
+    new = {"weights": NO_COSTS, "changes": allowed, "postpone": postpone}
+    return edit_instance(instance, jobs=jobs, policy=policy.model_copy(update=new))
+
+
+def attempt(engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None) -> Trial:
+    """Solve a round made by `placing_only`; a cancelled one returns what is known by then."""
+    plan = solve_round(engine, instance, limits, cancel)
+    value = plan.levels[0]
+    total = sum(max(option.value for option in job.options) for job in instance.jobs)
+    return Trial(value.objective, total if value.bound is None else min(value.bound, total), total, plan)
+
+
+def _with_value(job: Job, value: int) -> Job:
+    """Return the job with the same value in every option, and none for workers beyond its fewest."""
+    options = tuple(option.model_copy(update={"value": value, "value_per_extra_worker": 0}) for option in job.options)
+    return job.model_copy(update={"options": options})
+
+
+def without_costs(instance: Instance) -> Instance:
+    """Return the round without its cost level: only the value of the placed jobs counts."""
+    return edit_instance(instance, policy=instance.policy.model_copy(update={"weights": NO_COSTS}))
+
+
+def outcome_of(
+    engine: Engine, instance: Instance, limits: Limits, cancel: threading.Event | None = None, displaced: int = 0
+) -> RoundOutcome:
+    """
+    Solve a round made by `without_costs`, and return its figures.
+
+    Parameters
+    ----------
+    displaced
+        Number of jobs that a scenario has displaced, for the record.
+    """
+    plan = solve_round(engine, instance, limits, cancel)
+    value = plan.levels[0]
+    return RoundOutcome(
+        value=value.objective,
+        value_bound=value.bound,
+        jobs_placed=len(plan.placements),
+        jobs_waiting=len(plan.unplaced),
+        gpu_milli_placed=plan.facts["gpu_milli_placed"],
+        gpu_milli_bound=plan.facts["gpu_milli_bound"],
+        gpu_milli_capacity=plan.facts["gpu_milli_capacity"],
+        nodes=len(instance.cluster.nodes),
+        price_milli_per_hour=sum(node.price_milli_per_hour for node in instance.cluster.nodes),
+        displaced=displaced,
+    )

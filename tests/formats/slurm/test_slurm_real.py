@@ -1,0 +1,297 @@
+"""
+A real Slurm 22.05's JSON against what the same Slurm says in text: node by node and job by job (issue 16, section B).
+
+The files are the output of Debian's slurm-wlm 22.05.8 (tests/data/snapshots/README.md). The text was printed
+some seconds before the JSON: between them job 25 started on g7 and job 53 was cancelled.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from placeopt import solve
+from placeopt.check import violations
+from placeopt.errors import Unsupported
+from placeopt.formats.import_notes import KEPT, LEFT_OUT, ImportNotes
+from placeopt.formats.json_entry import read_json
+from placeopt.formats.observed_round import ObservedJob
+from placeopt.formats.slurm.hostlist import expand_hosts
+from placeopt.formats.slurm.jobs import JobListReader
+from placeopt.formats.slurm.nodes import read_nodes
+from placeopt.formats.slurm.tres import parse_memory
+from placeopt.formats.snapshots import read_slurm
+from placeopt.model import Instance
+
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "tests" / "data" / "snapshots" / "slurm-22.05"
+NODES, JOBS, TOPOLOGY = DATA / "nodes.json.gz", DATA / "jobs.json.gz", DATA / "topology.txt"
+SINCE = {"25", "53"}
+"""Jobs of which the text, printed before the JSON, says something else."""
+
+
+def records(name: str, key: str) -> dict[str, dict[str, str]]:
+    """What scontrol prints in text: record -> its fields."""
+    text = gzip.decompress((DATA / name).read_bytes()).decode()
+    found = {}
+    for block in re.split(r"\n\s*\n", text):
+        fields = dict(re.findall(r"([A-Za-z:/]+)=(\S*)", block))
+        if key in fields:
+            found[fields[key]] = fields
+    return found
+
+
+def read_jobs(jobs: Path = JOBS, nodes: Path = NODES) -> tuple[dict[str, ObservedJob], dict[str, str], ImportNotes]:
+    """Jobs by id, and what was left out with its reason."""
+    notes = ImportNotes()
+    _, listed = read_nodes(nodes, None, notes)
+    seen = {one.job.id: one for one in JobListReader(listed, read_json(jobs).entries("jobs"), notes).read()}
+    left = {job: why for (heading, why), names in notes.names.items() if heading == LEFT_OUT for job in names}
+    return seen, left, notes
+
+
+def held(found: Instance) -> dict[str, dict[str, tuple[list[int], int, int]]]:
+    """Node -> job -> GPUs, CPUs, MiB."""
+    by_node: dict[str, dict[str, tuple[list[int], int, int]]] = defaultdict(dict)
+    for one in found.running:
+        for part in one.assignments:
+            gpus = [int(gpu) for gpu in part.gpus]
+            by_node[part.node][one.job] = (gpus, part.cpu_millicores // 1000, part.memory_mib)
+    return by_node
+
+
+def test_every_node_is_read_as_slurm_says() -> None:
+    """Issue 16, B1: hardware, switch, drained: g4 (MIXED+DRAIN), g8 (IDLE+DRAIN), and s1, where shards are in use."""
+    found = read_slurm(NODES, JOBS, TOPOLOGY)
+    said = records("nodes.txt.gz", "NodeName")
+    machines = {machine.id: machine for machine in found.cluster.machines}
+    assert [node.id for node in found.cluster.nodes] == list(said)
+    for node in found.cluster.nodes:
+        machine, fields = machines[node.machine], said[node.id]
+        assert (machine.cpu_millicores, machine.memory_mib) == (
+            1000 * int(fields["CPUTot"]),
+            int(fields["RealMemory"]),
+        )
+        gpus = sum(int(count) for count in re.findall(r"gpu:[^:,]+:(\d+)", fields["Gres"]))
+        assert len(machine.gpus) == gpus
+        assert node.drained == ("DRAIN" in fields["State"] or node.id == "s1"), node.id
+    models = {node.id: [gpu.model for gpu in machines[node.machine].gpus] for node in found.cluster.nodes}
+    assert models["m1"] == ["a100", *["a100_3g.20gb"] * 2, *["a100_1g.5gb"] * 4]
+    domains = {node.id: node.domain for node in found.cluster.nodes}
+    assert (domains["g4"], domains["g5"], domains["s1"]) == ("leaf1", "leaf2", "leaf3")
+    assert "Drained, state DRAIN: 2 (g4, g8)." in found.note.splitlines()
+
+
+def test_every_node_has_in_use_what_slurm_says() -> None:
+    """Issue 16, B6: CPUs and memory as scontrol's text counts them, GPUs by index as the JSON does; none less."""
+    found = read_slurm(NODES, JOBS)
+    said, by_node = records("nodes.txt.gz", "NodeName"), held(found)
+    used = {one["name"]: one["gres_used"] for one in json.loads(gzip.decompress(NODES.read_bytes()))["nodes"]}
+    for name, fields in said.items():
+        jobs = {job: part for job, part in by_node[name].items() if job not in SINCE}
+        assert sum(cpus for _, cpus, _ in jobs.values()) == int(fields["CPUAlloc"]), name
+        assert sum(memory for _, _, memory in jobs.values()) == int(fields["AllocMem"]), name
+        told = [
+            range(int(low), int(high or low) + 1)
+            for indices in re.findall(r"gpu:[^,(]*\(IDX:([0-9,-]+)\)", used[name])
+            for low, high in re.findall(r"(\d+)(?:-(\d+))?", indices)
+        ]
+        indices = sorted(gpu for gpus, _, _ in by_node[name].values() for gpu in gpus)
+        shard = [0] if name == "s1" else []  # held by a job of two shards: in doubt all of the GPUs that are left
+        assert indices == sorted([gpu for some in told for gpu in some] + shard), name
+
+
+def test_every_running_job_is_read_as_slurm_says() -> None:
+    """State, nodes, CPUs, memory and GPUs of each of the 25 jobs that hold nodes."""
+    found = read_slurm(NODES, JOBS)
+    said = records("jobs.txt.gz", "JobId")
+    by_job: dict[str, dict[str, tuple[list[int], int, int]]] = defaultdict(dict)
+    for node, jobs in held(found).items():
+        for job, part in jobs.items():
+            by_job[job][node] = part
+    running = {}
+    for number, fields in said.items():
+        name = f"{fields['ArrayJobId']}_{fields['ArrayTaskId']}" if "ArrayTaskId" in fields else number
+        if fields["JobState"] in ("RUNNING", "CONFIGURING") and number not in SINCE:
+            running[name] = fields
+    assert set(by_job) == {*running, "25"}
+    for name, fields in running.items():
+        parts = by_job[name]
+        assert sorted(parts) == expand_hosts(fields["NodeList"]), name
+        assert sum(cpus for _, cpus, _ in parts.values()) == int(fields["NumCPUs"]), name
+        memory = re.search(r"mem=([^,]+)", fields["TRES"])
+        assert memory is not None
+        assert sum(mib for _, _, mib in parts.values()) == parse_memory(memory[1]), name
+        gpus = sum(len(gpus) for gpus, _, _ in parts.values())
+        asked = re.search(r"gpu:(?:[^:]+:)?(\d+)\Z", fields.get("TresPerNode", fields.get("TresPerJob", "")))
+        if name == "9":  # --exclusive with two GPUs: Slurm gave it the node, and says so in gres_detail only
+            assert (gpus, fields["OverSubscribe"]) == (8, "NO")
+        elif name == "15":  # two shards: in doubt the GPU that no other job has
+            assert gpus == 1
+        elif "TresPerTask" in fields:
+            assert gpus == int(fields["NumTasks"])
+        elif "TresPerNode" in fields:
+            assert asked is not None
+            assert gpus == int(asked[1]) * int(fields["NumNodes"]), name
+        else:
+            assert gpus == (int(asked[1]) if asked else 0), name
+
+
+G = tuple(f"g{i}" for i in range(1, 9))
+LEFT = {
+    **dict.fromkeys(("12_2", "12_3", "12_4", "12_5"), "waiting for JobArrayTaskLimit"),
+    **dict.fromkeys(("18", "37"), "waiting for BeginTime"),
+    "36": "waiting for JobHeldUser",
+    "38": "waiting for Dependency",
+    "28": "asks for --gpus without --cpus-per-gpu, and not for one node",
+    "45": "asks for gres/shard",
+    **dict.fromkeys(("47", "48"), "is a part of a heterogeneous job"),
+    "49": "asks for --gpus-per-socket",
+}
+WAITING = {  # job: workers, GPUs, CPUs, MiB of each, and on which nodes, as submit2.sh asks (tests/data/snapshots)
+    "22": ([4], 8, 64, 819_200, None),  # -N4 --gres=gpu:a100:8 --ntasks-per-node=8 -c 8 --mem=800G
+    "23": ([2, 3, 4], 8, 1, 102_400, G),  # -N2-4 --gres=gpu:8 -C a100 --mem=100G
+    "24": ([3], 8, 1, 102_400, G),  # -N3 --switches=1 --gres=gpu:8 -C nvlink
+    "26": ([1], 8, 4, 102_400, G),  # -N1 --gres=gpu:8 -C a100 -c 4
+    "27": ([1], 8, 4, 102_400, G),
+    "29": ([12], 1, 4, 4096, None),  # -n12 --gpus-per-task=a100:1 -c 4 --mem-per-cpu=1G
+    "30": ([2], 8, 64, 2000, G),  # -N2 --exclusive --gres=gpu:1 -C a100: whole nodes
+    "31": ([1], 8, 1, 10_240, G),  # -C "a100&nvlink"
+    "33": ([1], 4, 1, 10_240, (*G, "l1", "l2", "l3", "l4")),  # -C "a100|l40s"
+    "34": ([1], 1, 1, 10_240, ("g1",)),  # -w g1
+    "35": ([1], 8, 1, 10_240, G[:6]),  # -x g7,g8
+    "39": ([2], 4, 1, 51_200, None),  # --gres=gpu:l40s:4 -N2
+    "40": ([1], 4, 1, 51_200, None),
+    "41": ([1], 4, 1, 51_200, None),
+    "42": ([1], 2, 1, 51_200, None),
+    "43": ([1], 2, 1, 8192, None),  # --gres=gpu:a100_3g.20gb:2
+    "44": ([1], 3, 1, 8192, None),  # --gres=gpu:a100_1g.5gb:3
+    "46": ([1], 2, 1, 8192, None),  # --gres=gpu:t4:2
+    "50": ([1], 8, 1, 30_720, None),  # -p scav
+    "51": ([1], 8, 1, 30_720, G),  # -p gpu,scav -C a100
+    "52": ([60], 0, 1, 1024, None),  # -p cpu -N2 -n60 --mem-per-cpu=1G
+}
+
+
+def test_every_waiting_job_is_read_or_left_out_with_the_reason() -> None:
+    """Issue 16, B3: --exclusive, --gpus, ranges, het jobs, sockets, shards: exactly what was submitted, or left out."""
+    seen, left, notes = read_jobs()
+    said = records("jobs.txt.gz", "JobId")
+    waiting = {name: one.job for name, one in seen.items() if not one.workers}
+    assert left == LEFT
+    pending = {number for number, fields in said.items() if fields["JobState"] == "PENDING"} - SINCE
+    assert set(waiting) | {name.split("_")[0] for name in left} == pending
+    for name, (workers, gpus, cpus, memory, nodes) in WAITING.items():
+        job = waiting[name]
+        demands = {(o.demand.gpus, o.demand.cpu_millicores, o.demand.memory_mib) for o in job.options}
+        assert ([o.workers for o in job.options], demands) == (workers, {(gpus, 1000 * cpus, memory)}), name
+        assert job.nodes_allowed == nodes, name
+        if len(workers) > 1 or workers[0] in (2, 3, 4):
+            assert all(o.workers_per_node_max == 1 for o in job.options), name
+    assert set(waiting) == set(WAITING)
+    assert waiting["22"].options[0].demand.gpu_models == ("a100",)
+    assert waiting["44"].options[0].demand.gpu_models == ("a100_1g.5gb",)
+    assert [(one.level, one.domains) for one in waiting["52"].options[0].splits] == [("node", 2)]
+    assert waiting["52"].node_selector == {"partition:cpu": "yes"}
+    kept = {(why, name) for (heading, why), names in notes.names.items() if heading == KEPT for name in names}
+    assert kept == set()  # the shard job is counted where GPUs are given out
+    assert any("does not tell --switches" in sentence for sentence in notes.assumptions)
+
+
+def test_squeue_counts_the_same_jobs() -> None:
+    """Each line of squeue's text is a job that runs, one that waits, or one that is left out."""
+    seen, left, _ = read_jobs()
+    lines = (DATA / "squeue.txt").read_text().splitlines()[1:]
+    states = {line.split()[0]: line.split()[4] for line in lines}
+    for name, state in states.items():
+        if name in SINCE:
+            continue
+        if name.startswith("12_["):
+            assert [f"12_{i}" in left for i in range(2, 6)] == [True] * 4
+            continue
+        number = {"47+0": "47", "47+1": "48"}.get(name, name)
+        if state == "R":
+            assert seen[number].workers, name
+        else:
+            assert number in left or not seen[number].workers, name
+
+
+def test_a_job_on_a_cloud_node_that_is_not_listed_runs_there(tmp_path: Path) -> None:
+    """Issue 16, B6: scontrol said job 53 CONFIGURING on cloud1, which sinfo does not list while it is powered down."""
+    jobs = json.loads(gzip.decompress(JOBS.read_bytes()))
+    cloud = next(job for job in jobs["jobs"] if job["job_id"] == 53)
+    cloud |= {"job_state": "CONFIGURING", "gres_detail": ["gpu:a100:8(IDX:0-7)"]}
+    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
+    found = read_slurm(NODES, tmp_path / "jobs.json")
+    part = next(one for one in found.running if one.job == "53").assignments[0]
+    assert (part.node, len(part.gpus), part.cpu_millicores, part.memory_mib) == ("cloud1", 8, 1000, 30_720)
+    assert "Kept as running, on a node that is not listed: 1 (53)." in found.note
+    plan = solve(found, time_limit_s=5)
+    assert ("53", "cloud1") in {(one.job, one.node) for one in plan.standing}
+    assert not violations(found, plan)
+
+
+def test_nothing_starts_where_slurm_could_not_start_it() -> None:
+    """Issue 16, B1 and B3: everything pending had no room when the JSON was printed; once the plan said "1 more"."""
+    found = read_slurm(NODES, JOBS)
+    plan = solve(found, time_limit_s=5)
+    assert {one.job for one in plan.placements} == {one.job for one in found.running}
+    assert not violations(found, plan)
+
+
+def test_sinfo_json_is_the_list_of_nodes() -> None:
+    """Issue 16, B4: 22.05 has no scontrol --json; sinfo --json and slurmrestd give the same list."""
+    first = read_slurm(DATA / "sinfo.json.gz", JOBS)
+    assert first.cluster.nodes == read_slurm(NODES, JOBS).cluster.nodes
+    assert read_slurm(DATA / "slurmrestd_nodes.json.gz", DATA / "slurmrestd_jobs.json.gz").running[0].job == "21"
+
+
+def test_the_printed_topology_is_that_of_the_file() -> None:
+    """Issue 16, B4: scontrol show topology repeats all nodes below a switch."""
+    printed, written = (read_slurm(NODES, JOBS, DATA / f"topology.{end}").cluster for end in ("txt", "conf"))
+    assert printed == written
+
+
+def test_maintenance_drains() -> None:
+    """Issue 16, B1: c2 is idle with MAINTENANCE and RESERVED; later files: nothing else is drained but s1's shard."""
+    found = read_slurm(DATA / "nodes_maintenance.json.gz", DATA / "jobs_later.json.gz")
+    assert [node.id for node in found.cluster.nodes if node.drained] == ["c2", "s1"]
+    assert "Drained, state MAINTENANCE: 1 (c2)." in found.note
+    later = read_slurm(DATA / "nodes_later.json.gz", DATA / "jobs_later.json.gz")
+    assert [node.id for node in later.cluster.nodes if node.drained] == ["s1"]
+    assert "Left out, waiting for JobHeldAdmin: 26 (22, 23, 24, ...)." in later.note
+
+
+def test_files_of_different_moments_count_what_no_job_accounts_for() -> None:
+    """Issue 16, B7: by nodes.json g6 is used, by jobs_later.json no job is there: somebody's job is not listed."""
+    found = read_slurm(NODES, DATA / "jobs_later.json.gz")
+    line = next(line for line in found.note.splitlines() if "than the listed jobs hold" in line)
+    assert "g6" in line
+    assert next(node for node in found.cluster.nodes if node.id == "g6").drained
+
+
+@pytest.mark.parametrize("name", ["nodes.txt.gz", "jobs.txt.gz", "squeue.txt"])
+def test_text_says_what_to_give_instead(name: str) -> None:
+    """Issue 16, B4: the commands that exist in 22.05 and later."""
+    with pytest.raises(Unsupported, match=r"of Slurm before 23\.02 'sinfo --json'"):
+        read_slurm(DATA / name, JOBS)
+    with pytest.raises(Unsupported, match="'squeue --json'"):
+        read_slurm(NODES, DATA / name)
+
+
+def test_the_tables_of_the_page_are_current() -> None:
+    """docs/import.md prints what the import gives beside what Slurm says."""
+    spec = importlib.util.spec_from_file_location("slurm_table", ROOT / "bench" / "slurm_table.py")
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    page = (ROOT / "docs" / "import.md").read_text(encoding="utf-8")
+    for table in script.tables():
+        assert "\n".join(table) in page
