@@ -4,7 +4,6 @@ import time
 from unittest import mock
 
 import pytest
-from placeopt.terms.prices import CostPrices
 
 from builders import instance, job, machine, running
 from placeopt import Engine, audit, solve, violations
@@ -13,6 +12,7 @@ from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem
 from placeopt.solving.api import DISTANCES_S
+from placeopt.terms.linearized_costs import CostPrices
 
 
 @pytest.fixture
