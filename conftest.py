@@ -2,7 +2,7 @@
 
 import pytest
 
-from placeopt.solving import guard
+from placeopt.solving import pipeline
 
 
 @pytest.fixture(autouse=True)
@@ -11,12 +11,12 @@ def faults_are_loud(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
     if "survived_faults" in request.fixturenames:
         return
 
-    def raise_it(round_: object, name: str, error: Exception, started: float) -> None:
-        del round_, name, started
+    def raise_it(context: object, stage: object, error: Exception, started: float) -> None:
+        del context, stage, started
         if not isinstance(error, MemoryError):
             raise error
 
-    monkeypatch.setattr(guard, "note_fault", raise_it)
+    monkeypatch.setattr(pipeline, "note_fault", raise_it)
 
 
 @pytest.fixture

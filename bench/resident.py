@@ -115,7 +115,7 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
 
 def compile_rows(engine: Engine, instance: Instance, rng: np.random.Generator) -> list[str]:
     """Compile from nothing and after changes."""
-    resident = engine._resident
+    resident = engine._cluster
     assert resident is not None
     rows = []
 
@@ -134,12 +134,12 @@ def compile_rows(engine: Engine, instance: Instance, rng: np.random.Generator) -
     row("1 job came", lambda: engine.update(add_jobs=[draw(rng, "one", 8000, False)]))
     row("100 jobs came", lambda: engine.update(add_jobs=[draw(rng, f"more-{i}", 8000, False) for i in range(100)]))
     row("1 job of a new class", lambda: engine.update(add_jobs=[job_of("new", 1000, 777, 0)]))
-    row("1 job ended", lambda: engine.release(next(iter(resident.book.running))) and None)
+    row("1 job ended", lambda: engine.release(next(iter(resident.record.running))) and None)
     row("1 node drained", lambda: engine.update(nodes={"n00007": "drain"}))
     moved = engine.snapshot.cluster.nodes[9].model_copy(update={"domain": "r1"})
     row("1 node in another rack", lambda: engine.update(nodes={moved.id: moved}))
     row("1 node added", lambda: engine.update(nodes={"extra": Node(id="extra", machine="m", domain="r0")}))
-    idle = next(n.id for n in instance.cluster.nodes if not resident.book.ledger.on_node(n.id))
+    idle = next(n.id for n in instance.cluster.nodes if not resident.record.ledger.on_node(n.id))
     row("1 node gone", lambda: engine.update(nodes={idle: None}))
     return rows
 
@@ -171,16 +171,16 @@ class Stopwatch:
 
 def decide(engine: Engine, rng: np.random.Generator, make: Callable[[str], Job], count: int) -> str:
     """Let jobs come, be decided on and run, while others end; return the row's figures."""
-    resident = engine._resident
+    resident = engine._cluster
     assert resident is not None
-    runs = list(resident.book.running)
+    runs = list(resident.record.running)
     kernel, place, commit, placed = Stopwatch(), Stopwatch(), Stopwatch(), 0
     for i in range(count):
         name = f"decided-{rng.integers(1 << 60)}"
         engine.update(add_jobs=[make(name)])
         if i % 2:
             number = resident._parts.table.number(name)
-            kernel(lambda number=number: resident._desk.decide(number, "stranding"))
+            kernel(lambda number=number: resident._placer.decide(number, "stranding"))
             plan = engine.place([name])
         else:
             plan = place(lambda name=name: engine.place([name]))

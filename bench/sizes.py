@@ -27,7 +27,6 @@ from placeopt.solving import sizes
 KINDS = (("uniform", 4), ("uniform", 8), ("varied", 4), ("gangs", 8), ("fractions", 4), ("cubemesh", 8))
 FIRST, STEPS = (25, 8), 6
 ANY = 10**9
-READERS = ("exact", "patterns", "fillings", "search")
 COLUMNS = re.compile(r"(\d+) columns")
 ROUND_TO = 1000
 
@@ -119,14 +118,8 @@ def machines(instance: Instance) -> list[tuple]:  # type: ignore[type-arg]
 
 def solve(engine: Engine, instance: Instance, time_limit_s: float, limits: sizes.Sizes) -> Plan:
     """Solve with other limits."""
-    patches = [patch(f"placeopt.solving.stages.{reader}.SIZES", limits) for reader in READERS]
-    for each in patches:
-        each.start()
-    try:
+    with patch("placeopt.solving.sizes.SIZES", limits):
         return engine.solve(instance, time_limit_s=time_limit_s)
-    finally:
-        for each in patches:
-            each.stop()
 
 
 def end(plan: Plan) -> tuple[float, ...]:

@@ -26,11 +26,10 @@ from placeopt import (
 from placeopt.formats.documents import dumps
 from placeopt.model.plan import Cost
 from placeopt.model.policy import Interference, Queue, Quota, Weights
-from placeopt.solving import pipeline
+from placeopt.solving import budget, sizes
 from placeopt.solving.audit import audit
-from placeopt.solving.context import Progress
 from placeopt.solving.methods import METHODS
-from placeopt.solving.sizes import SIZES
+from placeopt.solving.progress import Progress
 from placeopt.solving.stages import exact
 from rounds import random_round
 
@@ -90,7 +89,7 @@ class TestStatusAndLimit:
 
     def test_too_large_for_an_exact_stage_is_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """The stage is skipped by name, and the bound of the relaxation stands."""
-        monkeypatch.setattr(exact, "SIZES", replace(SIZES, exact_columns=10))
+        monkeypatch.setattr(sizes, "SIZES", replace(sizes.SIZES, exact_columns=10))
         plan = solve(stored("generated/varied-50x16x4-s0.json.gz"), method="counts")
         assert plan.limit == "size"
         assert [stage.outcome for stage in plan.stages if stage.name.startswith("counts")] == ["skipped"]
@@ -222,7 +221,7 @@ class TestDeterministic:
         monkeypatch.setattr(exact, "WORK_PER_SECOND", 0.01)
         of = stored("generated/varied-50x16x4-s0.json.gz")
         whole = solve(of, deterministic=True, time_limit_s=30)
-        monkeypatch.setattr(pipeline, "AGAIN_S", 10**6)
+        monkeypatch.setattr(budget, "TRY_AGAIN_S", 10**6)
         cut = solve(of, deterministic=True, time_limit_s=30)
         assert len(cut.stages) < len(whole.stages)
         assert (whole.limit, cut.limit) == ("work", "time")

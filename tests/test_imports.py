@@ -81,7 +81,7 @@ import placeopt
 assert "placeopt.aliases" not in sys.modules
 with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
-    from placeopt.engine import Engine
+    from placeopt.engine import Engine, Interrupted, solve
     from placeopt.heuristics import OneByOne
     from placeopt.generators.soda_month import soda_month
     from placeopt.methods import METHODS
@@ -94,7 +94,8 @@ with warnings.catch_warnings(record=True) as seen:
 import placeopt.simulation as today
 import placeopt_papers.one_at_a_time.horizon as moved
 assert quota_until is moved.quota_until
-assert Engine is placeopt.Engine and simulate is today.simulate and today.__spec__.name == "placeopt.simulation"
+assert (Engine, Interrupted, solve) == (placeopt.Engine, placeopt.Interrupted, placeopt.solve)
+assert simulate is today.simulate and today.__spec__.name == "placeopt.simulation"
 print(len({str(one.message) for one in seen if one.category is DeprecationWarning}))
 """
 
@@ -102,7 +103,7 @@ print(len({str(one.message) for one in seen if one.category is DeprecationWarnin
 def test_former_public_names_work_and_warn() -> None:
     """Callers of an earlier version keep working, and are told the new name (issue 17)."""
     done = subprocess.run([sys.executable, "-c", FORMER], capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["11"]
+    assert done.stdout.split() == ["13"]
 
 
 @pytest.mark.parametrize("command", ["bench papers --only list", "generate --scenario genie-5 --out scenario.json"])

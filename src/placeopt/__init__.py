@@ -29,12 +29,13 @@ if TYPE_CHECKING:
         write_scenario,
     )
     from placeopt.generators import generate
-    from placeopt.live_cluster.engine import Engine, Interrupted, solve
+    from placeopt.live_cluster.engine import Engine
     from placeopt.model import Instance, Plan, Policy
     from placeopt.partition import solve_in_parts
     from placeopt.referee import violations
+    from placeopt.solving.api import Interrupted, solve
     from placeopt.solving.audit import audit
-    from placeopt.solving.context import Progress
+    from placeopt.solving.progress import Progress
 
 __version__ = "0.1.0"
 
@@ -44,11 +45,11 @@ _HOME = {
     "EngineInUse": "placeopt.errors",
     "Instance": "placeopt.model",
     "InternalFault": "placeopt.errors",
-    "Interrupted": "placeopt.live_cluster.engine",
+    "Interrupted": "placeopt.solving.api",
     "PlaceoptError": "placeopt.errors",
     "Plan": "placeopt.model",
     "Policy": "placeopt.model",
-    "Progress": "placeopt.solving.context",
+    "Progress": "placeopt.solving.progress",
     "SolverFault": "placeopt.errors",
     "StaleSnapshot": "placeopt.errors",
     "Unsupported": "placeopt.errors",
@@ -59,7 +60,7 @@ _HOME = {
     "read_instance": "placeopt.formats.documents",
     "read_plan": "placeopt.formats.documents",
     "read_scenario": "placeopt.formats.documents",
-    "solve": "placeopt.live_cluster.engine",
+    "solve": "placeopt.solving.api",
     "solve_in_parts": "placeopt.partition",
     "violations": "placeopt.referee",
     "write_instance": "placeopt.formats.documents",

@@ -48,6 +48,10 @@ SUBMODULES = {
 """Package -> former submodule -> submodule of today; the package holds a function of the former name."""
 NAMES = {
     "placeopt.heuristics": {"OneByOne": "OnlinePlacer"},
+    "placeopt.live_cluster.engine": {
+        "Interrupted": "placeopt.solving.api.Interrupted",
+        "solve": "placeopt.solving.api.solve",
+    },
     "placeopt.predict": {"Run": "ProfiledRun"},
     "placeopt.whatif.from_running": {"taken_as_plan": "running_as_plan"},
 }
@@ -80,14 +84,16 @@ def former_module(name: str) -> ModuleSpec | None:
 
 
 def former_names(module: str) -> Callable[[str], object]:
-    """Return a ``__getattr__`` for ``module`` that knows the former names of what it holds."""
+    """Return a ``__getattr__`` for ``module`` that finds the former names of what it holds, or held."""
     known = NAMES[module]
 
     def getattr_(name: str) -> object:
         if name not in known:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
-        _warn(f"{module}.{name}", f"{module}.{known[name]}")
-        return getattr(sys.modules[module], known[name])
+        home, _, new = known[name].rpartition(".")
+        home = home or module
+        _warn(f"{module}.{name}", f"{home}.{new}")
+        return getattr(import_module(home), new)
 
     return getattr_
 

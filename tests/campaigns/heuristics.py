@@ -38,7 +38,7 @@ from rounds import random_round
 
 CHUNK = 10
 CHANGES_EVERY = 4
-HEURISTICS = tuple(name for name, method in METHODS.items() if not method.exact and not method.arrange)
+HEURISTICS = tuple(name for name, method in METHODS.items() if not method.exact and name != "arrangements")
 LIMITS_S = (0.1, 0.2, 0.5, 1.0)
 SHAPES = (("uniform", 4), ("uniform", 8), ("varied", 4), ("gangs", 8), ("fractions", 4), ("cubemesh", 8))
 ALLOWED, ALLOWED_S = 0.1, 0.1

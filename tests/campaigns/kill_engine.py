@@ -96,7 +96,7 @@ def main() -> int:
 def watch(engine: Engine) -> list[Window]:
     """Note every solve of the engine's solver processes."""
     windows: list[Window] = []
-    for number, runner in enumerate(engine._runners):
+    for number, runner in enumerate(engine._solver._runners):
         runner.solve = partial(_noted, windows, number, runner.solve)
     return windows
 
@@ -126,7 +126,7 @@ def one_round(
     victim: list[int] = []
 
     def kill() -> None:
-        living = [(n, runner.pid) for n, runner in enumerate(engine._runners) if runner.pid is not None]
+        living = [(n, runner.pid) for n, runner in enumerate(engine._solver._runners) if runner.pid is not None]
         for number, pid in sorted(living, key=lambda one: one[0] != first)[:1]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

@@ -276,7 +276,7 @@ def test_traceback_on_request(cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys:
     """For those who mend it."""
     from placeopt.cli.run import run
 
-    monkeypatch.setattr("placeopt.live_cluster.engine.compile_problem", lambda *_: 1 / 0)
+    monkeypatch.setattr("placeopt.solving.api.compile_problem", lambda *_: 1 / 0)
     monkeypatch.setenv("PLACEOPT_DEBUG", "1")
     assert run(["solve", str(MINSKY)]) == 5
     assert "Traceback" in capsys.readouterr().err

@@ -226,7 +226,7 @@ def test_contradicting_running_jobs_are_bad_input(cli: Cli, tmp_path: Path) -> N
 
 def test_internal_faults_are_reported_as_such(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """Exit code 5, how to report it, and a traceback only on request."""
-    monkeypatch.setattr("placeopt.live_cluster.engine.compile_problem", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("placeopt.solving.api.compile_problem", lambda *_, **__: 1 / 0)
     said(cli("solve", MINSKY), 5, "internal fault: Engine.solve: ZeroDivisionError", "report it", "PLACEOPT_DEBUG=1")
 
 
@@ -236,5 +236,5 @@ def test_out_of_memory_is_said(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Non
     def greedy(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("placeopt.live_cluster.engine.compile_problem", greedy)
+    monkeypatch.setattr("placeopt.solving.api.compile_problem", greedy)
     said(cli("solve", MINSKY), 3, "out of memory")

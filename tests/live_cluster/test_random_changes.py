@@ -145,19 +145,19 @@ def assert_as_if_fresh(engine: Engine) -> None:
     snapshot = engine.snapshot
     again = Instance.model_validate_json(snapshot.model_dump_json())  # a file of it can be read, and is the same
     assert again.digest == snapshot.digest
-    resident = engine._resident
+    resident = engine._cluster
     assert resident is not None
     fresh = compile_problem(again, resident.policy)
     kept = resident.problem()
     for field in fields(Problem):
         if field.name not in ("instance", "policy"):
             same(getattr(kept, field.name), getattr(fresh, field.name), field.name)
-    desk, state = resident._desk.state, State(fresh)
+    placer, state = resident._placer.state, State(fresh)
     for name in ("node_free", "gpu_free_milli", "gpu_free_memory", "gpu_jobs", "gpu_utilisation", "level_free"):
-        same(getattr(desk, name), getattr(state, name), name)
+        same(getattr(placer, name), getattr(state, name), name)
     for name in ("machine_load", "domain_load", "queue_used"):
-        same(getattr(desk, name), getattr(state, name), name)
-    assert desk.tenants == state.tenants
+        same(getattr(placer, name), getattr(state, name), name)
+    assert placer.tenants == state.tenants
 
 
 @pytest.mark.parametrize("seed", range(SEEDS))

@@ -11,8 +11,8 @@ from placeopt.explain import explain
 from placeopt.model import Communication, Gpu, Instance, Job, Part, Plan, Policy, Running, Slowdown
 from placeopt.model.policy import Interference, Postpone, Weights
 from placeopt.problem import Move, Placement, State, compile_problem
-from placeopt.solving import context as round_module
 from placeopt.solving import finish as finish_module
+from placeopt.solving import incumbent as incumbent_module
 from placeopt.solving.audit import audit
 from placeopt.terms.costs.run_time import expected_ends, run_time_ms
 
@@ -218,7 +218,7 @@ def test_each_plan_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         read.append(plan)
         return judge(round_, plan)
 
-    monkeypatch.setattr(round_module, "judge", judged)
+    monkeypatch.setattr(incumbent_module, "judge", judged)
     monkeypatch.setattr(finish_module, "violations", noted)
     wide = pair("wide").model_copy(update={"options": (option(gpus=4, run_time_ms=1_000),)})
     plan = solve(minskys([pair("w"), wide], [(None, 1_000), (500_000, 500_000)]), time_limit_s=10)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,15 @@ from placeopt.solvers.beside import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
-from placeopt.solving.stages import heuristic
-from placeopt.solving.stages.bound import run_bound
-from placeopt.solving.stages.exact import run_exact
-from placeopt.solving.stages.heuristic import run_heuristic
+from placeopt.solving.greedy_rule import GreedyRule
+from placeopt.solving.incumbent import Accepted, NotBetter, Refused
+from placeopt.solving.params import SolveParams
+from placeopt.solving.pipeline import run_stages
+from placeopt.solving.stage import Stage
+from placeopt.solving.stages import greedy
+from placeopt.solving.stages.bound import Bound
+from placeopt.solving.stages.exact import Exact
+from placeopt.solving.stages.greedy import Greedy
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 
@@ -35,7 +40,14 @@ def small() -> Instance:
 
 def started(of: Instance, seconds: float = 60.0) -> SolveContext:
     now = time.monotonic()
-    return SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + seconds, time_limit_s=seconds))
+    budget = Budget(SolveParams(time_limit_s=seconds), started=now, deadline=now + seconds)
+    return SolveContext(compile_problem(of), budget, greedy=GreedyRule("stranding", "fcfs"))
+
+
+def run(context: SolveContext, *stages: Stage, solve: Callable[..., Solution] | None = None) -> None:
+    """Run stages as a method does, by a solver of the test's own."""
+    context.solvers = SimpleNamespace(solve=solve)  # type: ignore[assignment]
+    run_stages(context, stages)
 
 
 def answering(solution: Solution) -> Callable[..., Solution]:
@@ -58,28 +70,27 @@ class TestOffer:
         context = started(small())
         nothing, d = None, Placement(3, (0,), (2, 3))
         c, a = Placement(2, (0,), (0, 1)), Placement(0, (0,), (0, 1))
-        assert context.offer((nothing, nothing, c, nothing)) is None
-        assert context.offer((a, nothing, nothing, nothing)) is None
-        assert context.incumbent is not None
+        assert context.incumbent.offer((nothing, nothing, c, nothing)) == Accepted()
+        assert context.incumbent.offer((a, nothing, nothing, nothing)) == NotBetter()
         assert context.incumbent.value == 3
-        context.offer((nothing, nothing, c, d))
+        context.incumbent.offer((nothing, nothing, c, d))
         assert context.incumbent.value == 7
 
     def test_what_the_referee_refuses_is_not_taken(self) -> None:
         """Two jobs on the same GPUs are worth more, and not allowed."""
         context = started(small())
         c, d = Placement(2, (0,), (0, 1)), Placement(3, (0,), (1, 2))
-        refusal = context.offer((None, None, c, d))
-        assert refusal is not None
-        assert refusal.startswith("gpu_share")
-        assert context.incumbent is None
+        refusal = context.incumbent.offer((None, None, c, d))
+        assert isinstance(refusal, Refused)
+        assert refusal.why.startswith("gpu_share")
+        assert context.incumbent.value == 0
 
     def test_a_value_above_the_proven_bound_is_a_bug(self) -> None:
         """Then the bound is wrong, and nothing may be called optimal."""
         context = started(small())
-        context.prove_value(5)
+        context.bounds.prove_value(5)
         with pytest.raises(InternalFault, match="above the proven bound 5"):
-            context.offer((None, None, Placement(2, (0,), (0, 1)), Placement(3, (0,), (2, 3))))
+            context.incumbent.offer((None, None, Placement(2, (0,), (0, 1)), Placement(3, (0,), (2, 3))))
 
     def test_gaps_of_who_fell_short_are_filled(self) -> None:
         """``calm`` is slowed by a third beside ``loud``: it leaves, and greedy puts it on the other node."""
@@ -87,8 +98,7 @@ class TestOffer:
         policy = NO_COST.model_copy(update={"postpone": Postpone(rule="utility"), "share_mode": "exclusive"})
         noise = (Slowdown(profile="calm", beside="loud", node_thousandths=333),)
         context = started(instance(2, jobs, policy=policy, slowdowns=noise))
-        assert context.offer((Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))) is None
-        assert context.incumbent is not None
+        assert context.incumbent.offer((Placement(0, (0,), (0,)), Placement(1, (0,), (1,)))) == Accepted()
         assert [held is not None and held.nodes for held in context.incumbent.allocation] == [(1,), (0,)]
 
 
@@ -103,7 +113,7 @@ class TestBegin:
             read.append(len(plan.placements))
             return judge(of, plan)
 
-        monkeypatch.setattr("placeopt.solving.context.judge", noted)
+        monkeypatch.setattr("placeopt.solving.incumbent.judge", noted)
         held, free = job("held"), job("free")
         for preemptible, jobs, expected in (
             (False, [held, free], [2]),
@@ -132,29 +142,29 @@ class TestBounds:
     def test_a_worse_bound_changes_nothing(self) -> None:
         """Nor does an unknown one."""
         context = started(small())
-        assert context.value_bound == 10
+        assert context.bounds.value == 10
         for bound in (12, None, 8, 9):
-            context.prove_value(bound, ("something",))
-        assert context.value_bound == 8
+            context.bounds.prove_value(bound, ("something",))
+        assert context.bounds.value == 8
         for bound in (3, None, 1):
-            context.prove_cost(bound)
-        assert context.cost_bound == 3
+            context.bounds.prove_cost(bound)
+        assert context.bounds.cost == 3
 
     def test_the_weightiest_limit_is_named(self) -> None:
         """The user's word beats the clock, the clock beats size."""
         context = started(small())
         for limit in ("size", "time", "size"):
-            context.note_limit(limit)  # type: ignore[arg-type]
-        assert context.limit == "time"
-        context.note_limit("user")
-        assert context.stopped()
+            context.budget.note_limit(limit)  # type: ignore[arg-type]
+        assert context.budget.limit == "time"
+        context.budget.note_limit("user")
+        assert context.budget.stopped()
 
     def test_keeping_time_back_sets_the_deadline(self) -> None:
         """What the engine needs at the end is guessed first, then measured: it may be less."""
         context = started(small(), 10.0)
         first = context.budget.started
         for seconds, left in ((2.0, 8.0), (1.0, 9.0), (9.0, 1.0)):
-            context.keep_back(seconds)
+            context.budget.reserve(seconds)
             assert context.budget.deadline == pytest.approx(first + left)
 
 
@@ -164,34 +174,31 @@ class TestFalseAnswers:
     def test_infeasible_does_not_override_the_plan(self) -> None:
         """A round of optional jobs never is."""
         context = started(small())
-        run_heuristic(context, "stranding", "value_density")
-        run_exact(context, answering(Solution("infeasible", bound=0)), "counts", "highs")
-        assert context.incumbent is not None
+        context.greedy = GreedyRule("stranding", "value_density")
+        run(context, Greedy(), Exact("counts", "highs"), solve=answering(Solution("infeasible", bound=0)))
         assert context.incumbent.value == 7
-        assert context.value_bound == 10
+        assert context.bounds.value == 10
         assert (context.stages[-1].outcome, "infeasible" in context.stages[-1].detail) == ("failed", True)
 
     def test_values_that_do_not_add_up_are_thrown_away(self) -> None:
         """With them goes the bound of the same answer."""
         context = started(small())
-        run_heuristic(context, "stranding", "fcfs")
-        before = context.incumbent
+        run(context, Greedy())
+        before = context.incumbent.allocation
 
         def solve(solver: str, model: LinearModel, options: SolveOptions, on_progress: object = None) -> Solution:
             return Solution("optimal", values=np.ones(model.num_variables, dtype=np.int64), objective=10, bound=4)
 
-        run_exact(context, solve, "assignment", "cpsat")
-        assert context.incumbent is before
-        assert context.value_bound == 10
+        run(context, Exact("assignment", "cpsat"), solve=solve)
+        assert context.incumbent.allocation is before
+        assert context.bounds.value == 10
         assert context.stages[-1].outcome == "failed"
 
     def test_a_solver_that_died_is_named_by_both_stages(self) -> None:
         """Neither calls that a proof."""
         died = Solution("error", bound=10, message="the worker process ended with signal 9 (SIGKILL)")
         context = started(small())
-        run_heuristic(context, "stranding", "fcfs")
-        run_bound(context, answering(died))
-        run_exact(context, answering(died), "counts", "highs")
+        run(context, Greedy(), Bound(), Exact("counts", "highs"), solve=answering(died))
         assert [stage.outcome for stage in context.stages] == ["improved", "failed", "failed"]
         assert all("signal 9" in stage.detail for stage in context.stages[1:])
 
@@ -199,8 +206,7 @@ class TestFalseAnswers:
         """The hint survives as a solution, so this is no error to the caller."""
         survived = Solution("feasible", values=None, bound=10, message="the worker process ended with signal 9")
         context = started(small())
-        run_heuristic(context, "stranding", "fcfs")
-        run_exact(context, answering(survived), "counts", "highs")
+        run(context, Greedy(), Exact("counts", "highs"), solve=answering(survived))
         assert (context.stages[-1].outcome, "signal 9" in context.stages[-1].detail) == ("kept", True)
 
 
@@ -213,39 +219,34 @@ class TestTime:
         with pytest.raises(OutOfTime, match="no time left to build the model"):
             builder.add_variables(0, 1, count=3)
 
-    @pytest.mark.parametrize("stage", ["bound", "exact"])
-    def test_a_stage_without_time_is_skipped_by_name(self, stage: str) -> None:
-        """And the plan's limit is time."""
+    @pytest.mark.parametrize("stage", [Bound(), Exact("counts", "highs")], ids=lambda stage: stage.name)
+    def test_a_stage_without_time_is_skipped_by_name(self, stage: Stage) -> None:
+        """Where the deadline passes after it has begun. And the plan's limit is time; a later one does not begin."""
         context = started(small())
-        run_heuristic(context, "stranding", "fcfs")
-        context.budget = replace(context.budget, deadline=time.monotonic() - 1)
-        solve = answering(Solution("error", message="must not be asked"))
-        if stage == "bound":
-            run_bound(context, solve)
-        else:
-            run_exact(context, solve, "counts", "highs")
-        assert (context.stages[-1].outcome, context.limit) == ("skipped", "time")
-        assert "no time left" in context.stages[-1].detail
+        run(context, Greedy())
+        context.budget.deadline = time.monotonic() - 1
+        (report,) = stage.run(context)
+        assert (report.outcome, context.budget.limit) == ("skipped", "time")
+        assert "no time left" in report.detail
+        assert stage.skip_reason(context) == "stopped by time"
 
     def test_greedy_without_time_leaves_the_running_jobs(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """They are a valid plan by themselves, and the others are not reached."""
-        monkeypatch.setattr(heuristic, "LEAST_S", 0.0)
+        monkeypatch.setattr(greedy, "LEAST_S", 0.0)
         held, free = job("held", value=5), job("free")
         context = started(instance(1, [held, free], running=[running(held, [("n0", [0])])], policy=NO_COST))
-        context.budget = replace(context.budget, deadline=time.monotonic() - 1)
-        run_heuristic(context, "stranding", "fcfs")
-        assert context.incumbent is not None
+        context.budget.deadline = time.monotonic() - 1
+        run(context, Greedy())
         assert context.incumbent.value == 5
-        assert (context.not_reached, context.limit) == (frozenset({1}), "time")
+        assert (context.handover.not_reached, context.budget.limit) == (frozenset({1}), "time")
 
     def test_greedy_begins_even_where_reading_took_all_the_time(self) -> None:
         """Who comes first is placed: a plan that is late by less than may be is worth more than none in time."""
         context = started(instance(1, [job("free")], policy=NO_COST))
-        context.budget = replace(context.budget, deadline=time.monotonic() - 1)
-        run_heuristic(context, "stranding", "fcfs")
-        assert context.incumbent is not None
+        context.budget.deadline = time.monotonic() - 1
+        run(context, Greedy())
         assert context.incumbent.allocation[0] is not None
-        assert context.stopped()
+        assert context.budget.stopped()
 
 
 def test_the_relaxation_of_a_large_round_is_solved_beside_greedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ from placeopt.cli.output import write_error
 from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
-    from placeopt.cli.settings import Settings
     from placeopt.model import Instance, Plan
-    from placeopt.solving.context import Progress
+    from placeopt.solving.params import SolveParams
+    from placeopt.solving.progress import Progress
 
 
 class SolveLog:
@@ -47,9 +47,9 @@ class SolveLog:
             except OSError as fault:
                 self._give_up(fault)
 
-    def start(self, instance: Instance, settings: Settings) -> None:
+    def start(self, instance: Instance, params: SolveParams) -> None:
         """Write the instance and the options."""
-        self._write("start", instance=instance.name, digest=instance.digest, **asdict(settings))
+        self._write("start", instance=instance.name, digest=instance.digest, **asdict(params))
 
     def progress(self, news: Progress) -> None:
         """Write progress of the round."""

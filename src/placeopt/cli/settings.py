@@ -2,54 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from placeopt.arguments import MAX_SEED, MAX_TIME_LIMIT_S
 from placeopt.cli.exits import UsageError
 from placeopt.errors import BadInput
-from placeopt.solving.methods import METHODS
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
+    from placeopt.solving.params import SolveParams
 
 MAX_JOBS = 4096
 """Largest number of parallel processes."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Options of ``Engine.solve``."""
+def check_params(params: SolveParams) -> None:
+    """
+    Refuse options of a solve that are out of range.
 
-    method: str
-    time_limit_s: float
-    gap: float
-    threads: int | None
-    seed: int
-    deterministic: bool
-    memory_limit_mib: int | None
-    solver_options: Mapping[str, str]
+    Raises
+    ------
+    UsageError
+        Names the option, the value and what is expected.
+    """
+    from placeopt.solving.methods import METHODS  # only here: it loads every stage
 
-    def check(self) -> None:
-        """
-        Refuse what is out of range.
-
-        Raises
-        ------
-        UsageError
-            Names the option, the value and what is expected.
-        """
-        _expect(self.method in METHODS, "--method", self.method, f"one of {', '.join(METHODS)}")
-        most = f"seconds above 0 and up to {MAX_TIME_LIMIT_S}"
-        _expect(0 < self.time_limit_s <= MAX_TIME_LIMIT_S, "--time-limit", self.time_limit_s, most)
-        _expect(0 <= self.gap < 1, "--gap", self.gap, "a fraction from 0 up to 1, such as 0.01 for one percent")
-        _expect(self.threads is None or self.threads >= 1, "--threads", self.threads, "1 or more")
-        _expect(0 <= self.seed <= MAX_SEED, "--seed", self.seed, f"0 to {MAX_SEED}")
-        if self.solver_options and not METHODS[self.method].exact:
-            raise UsageError(f"--solver-option: method {self.method!r} runs no exact solver; use another --method")
-        memory = self.memory_limit_mib
-        _expect(memory is None or memory >= 1, "--memory-limit", memory, "1 MiB or more")
+    _expect(params.method in METHODS, "--method", params.method, f"one of {', '.join(METHODS)}")
+    most = f"seconds above 0 and up to {MAX_TIME_LIMIT_S}"
+    _expect(0 < params.time_limit_s <= MAX_TIME_LIMIT_S, "--time-limit", params.time_limit_s, most)
+    _expect(0 <= params.gap < 1, "--gap", params.gap, "a fraction from 0 up to 1, such as 0.01 for one percent")
+    _expect(params.threads is None or params.threads >= 1, "--threads", params.threads, "1 or more")
+    _expect(0 <= params.seed <= MAX_SEED, "--seed", params.seed, f"0 to {MAX_SEED}")
+    if params.solver_options and not METHODS[params.method].exact:
+        raise UsageError(f"--solver-option: method {params.method!r} runs no exact solver; use another --method")
+    memory = params.memory_limit_mib
+    _expect(memory is None or memory >= 1, "--memory-limit", memory, "1 MiB or more")
 
 
 def check_jobs(jobs: int) -> None:

@@ -1,4 +1,4 @@
-"""A cluster that stays: its records, its compiled parts, decisions for single jobs, and what a plan changes in it."""
+"""A cluster that stays between rounds: its records, its compiled parts, and decisions for single jobs."""
 
 from placeopt.live_cluster.live_cluster import LiveCluster
 

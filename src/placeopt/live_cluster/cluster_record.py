@@ -1,28 +1,33 @@
-"""The book of a resident cluster: its records as they are now, what changed at which revision, and the snapshot."""
+"""The record of a live cluster: jobs, nodes and running placements now, what changed when, and the snapshot."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from placeopt.check import Ledger
 from placeopt.check.case import names
 from placeopt.errors import BadInput, StaleSnapshot
-from placeopt.model import Cluster, Instance, Job, Node, Policy, Running
+from placeopt.model import Cluster, Instance, Job, Node, Plan, Policy, Running
+from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import MAX_JOBS, MAX_NODES
 from placeopt.model.instance import job_fault
+from placeopt.model.plan import InstanceRef, Level, PolicyRef
 from placeopt.problem.grants import Record, granted, has_limit
 
+Ids = bool | Collection[str]
+"""All jobs that a plan starts (true), none of them, or some by id."""
+
 NodeChange = Node | Literal["drain", "undrain"] | None
-"""A record to add or to put in the place of the node of that id; a word; or None, which takes the node away."""
+"""A record to add, or to replace the node of that id by; a word; or None, which removes the node."""
 
-TOLD = 5
-"""Changes that the message of ``StaleSnapshot`` tells in words; it has the ids of all."""
+MOST_CHANGES_LISTED = 5
+"""Changes that the message of ``StaleSnapshot`` describes; it has the ids of all."""
 
-REMEMBERED = 10_000
-"""Changes that are kept to tell what made a plan stale; of older ones only their number is told."""
+MOST_CHANGES_KEPT = 10_000
+"""Changes that are kept to say what made a plan stale; of older ones only the number is known."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class Change:
     """What one revision changed."""
 
     revision: int
-    told: str
+    text: str
     jobs: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
 
@@ -48,9 +53,9 @@ class ClusterRecord:
         self._snapshot: Instance | None = instance
         self._cluster: Cluster | None = instance.cluster
         self._policy = policy
-        self._changes: deque[Change] = deque(maxlen=REMEMBERED)
+        self._changes: deque[Change] = deque(maxlen=MOST_CHANGES_KEPT)
         self.has_limits = False
-        """Whether a job has been here to which more than its request may be granted."""
+        """Whether any job so far may be granted more than its request."""
         self.look_for_limits(instance.jobs)
         self.ledger = Ledger(instance, policy)
         self.name, self.revision, self.now_ms = instance.name, instance.revision, instance.now_ms
@@ -73,19 +78,19 @@ class ClusterRecord:
         """What runs, by id of the job."""
         return self.ledger.directory.running
 
-    def note(self, told: str, jobs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
+    def note(self, text: str, jobs: Iterable[str] = (), nodes: Iterable[str] = ()) -> None:
         """Go on to the next revision."""
         self.revision += 1
-        self._changes.append(Change(self.revision, told, tuple(jobs), tuple(nodes)))
+        self._changes.append(Change(self.revision, text, tuple(jobs), tuple(nodes)))
         self._snapshot = None
 
     def expect(self, ends: Mapping[str, int]) -> None:
-        """Put in when running jobs are expected to end, in the place of what was said before."""
+        """Replace the times at which running jobs are expected to end."""
         for job_id, end in ends.items():
             self.running[job_id] = self.running[job_id].model_copy(update={"expected_end_ms": end})
 
     def nodes_changed(self) -> None:
-        """The records of nodes are not those of the last snapshot."""
+        """Note that the records of nodes are not those of the last snapshot."""
         self._cluster = None
 
     def cluster(self) -> Cluster:
@@ -104,7 +109,7 @@ class ClusterRecord:
         """
         Return the instance as it is; the same object until something changes.
 
-        What runs holds what is granted now: nothing of it is kept in the records, where requests alone count.
+        Running placements state the shares granted now; the records themselves hold requests alone.
         """
         if self._snapshot is None:
             running: Sequence[Running] = tuple(self.running.values())
@@ -123,11 +128,11 @@ class ClusterRecord:
         return self._snapshot
 
     def look_for_limits(self, jobs: Iterable[Job]) -> None:
-        """Note whether more than its request may be granted to any of ``jobs``."""
+        """Note whether any of ``jobs`` may be granted more than its request."""
         self.has_limits |= self._policy.share_mode == "fraction" and any(map(has_limit, jobs))
 
     def granted(self, placements: Sequence[Record]) -> Sequence[Record]:
-        """Return placements of waiting jobs with the shares granted beside each other and what runs on their nodes."""
+        """Return placements of waiting jobs with the shares granted beside each other and the jobs on their nodes."""
         if not self.has_limits:
             return placements
         nodes = dict.fromkeys(a.node for placement in placements for a in placement.assignments)
@@ -154,13 +159,13 @@ class ClusterRecord:
             )
         since = [change for change in self._changes if change.revision > planned]
         forgotten = self.revision - planned - len(since)
-        told = [change.told for change in since[-TOLD:]]
-        earlier = forgotten + len(since) - len(told)
+        texts = [change.text for change in since[-MOST_CHANGES_LISTED:]]
+        earlier = forgotten + len(since) - len(texts)
         if earlier:
-            told.insert(0, f"{earlier} earlier changes")
+            texts.insert(0, f"{earlier} earlier changes")
         jobs = tuple(dict.fromkeys(job for change in since for job in change.jobs))
         nodes = tuple(dict.fromkeys(node for change in since for node in change.nodes))
-        raise StaleSnapshot(planned, self.revision, jobs, nodes, ", ".join(told))
+        raise StaleSnapshot(planned, self.revision, jobs, nodes, ", ".join(texts))
 
     def check_jobs(self, add: tuple[Job, ...], remove: tuple[str, ...], nodes: Mapping[str, NodeChange]) -> None:
         """Raise ``BadInput`` unless these jobs can come and go, once ``nodes`` have changed."""
@@ -217,7 +222,7 @@ class ClusterRecord:
         return records
 
     def _check_node(self, name: str, node: Node) -> None:
-        """What a cluster demands of its nodes."""
+        """Refuse a node that the cluster cannot hold."""
         directory = self.ledger.directory
         if node.id != name:
             raise BadInput(f"nodes: {name!r} is given a node {node.id!r}; keys are ids")
@@ -229,3 +234,43 @@ class ClusterRecord:
             clash = directory.domains_above[node.domain].keys() & node.labels.keys()
             if clash:
                 raise BadInput(f"nodes: {name!r}: label {min(clash)!r} is set by the node's domain already")
+
+
+def running_record(placement: PlacementRecord, started_ms: int, flags: tuple[bool, ...]) -> Running:
+    """Return the record of a job that runs; ``flags``: whether it may be moved, shrunk, preempted."""
+    movable, shrinkable, preemptible = flags
+    return Running.model_construct(
+        job=placement.job,
+        option=placement.option,
+        assignments=placement.assignments,
+        started_ms=started_ms,
+        movable=movable,
+        shrinkable=shrinkable,
+        preemptible=preemptible,
+    )
+
+
+def is_among(job_id: str, ids: Ids) -> bool:
+    """Tell whether ``ids`` include the job."""
+    if isinstance(ids, str):  # one id, not the letters of one
+        return job_id == ids
+    return ids if isinstance(ids, bool) else job_id in ids
+
+
+def empty_plan(instance: Instance, policy: Policy) -> Plan:
+    """Return a plan that places nothing: it carries the policy by which what runs is judged."""
+    return Plan(
+        instance=InstanceRef(name=instance.name, digest=None, revision=instance.revision),
+        policy=PolicyRef(name=policy.name, digest=policy.digest, values=policy),
+        status="feasible",
+        limit="none",
+        levels=(Level(name="value", sense="max", objective=0, bound=None),),
+        gap=None,
+    )
+
+
+def nodes_text(ids: list[str]) -> str:
+    """Say which nodes changed."""
+    shown = ", ".join(repr(name) for name in ids[:5])
+    more = f" and {len(ids) - 5} more" if len(ids) > 5 else ""
+    return f"node{'s' * (len(ids) > 1)} {shown}{more} changed"

@@ -1,52 +1,58 @@
-"""A scheduling round: stages under one deadline, the best checked plan, its bound, and how it was found."""
+"""The public `Engine`: a solver with warm processes, and a live cluster if one is loaded."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
 from types import TracebackType
-from typing import Literal, Self
+from typing import Concatenate, Literal, ParamSpec, Self, TypeVar
 
-from placeopt.arguments import INSTANCE, check_round, expect
-from placeopt.environment import usable_cores
-from placeopt.errors import BadInput, OutOfTime, only_documented
+from placeopt.aliases import former_names
+from placeopt.arguments import INSTANCE, expect
+from placeopt.errors import BadInput, only_documented
 from placeopt.formats.gc_pause import gc_paused
-from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.live_cluster import LiveCluster
+from placeopt.live_cluster.cluster_record import Ids, NodeChange
 from placeopt.live_cluster.exclusive import exclusive
-from placeopt.model import Instance, Plan, Policy
-from placeopt.problem import Problem, compile_problem
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
-from placeopt.solvers.registry import check_extra
-from placeopt.solving.budget import Budget
-from placeopt.solving.context import Progress, SolveContext
-from placeopt.solving.finish import finish
-from placeopt.solving.methods import method_of
-from placeopt.solving.out_of_time import untimely_plan
-from placeopt.solving.pipeline import exact_solvers, first_reserve_s, run_stages
-from placeopt.solving.runners import SolverRunners
+from placeopt.live_cluster.live_cluster import LiveCluster
+from placeopt.model import Instance, Job, Plan, Policy
+from placeopt.solving.api import Solver
+from placeopt.solving.one_round import RoundInput
+from placeopt.solving.params import SolveParams, check_call
+from placeopt.solving.progress import Progress
 
-DISTANCES_S = 0.2
-"""
-What distances inside machines get in any case: machines of some tens of GPUs take a few milliseconds, and reading may
-have taken all the time there was.
-"""
+__getattr__ = former_names(__name__)
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-class Engine(LiveCluster):
+def _by_solver(method: Callable[Concatenate[Solver, P], R]) -> Callable[Concatenate[Engine, P], R]:
+    """Return a method of an engine that calls one of its solver, with the same arguments and the same docstring."""
+
+    @wraps(method)
+    def call(self: Engine, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return method(self._solver, *args, **kwargs)
+
+    call.__qualname__ = f"Engine.{method.__name__}"
+    return call
+
+
+class Engine:
     """
     Solves rounds with a warm solver process, and keeps a cluster between them if one is loaded; a context manager.
+
+    Every change of the cluster is a revision. A plan names the revision that it is for, and can be committed only while
+    the cluster is still at it.
 
     Parameters
     ----------
     policy
         Overrides the policies of instances; None: each instance's own.
     isolation
-        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, for those who
-        cannot start processes; a solver that does not stop when asked is then left behind.
+        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, where none can
+        be started; a solver that ignores its deadline is then left behind.
 
     Raises
     ------
@@ -62,13 +68,9 @@ class Engine(LiveCluster):
     """
 
     def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
-        if policy is not None:
-            expect("policy", policy, Policy, "a Policy, or None")
-        if isolation not in ("process", "thread"):
-            raise BadInput(f"isolation: {isolation!r}, expected process or thread")
-        super().__init__(policy)
-        make = Worker if isolation == "process" else InProcess
-        self._runners: tuple[Worker | InProcess, Worker | InProcess] = (make(), make())
+        self._solver = Solver(policy, isolation=isolation)
+        self._cluster: LiveCluster | None = None
+        self._calls: dict[str, list[str]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -78,16 +80,12 @@ class Engine(LiveCluster):
     ) -> None:
         self.close()
 
-    @exclusive
-    def start(self) -> None:
-        """Start a solver process ahead of the first round, so that it loads while the caller reads the instance."""
-        self._runners[0].start()
+    start = exclusive(_by_solver(Solver.start))
 
     @exclusive
     def close(self) -> None:
         """End the solver processes. May be called twice, but not during another call: that raises ``EngineInUse``."""
-        for runner in self._runners:
-            runner.close()
+        self._solver.close()
 
     @property
     def solver_pid(self) -> int | None:
@@ -97,230 +95,202 @@ class Engine(LiveCluster):
     @property
     def solver_pids(self) -> tuple[int, ...]:
         """Process ids of all solver processes; a race of two solvers has a second one."""
-        pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
-        return tuple(pid for pid in pids if pid is not None)
+        return self._solver.solver_pids
+
+    solve = exclusive(only_documented(_by_solver(Solver.solve)))
+
+    @property
+    @exclusive
+    def snapshot(self) -> Instance:
+        """
+        The cluster as it is now, as an instance: what a fresh ``load`` would see. It is not changed by later calls.
+
+        Raises
+        ------
+        BadInput
+            If nothing is loaded.
+        """
+        return self._loaded().snapshot
+
+    @property
+    @exclusive
+    def revision(self) -> int:
+        """Number of the present state: that of the loaded instance, and one more with every change."""
+        return self._loaded().record.revision
 
     @exclusive
     @only_documented
-    def solve(
+    def load(self, instance: Instance) -> None:
+        """
+        Keep the cluster of ``instance`` from now on, instead of any other, with its jobs and running placements.
+
+        Raises
+        ------
+        BadInput
+            If the running placements contradict each other, or do not fit their jobs.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        expect("instance", instance, Instance, INSTANCE)
+        with gc_paused():
+            cluster = LiveCluster(instance, self._solver.policy or instance.policy)
+        self._cluster = cluster
+
+    @exclusive
+    @only_documented
+    def update(
         self,
-        instance: Instance,
         *,
-        method: str = "auto",
+        add_jobs: Iterable[Job] = (),
+        remove_jobs: Iterable[str] = (),
+        nodes: Mapping[str, NodeChange] | None = None,
+        now_ms: int | None = None,
+        expected_end_ms: Mapping[str, int] | None = None,
+    ) -> None:
+        """
+        Change the cluster: one new revision, or none if nothing is given. All of it happens, or nothing and an error.
+
+        Parameters
+        ----------
+        add_jobs
+            Waiting jobs that come, in their order. Their ids are new, or stand in ``remove_jobs`` too.
+        remove_jobs
+            Ids of waiting jobs that go.
+        nodes
+            By id: a ``Node`` to add, last, or to replace the present one; ``"drain"`` or ``"undrain"``;
+            None to remove it, once nothing runs there. What runs on a node stays there; limits that it exceeds
+            after the change stand (``Plan.standing``). Machine types and domains are those of the loaded instance.
+        now_ms
+            What time it is now; jobs that are committed start then.
+        expected_end_ms
+            By id of a running job: when it is now expected to end, for look-ahead.
+
+        Raises
+        ------
+        BadInput
+            If ids are unknown or taken, a running job is removed (``release`` it), a node goes while jobs run on it or
+            name it, what runs contradicts itself, or a job with an expected end does not run.
+        Unsupported
+            If the jobs can be worth more than 2^53 together.
+        """
+        self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms, expected_end_ms or {})
+
+    @exclusive
+    @only_documented
+    def place(
+        self,
+        jobs: Iterable[str] | None = None,
+        *,
+        method: str | None = None,
         time_limit_s: float = 3.0,
         gap: float = 0.0,
         threads: int | None = None,
         seed: int = 0,
         deterministic: bool = False,
-        previous: Plan | None = None,
-        cancel: threading.Event | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        memory_limit_mib: int | None = None,
-        solver_options: dict[str, str] | None = None,
-        read_s: float | None = None,
-    ) -> Plan:
-        """
-        Solve one round; see ``placeopt.solve``.
-
-        ``memory_limit_mib`` is what a solver process may use. ``solver_options`` go to the exact solver by their own
-        names; with any there is no race of two. ``read_s`` is what reading the instance has cost already: it counts
-        against the time limit.
-        """
-        started = time.monotonic() - (read_s or 0.0)
-        expect("instance", instance, Instance, INSTANCE)
-        check_round(
-            time_limit_s=time_limit_s,
-            seed=seed,
-            gap=gap,
-            threads=threads,
-            previous=previous,
-            cancel=cancel,
-            on_progress=on_progress,
-        )
-
-        def compiled() -> Problem | Plan:
-            policy = self._policy or instance.policy
-            try:
-                latest = max(started + time_limit_s, time.monotonic() + DISTANCES_S)
-                return compile_problem(instance, policy, deadline=latest)
-            except OutOfTime as error:
-                timed = not deterministic
-                return untimely_plan(
-                    instance, policy, str(error), started=started, read_s=read_s, seed=seed, timed=timed
-                )
-
-        return self._round(
-            compiled,
-            started=started,
-            method=method,
-            time_limit_s=time_limit_s,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            deterministic=deterministic,
-            previous=previous,
-            cancel=cancel,
-            on_progress=on_progress,
-            memory_limit_mib=memory_limit_mib,
-            solver_options=solver_options,
-            read_s=read_s,
-        )
-
-    def _round(
-        self,
-        compiled: Callable[[], Problem | Plan],
-        *,
-        started: float,
-        method: str,
-        time_limit_s: float,
-        gap: float,
-        threads: int | None,
-        seed: int,
-        deterministic: bool,
-        previous: Plan | None,
-        cancel: threading.Event | None,
-        on_progress: Callable[[Progress], None] | None,
-        memory_limit_mib: int | None = None,
-        solver_options: dict[str, str] | None = None,
-        read_s: float | None = None,
+        warm: bool = True,
         prove: bool = True,
         explain: bool = True,
-        ahead: LookaheadDecision | None = None,
+        brief: bool = False,
+        cancel: threading.Event | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> Plan:
-        """Solve the round that ``compiled`` gives, whose running jobs stand lawfully; a plan is returned as it is."""
-        chosen = method_of(method)
-        if not prove and chosen.is_greedy:
-            chosen = replace(chosen, bound=False)
-        _check_solver_options(method, solver_options or {}, deterministic=deterministic)
-        if chosen.needs_solver:
-            self._runners[0].start()
-        compiling = time.monotonic()
-        with gc_paused():
-            problem = compiled()
-        if isinstance(problem, Plan):
-            return problem
-        compile_s = time.monotonic() - compiling
-        ends = started + time_limit_s
-        reserve = first_reserve_s(problem.num_jobs, compile_s)
-        reserve = min(reserve, max(ends - time.monotonic(), 0.0) / 2)  # a plan comes first, however little is left
-        cores = usable_cores()
-        limits = Budget(
-            started=started,
-            deadline=ends - reserve,
-            time_limit_s=time_limit_s,
-            gap=gap,
-            threads=1 if deterministic else min(threads or cores, cores),
-            seed=seed,
-            deterministic=deterministic,
-            memory_limit_mib=memory_limit_mib,
-            solver_options=tuple((solver_options or {}).items()),
-        )
-        solving = time.monotonic()
-        cancelled = None if cancel is None else cancel.is_set
-        with gc_paused():
-            context = SolveContext(problem.given, problem, limits, on_progress, cancelled)
-            context.begin()
-        try:
-            run_stages(context, chosen, SolverRunners(context, self._runners), previous, ahead)
-        except KeyboardInterrupt:
-            context.note_limit("user")
-        solve_s = time.monotonic() - solving - context.check_s
-        with gc_paused():
-            plan = finish(context, read_s, compile_s, solve_s, started, explain=explain)
-        if context.limit == "user" and context.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
-            raise Interrupted(plan)
-        return plan
+        """
+        Return a checked plan for the present revision. The cluster stays as it is until the plan is committed.
 
+        Parameters
+        ----------
+        jobs
+            None: a whole round over all jobs, as ``solve(engine.snapshot)`` would do it. Ids of waiting jobs: a plan
+            for these alone (``plan.asked``), by greedy, one after the other, in microseconds to milliseconds; all
+            others stay as they are. Such a plan states the value of its jobs and a bound on it, no costs, and null as
+            digest.
+        method
+            As in ``solve``, ``auto`` by default. For some jobs a method of greedy alone: ``stranding`` (the default),
+            ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus``, ``obp``, ``drb``
+            or another that neither draws nor blocks the queue; order and blocking are the caller's.
+        time_limit_s, gap, threads, seed, deterministic, cancel, on_progress
+            As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
+        warm
+            Whether the last whole plan is a hint (``previous`` of ``solve``), as far as its jobs still wait.
+        prove
+            Whether methods of greedy prove a bound in whole rounds. Otherwise the bound is trivial, which saves time
+            where decisions are frequent; the decisions are the same.
+        explain
+            Whether the plan says why each job waits, which takes up to a quarter of a round where many do, and more
+            than half of a decision that finds no place. Otherwise they are ``not_reached``, but for those that are
+            preempted or postponed by look-ahead; the decisions are the same.
+        brief
+            Whether a whole round may return a plan for the starting jobs alone (``plan.asked``), judged by what it
+            touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
+            ``prove``. It says nothing of the others and proves nothing; the decisions are the same.
 
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C during a round: a ``KeyboardInterrupt`` that carries the best checked plan as ``plan``."""
-
-    def __init__(self, plan: Plan) -> None:
-        super().__init__("interrupted; the best plan so far is in 'plan'")
-        self.plan = plan
-
-
-def solve(
-    instance: Instance,
-    *,
-    policy: Policy | None = None,
-    method: str = "auto",
-    time_limit_s: float = 3.0,
-    gap: float = 0.0,
-    threads: int | None = None,
-    seed: int = 0,
-    deterministic: bool = False,
-    previous: Plan | None = None,
-    cancel: threading.Event | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
-    isolation: Literal["process", "thread"] = "process",
-) -> Plan:
-    """
-    Solve one scheduling round and return the best checked plan with its proven bound.
-
-    Parameters
-    ----------
-    instance
-        The round: cluster, running placements, jobs.
-    policy
-        Overrides the instance's own.
-    method
-        ``auto``, or a name in ``placeopt.solving.methods.METHODS``.
-    time_limit_s
-        Wall-clock seconds for the whole call, compile and check included.
-    gap
-        Stop at this relative gap of the first level not proven.
-    threads
-        Threads of a solver, at most the usable cores (the default).
-    seed
-        Of solvers and tie-breaks, 0 to 2^31 - 1.
-    deterministic
-        One thread, stages stop on work instead of time, timings null: the same input gives the same plan, byte for
-        byte, as long as no stage's ``limit`` is ``time`` and no waiting job's reason speaks of it.
-    previous
-        A plan of an earlier round. What of it still fits, filled up by greedy, is a candidate like any other; it is
-        never more than that: ``instance.running`` is the truth.
-    cancel
-        Set it from another thread to stop with the best plan so far, limit ``user``.
-    on_progress
-        Called in this thread with every news. What it raises ends the call.
-    isolation
-        Where solvers run; see ``Engine``.
-
-    Raises
-    ------
-    BadInput
-        If arguments or the instance's running placements contradict themselves.
-    Unsupported
-        If the round asks for what this version cannot do.
-    Interrupted
-        At Ctrl-C (a ``KeyboardInterrupt``), with the best plan in it.
-    InternalFault
-        If placeopt contradicts itself; always a bug. A fault inside one stage is none: the best plan of the others is
-        returned, and the stage's outcome is ``failed``.
-    MemoryError
-        If the instance is too large for the memory there is.
-    """
-    with Engine(policy, isolation=isolation) as engine:
-        return engine.solve(
-            instance,
-            method=method,
+        Raises
+        ------
+        BadInput
+            If arguments are wrong, or a job is unknown or runs already.
+        Unsupported
+            If some jobs are to be placed by a method that is not greedy, or under a policy with look-ahead.
+        Interrupted
+            At Ctrl-C in a whole round, with the best plan in it.
+        InternalFault
+            If the referee refuses what was decided; always a bug.
+        """
+        started = time.monotonic()
+        cluster = self._loaded()
+        if jobs is not None:
+            return cluster.place_jobs([jobs] if isinstance(jobs, str) else jobs, method or "stranding", explain=explain)
+        params = SolveParams(
+            method=method or "auto",
             time_limit_s=time_limit_s,
             gap=gap,
             threads=threads,
             seed=seed,
             deterministic=deterministic,
-            previous=previous,
-            cancel=cancel,
-            on_progress=on_progress,
         )
+        params.check()
+        check_call(cancel=cancel, on_progress=on_progress)
+        given = RoundInput(started, cancel=cancel, on_progress=on_progress)
+        return cluster.place_all(self._solver, params, given, warm=warm, prove=prove, explain=explain, brief=brief)
 
+    @exclusive
+    @only_documented
+    def commit(self, plan: Plan, *, movable: Ids = False, shrinkable: Ids = False, preemptible: Ids = False) -> None:
+        """
+        Make what a plan says so: its jobs run, and running ones are where it moved them, shrunk, or wait again.
 
-def _check_solver_options(method: str, options: dict[str, str], *, deterministic: bool) -> None:
-    if not options:
-        return
-    exact = exact_solvers(method_of(method), deterministic=deterministic, alone=True)
-    if not exact:
-        raise BadInput(f"solver_options: method {method!r} runs no exact solver; use another method")
-    for solver in dict.fromkeys(solver for _, solver in exact):
-        check_extra(solver, tuple(options.items()))
+        Parameters
+        ----------
+        plan
+            Of the present revision, from ``place`` or from anywhere: all but the very plan that the last whole round
+            returned are judged by the referee first.
+        movable, shrinkable, preemptible
+            What may be done later to the jobs that start now: true for all of them, or the ids of some.
+
+        Raises
+        ------
+        StaleSnapshot
+            If the cluster has changed since the plan was made; names the jobs and nodes. Nothing is committed.
+        BadInput
+            If the plan is of another cluster or policy, or breaks a rule.
+        """
+        cluster = self._loaded()
+        expect("plan", plan, Plan, "a Plan that place() gave")
+        cluster.commit(plan, movable, shrinkable, preemptible)
+
+    @exclusive
+    @only_documented
+    def release(self, job: str) -> Job:
+        """
+        Remove a running job, because it is done or has failed, and return its record.
+
+        Raises
+        ------
+        BadInput
+            If no such job runs.
+        """
+        return self._loaded().release(job)
+
+    def _loaded(self) -> LiveCluster:
+        if self._cluster is None:
+            raise BadInput("engine: no cluster is loaded; call load(instance) first")
+        return self._cluster

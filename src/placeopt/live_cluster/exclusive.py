@@ -13,10 +13,10 @@ R = TypeVar("R")
 
 
 class Exclusive(Protocol):
-    """What takes one call at a time."""
+    """An object that takes one call at a time."""
 
     _calls: dict[str, list[str]]
-    """Under ``"now"`` the name of the call at work, in a list of its own; empty between calls."""
+    """Under ``"now"`` the name of the call at work, in a list; empty between calls."""
 
 
 S = TypeVar("S", bound=Exclusive)
@@ -26,13 +26,13 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     """
     Wrap a public method so that it raises ``EngineInUse`` while another one of the same object is at work.
 
-    It is refused and not kept waiting: who waits in silence loses the time limit that it was given, and a call from
+    The second call is refused and does not wait: a caller that waits in silence loses its time limit, and a call from
     ``on_progress``, in the thread of the first one, would wait for ever.
 
     Notes
     -----
-    The entry of a dictionary and no lock: ``setdefault`` is atomic, and what a KeyboardInterrupt cuts short at any
-    place inside ``try`` is undone in ``finally``, where a lock taken just before ``try`` would stay taken.
+    Uses the entry of a dictionary instead of a lock: ``setdefault`` is atomic, and what a KeyboardInterrupt cuts short
+    anywhere inside ``try`` is undone in ``finally``, where a lock taken just before ``try`` would stay taken.
     """
 
     @wraps(method)

@@ -1,40 +1,77 @@
-"""Rounds in which one stage decides all: a plan for those who start alone, without the stages of a whole round."""
+"""Rounds that one stage decides alone: a plan for the jobs that start, without the stages of a whole round."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
+from placeopt.environment import versions
+from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.model import Plan, Policy
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Stage
 from placeopt.problem import Placement, Problem
+from placeopt.solving.budget import Budget
+from placeopt.solving.choices import decides_all
 from placeopt.solving.draft import Recorder
+from placeopt.solving.methods import Method
+from placeopt.solving.stages.lookahead import decide_ahead, lookahead_summary
 
 
-def fast_path_plan(
-    book: ClusterRecord,
-    policy: Policy,
-    problem: Problem,
-    placed: Mapping[int, Placement],
-    stage: tuple[str, bool, str],
-    versions: dict[str, str],
-) -> Plan | None:
+class Choice(NamedTuple):
+    """Jobs that start, by number, and where; the stage that chose, whether it improved anything, and what it did."""
+
+    starts: Mapping[int, Placement]
+    stage: str
+    improved: bool
+    detail: str
+
+
+def choose_by_lookahead(problem: Problem, method: Method, budget: Budget) -> tuple[LookaheadDecision, Choice | None]:
+    """Return what look-ahead decides now, and the choice where that is all there is to decide."""
+    ahead = decide_ahead(problem, method.greedy.for_problem(problem), budget)
+    if not decides_all(problem, ahead):
+        return ahead, None
+    return ahead, Choice(ahead.starts, "lookahead", bool(ahead.starts or ahead.waits), lookahead_summary(ahead))
+
+
+def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice | None:
+    """Return greedy's choice; None where stages may find more, or time has run out."""
+    has_traffic = any(communication.edges for communication in problem.class_communication)
+    if not method.is_greedy or method.greedy.shape != "value" or problem.changeable or has_traffic:
+        return None
+    rule = method.greedy.for_problem(problem)
+    found = rule.place(problem, budget, rule.deadline(budget))
+    if found.not_reached:
+        return None
+    starts = {
+        job: placement
+        for job, placement in enumerate(found.allocation)
+        if placement is not None and job not in problem.running
+    }
+    if starts and not any(problem.options.value[placement.option] for placement in starts.values()):
+        return None  # a round places what is worth nothing only where that costs less
+    return Choice(starts, "heuristic", True, f"{rule.chooser or rule.score} in order {rule.order}")
+
+
+def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choice: Choice) -> Plan | None:
     """
-    Return the checked plan for the jobs that start now, by number, and nobody else.
+    Return the checked plan for the jobs that start now, and no others.
 
-    ``problem`` is that of the book's snapshot; ``stage``: the name of the one that decided, whether it improved
-    anything, and what it did. None where the ledger, which judges the plan as it does any for some jobs, refuses it.
+    ``problem`` is that of the record's snapshot. None where the ledger, which judges the plan as it does any for some
+    jobs, refuses it.
     """
+    placed = choice.starts
     starts = sorted(placed)
     recorder = Recorder(problem) if starts else None
     options = [placed[job].option for job in starts]
     worth = int(problem.options.value[options].sum())
     made = () if recorder is None else tuple(recorder.record(job, placed[job]) for job in starts)
-    placements = tuple(book.granted(made))
+    placements = tuple(record.granted(made))
     plan = Plan.model_construct(
         format_version=1,
-        instance=trusted(InstanceRef, {"name": book.name, "digest": None, "revision": book.revision}),
+        instance=trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
         policy=trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
         status="feasible",
         limit="none",
@@ -44,19 +81,19 @@ def fast_path_plan(
         facts={
             "gpu_milli_placed": int(problem.options.total_milli[options].sum()),
             "jobs_placed": len(starts),
-            "jobs_waiting": 0,  # of those asked for
+            "jobs_waiting": 0,  # of those in the plan
         },
         placements=placements,
         stages=(
             Stage(
-                name=stage[0],
-                outcome="improved" if stage[1] else "kept",
-                detail=stage[2],
+                name=choice.stage,
+                outcome="improved" if choice.improved else "kept",
+                detail=choice.detail,
                 objective=worth,
                 bound=None,
                 seconds=None,
             ),
         ),
-        versions=versions,
+        versions=versions(),
     )
-    return None if book.ledger.violations(book, plan) else plan
+    return None if record.ledger.violations(record, plan) else plan

@@ -1,4 +1,4 @@
-"""The desk: where single jobs are decided on, against what is free now, with everything known from before."""
+"""Decisions for single jobs against what is free now, with candidates kept from one decision to the next."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from placeopt.solving.draft import Recorder
 
 class IncrementalPlacer:
     """
-    Free capacity under the vocabulary, whose job k stands for every job of class k, and candidates for each score.
+    Free capacity under the class problem, whose job k stands for every job of class k, and candidates for each score.
 
     A decision looks only at nodes that changed since the last one for jobs of the class, and then for the smallest
     score.
     """
 
     def __init__(self, problem: Problem, counts: IntArray, state: State) -> None:
-        """``state`` is what is free, of ``problem`` or another on the same hardware; the desk keeps it."""
+        """``state`` is what is free, of ``problem`` or another on the same hardware; the placer keeps it."""
         self.problem = problem
         self.state = state
         _ = state.tenants  # followed from here on: placements are not kept
@@ -31,19 +31,20 @@ class IncrementalPlacer:
         self._worth: dict[int, int] = {}
         self._recorder: Recorder | None = None
 
-    def learn(self, problem: Problem, counts: IntArray) -> None:
-        """Go on with more classes of jobs, or another mix of them, on the same hardware."""
+    def use_classes(self, problem: Problem, counts: IntArray) -> None:
+        """Replace the problem by one of more classes of jobs, or another mix of them, on the same hardware."""
         self.state.problem = self.problem = problem
         self.state.placements = [None] * problem.num_jobs
-        self._forget(counts)
+        self._clear(counts)
 
-    def move(self, problem: Problem, counts: IntArray, carry: IndexRemap, placed: list[Placement]) -> None:
-        """Go on with changed hardware; ``placed`` is all that is held, in old numbers."""
-        self.state = carry.state(self.state, placed)
+    def use_hardware(self, problem: Problem, counts: IntArray, remap: IndexRemap, placed: list[Placement]) -> None:
+        """Replace the problem by one of changed hardware; ``placed`` is all that is held, in old numbers."""
+        self.state = remap.state(self.state, placed)
         self.problem = problem
-        self._forget(counts)
+        self._clear(counts)
 
-    def _forget(self, counts: IntArray) -> None:
+    def _clear(self, counts: IntArray) -> None:
+        """Drop what was derived from the former problem."""
         self._counts = counts
         self._candidates.clear()
         self._tables.clear()
@@ -53,18 +54,18 @@ class IncrementalPlacer:
 
     @property
     def recorder(self) -> Recorder:
-        """What turns placements of the vocabulary into records."""
+        """What turns placements of the class problem into records."""
         if self._recorder is None:
             self._recorder = Recorder(self.problem)
         return self._recorder
 
     @property
     def jobs_known(self) -> int:
-        """Number of jobs whose mix the scores go by."""
+        """Number of jobs in the mix that the scores are computed for."""
         return int(self._counts.sum())
 
     def take(self, number: int, placement: Placement, sign: int = 1) -> None:
-        """Note that a job of class ``number`` now holds ``placement``, or (``sign`` -1) does so no more."""
+        """Note that a job of class ``number`` now holds ``placement``, or (``sign`` -1) no longer does."""
         self._count(number, placement, sign)
         for node in dict.fromkeys(placement.nodes):
             for candidates in self._candidates.values():
@@ -79,7 +80,7 @@ class IncrementalPlacer:
         self.state.take(number, placement, sign)
 
     def candidates(self, score: str) -> Candidates:
-        """Return what is known of the nodes under a score."""
+        """Return the candidates under a score."""
         known = self._candidates.get(score)
         if known is None:
             by = score_named(score, self.problem, counts=self._counts)
@@ -90,7 +91,7 @@ class IncrementalPlacer:
         """
         Return the best placement that every rule allows for a job of class ``number``, or None.
 
-        The best by ``score``; or by the ``chooser`` of that name, which then takes its place.
+        The best by ``score``, or by the ``chooser`` of that name instead.
         """
         if chooser is not None:
             if chooser not in self._choosers:
@@ -102,7 +103,7 @@ class IncrementalPlacer:
         return place(self.candidates(score), number) if table is None else table.place(number)
 
     def worth(self, number: int) -> int:
-        """Return the value of a job of class ``number`` in its dearest option that fits on idle nodes: a bound."""
+        """Return a bound: the value of a job of the class in its most valuable option that fits on idle nodes."""
         known = self._worth.get(number)
         if known is None:
             options = self.problem.options
@@ -114,9 +115,9 @@ class IncrementalPlacer:
 
 class FullPlacer(IncrementalPlacer):
     """
-    A desk for one call, over a whole problem: its numbers are those of jobs.
+    A placer for one call, over a whole problem: its numbers are those of jobs.
 
-    For rules that look at who is beside whom, which a count of what is free does not tell.
+    For rules that depend on neighbours, which counts of free capacity do not show.
     """
 
     def __init__(self, problem: Problem) -> None:

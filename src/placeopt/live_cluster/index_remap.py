@@ -1,4 +1,4 @@
-"""What is used, carried over to a cluster whose nodes have changed."""
+"""Placements and used capacity, renumbered for a cluster whose nodes have changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class IndexRemap:
     """
     Old numbers of nodes and GPUs in new ones: a node keeps its id, a GPU its index in the node.
 
-    ``node`` and ``gpu`` have -1 for what is gone; nothing may be held there.
+    ``node`` and ``gpu`` have -1 for what was removed; nothing may be held there.
     """
 
     def __init__(self, before: Problem, after: Problem) -> None:

@@ -1,4 +1,4 @@
-"""The jobs of a resident cluster as rows: jobs come at the end, go from anywhere, and keep their order."""
+"""The jobs of a live cluster as rows: jobs are added at the end, removed anywhere, and keep their order."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ NUMBER, ARRIVAL, PRIORITY = range(3)
 
 class JobTable:
     """
-    A row per job; rows of jobs that went stay empty until they are the greater part.
+    A row per job; rows of removed jobs stay empty until they are the greater part.
 
-    Classes of jobs are numbered as they turn up and keep their number while any job is of them; ``members`` has one
-    job of each. ``problem.compile`` numbers them in the order of the jobs there are: ``in_order`` translates.
+    Classes of jobs are numbered as they appear and keep their number while they have jobs; ``members`` has one job of
+    each. ``problem.compile`` numbers them in the order of the jobs there are: ``in_order`` translates.
     """
 
     def __init__(self, jobs: tuple[Job, ...], members: list[Job], job_class: IntArray, policy: Policy) -> None:
@@ -28,7 +28,7 @@ class JobTable:
         self._there: BoolArray = np.zeros(self._columns.shape[1], dtype=bool)
         self._end = len(jobs)
         self.removals = 0
-        """How many jobs went so far: while it stays the same, so does every job's position."""
+        """How many jobs were removed so far: while it stays the same, so does every job's position."""
         self._columns[NUMBER, : len(jobs)] = job_class
         self._columns[ARRIVAL, : len(jobs)] = [job.arrival_ms for job in jobs]
         self._columns[PRIORITY, : len(jobs)] = [job.priority for job in jobs]
@@ -58,7 +58,7 @@ class JobTable:
 
     @property
     def mostly_empty(self) -> bool:
-        """Whether most classes have no jobs any more, so that all would better be numbered anew."""
+        """Whether most classes have no jobs any more, so that all should be numbered again."""
         used = sum(count > 0 for count in self._count)
         return len(self.members) > 2 * used + 64
 
@@ -90,14 +90,14 @@ class JobTable:
         self._end += 1
 
     def remove(self, job_id: str) -> None:
-        """Take a job away."""
+        """Remove a job."""
         row = self._row.pop(job_id)
         self.removals += 1
         self._there[row] = False
         self._count[int(self._columns[NUMBER, row])] -= 1
 
     def _make_room(self) -> None:
-        """Drop empty rows, and double what is left if that is not enough."""
+        """Drop empty rows, and double the table if that is not enough."""
         rows = np.flatnonzero(self._there[: self._end])
         size = max(16, 2 * len(rows))
         columns, there = np.empty((3, size), dtype=np.int64), np.zeros(size, dtype=bool)

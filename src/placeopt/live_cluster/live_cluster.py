@@ -1,292 +1,397 @@
-"""The part of the engine that keeps a cluster: load, update, place, commit, release."""
+"""The live cluster: loaded once, changed piece by piece, with records, compiled parts and placer in step."""
 
 from __future__ import annotations
 
-import threading
-import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from placeopt.arguments import INSTANCE, check_round, expect
-from placeopt.environment import versions
-from placeopt.errors import BadInput, Unsupported, only_documented
+import numpy as np
+
+from placeopt.check import violations
+from placeopt.check.case import names
+from placeopt.errors import BadInput, PlaceoptError, Unsupported
 from placeopt.formats.gc_pause import gc_paused
-from placeopt.heuristics import SCORES
 from placeopt.heuristics.lookahead import LookaheadDecision
-from placeopt.live_cluster.cluster_record import NodeChange
-from placeopt.live_cluster.exclusive import exclusive
-from placeopt.live_cluster.state import ClusterState, Ids
-from placeopt.model import Instance, Job, Plan, Policy
-from placeopt.problem import Problem
-from placeopt.solving.context import Progress
-from placeopt.solving.methods import Method, method_of
-from placeopt.solving.stages.lookahead import SHARE_OF_TIME
+from placeopt.live_cluster.cluster_record import (
+    ClusterRecord,
+    Ids,
+    NodeChange,
+    empty_plan,
+    is_among,
+    nodes_text,
+    running_record,
+)
+from placeopt.live_cluster.fast_path import choose_by_greedy, choose_by_lookahead, fast_path_plan
+from placeopt.live_cluster.incremental_placer import FullPlacer, IncrementalPlacer
+from placeopt.live_cluster.index_remap import IndexRemap
+from placeopt.live_cluster.partial_plan import places_rounds, plan_for
+from placeopt.live_cluster.parts import Parts
+from placeopt.model import Instance, Job, Node, Plan, Policy, Running
+from placeopt.problem import Problem, State
+from placeopt.problem.compile import refuse_huge_values
+from placeopt.problem.grants import refuse_overfull
+from placeopt.problem.indexing import running_placement
+from placeopt.problem.lost import find_lost
+from placeopt.solving.api import Solver
+from placeopt.solving.methods import method_of
+from placeopt.solving.one_round import RoundInput
+from placeopt.solving.params import SolveParams
 
 
-class LiveCluster(ABC):
+class LiveCluster:
     """
-    Keeps one cluster between rounds, so that only what changed is compiled again.
+    A cluster between rounds. Every method either does all it says or raises and changes nothing.
 
-    Every change is a revision. A plan names the revision that it is for, and can be committed only while the cluster
-    is still at it. Every public method and property raises ``EngineInUse`` while another one is at work.
+    Three things are kept in step: the record (jobs, nodes, running placements, the referee's ledger, the revision), the
+    parts that problems are compiled from, and the placer, which holds what is free.
     """
 
-    def __init__(self, policy: Policy | None) -> None:
-        self._policy = policy
-        self._calls: dict[str, list[str]] = {}
-        self._resident: ClusterState | None = None
+    def __init__(self, instance: Instance, policy: Policy) -> None:
+        self.policy = policy
+        self.record = ClusterRecord(instance, policy)
+        self._issued: Plan | None = None
+        self.last: Plan | None = None
+        """The last plan of a whole round."""
+        self._compile(instance)
+        if self.record.has_limits:
+            refuse_overfull(instance.running)
+        broken = self.record.ledger.standing(self.record.nodes, empty_plan(instance, policy))
+        if broken:
+            raise BadInput(f"running placements: {broken[0]}; what runs contradicts itself")
 
-    @abstractmethod
-    def _round(
-        self,
-        compiled: Callable[[], Problem],
-        *,
-        started: float,
-        method: str,
-        time_limit_s: float,
-        gap: float,
-        threads: int | None,
-        seed: int,
-        deterministic: bool,
-        previous: Plan | None,
-        cancel: threading.Event | None,
-        on_progress: Callable[[Progress], None] | None,
-        prove: bool = True,
-        explain: bool = True,
-        ahead: LookaheadDecision | None = None,
-    ) -> Plan:
-        """Solve a round."""
+    def _compile(self, instance: Instance) -> None:
+        self._parts = Parts(instance, self.policy)
+        table = self._parts.table
+        problem = self._parts.class_problem(self.record.bare())
+        refuse_huge_values(problem.options, table.count, self.policy, len(instance.running))
+        self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
+        for running in instance.running:
+            number = table.number(running.job)
+            placement = running_placement(running, problem, number, self._node_number)
+            self._parts.start(running.job, placement)
+        whole = self._parts.whole(instance, problem)
+        self._placer = IncrementalPlacer(problem, table.count, State(whole))
 
     @property
-    @exclusive
     def snapshot(self) -> Instance:
-        """
-        The cluster as it is now, as an instance: what a fresh ``load`` would see. It is not changed by later calls.
+        """The cluster as it is now, as an instance."""
+        return self.record.snapshot()
 
-        Raises
-        ------
-        BadInput
-            If nothing is loaded.
-        """
-        return self._loaded().snapshot
+    def problem(self) -> Problem:
+        """Return what ``compile_problem`` makes of the snapshot, from the parts."""
+        return self._parts.whole(self.snapshot, self._placer.problem)
 
-    @property
-    @exclusive
-    def revision(self) -> int:
-        """Number of the present state: that of the loaded instance, and one more with every change."""
-        return self._loaded().book.revision
-
-    @exclusive
-    @only_documented
-    def load(self, instance: Instance) -> None:
-        """
-        Keep the cluster of ``instance`` from now on, in the place of any other, with its jobs and what runs.
-
-        Raises
-        ------
-        BadInput
-            If the running placements contradict each other, or do not fit their jobs.
-        Unsupported
-            If the jobs can be worth more than 2^53 together.
-        """
-        expect("instance", instance, Instance, INSTANCE)
-        with gc_paused():
-            resident = ClusterState(instance, self._policy or instance.policy)
-        self._resident = resident
-
-    @exclusive
-    @only_documented
     def update(
         self,
-        *,
-        add_jobs: Iterable[Job] = (),
-        remove_jobs: Iterable[str] = (),
-        nodes: Mapping[str, NodeChange] | None = None,
-        now_ms: int | None = None,
-        expected_end_ms: Mapping[str, int] | None = None,
+        add_jobs: Iterable[Job],
+        remove_jobs: Iterable[str],
+        nodes: Mapping[str, NodeChange],
+        now_ms: int | None,
+        expected_end_ms: Mapping[str, int],
     ) -> None:
         """
-        Change the cluster: one new revision, or none if nothing is given. All of it happens, or nothing and an error.
-
-        Parameters
-        ----------
-        add_jobs
-            Waiting jobs that come, in their order. Their ids are new, or stand in ``remove_jobs`` too.
-        remove_jobs
-            Ids of waiting jobs that go.
-        nodes
-            By id: a ``Node`` to add, last, or to put in the place of the one there; ``"drain"`` or ``"undrain"``;
-            None to take it away, once nothing runs there. What runs on a node stays there; limits that it exceeds
-            after the change stand (``Plan.standing``). Machine types and domains are those of the loaded instance.
-        now_ms
-            What time it is now; jobs that are committed start then.
-        expected_end_ms
-            By id of a running job: when it is now expected to end, for look-ahead.
+        Change nodes, then remove waiting jobs, then add some: one revision, if anything is given.
 
         Raises
         ------
         BadInput
-            If ids are unknown or taken, a running job is removed (``release`` it), a node goes while jobs run on it or
-            name it, what runs contradicts itself, or a job with an expected end does not run.
+            If any of it contradicts the records, or what runs contradicts itself.
         Unsupported
             If the jobs can be worth more than 2^53 together.
         """
-        self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms, expected_end_ms or {})
+        add, remove = tuple(add_jobs), (remove_jobs,) if isinstance(remove_jobs, str) else tuple(remove_jobs)
+        records = self.record.check_nodes(nodes)
+        self.record.check_jobs(add, remove, nodes)
+        self._refuse_lost_nodes(records, frozenset(remove))
+        if now_ms is not None and now_ms < self.record.now_ms:
+            raise BadInput(f"now_ms: {now_ms}, but it is {self.record.now_ms} already; time goes forward")
+        for job_id, end in expected_end_ms.items():
+            if job_id not in self.record.running:
+                raise BadInput(f"expected_end_ms: job {job_id!r} does not run")
+            if end < 0:
+                raise BadInput(f"expected_end_ms: {end} for job {job_id!r}, expected a time from 0 on")
+        running = self.record.running
+        expected_end_ms = {job: end for job, end in expected_end_ms.items() if running[job].expected_end_ms != end}
+        if not (add or remove or records or expected_end_ms or now_ms is not None):
+            return
+        before = {name: self.record.nodes[name] for name in records if name in self.record.nodes}
+        order = list(self.record.nodes) if None in records.values() else None
+        hardware, known = self._parts.hardware, len(self._parts.table.members)
+        self._put_nodes(records)
+        try:
+            anew = bool(records) and self._changes_lost()
+            if anew:
+                self._compile_anew(add, remove)
+            else:
+                numbers = self._parts.table.classes_of(add)
+                problem = self._compile_changes(numbers, before, records)
+        except PlaceoptError:
+            self._put_nodes({name: before.get(name) for name in records}, order)
+            self._parts.table.forget_classes(known)
+            self._parts.go_back(hardware)
+            raise
+        for job_id in () if anew else remove:
+            self._parts.table.remove(job_id)
+            del self.record.jobs[job_id]
+        for job, number in () if anew else zip(add, numbers, strict=True):
+            self._parts.table.add(job, number)
+            self.record.jobs[job.id] = job
+        self.record.look_for_limits(add)
+        if not anew:
+            self._take_over(problem, same_hardware=self._parts.hardware is hardware)
+        self.record.now_ms = self.record.now_ms if now_ms is None else now_ms
+        self.record.expect(expected_end_ms)
+        changes = [
+            *([f"{names([job.id for job in add])} came"] if add else []),
+            *([f"{names(list(remove))} went"] if remove else []),
+            *([nodes_text(list(records))] if records else []),
+            *([f"{names(list(expected_end_ms))} expected to end at another time"] if expected_end_ms else []),
+        ]
+        changed = [*(job.id for job in add), *remove, *expected_end_ms]
+        self.record.note(" and ".join(changes) or "time went on", changed, records)
+        if self._parts.table.mostly_empty:
+            self._compile(self.snapshot)
 
-    @exclusive
-    @only_documented
-    def place(
-        self,
-        jobs: Iterable[str] | None = None,
-        *,
-        method: str | None = None,
-        time_limit_s: float = 3.0,
-        gap: float = 0.0,
-        threads: int | None = None,
-        seed: int = 0,
-        deterministic: bool = False,
-        warm: bool = True,
-        prove: bool = True,
-        explain: bool = True,
-        brief: bool = False,
-        cancel: threading.Event | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> Plan:
+    def place_jobs(self, jobs: Iterable[str], method: str, *, explain: bool = True) -> Plan:
         """
-        Return a checked plan for the present revision. The cluster stays as it is until the plan is committed.
-
-        Parameters
-        ----------
-        jobs
-            None: a whole round over all jobs, as ``solve(engine.snapshot)`` would do it. Ids of waiting jobs: a plan
-            for these alone (``plan.asked``), by greedy, one after the other, in microseconds to milliseconds; all
-            others stay as they are. Such a plan states the value of its jobs and a bound on it, no costs, and null as
-            digest.
-        method
-            As in ``solve``, ``auto`` by default. For some jobs a method of greedy alone: ``stranding`` (the default),
-            ``prices``, ``best-fit``, ``fcfs``, ``dot-product``, ``gpu-packing``, ``fgd``, ``horus``, ``obp``, ``drb``
-            or another that neither draws nor blocks the queue; order and blocking are the caller's.
-        time_limit_s, gap, threads, seed, deterministic, cancel, on_progress
-            As in ``solve``; they do not reach decisions for some jobs, which are always repeatable.
-        warm
-            Whether the last whole plan is a hint (``previous`` of ``solve``), as far as its jobs still wait.
-        prove
-            Whether methods of greedy look for a bound in whole rounds. Otherwise theirs is the trivial one, for those
-            who decide often and ask for no proof; the decisions are the same.
-        explain
-            Whether the plan says why each job waits, which takes up to a quarter of a round where many do, and more
-            than half of a decision that finds no place. Otherwise they are ``not_reached``, but for those that are
-            preempted or had better wait; the decisions are the same.
-        brief
-            Whether a whole round may be answered by a plan for those who start alone (``plan.asked``), judged by what
-            it touches, where look-ahead leaves nothing else to decide, or the method is greedy and neither ``warm`` nor
-            ``prove``. It says nothing of the others and proves nothing; the decisions are the same.
+        Return the plan for some waiting jobs; see ``partial_plan.plan_for``.
 
         Raises
         ------
         BadInput
-            If arguments are wrong, or a job is unknown or runs already.
+            If a job is not there, runs already, or stands twice.
         Unsupported
-            If some jobs are to be placed by a method that is not greedy, or under a policy with look-ahead.
-        Interrupted
-            At Ctrl-C in a whole round, with the best plan in it.
-        InternalFault
-            If the referee refuses what was decided; always a bug.
+            If the method is not greedy alone, or the policy looks ahead.
         """
-        started = time.monotonic()
-        resident = self._loaded()
-        if jobs is not None:
-            chosen = method_of(method or "stranding")
-            if _places_rounds(chosen):
-                raise Unsupported(
-                    f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit', 'fcfs' or "
-                    "another method of greedy that goes by what is free"
-                )
-            if resident.policy.postpone.rule == "lookahead":
-                raise Unsupported(
-                    "policy.postpone.rule: 'lookahead' weighs all waiting jobs against each other, so it decides whole "
-                    "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
-                )
-            ids = [jobs] if isinstance(jobs, str) else jobs
-            return resident.place(ids, chosen, versions(), explain=explain)
-        check_round(
-            time_limit_s=time_limit_s, seed=seed, gap=gap, threads=threads, cancel=cancel, on_progress=on_progress
-        )
-        ahead = settled = None
-        chosen = method_of(method or "auto")
-        if brief and resident.policy.postpone.rule == "lookahead":
-            until = float("inf") if deterministic else started + SHARE_OF_TIME * time_limit_s
-            ahead, settled = resident.look_ahead(chosen, until, cancel, versions())
-        elif brief and not warm and not prove:
-            untimed = deterministic and chosen.chooser is None  # as in the stage of whole rounds
-            until = float("inf") if untimed else started + time_limit_s
-            settled = resident.greedily(chosen, seed, until, cancel, versions())
-        if settled is not None:
-            return settled
-        plan = self._round(
-            resident.problem,
-            started=started,
-            method=method or "auto",
-            time_limit_s=time_limit_s,
-            gap=gap,
-            threads=threads,
-            seed=seed,
-            deterministic=deterministic,
-            previous=resident.last if warm else None,
-            cancel=cancel,
-            on_progress=on_progress,
-            prove=prove,
-            explain=explain,
-            ahead=ahead,
-        )
-        resident.issued(plan)
-        return plan
+        chosen = method_of(method)
+        if places_rounds(chosen):
+            raise Unsupported(
+                f"method: {method!r} places whole rounds; for some jobs take 'stranding', 'best-fit', 'fcfs' or "
+                "another method of greedy that goes by what is free"
+            )
+        if self.policy.postpone.rule == "lookahead":
+            raise Unsupported(
+                "policy.postpone.rule: 'lookahead' weighs all waiting jobs against each other, so it decides whole "
+                "rounds; call place() without jobs, or take the rule 'utility' or 'none'"
+            )
+        numbers: dict[str, int] = {}
+        for job_id in jobs:
+            if job_id in numbers:
+                raise BadInput(f"jobs: {job_id!r} stands twice")
+            if job_id in self.record.running:
+                raise BadInput(f"jobs: job {job_id!r} runs already")
+            if job_id not in self.record.jobs:
+                raise BadInput(f"jobs: no job {job_id!r}; add it with update(add_jobs=...)")
+            numbers[job_id] = self._parts.table.number(job_id)
+        placer = self._placer
+        by_neighbours = chosen.greedy.chooser is not None and self.policy.interference.model == "curve"
+        if by_neighbours or self.policy.postpone.rule == "utility":
+            placer = FullPlacer(self.problem())
+            numbers = dict(zip(numbers, self._parts.table.positions(numbers), strict=True))
+        return plan_for(self.record, placer, self.policy, numbers, chosen.greedy, explain=explain)
 
-    @exclusive
-    @only_documented
-    def commit(self, plan: Plan, *, movable: Ids = False, shrinkable: Ids = False, preemptible: Ids = False) -> None:
+    def place_all(
+        self,
+        solver: Solver,
+        params: SolveParams,
+        given: RoundInput,
+        *,
+        warm: bool,
+        prove: bool,
+        explain: bool,
+        brief: bool,
+    ) -> Plan:
         """
-        Make what a plan says so: its jobs run, and running ones are where it moved them, shrunk, or wait again.
+        Return the plan of a whole round.
 
         Parameters
         ----------
-        plan
-            Of the present revision, from ``place`` or from anywhere: all but the very plan that the last whole round
-            returned are judged by the referee first.
-        movable, shrinkable, preemptible
-            What may be done later to the jobs that start now: true for all of them, or the ids of some.
+        solver
+            Solves it.
+        params, given
+            How, and what the call gives beside that.
+        warm, prove, explain, brief
+            As in ``Engine.place``.
+        """
+        decision: LookaheadDecision | None = None
+        looks_ahead = self.policy.postpone.rule == "lookahead"
+        method = method_of(params.method)
+        if brief and (looks_ahead or not (warm or prove)):
+            with gc_paused():
+                problem, budget = self.problem(), given.budget(params)
+                if looks_ahead:
+                    decision, choice = choose_by_lookahead(problem, method, budget)
+                else:
+                    choice = choose_by_greedy(problem, method, budget)
+                plan = None if choice is None else fast_path_plan(self.record, self.policy, problem, choice)
+            if plan is not None:
+                return plan
+        given = replace(given, previous=self.last if warm else None)
+        plan = solver.solve_compiled(self.problem, params, given, prove=prove, explain=explain, decision=decision)
+        self._issued = self.last = plan
+        return plan
+
+    def commit(self, plan: Plan, movable: Ids, shrinkable: Ids, preemptible: Ids) -> None:
+        """
+        Make what a plan says the state of the cluster; one revision, unless the plan changes nothing.
 
         Raises
         ------
         StaleSnapshot
-            If the cluster has changed since the plan was made; names the jobs and nodes. Nothing is committed.
+            If the cluster has changed since the plan was made.
         BadInput
-            If the plan is of another cluster or policy, or breaks a rule.
+            If the plan is of another cluster or policy, or the referee refuses it.
         """
-        resident = self._loaded()
-        expect("plan", plan, Plan, "a Plan that place() gave")
-        resident.commit(plan, movable, shrinkable, preemptible)
+        record = self.record
+        if plan.instance.name != record.name:
+            raise BadInput(f"plan: is of {plan.instance.name!r}, this cluster is {record.name!r}")
+        record.refuse_stale(plan.instance.revision)
+        if plan.policy.values.digest != self.policy.digest:
+            raise BadInput(f"plan: made under another policy, {plan.policy.name!r}; this is {self.policy.name!r}")
+        if plan.asked is not None:
+            broken = record.ledger.violations(record, plan)
+        else:
+            broken = [] if plan is self._issued else violations(self.snapshot, plan)
+        if broken:
+            raise BadInput(f"plan: {broken[0]}")
+        moved = {entry.job for entry in plan.moved}
+        changed = [*(entry.job for entry in plan.moved), *(entry.job for entry in plan.shrunk)]
+        starting = [p for p in plan.placements if p.job not in record.running]
+        keep = {job_id: record.running[job_id] for job_id in changed}
+        stopped = [entry.job for entry in plan.preempted]
+        for job_id in stopped:
+            self._stop(job_id)
+        new = {placement.job: placement for placement in plan.placements if placement.job in keep}
+        for job_id, held in keep.items():
+            flags = (held.movable, held.shrinkable, held.preemptible)
+            self._start(running_record(new[job_id], record.now_ms if job_id in moved else held.started_ms, flags))
+        for placement in starting:
+            allowed = (is_among(placement.job, ids) for ids in (movable, shrinkable, preemptible))
+            self._start(running_record(placement, record.now_ms, tuple(allowed)))
+        if starting or keep or stopped:
+            begun = [placement.job for placement in starting]
+            changes = [
+                f"{names(jobs)} {did}"
+                for jobs, did in ((begun, "started"), (changed, "changed place"), (stopped, "stopped"))
+                if jobs
+            ]
+            record.note(" and ".join(changes), [*begun, *changed, *stopped])
 
-    @exclusive
-    @only_documented
-    def release(self, job: str) -> Job:
+    def release(self, job_id: str) -> Job:
         """
-        Take a running job away, because it is done or has failed, and return its record.
+        Remove a running job, done or failed, and return its record.
 
         Raises
         ------
         BadInput
             If no such job runs.
         """
-        return self._loaded().release(job)
+        if job_id not in self.record.running:
+            raise BadInput(f"release: job {job_id!r} does not run")
+        self._stop(job_id)
+        self._parts.table.remove(job_id)
+        job = self.record.jobs.pop(job_id)
+        self.record.note(f"job {job_id!r} ended", [job_id])
+        return job
 
-    def _loaded(self) -> ClusterState:
-        if self._resident is None:
-            raise BadInput("engine: no cluster is loaded; call load(instance) first")
-        return self._resident
+    def _start(self, running: Running) -> None:
+        """Let a job hold a placement, instead of any that it held before."""
+        number = self._parts.table.number(running.job)
+        placement = running_placement(running, self._placer.problem, number, self._node_number)
+        before = self._parts.placed.get(running.job)
+        if before is not None:
+            self._placer.take(number, before, -1)
+        self._placer.take(number, placement)
+        self._parts.start(running.job, placement)
+        self.record.ledger.start(running)
 
+    def _stop(self, job_id: str) -> None:
+        """Release what a running job holds."""
+        self.record.ledger.stop(job_id)
+        self._placer.take(self._parts.table.number(job_id), self._parts.stop(job_id), -1)
 
-def _places_rounds(method: Method) -> bool:
-    """Whether a method decides whole rounds only."""
-    local = method.score in SCORES and SCORES[method.score].local
-    return bool(method.exact) or method.strict or method.shape != "value" or not local
+    def _put_nodes(self, records: Mapping[str, Node | None], order: list[str] | None = None) -> None:
+        """Add nodes to the records, or remove them; ``order`` restores the former order."""
+        ledger = self.record.ledger
+        for name, node in records.items():
+            if node is not None:
+                ledger.put_node(node)
+            elif name in self.record.nodes:
+                ledger.remove_node(name)
+        if order is not None:
+            ledger.directory.order_nodes(order)
+        if records:
+            self.record.nodes_changed()
+
+    def _changes_lost(self) -> bool:
+        """Whether jobs run on GPUs that are no longer listed, or did before nodes changed."""
+        running = tuple(self.record.running.values())
+        now = self.record.bare().model_copy(update={"running": running})
+        return self._parts.lost is not None or find_lost(now) is not None
+
+    def _compile_anew(self, add: tuple[Job, ...], remove: tuple[str, ...]) -> None:
+        """Remove jobs, add some, and compile everything again; nothing is changed if that fails."""
+        jobs = dict(self.record.jobs)
+        for job_id in remove:
+            del self.record.jobs[job_id]
+        self.record.jobs.update({job.id: job for job in add})
+        parts, placer, numbers = self._parts, self._placer, self._node_number
+        try:
+            self._refuse_impossible(list(self.record.nodes), self.record.bare())
+            running = tuple(self.record.running.values())
+            everything = {"jobs": tuple(self.record.jobs.values()), "running": running}
+            self._compile(self.record.bare().model_copy(update=everything))
+        except PlaceoptError:
+            self.record.jobs.clear()
+            self.record.jobs.update(jobs)
+            self._parts, self._placer, self._node_number = parts, placer, numbers
+            raise
+
+    def _refuse_impossible(self, nodes: list[str], bare: Instance) -> None:
+        """Raise if running placements on ``nodes`` contradict each other; limits that they exceed stand."""
+        broken = self.record.ledger.standing(nodes, empty_plan(bare, self.policy))
+        if broken:
+            raise BadInput(f"nodes: what runs there contradicts itself: {broken[0]}")
+
+    def _compile_changes(
+        self, numbers: list[int], before: Mapping[str, Node], records: Mapping[str, Node | None]
+    ) -> Problem:
+        """Return the class problem after a change; raise what is wrong with the change."""
+        parts, table = self._parts, self._parts.table
+        bare = self.record.bare()
+        if records:
+            changed = [name for name, node in records.items() if node is not None]
+            self._refuse_impossible(changed, bare)
+            parts.nodes_changed(bare, before)
+        grown = len(table.members) > self._placer.problem.num_jobs
+        mix_is_old = len(table) + len(numbers) > 2 * max(self._placer.jobs_known, 1)
+        problem = parts.class_problem(bare) if records or grown or mix_is_old else self._placer.problem
+        counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
+        refuse_huge_values(problem.options, counts, self.policy, len(self.record.running))
+        return problem
+
+    def _take_over(self, problem: Problem, *, same_hardware: bool) -> None:
+        """Let the placer, and the placements that are kept, use the new class problem."""
+        if problem is self._placer.problem:
+            return
+        count = self._parts.table.count
+        if same_hardware:
+            self._placer.use_classes(problem, count)
+            return
+        remap = IndexRemap(self._placer.problem, problem)
+        placed = self._parts.placed
+        self._placer.use_hardware(problem, count, remap, list(placed.values()))
+        if remap.shifts:
+            self._parts.replace({job_id: remap.placement(placement) for job_id, placement in placed.items()})
+        self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
+
+    def _refuse_lost_nodes(self, records: Mapping[str, Node | None], leaving: frozenset[str]) -> None:
+        """Refuse that a node goes which a job that stays names."""
+        going = {name for name, node in records.items() if node is None}
+        table = self._parts.table
+        if not going or not any(going.intersection(job.nodes_allowed or ()) for job in table.members):
+            return
+        for job in self.record.jobs.values():
+            lost = going.intersection(job.nodes_allowed or ())
+            if lost and job.id not in leaving:
+                raise BadInput(f"nodes: {min(lost)!r} cannot go: job {job.id!r} names it in nodes_allowed")

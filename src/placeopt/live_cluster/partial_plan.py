@@ -1,11 +1,13 @@
-"""The plan for some jobs: decided one after the other, judged by the ledger, with objective and bound of those jobs."""
+"""The plan for some jobs: decided one after the other, judged by the ledger, with their objective and bound."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
 
+from placeopt.environment import versions
 from placeopt.errors import InternalFault
+from placeopt.heuristics import SCORES
 from placeopt.live_cluster.cluster_record import ClusterRecord
 from placeopt.live_cluster.incremental_placer import IncrementalPlacer
 from placeopt.model import Job, Plan, Policy
@@ -13,9 +15,10 @@ from placeopt.model import Placement as PlacementRecord
 from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced, UnplacedReason
 from placeopt.problem import Placement
+from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.methods import Method
 from placeopt.solving.waiting_reasons import (
-    UNASKED,
+    NOT_EXPLAINED,
     conflict_detail,
     is_laid_out,
     need_of,
@@ -27,9 +30,16 @@ NO_SECONDS = Seconds()
 RELAXES = ("everything but that each job fits alone",)
 
 
-def decide_all(desk: IncrementalPlacer, jobs: dict[str, int], method: Method) -> dict[str, Placement | None]:
+def places_rounds(method: Method) -> bool:
+    """Tell whether a method decides whole rounds only."""
+    rule = method.greedy
+    local = rule.score in SCORES and SCORES[rule.score].local
+    return bool(method.exact) or rule.strict or rule.shape != "value" or not local
+
+
+def decide_all(placer: IncrementalPlacer, jobs: dict[str, int], rule: GreedyRule) -> dict[str, Placement | None]:
     """
-    Decide on jobs (id -> class), each beside what runs and those decided on before; the desk is left as it was.
+    Decide on jobs (id -> class), each beside running jobs and those decided before; the placer is left as it was.
 
     A class that failed is not tried again: room only shrinks.
     """
@@ -37,25 +47,24 @@ def decide_all(desk: IncrementalPlacer, jobs: dict[str, int], method: Method) ->
     hopeless: set[int] = set()
     taken: list[tuple[int, Placement]] = []
     for job_id, number in jobs.items():
-        placement = None if number in hopeless else desk.decide(number, method.score, method.chooser)
+        placement = None if number in hopeless else placer.decide(number, rule.score, rule.chooser)
         found[job_id] = placement
         if placement is None:
             hopeless.add(number)
         elif len(found) < len(jobs):
-            desk.take(number, placement)
+            placer.take(number, placement)
             taken.append((number, placement))
     for number, placement in taken:
-        desk.take(number, placement, -1)
+        placer.take(number, placement, -1)
     return found
 
 
 def plan_for(
-    book: ClusterRecord,
-    desk: IncrementalPlacer,
+    record: ClusterRecord,
+    placer: IncrementalPlacer,
     policy: Policy,
     jobs: dict[str, int],
-    method: Method,
-    versions: dict[str, str],
+    rule: GreedyRule,
     *,
     explain: bool = True,
 ) -> Plan:
@@ -68,14 +77,14 @@ def plan_for(
         If the referee refuses what was decided.
     """
     started = time.monotonic()
-    found = decide_all(desk, jobs, method)
-    options = desk.problem.options
+    found = decide_all(placer, jobs, rule)
+    options = placer.problem.options
     placements, unplaced = [], []
     value = milli = bound = 0
     for job_id, placement in found.items():
-        bound += desk.worth(jobs[job_id])
+        bound += placer.worth(jobs[job_id])
         if placement is None:
-            reason, detail = _reason(desk, method, jobs[job_id], book.jobs[job_id]) if explain else UNASKED
+            reason, detail = _reason(placer, rule, jobs[job_id], record.jobs[job_id]) if explain else NOT_EXPLAINED
             unplaced.append(trusted(Unplaced, {"job": job_id, "reason": reason, "detail": detail}))
             continue
         value += int(options.value[placement.option])
@@ -86,17 +95,17 @@ def plan_for(
                 {
                     "job": job_id,
                     "option": options.name[placement.option],
-                    "assignments": desk.recorder.assignments(placement),
+                    "assignments": placer.recorder.assignments(placement),
                 },
             )
         )
-    placements = list(book.granted(placements))
+    placements = list(record.granted(placements))
     decided = time.monotonic()
     closed = value == bound
     unpriced = policy.weights.any_cost
     fields: dict[str, Any] = {
         "format_version": 1,
-        "instance": trusted(InstanceRef, {"name": book.name, "digest": None, "revision": book.revision}),
+        "instance": trusted(InstanceRef, {"name": record.name, "digest": None, "revision": record.revision}),
         "policy": trusted(PolicyRef, {"name": policy.name, "digest": policy.digest, "values": policy}),
         "status": "optimal" if closed and not unpriced else "feasible",
         "limit": "none",
@@ -115,16 +124,16 @@ def plan_for(
         "stages": (),
         "seconds": NO_SECONDS,
         "seed": 0,
-        "versions": versions,
+        "versions": versions(),
     }
-    broken = book.ledger.violations(book, trusted(Plan, fields))
+    broken = record.ledger.violations(record, trusted(Plan, fields))
     if broken:
         raise InternalFault(f"a decision was refused by the referee: {broken[0]}")
     now = time.monotonic()
     stage = {
         "name": "decide",
         "outcome": "improved" if placements else "kept",
-        "detail": f"{method.chooser or method.score}, job by job",
+        "detail": f"{rule.chooser or rule.score}, job by job",
         "objective": value,
         "bound": bound,
         "seconds": decided - started,
@@ -133,18 +142,18 @@ def plan_for(
     return trusted(Plan, {**fields, "stages": (trusted(Stage, stage),), "seconds": trusted(Seconds, times)})
 
 
-def _reason(desk: IncrementalPlacer, method: Method, number: int, record: Job) -> tuple[UnplacedReason, str]:
+def _reason(placer: IncrementalPlacer, rule: GreedyRule, number: int, record: Job) -> tuple[UnplacedReason, str]:
     """Say why a job of class ``number``, which was not placed, waits."""
-    problem, candidates = desk.problem, desk.candidates(method.score)
+    problem, candidates = placer.problem, placer.candidates(rule.score)
     too_low = utility_is_low(candidates, number)
     if too_low is not None:
         return "postponed", too_low
     if not len(problem.options_of(number)):
         return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
-    queue = queue_is_full(desk.state, number, record)
+    queue = queue_is_full(placer.state, number, record)
     if queue is not None:
         return "policy", queue
-    if desk.decide(number, method.score, method.chooser) is not None:
+    if placer.decide(number, rule.score, rule.chooser) is not None:
         return "outvoted", f"fits alone, but other jobs of the plan hold the room: {need_of(problem, number, record)}"
     if any(is_laid_out(problem, option) for option in problem.options_of(number)):
         return "not_reached", "greedy found no way to lie as the job asks; a whole round looks at all ways"

@@ -6,13 +6,14 @@ import time
 from dataclasses import dataclass
 from numbers import Integral
 
-from placeopt.arguments import INSTANCE, check_round, checked, expect
+from placeopt.arguments import INSTANCE, checked, expect
 from placeopt.environment import usable_cores
 from placeopt.errors import BadInput
-from placeopt.live_cluster.engine import Engine, solve
 from placeopt.model import Instance, Plan, Policy
 from placeopt.parallel import run_parallel
 from placeopt.partition.split import Way, split
+from placeopt.solving.api import solve
+from placeopt.solving.params import SolveParams
 
 MEND_SHARE = 0.4
 """Part of the time that is kept for the whole: putting together, filling up, the bound, the check."""
@@ -78,7 +79,7 @@ def solve_in_parts(
         expect("policy", policy, Policy, "a Policy, or None")
     for name, number in (("parts", parts), ("jobs", 1 if jobs is None else jobs)):
         expect(name, number, Integral, "a whole number")
-    check_round(time_limit_s=time_limit_s, seed=seed)  # of the whole: the parts are given less time, and seldom none
+    SolveParams(time_limit_s=time_limit_s, seed=seed).check()
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs: {jobs}; expected 1 or more")
     started = time.monotonic()
@@ -92,15 +93,14 @@ def solve_in_parts(
     plans = list(run_parallel(_solve_part, tasks, side_by_side))
     joined = plans[0].model_copy(update={"placements": tuple(p for plan in plans for p in plan.placements)})
     spent = time.monotonic() - started
-    with Engine() as engine:
-        return engine.solve(
-            whole,
-            method=mend,
-            time_limit_s=max(time_limit_s - spent, 0.01),
-            seed=seed,
-            deterministic=deterministic,
-            previous=joined,
-        )
+    return solve(
+        whole,
+        method=mend,
+        time_limit_s=max(time_limit_s - spent, 0.01),
+        seed=seed,
+        deterministic=deterministic,
+        previous=joined,
+    )
 
 
 def _solve_part(task: _Task) -> Plan:

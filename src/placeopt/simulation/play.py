@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from placeopt import __version__
-from placeopt.arguments import check_round, expect
+from placeopt.arguments import expect
 from placeopt.live_cluster.engine import Engine
 from placeopt.model.scenario import Scenario
 from placeopt.model.scheduling import Scheduling
@@ -23,6 +23,7 @@ from placeopt.simulation.scheduling.decision import Decision, RoundView, decisio
 from placeopt.simulation.scheduling.job_by_job import JobByJob
 from placeopt.simulation.scheduling.scheduler import RoundLimits, Scheduler, Stopped, placement_of
 from placeopt.simulation.scheduling.whole_rounds import WholeRounds
+from placeopt.solving.params import SolveParams, check_call
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ def simulate(
     """
     expect("scenario", scenario, Scenario, "a Scenario, as read_scenario gives it")
     expect("scheduling", scheduling, Scheduling, "a Scheduling, as named_policy gives it")
-    check_round(time_limit_s=time_limit_s, seed=seed, cancel=cancel, on_progress=on_progress)
+    SolveParams(time_limit_s=time_limit_s, seed=seed).check()
+    check_call(cancel=cancel, on_progress=on_progress)
     scenario = with_replicas(scenario, scheduling)
     journal = EventLog(log, resume=resume)
     limits = RoundLimits(seed, time_limit_s, deterministic)

@@ -84,7 +84,7 @@ class _Reasons:
     def held_back(self, blocker: str | None) -> str:
         """Return why a job that could start on the idle cluster never does."""
         scheduling = self._scheduling
-        if blocker is not None and (scheduling.strict or method_of(scheduling.method).strict):
+        if blocker is not None and (scheduling.strict or method_of(scheduling.method).greedy.strict):
             return f"waits behind {blocker}: under this policy no job overtakes"
         if scheduling.apart_max_thousandths is not None:
             return "finds room on the idle cluster, but not with its GPUs as close together as the policy asks for"

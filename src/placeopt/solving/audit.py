@@ -33,7 +33,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
     if plan.asked is None:
         weighted = weighted_costs(problem)
         actual = {"value": value(problem, allocation)}
-    else:  # what the jobs asked for are worth; no costs
+    else:  # a plan for some jobs: what these are worth; no costs
         options = {problem.job_ids[job]: placement.option for job, placement in enumerate(allocation) if placement}
         actual = {"value": sum(int(problem.options.value[options[held.job]]) for held in plan.placements)}
     raws = [w.cost.score(problem, allocation) for w in weighted]
@@ -61,7 +61,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
 
 
 def _arithmetic(plan: Plan) -> list[str]:
-    """Status and gap must follow from objectives and bounds; a plan for some jobs leaves costs that count open."""
+    """Return contradictions of status and gap with objectives and bounds; a plan for some jobs leaves costs open."""
     found = []
     open_levels = [level for level in plan.levels if level.bound != level.objective]
     unpriced = plan.asked is not None and plan.policy.values.weights.any_cost

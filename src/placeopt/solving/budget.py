@@ -1,26 +1,67 @@
-"""What a round may use: time, threads, memory; and what that leaves each solve."""
+"""What a round may use: clock, work, memory and threads; and what that leaves each stage and each solve."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from placeopt.model.plan import PlanLimit
+from placeopt.solvers.race import RACE, RACERS
 from placeopt.solvers.result import SolveOptions
+from placeopt.solving.params import SolveParams
+
+LIMITS: tuple[PlanLimit, ...] = ("none", "size", "work", "time", "memory", "user")
+"""What cut a round short, from the weakest reason to the strongest, which the plan states."""
+
+TRY_AGAIN_S = 0.5
+"""Seconds below which nothing is tried again: a new process takes some 0.3 s to load a solver."""
+
+UNLIMITED_STEPS = 10**9
+"""Steps of a stage that the clock ends."""
 
 
-@dataclass(frozen=True)
+def solver_of(solver: str, params: SolveParams, threads: int) -> str:
+    """
+    Return the solver that runs where a method names ``solver``.
+
+    Only a race changes: CP-SAT in deterministic mode, because its deterministic time keeps pace with the clock while
+    HiGHS's work stands still at the root; HiGHS with one thread, or with options meant for one solver.
+    """
+    if solver != RACE:
+        return solver
+    if params.deterministic:
+        return "cpsat"
+    return RACERS[0] if threads == 1 or params.solver_options else RACE
+
+
+@dataclass
 class Budget:
-    """What a round may use. Times are of ``time.monotonic()``."""
+    """
+    What a round may use, and what cut it short. Times are of ``time.monotonic()``.
 
+    In deterministic mode work ends a stage, and the deadline is only a guard. That is decided here: stages state
+    what they need and take what they get.
+    """
+
+    params: SolveParams
     started: float
     deadline: float
-    time_limit_s: float
-    gap: float = 0.0
+    """Where stages end; the final check comes after."""
     threads: int = 1
-    seed: int = 0
-    deterministic: bool = False
-    memory_limit_mib: int | None = None
-    solver_options: tuple[tuple[str, str], ...] = ()
+    cancelled: Callable[[], bool] | None = None
+    limit: PlanLimit = "none"
+    """What cut the round short."""
+    check_s: float = 0.0
+    """Seconds spent so far on building and checking plans."""
+    offer_s: float = 0.0
+    """Seconds that building and checking the latest plan took."""
+
+    @property
+    def ends(self) -> float:
+        """When the whole call is due."""
+        return self.started + self.params.time_limit_s
 
     @property
     def left_s(self) -> float:
@@ -29,20 +70,114 @@ class Budget:
 
     @property
     def reserve_s(self) -> float:
-        """Seconds kept back between the deadline of the stages and the end of the time limit."""
-        return self.started + self.time_limit_s - self.deadline
+        """Seconds reserved between the deadline of the stages and the end of the call."""
+        return self.ends - self.deadline
 
-    def options(self, work: float, seconds: float | None = None) -> SolveOptions:
-        """
-        What a solve on one thread is told: to take at most ``seconds`` of what is left, by default all of it.
+    def reserve(self, seconds: float) -> None:
+        """Set the deadline so that ``seconds`` are left for what comes after the stages."""
+        self.deadline = self.ends - seconds
 
-        In deterministic mode ``work`` ends it, and the clock is only a guard.
+    def note_limit(self, limit: PlanLimit) -> None:
+        """Note what cut the round short; the strongest reason stays."""
+        if LIMITS.index(limit) > LIMITS.index(self.limit):
+            self.limit = limit
+
+    def note_clock_limit(self) -> None:
+        """Note that the clock ended a solve; in deterministic mode another run may find another plan then."""
+        if self.params.deterministic:
+            self.note_limit("time")
+
+    def stopped(self) -> bool:
+        """Tell whether the user cancelled or the deadline has passed, and note which."""
+        if self.limit == "user" or (self.cancelled is not None and self.cancelled()):
+            self.note_limit("user")
+            return True
+        if self.left_s <= 0:
+            self.note_limit("time")
+            return True
+        return False
+
+    def stop_reason(self) -> str | None:
+        """Return why no further stage begins, None if one may."""
+        return f"stopped by {self.limit}" if self.stopped() else None
+
+    def can_try_again(self) -> bool:
+        """Tell whether another solver process could still load; where not, the clock has ended the round."""
+        if self.left_s > TRY_AGAIN_S:
+            return True
+        self.note_clock_limit()
+        return False
+
+    def heuristic_deadline(self, share: float | None = None) -> float:
         """
-        most = self.left_s if seconds is None or self.deterministic else min(seconds, self.left_s)
+        Return when a heuristic has to end: at the deadline, or after ``share`` of the time left.
+
+        Never in deterministic mode, because its work is bounded.
+        """
+        if self.params.deterministic:
+            return math.inf
+        return self.deadline if share is None else time.monotonic() + share * self.left_s
+
+    def solver_deadline(self, share: float) -> float:
+        """Return when a stage of several solves has to end: after ``share`` of the time left, if work ends none."""
+        if self.params.deterministic:
+            return self.deadline
+        return min(self.deadline, time.monotonic() + share * self.left_s)
+
+    def is_past(self, moment: float) -> bool:
+        """Tell whether the clock has passed ``moment``; never in deterministic mode."""
+        return not self.params.deterministic and time.monotonic() > moment
+
+    def has_left(self, seconds: float) -> bool:
+        """Tell whether more than ``seconds`` are left; always in deterministic mode."""
+        return self.params.deterministic or self.left_s > seconds
+
+    def steps(self, per_second: float) -> int:
+        """Return the steps that a stage may take: ``per_second`` of the time limit in deterministic mode."""
+        return int(per_second * self.params.time_limit_s) if self.params.deterministic else UNLIMITED_STEPS
+
+    def is_half_used(self, steps: int, most: int, started: float, ends: float) -> bool:
+        """Tell whether half of the steps, or of the time from ``started`` to ``ends``, is used."""
+        if self.params.deterministic:
+            return steps > most / 2
+        return time.monotonic() - started > (ends - started) / 2
+
+    def work(self, per_second: float) -> float:
+        """Return the deterministic work that stands for the whole time limit."""
+        return per_second * self.params.time_limit_s
+
+    def solver_for(self, solver: str) -> str:
+        """Return the solver that runs where a method names ``solver``; see `solver_of`."""
+        return solver_of(solver, self.params, self.threads)
+
+    @property
+    def integer_solver(self) -> str:
+        """The solver of small integer models inside stages."""
+        return "cpsat" if self.params.deterministic else "highs"
+
+    def options(self, work: float, seconds: float | None = None, deadline: float | None = None) -> SolveOptions:
+        """
+        Return the options of a solve on one thread.
+
+        Parameters
+        ----------
+        work
+            Deterministic work that ends it in deterministic mode.
+        seconds
+            Seconds that end it otherwise; None for all until the deadline.
+        deadline
+            Of a stage that has its own; None for that of the round.
+        """
+        left = self.left_s if deadline is None else max(0.0, deadline - time.monotonic())
+        deterministic = self.params.deterministic
         return SolveOptions(
-            time_limit_s=most,
-            seed=self.seed,
-            deterministic=self.deterministic,
-            work_limit=work if self.deterministic else None,
-            memory_limit_mib=self.memory_limit_mib,
+            time_limit_s=left if seconds is None or deterministic else min(seconds, left),
+            seed=self.params.seed,
+            deterministic=deterministic,
+            work_limit=work if deterministic else None,
+            memory_limit_mib=self.params.memory_limit_mib,
         )
+
+    def seconds_since(self, moment: float) -> float | None:
+        """Return the seconds that a plan states; None in deterministic mode."""
+        return None if self.params.deterministic else time.monotonic() - moment

@@ -17,7 +17,7 @@ CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 
 def draft_plan(instance: Instance, problem: Problem, allocation: Allocation) -> Plan:
     """
-    Return a plan with placements, waiting jobs and changes; reasons, objective and the rest are the engine's to add.
+    Return a plan with placements, waiting jobs and changes; ``finish`` adds reasons, objective and the rest.
 
     Every record is built from compiled integers, so it is not validated again field by field.
     """
@@ -76,8 +76,8 @@ def _nodes(problem: Problem, placement: Indexed) -> tuple[str, ...]:
 
 class Recorder:
     """
-    Placements in the file's form. What is asked of the compiled arrays is read once: placements come by the 100,000.
-    New ones state the request of each GPU, running ones what they hold; ``with_grants`` goes over them.
+    Placements in the file's form. The compiled arrays are read once, since there may be 100,000 placements. New ones
+    state the request of each GPU, running ones what they hold; ``with_grants`` adds the shares above that.
 
     Attributes
     ----------

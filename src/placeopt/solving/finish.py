@@ -13,7 +13,8 @@ from placeopt.model.plan import Cost, Level, Seconds
 from placeopt.problem import State, change_of
 from placeopt.problem.changes import change_limits
 from placeopt.solving.audit import audit
-from placeopt.solving.context import SolveContext, relative_gap
+from placeopt.solving.bounds import relative_gap
+from placeopt.solving.context import SolveContext
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.costs.free_gpus import slots_left
 from placeopt.terms.objective import most_milli
@@ -21,13 +22,7 @@ from placeopt.terms.rules.registry import relaxed
 
 
 def finish(
-    context: SolveContext,
-    read_s: float | None,
-    compile_s: float,
-    solve_s: float,
-    started: float,
-    *,
-    explain: bool = True,
+    context: SolveContext, read_s: float | None, compile_s: float, solve_s: float, *, explain: bool = True
 ) -> Plan:
     """
     Return the plan of a round whose stages are over.
@@ -36,8 +31,6 @@ def finish(
     ----------
     read_s, compile_s, solve_s
         Seconds spent before, for the plan's record; none is stated in deterministic mode.
-    started
-        When the call began, on ``time.monotonic``.
     explain
         Whether to look for the reasons of jobs that wait.
 
@@ -48,20 +41,21 @@ def finish(
     BadInput
         If there is no plan but the running jobs as they are, and these break a rule.
     """
-    best, draft = context.read()
-    levels = [Level(name="value", sense="max", objective=best.value, bound=context.whole_bound)]
+    best, bounds, budget = context.incumbent, context.bounds, context.budget
+    draft = best.read()
+    levels = [Level(name="value", sense="max", objective=best.value, bound=bounds.whole_value)]
     if context.weighted:
         # it holds at the proven value only, and among plans that keep to look-ahead
-        bound = context.cost_bound if context.value_proven and not context.narrowed else None
+        bound = bounds.cost if context.value_proven and not context.narrowed else None
         levels.append(Level(name="cost", sense="min", objective=best.cost, bound=bound))
     open_levels = [level for level in levels if level.bound != level.objective]
     checking = time.monotonic()
     final = State(context.problem, best.allocation)
     plan = draft.model_copy(
         update={
-            "unplaced": tuple(reasons(context, final, asked=explain).values()),
+            "unplaced": tuple(reasons(context, final, explain=explain).values()),
             "status": "feasible" if open_levels else "optimal",
-            "limit": context.limit if open_levels else "none",
+            "limit": budget.limit if open_levels else "none",
             "levels": tuple(levels),
             "gap": relative_gap(open_levels[0].objective, open_levels[0].bound) if open_levels else 0.0,
             "bound_relaxes": _relaxes(context, open_levels),
@@ -71,7 +65,7 @@ def finish(
             },
             "facts": _facts(context, final),
             "stages": tuple(context.stages),
-            "seed": context.budget.seed,
+            "seed": budget.params.seed,
             "versions": versions(),
         }
     )
@@ -80,11 +74,10 @@ def finish(
     )
     if found:
         raise InternalFault(f"the final plan was refused: {found[0]}")
-    if context.budget.deterministic:
+    last_s, total_s = budget.seconds_since(checking), budget.seconds_since(budget.started)
+    if last_s is None:
         return plan
-    now = time.monotonic()
-    check_s = now - checking + context.check_s
-    seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=check_s, total=now - started)
+    seconds = Seconds(read=read_s, compile=compile_s, solve=solve_s, check=last_s + budget.check_s, total=total_s)
     return plan.model_copy(update={"seconds": seconds})
 
 
@@ -98,23 +91,23 @@ def _relaxes(context: SolveContext, open_levels: list[Level]) -> tuple[str, ...]
         counted = ((waits, "had better wait may start now"), (places, "have their place may stand elsewhere"))
         ahead = tuple(f"{n} job{'s' * (n != 1)} that by look-ahead {what}" for n, what in counted if n)
     if open_levels[0].name == "value":
-        return (*context.relaxes, *ahead)
+        return (*context.bounds.relaxes, *ahead)
     if context.narrowed:
         return ("everything: what is proven of the cost is about plans that keep to look-ahead", *ahead)
     bounded = [w.cost.name for w in context.weighted if w.cost.form(context.problem) == "bound"]
     lower = (f"{name} enters by a lower bound" for name in bounded)
-    return (*lower, *relaxed(context.problem), *context.cost_relaxes)
+    return (*lower, *relaxed(context.problem), *context.bounds.cost_relaxes)
 
 
 def _facts(context: SolveContext, final: State) -> dict[str, int]:
-    """Plain counts that people and other tools compare: GPU share and jobs placed, asked for, and there at all."""
+    """Return plain counts to compare: GPU share and jobs placed, requested, and in the cluster."""
     problem, options = context.problem, context.problem.options
-    placed = [] if context.incumbent is None else [p for p in context.incumbent.allocation if p is not None]
+    placed = [p for p in context.incumbent.allocation if p is not None]
     total = options.total_milli.tolist()
     return {
         "gpu_milli_placed": sum(total[p.option] for p in placed),
         "gpu_milli_asked": int(most_milli(problem)[problem.job_class].sum()),
-        "gpu_milli_bound": context.gpu_milli_bound,
+        "gpu_milli_bound": context.bounds.gpu_milli,
         "gpu_milli_capacity": 1000 * problem.num_listed_gpus,
         "jobs_placed": len(placed),
         "jobs_waiting": problem.num_jobs - len(placed),
@@ -127,7 +120,7 @@ def _facts(context: SolveContext, final: State) -> dict[str, int]:
 def _changed(context: SolveContext) -> dict[str, int]:
     """Count the running jobs that the plan changes, by kind; nothing where none may be changed."""
     problem = context.problem
-    if context.incumbent is None or not problem.changeable:
+    if not problem.changeable:
         return {}
     held = context.incumbent.allocation
     count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)

@@ -1,4 +1,4 @@
-"""The model of one level of a round, for those who solve it elsewhere."""
+"""The model of one level of a round, to be solved elsewhere."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from placeopt.problem import State, compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.draft import draft_plan
+from placeopt.solving.params import SolveParams
 from placeopt.solving.sizes import product, waiting
 from placeopt.solving.stages.exact import build_level
 
 MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}
-"""Formulations, and the waiting jobs x GPUs up to which one is built where no deadline waits for it."""
+"""Formulations, and the waiting jobs x GPUs up to which a model is built without a deadline."""
 
 
 def level_model(
@@ -47,15 +48,14 @@ def level_model(
     BadInput
         If the running placements break a rule.
     Unsupported
-        If the round is too large, the policy has no costs and they are asked for, or the formulation cannot take it.
+        If the round is too large, the second level is requested of a policy without costs, or the formulation cannot
+        express it.
     """
     problem = compile_problem(instance, policy)
     found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
     if found:
         raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they contradict each other")
-    context = SolveContext(
-        instance, problem, Budget(started=time.monotonic(), deadline=math.inf, time_limit_s=math.inf)
-    )
+    context = SolveContext(problem, Budget(SolveParams(time_limit_s=math.inf), time.monotonic(), deadline=math.inf))
     if product(context) > MAX_PRODUCT[formulation]:
         able = [name for name, most in MAX_PRODUCT.items() if product(context) <= most]
         raise Unsupported(
@@ -68,7 +68,7 @@ def level_model(
         return builder.build()
     if not context.weighted:
         raise Unsupported(f"policy {problem.policy.name!r} weighs no costs, so there is only the level 'value'")
-    context.prove_value(optimal_value)
+    context.bounds.prove_value(optimal_value)
     builder = ModelBuilder()
     build_level(context, builder, formulation, "cost")
     return builder.build()

@@ -1,103 +1,169 @@
-"""The methods that ``solve`` knows: which stages run, and how."""
+"""The methods that ``solve`` offers: how greedy places jobs, and which stages run. The order is what is read here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from placeopt.errors import BadInput
+from placeopt.solvers.race import RACE
+from placeopt.solving.greedy_rule import GreedyRule
+from placeopt.solving.stage import Block, Stage
+from placeopt.solving.stages.bound import BeginBound, Bound
+from placeopt.solving.stages.branch_and_price import BranchAndPrice
+from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
+from placeopt.solving.stages.cost_relaxation import CostRelaxationBound
+from placeopt.solving.stages.exact import Exact, LoadRace
+from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
+from placeopt.solving.stages.greedy import Greedy
+from placeopt.solving.stages.lookahead import LookAhead
+from placeopt.solving.stages.make_room import MakeRoom
+from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch, after_exact
+from placeopt.solving.stages.node_patterns import NodePatterns
+from placeopt.solving.stages.previous_plan import PreviousPlan
+from placeopt.solving.stages.rank_mapping import RankMapping
+from placeopt.solving.stages.reserve_time import ReserveTime
+from placeopt.solving.stages.trivial_proof import TrivialProof
 
 
 @dataclass(frozen=True)
 class Method:
     """
-    A recipe of stages.
+    A way to solve a round.
 
-    ``score`` is greedy's; ``auto`` is ``share_prices`` where there are many fractions of GPUs that do not divide one
-    another, else ``stranding``. ``order`` None takes the policy's. ``shape`` is how greedy chooses among a job's
-    options: the most valuable one that fits, or the one that SWAF settles on beforehand; ``window`` also lets the
-    queue's first jobs compete for the next place.
-    ``strict`` blocks the queue behind the first job that does not fit. ``exact``
-    lists (formulation, solver) pairs, tried in turn until the round is proven; solver ``race`` is HiGHS and CP-SAT side
-    by side, each with its share of the threads (HiGHS alone with one thread, or with options meant for one solver).
-    ``repeatable`` replaces them in deterministic mode: CP-SAT's deterministic time keeps pace with the clock, HiGHS's
-    work stands still at the root.
-    ``chooser`` names what chooses places in the first pass instead of ``score``, which later stages then use.
-    ``patterns`` has fillings of whole nodes bound and improve the value; where exact stages follow, of large rounds
-    only.
-    ``arrange`` has arrangements of nodes prove the cost before them, where the value is proven.
-    ``search`` has large neighbourhoods improve value and cost, and flows bound the cost; where exact stages follow, in
-    rounds that are too large for them.
+    Attributes
+    ----------
+    greedy
+        How greedy places jobs; later stages fill up plans the same way.
+    stages
+        The stages in their order.
     """
 
-    score: str = "stranding"
-    chooser: str | None = None
-    shape: Literal["value", "swaf", "window"] = "value"
-    order: str | None = None
-    strict: bool = False
-    bound: bool = True
-    patterns: bool = False
-    arrange: bool = False
-    search: bool = False
-    fillings: bool = False
-    exact: tuple[tuple[str, str], ...] = ()
-    repeatable: tuple[tuple[str, str], ...] | None = None
+    greedy: GreedyRule
+    stages: tuple[Stage | Block, ...]
 
     @property
-    def is_greedy(self) -> bool:
-        """Whether all it needs a solver for is the bound."""
-        return not (self.patterns or self.arrange or self.search or self.fillings or self.exact)
+    def flat(self) -> tuple[Stage, ...]:
+        """All stages, those of blocks too."""
+        return tuple(stage for one in self.stages for stage in (one.stages if isinstance(one, Block) else (one,)))
+
+    @property
+    def exact(self) -> tuple[Exact, ...]:
+        """Its exact stages."""
+        return tuple(stage for stage in self.flat if isinstance(stage, Exact))
 
     @property
     def needs_solver(self) -> bool:
         """Whether any stage solves a model."""
-        return self.bound or self.patterns or self.arrange or self.search or bool(self.exact)
+        return any(stage.uses_solver for stage in self.flat)
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether it needs a solver for nothing but the bound."""
+        return not self.without_bound().needs_solver
+
+    def without_bound(self) -> Method:
+        """Return the method without the stages that only bound the value."""
+        kept = tuple(stage for stage in self.stages if not isinstance(stage, BeginBound | Bound))
+        return replace(self, stages=kept)
+
+
+FIRST_PLAN = (LookAhead(), BeginBound(), Greedy(), MakeRoom(), ReserveTime(), PreviousPlan(), RankMapping())
+SEARCH = (
+    CapacityRelaxationBound(),
+    CostRelaxationBound(),
+    NeighbourhoodSearch(),
+    CostRelaxationBound(after_improvement=True),
+)
+SEARCH_BEFORE_COUNTS = (
+    CapacityRelaxationBound(),
+    CostRelaxationBound(),
+    NeighbourhoodSearch(before_exact="counts"),
+    CostRelaxationBound(after_improvement=True),
+)
+
+
+def greedy_method(
+    score: str,
+    order: str | None = "fcfs",
+    *,
+    strict: bool = False,
+    shape: Literal["value", "swaf", "window"] = "value",
+    chooser: str | None = None,
+) -> Method:
+    """Return a method that places jobs by greedy alone, and bounds the value."""
+    return Method(GreedyRule(score, order, strict, shape, chooser), (*FIRST_PLAN, Bound()))
+
+
+def solver_method(*stages: Stage | Block, score: str = "stranding") -> Method:
+    """Return a method that goes on from greedy's plan with ``stages``."""
+    return Method(GreedyRule(score), (*FIRST_PLAN, TrivialProof(), Bound(), *stages))
+
+
+def exact_method(formulation: str, solver: str) -> Method:
+    """Return a method that goes on from greedy's plan with one exact model."""
+    return solver_method(Exact(formulation, solver), RankMapping(after_improvement=True))
 
 
 METHODS: dict[str, Method] = {
     "auto": Method(
-        score="auto",
-        patterns=True,
-        fillings=True,
-        arrange=True,
-        search=True,
-        exact=(("counts", "race"),),
-        repeatable=(("counts", "cpsat"),),
+        GreedyRule("auto"),
+        (
+            *FIRST_PLAN,
+            TrivialProof(),
+            LoadRace(),
+            Bound(),
+            GpuPatternPlans(before_exact="counts"),
+            NodePatterns(before_exact=True),
+            BranchAndPrice(share=0.4),
+            Block("search before exact", SEARCH_BEFORE_COUNTS, BeforeExact("counts")),
+            Exact("counts", RACE),
+            RankMapping(after_improvement=True),
+            GpuPatternPlans(only_near_bound=True),
+            Block("search after exact", SEARCH, after_exact),
+        ),
     ),
-    "counts": Method(exact=(("counts", "highs"),)),
-    "counts-cpsat": Method(exact=(("counts", "cpsat"),)),
-    "counts-cbc": Method(exact=(("counts", "pulp-cbc"),)),
-    "arrangements": Method(arrange=True),
-    "assignment": Method(exact=(("assignment", "cpsat"),)),
-    "assignment-highs": Method(exact=(("assignment", "highs"),)),
-    "fcfs": Method(score="first_fit", order="fcfs"),
-    "fcfs-strict": Method(score="first_fit", order="fcfs", strict=True),
-    "best-fit": Method(score="best_fit", order="fcfs"),
-    "dot-product": Method(score="dot_product", order="fcfs"),
-    "gpu-packing": Method(score="gpu_packing", order="fcfs"),
-    "gpu-clustering": Method(score="gpu_clustering", order="fcfs"),
-    "random": Method(score="random", order="fcfs"),
-    "horus": Method(score="horus", order="fcfs"),
-    "obp": Method(score="obp", order="fcfs"),
-    "fgd": Method(score="fgd", order="fcfs"),
-    "fgd-window": Method(score="fgd", order="fcfs", shape="window"),
-    "least-slowdown": Method(score="least_slowdown", order="fcfs"),
-    "drb": Method(score="best_fit", chooser="drb", order="fcfs"),
-    "drb-strict": Method(score="best_fit", chooser="drb", order="fcfs", strict=True),
-    "drb-sc17": Method(score="best_fit", chooser="drb-sc17", order="fcfs"),
-    "sc17-fcfs": Method(score="sc17_fcfs", order="fcfs", strict=True),
-    "sc17-bf": Method(score="sc17_bf", order="fcfs"),
-    "swaf": Method(score="best_fit", order="swaf", shape="swaf"),
-    "fillings": Method(score="auto", fillings=True),
-    "stranding": Method(),
-    "search": Method(search=True),
-    "prices": Method(score="prices", order="fcfs"),
-    "patterns": Method(patterns=True),
+    "counts": exact_method("counts", "highs"),
+    "counts-cpsat": exact_method("counts", "cpsat"),
+    "counts-cbc": exact_method("counts", "pulp-cbc"),
+    "arrangements": solver_method(BranchAndPrice()),
+    "assignment": exact_method("assignment", "cpsat"),
+    "assignment-highs": exact_method("assignment", "highs"),
+    "fcfs": greedy_method("first_fit"),
+    "fcfs-strict": greedy_method("first_fit", strict=True),
+    "best-fit": greedy_method("best_fit"),
+    "dot-product": greedy_method("dot_product"),
+    "gpu-packing": greedy_method("gpu_packing"),
+    "gpu-clustering": greedy_method("gpu_clustering"),
+    "random": greedy_method("random"),
+    "horus": greedy_method("horus"),
+    "obp": greedy_method("obp"),
+    "fgd": greedy_method("fgd"),
+    "fgd-window": greedy_method("fgd", shape="window"),
+    "least-slowdown": greedy_method("least_slowdown"),
+    "drb": greedy_method("best_fit", chooser="drb"),
+    "drb-strict": greedy_method("best_fit", chooser="drb", strict=True),
+    "drb-sc17": greedy_method("best_fit", chooser="drb-sc17"),
+    "sc17-fcfs": greedy_method("sc17_fcfs", strict=True),
+    "sc17-bf": greedy_method("sc17_bf"),
+    "swaf": greedy_method("best_fit", "swaf", shape="swaf"),
+    "fillings": solver_method(GpuPatternPlans(), score="auto"),
+    "stranding": greedy_method("stranding", None),
+    "search": solver_method(*SEARCH),
+    "prices": greedy_method("prices"),
+    "patterns": solver_method(NodePatterns()),
 }
 
 
 def method_of(name: str) -> Method:
-    """Return the method called ``name``; ``BadInput`` names those that there are."""
+    """
+    Return the method of that name.
+
+    Raises
+    ------
+    BadInput
+        Names the methods that there are.
+    """
     if name not in METHODS:
         raise BadInput(f"method: no method {name!r}; known: {', '.join(METHODS)}")
     return METHODS[name]

@@ -10,15 +10,16 @@ from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Plan, Policy
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Seconds, Stage, Unplaced
 from placeopt.solving.draft import standing_records
+from placeopt.solving.params import SolveParams
 
 
-def untimely_plan(
-    instance: Instance, policy: Policy, why: str, *, started: float, read_s: float | None, seed: int, timed: bool
+def plan_without_time(
+    instance: Instance, policy: Policy, why: str, params: SolveParams, *, started: float, read_s: float | None
 ) -> Plan:
     """
     Return a plan for the waiting jobs (``plan.asked``) that places none of them; running jobs stay as they are.
 
-    It states no costs: these need the distances that there was no time for. Its bound on value is what all waiting
+    It states no costs: these need the distances for which there was no time. Its bound on value is what all waiting
     jobs are worth in their best options, whether they fit or not.
 
     Parameters
@@ -27,12 +28,12 @@ def untimely_plan(
         The round, and the policy that the plan names.
     why
         What was not done in time.
-    started, read_s
-        As in ``finish``.
-    seed
-        For the plan's record.
-    timed
-        Whether the plan states its times; in deterministic mode none does.
+    params
+        How to solve; the plan states the seed, and no times in deterministic mode.
+    started
+        When the call began, on ``time.monotonic``.
+    read_s
+        Seconds that reading took.
 
     Raises
     ------
@@ -42,7 +43,7 @@ def untimely_plan(
     running = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in running]
     bound, unpriced = sum(_most_value(job) for job in waiting), policy.weights.any_cost
-    now = time.monotonic()
+    now, timed = time.monotonic(), not params.deterministic
     plan = Plan(
         format_version=1,
         instance=InstanceRef(name=instance.name, digest=None, revision=instance.revision),
@@ -68,7 +69,7 @@ def untimely_plan(
         seconds=Seconds(read=read_s, compile=now - started - (read_s or 0.0), total=now - started)
         if timed
         else Seconds(),
-        seed=seed,
+        seed=params.seed,
         versions=versions(),
     )
     found, standing = judge(instance, plan)
@@ -78,7 +79,7 @@ def untimely_plan(
 
 
 def _most_value(job: Job) -> int:
-    """Value of a job in its best option, with as many workers as that takes."""
+    """Return the value of a job in its best option, with as many workers as that takes."""
     return max(
         (
             option.value + option.value_per_extra_worker * (option.workers - (option.workers_min or option.workers))

@@ -1,4 +1,4 @@
-"""The solvers of one round: an engine's runners, with the round's deadline, its cancel and its record of mishaps."""
+"""The solvers of one round: warm runners, with the round's deadline, its cancel and its record of failed solves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SolverRunners:
         return isinstance(self._runners[0], Worker)
 
     def warm_up(self) -> None:
-        """Let the runner that only races need load ahead."""
+        """Load the runner that only races need, ahead of them."""
         self._runners[1].start()
 
     def solve(
@@ -44,9 +44,9 @@ class SolverRunners:
         options: SolveOptions,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Solution:
-        """See ``stages.solving.Solve``. In deterministic mode work ends a stage, and the deadline is only a guard."""
-        context = self._context
-        deadline, cancel = context.budget.deadline, context.cancelled
+        """Solve a model before the deadline of the stages; see ``solver_call.Solve``."""
+        context, budget = self._context, self._context.budget
+        deadline, cancel = budget.deadline, budget.cancelled
         if solver == RACE:
             contestants = share_out(self._runners, options.threads)
             found = race(contestants, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
@@ -54,15 +54,14 @@ class SolverRunners:
             runner = self._runners[0]
             found = runner.solve(solver, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
         if found.limit == "user":
-            context.note_limit("user")  # Ctrl-C came to the runner: no stage after this one begins
-        if found.limit == "time" and context.budget.deterministic:
-            context.note_limit("time")  # the clock has decided where work should: another run may find another plan
+            budget.note_limit("user")  # the runner received Ctrl-C: no stage after this one begins
+        if found.limit == "time":
+            budget.note_clock_limit()
         if found.failed:
             context.last_solver_error = found.message or f"ended by {found.limit}"
         return found
 
     def begin(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
-        """See ``stages.solving.Begin``. It costs the stages no time, so it may go on until the plan is due."""
-        limits = self._context.budget
-        ends = limits.started + limits.time_limit_s
-        return Beside(self._runners[0], solver, model, options, deadline=ends, cancel=self._context.cancelled)
+        """Begin to solve a model beside stages; it costs them no time, so it may take until the plan is due."""
+        budget = self._context.budget
+        return Beside(self._runners[0], solver, model, options, deadline=budget.ends, cancel=budget.cancelled)

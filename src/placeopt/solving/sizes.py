@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from placeopt.solving.context import SolveContext
+if TYPE_CHECKING:
+    from placeopt.solving.context import SolveContext
 
 FILE = "sizes.json"
 
@@ -23,7 +25,7 @@ class Sizes:
     exact_product
         By formulation: waiting and movable jobs x GPUs up to which its model is built to be counted.
     patterns_product
-        The same from which fillings of whole nodes come before exact stages, which prove smaller rounds sooner.
+        The same from which patterns of whole nodes come before exact stages, which prove smaller rounds sooner.
     search_product
         The same from which large neighbourhoods come before exact stages where costs count.
     """
@@ -39,14 +41,19 @@ def read_sizes() -> Sizes:
     return Sizes(**json.loads(files("placeopt.solving").joinpath(FILE).read_text(encoding="utf-8")))
 
 
+SIZES = read_sizes()
+
+
 def product(context: SolveContext) -> int:
-    """Waiting and movable jobs x GPUs: what the size of an exact model grows with."""
+    """Return waiting and movable jobs x GPUs: what the size of an exact model grows with."""
     return waiting(context) * context.problem.num_gpus
 
 
 def waiting(context: SolveContext) -> int:
-    """Jobs whose place is to be chosen."""
+    """Return the number of jobs whose place is to be chosen."""
     return sum(placement is None for placement in context.base.placements) + len(context.problem.may_move)
 
 
-SIZES = read_sizes()
+def is_built(context: SolveContext, formulation: str) -> bool:
+    """Tell whether the round is small enough for the exact model of a formulation to be built."""
+    return product(context) <= SIZES.exact_product[formulation]

@@ -1,4 +1,4 @@
-"""How stages reach a solver: a function that the engine hands them, with deadline, cancel and process inside."""
+"""How stages reach a solver: with deadline, cancel and process inside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from placeopt.solvers.result import Progress, Solution, SolveOptions
 
 
 class Solve(Protocol):
-    """Solve ``model`` by the named solver before the round's deadline."""
+    """Solve ``model`` by the named solver before the deadline of the round."""
 
     def __call__(
         self,
@@ -24,9 +24,23 @@ class Solve(Protocol):
         ...
 
 
-class Begin(Protocol):
-    """Begin to solve ``model`` by the named solver while stages go on that need none."""
+class Solvers(Protocol):
+    """The solvers of one round."""
 
-    def __call__(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
-        """Return the solve, which whoever began it waits for or drops."""
+    @property
+    def is_apart(self) -> bool:
+        """Whether solvers work in processes of their own, so that stages can go on meanwhile."""
+        ...
+
+    @property
+    def solve(self) -> Solve:
+        """Solve a model before the deadline of the stages."""
+        ...
+
+    def begin(self, solver: str, model: LinearModel, options: SolveOptions) -> Beside:
+        """Begin to solve a model while stages run that need no solver; the caller waits for the result or drops it."""
+        ...
+
+    def warm_up(self) -> None:
+        """Load the second solver, which only races need, ahead of them."""
         ...

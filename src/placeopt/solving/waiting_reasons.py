@@ -1,4 +1,4 @@
-"""Why each waiting job waits, in one sentence that is true; ``explain`` goes deeper."""
+"""Why each waiting job waits, in one sentence; ``explain`` says more."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
 from placeopt.solving.context import SolveContext
-from placeopt.solving.stages.lookahead import renumbered
+from placeopt.solving.narrowing import renumbered
 from placeopt.terms.costs.utility import utility_at
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.rules.minimal_utility import applies
@@ -30,26 +30,24 @@ SHARE_OF_TIME = 0.5
 """Of what is left of the time limit; the final check and the audit come after."""
 
 
-UNASKED: tuple[UnplacedReason, str] = ("not_reached", "nobody asked why")
+NOT_EXPLAINED: tuple[UnplacedReason, str] = ("not_reached", "nobody asked why")
 
 
-def reasons(context: SolveContext, final: State, *, asked: bool = True) -> dict[int, Unplaced]:
+def reasons(context: SolveContext, final: State, *, explain: bool = True) -> dict[int, Unplaced]:
     """
     Return a reason for every job that waits in the best plan, worked out once per class of jobs.
 
-    ``final`` is the cluster under that plan. Not ``asked``: all but those that were preempted or had better wait are
-    ``not_reached``, which costs nothing.
+    ``final`` is the cluster under that plan. Without ``explain``, all but those that were preempted or postponed by
+    look-ahead are ``not_reached``, which costs nothing.
 
     ``conflict``: it does not fit beside the running jobs that must stay even alone; that is exact. ``policy``: its
     queue may hold no more, or is blocked by an earlier job. ``postponed``: there is room, but only below its minimal
-    utility. ``not_reached``: it fits beside the plan, time ended first; or time ended before that could be told.
+    utility. ``not_reached``: it fits beside the plan, but time ended first; or time ended before that was found.
     ``outvoted``: it fits alone, but not beside the plan; or it ran and is preempted.
     """
-    if context.incumbent is None:
-        return {}
     problem = context.problem
-    looked = _Looked(context, final) if asked else None
-    known: dict[int, tuple[UnplacedReason, str]] = {}
+    finder = _ReasonFinder(context, final) if explain else None
+    of_class: dict[int, tuple[UnplacedReason, str]] = {}
     out: dict[int, Unplaced] = {}
     for job, placement in enumerate(context.incumbent.allocation):
         if job in problem.running and placement is None:
@@ -61,15 +59,15 @@ def reasons(context: SolveContext, final: State, *, asked: bool = True) -> dict[
             out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": "postponed", "detail": detail})
         elif placement is None:
             k = int(problem.job_class[job])
-            if k not in known:
-                known[k] = UNASKED if looked is None else looked.reason(job)
-            reason, detail = known[k]
+            if k not in of_class:
+                of_class[k] = NOT_EXPLAINED if finder is None else finder.reason(job)
+            reason, detail = of_class[k]
             out[job] = trusted(Unplaced, {"job": problem.job_ids[job], "reason": reason, "detail": detail})
     return out
 
 
-class _Looked:
-    """Why jobs wait, by a look at what is free: beside the plan, beside what runs, and beside what must stay of it."""
+class _ReasonFinder:
+    """Finds why jobs wait, from what is free beside the plan, beside what runs, and beside what must stay of it."""
 
     def __init__(self, context: SolveContext, final: State) -> None:
         problem, whole = context.problem, context.whole
@@ -80,7 +78,7 @@ class _Looked:
             Candidates(state, score_named("first_fit", problem)) for state in states
         )
         now = time.monotonic()
-        self._deadline = now + SHARE_OF_TIME * (context.budget.started + context.budget.time_limit_s - now)
+        self._deadline = now + SHARE_OF_TIME * (context.budget.ends - now)
 
     def reason(self, job: int) -> tuple[UnplacedReason, str]:
         """Return reason and detail; without time left, that."""
@@ -105,9 +103,10 @@ class _Looked:
                 return "postponed", f"{where}, but nowhere was it found to leave all jobs their minimal utility"
             if found.worth == 0:
                 return "outvoted", "fits, but its option is worth nothing, so placing it would not raise the value"
-            if context.blocks and job not in context.not_reached:
-                return "policy", f"{where}, but {context.blocks}"
-            stopped = "the search did not get to it" if context.limit == "none" else f"stopped by {context.limit}"
+            if context.handover.blocks and job not in context.handover.not_reached:
+                return "policy", f"{where}, but {context.handover.blocks}"
+            limit = context.budget.limit
+            stopped = "the search did not get to it" if limit == "none" else f"stopped by {limit}"
             return "not_reached", f"{where}; {stopped}"
         if not len(problem.options_of(job)):
             return "policy", "every option's utility is below the job's minimum, utility_min_thousandths"
@@ -139,8 +138,8 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
     """
     Return a way for the job to fit; None: there is none, even with minimal utilities set aside, and that is exact.
 
-    Greedy is asked first. It finds a place if there is one, except where workers have to lie in a certain way over
-    domains or share links, or utilities are asked for: there ways are counted.
+    Greedy is tried first. It finds a place if there is one, except where workers have to be spread in a certain way
+    over domains or share links, or jobs have minimal utilities: there ways are counted.
 
     Raises
     ------
@@ -161,7 +160,7 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
 
 
 def is_laid_out(problem: Problem, option: int) -> bool:
-    """Tell whether workers have to lie in a certain way over domains or share links: greedy may miss a way then."""
+    """Tell whether workers have to be spread in a certain way or share links: greedy may miss a way then."""
     options = problem.options
     return bool(options.splits[option]) or bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
 
@@ -178,8 +177,8 @@ def queue_is_full(state: State, job: int, record: Job) -> str | None:
         return None
     name, units = problem.policy.queues[queue].id, ("GPU-milli", *RESOURCES[:2])
     left = ", ".join(f"{int(r)} {unit}" for r, unit in zip(room, units, strict=True) if r < UNLIMITED // 2)
-    asked = need_of(problem, job, record)
-    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {asked}"
+    need = need_of(problem, job, record)
+    return f"queue {name!r} may hold no more than {left} beside what it holds; the job asks for {need}"
 
 
 def _better_later(problem: Problem, wait: Wait) -> str:
@@ -193,7 +192,7 @@ def _better_later(problem: Problem, wait: Wait) -> str:
 
 
 def _is_kept(context: SolveContext, beside: Candidates, job: int) -> str | None:
-    """Return a sentence if only GPUs that are kept for others would take the job."""
+    """Return a sentence if the job fits only on GPUs that are kept for others."""
     if place(beside, job) is not None:
         return None
     whole = State(context.whole)
@@ -214,15 +213,15 @@ def utility_is_low(beside: Candidates, job: int) -> str | None:
     state, problem = beside.state, beside.problem
     if not applies(problem) or place(beside, job) is not None:
         return None
-    anyhow = replace(
+    without_minimum = replace(
         problem,
         policy=problem.policy.model_copy(
             update={"postpone": problem.policy.postpone.model_copy(update={"rule": "none"})}
         ),
     )
-    free = State(anyhow)
+    free = State(without_minimum)
     free.load(state.allocation())
-    candidates = Candidates(free, score_named("first_fit", anyhow))
+    candidates = Candidates(free, score_named("first_fit", without_minimum))
     room = [p for o in problem.options_of(job) for p in places(candidates, o) if fits(free, job, p)]
     if not room:
         return None
@@ -234,7 +233,7 @@ def utility_is_low(beside: Candidates, job: int) -> str | None:
 
 
 def need_of(problem: Problem, job: int, record: Job, option: int | None = None) -> str:
-    """Write what an option of a job asks for, the first unless one is given; what it does not ask for is left out."""
+    """Return what an option of a job needs, in words, the first unless one is given."""
     o = problem.options_of(job)[0] if option is None else option
     options = problem.options
     workers, gpus = int(options.workers[o]), int(options.gpus[o])
@@ -264,8 +263,8 @@ def conflict_detail(alone: Candidates, job: int, record: Job, others: str) -> st
                 f"{name}no node offers {need_of(problem, job, record, o)} even while idle, where the job may run"
             )
             continue
-        rooms = alone.rooms(o, nodes)
-        total, need = int(rooms.sum()), int(options.bundles[o])
+        places_left = alone.rooms(o, nodes)
+        total, need = int(places_left.sum()), int(options.bundles[o])
         if total < need:
             tried.append(f"{name}{total} of {need} places left beside {others} for {need_of(problem, job, record, o)}")
         else:

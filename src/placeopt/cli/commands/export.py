@@ -65,7 +65,7 @@ def export(
 
 def _optimal_value(instance: Instance, policy: Policy | None, time_limit_s: float) -> int:
     """Return the proven optimum of the value level; refuses a round where it is not proven in time."""
-    from placeopt.live_cluster.engine import solve
+    from placeopt.solving.api import solve
 
     first = solve(instance, policy=policy, time_limit_s=time_limit_s).levels[0]
     if first.objective is None or first.objective != first.bound:

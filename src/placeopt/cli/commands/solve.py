@@ -12,14 +12,14 @@ from placeopt.cli.files import STREAM, check_sources, check_target, read_policy,
 from placeopt.cli.log import SolveLog
 from placeopt.cli.output import show, write_error
 from placeopt.cli.progress import Ticker
-from placeopt.cli.settings import Settings, check_previous, parse_solver_options
+from placeopt.cli.settings import check_params, check_previous, parse_solver_options
 from placeopt.cli.signals import Interruption
 from placeopt.errors import BadInput
-from placeopt.solving.methods import METHODS
+from placeopt.solving.params import SolveParams
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
-    from placeopt.solving.context import Progress
+    from placeopt.solving.progress import Progress
 
 DEFAULT_TIME_LIMIT_S = 10.0
 
@@ -65,7 +65,7 @@ def solve(
     Exit code 4 says that jobs were waiting and none was placed.
     """
     started = time.monotonic()
-    settings = Settings(
+    params = SolveParams(
         method=method,
         time_limit_s=time_limit,
         gap=gap,
@@ -75,7 +75,7 @@ def solve(
         memory_limit_mib=memory_limit,
         solver_options=parse_solver_options(solver_option or []),
     )
-    settings.check()
+    check_params(params)
     check_sources({"INSTANCE": instance, "--previous": previous, "--policy": policy})
     check_target(out, (instance, previous, policy, log))
     check_target(log, (instance, previous, policy))
@@ -84,14 +84,13 @@ def solve(
 
     chosen = read_policy(policy)
     with SolveLog(log) as journal, Ticker(started, quiet=quiet) as ticker, Engine(chosen) as engine:
-        if METHODS[settings.method].needs_solver:
-            engine.start()  # it loads while the instance is read
+        engine.start()  # it loads while the instance is read
         round_ = read_instance(instance)
         earlier = None
         if previous is not None:
             earlier = read_plan(previous)
             check_previous(earlier, round_, previous)
-        journal.start(round_, settings)
+        journal.start(round_, params)
         ticker.doing("first plan")
 
         def on_progress(news: Progress) -> None:
@@ -102,17 +101,10 @@ def solve(
             read_s = time.monotonic() - started
             plan = engine.solve(
                 round_,
-                method=settings.method,
-                time_limit_s=settings.time_limit_s,
-                gap=settings.gap,
-                threads=settings.threads,
-                seed=settings.seed,
-                deterministic=settings.deterministic,
+                **params.keywords(),
                 previous=earlier,
                 cancel=interruption.event,
                 on_progress=on_progress,
-                memory_limit_mib=settings.memory_limit_mib,
-                solver_options=dict(settings.solver_options),
                 read_s=read_s,
             )
             engine.close()

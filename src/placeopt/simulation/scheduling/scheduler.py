@@ -211,8 +211,8 @@ def by_rate(option: Option) -> Option:
 
 def uses_allowances(scheduling: Scheduling) -> bool:
     """Return whether rounds order or shape jobs by waiting allowances (SWAF)."""
-    method = method_of(scheduling.method)
-    return method.shape == "swaf" or (method.order or scheduling.policy.order) == "swaf"
+    rule = method_of(scheduling.method).greedy
+    return rule.shape == "swaf" or (rule.order or scheduling.policy.order) == "swaf"
 
 
 def reads_run_times(scheduling: Scheduling) -> bool:

@@ -1,1 +1,1 @@
-"""The stages of a round: heuristic, bound, exact. Each can only replace the best plan by a checked, better one."""
+"""The stages of a round, a file each. A stage can only replace the best plan by a checked, better one."""

@@ -1,84 +1,59 @@
-"""
-Stage ``capacity_relaxation``: which jobs a plan made anew had better hold, by a model that counts room; bounds the
-value.
-"""
+"""Stage ``roster``: a relaxation that counts room, which bounds the value and says which jobs a plan can hold."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
+from typing import ClassVar
 
 from placeopt.errors import PlaceoptError
-from placeopt.formulations.capacity_relaxation import RELAXES, CapacityRelaxation, build_capacity_relaxation
-from placeopt.problem import IntArray
+from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
 from placeopt.solving.context import SolveContext
-from placeopt.solving.solver_call import Solve
+from placeopt.solving.handover import CapacityPlan
+from placeopt.solving.stage import StageReport
 from placeopt.terms.objective import value
-
-PART = 0.05
-"""Part of the time left that each of the two levels may take."""
-WORK = 2.0
-"""Deterministic work for each."""
 
 
 @dataclass(frozen=True)
-class Counted:
-    """A roster, how many jobs of each of its columns run, and what these are worth."""
+class CapacityRelaxationBound:
+    """Bounds the value by the jobs that fit by capacity alone, and hands these on."""
 
-    capacity_relaxation: CapacityRelaxation
-    jobs: IntArray
-    value: int
+    name: ClassVar[str] = "roster"
+    uses_solver: ClassVar[bool] = True
+    share: float = 0.05
+    """Part of the time left that it may take."""
+    work: float = 2.0
+    """Deterministic work."""
 
-
-def run_capacity_relaxation(context: SolveContext, solve: Solve) -> Counted | None:
-    """Bound the value by the most valuable roster; None where there is none, or GPU shares do not bind."""
-    started, bound = time.monotonic(), context.value_bound
-    if not context.problem.shares_bind or context.problem.changeable:
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only while anything is open, where GPU shares bind and running jobs stay as they are."""
+        if reason := context.budget.stop_reason():
+            return reason
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        if not context.problem.shares_bind or context.problem.changeable:
+            return "GPU shares do not bind, or running jobs may be changed"
         return None
-    capacity_relaxation = build_capacity_relaxation(context.relaxed)
-    try:
-        model = capacity_relaxation.model(deadline=context.budget.deadline)
-        solution = solve(_solver(context), model, context.budget.options(WORK, PART * context.budget.left_s))
-    except PlaceoptError as error:
-        context.stopped()
-        context.record("roster", "skipped", started, str(error))
-        return None
-    if solution.bound is not None:
-        held = value(context.problem, context.open.allocation())
-        context.prove_value(held + solution.bound, RELAXES)
-    detail = f"{model.num_variables} columns, {model.num_rows} rows"
-    if solution.values is None or solution.objective is None:
-        context.record("roster", "failed", started, f"{detail}: {solution.message or solution.limit}")
-        return None
-    context.record("roster", "proved" if context.value_bound < bound else "kept", started, detail)
-    return Counted(capacity_relaxation, solution.values, solution.objective)
 
-
-def choose_jobs(context: SolveContext, solve: Solve, counted: Counted, option_cost: np.ndarray) -> IntArray:
-    """
-    Return the jobs of the cheapest roster of that value, by number.
-
-    ``option_cost``, shape (O,), is what a job in each option costs beyond what it is worth.
-    """
-    problem, capacity_relaxation, numbers = context.problem, counted.capacity_relaxation, counted.jobs
-    try:
-        model = capacity_relaxation.model(option_cost, counted.value, context.budget.deadline)
-        solution = solve(_solver(context), model, context.budget.options(WORK, PART * context.budget.left_s))
-        numbers = counted.jobs if solution.values is None else solution.values
-    except PlaceoptError:
-        context.stopped()  # the most valuable capacity_relaxation does as well
-    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.add.at(counts, problem.options.job_class[capacity_relaxation.option], numbers)
-    jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
-    jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
-    of_class = problem.job_class[jobs]
-    turn = np.arange(len(jobs)) - np.searchsorted(of_class, of_class)
-    chosen: IntArray = np.sort(jobs[turn < counts[of_class]])
-    return chosen
-
-
-def _solver(context: SolveContext) -> str:
-    """CP-SAT's deterministic time keeps pace with the clock, HiGHS's work stands still at the root."""
-    return "cpsat" if context.budget.deterministic else "highs"
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Solve the model of the value level."""
+        budget, bound = context.budget, context.bounds.value
+        context.handover.capacity_plan = None
+        relaxation = build_capacity_relaxation(context.relaxed)
+        try:
+            model = relaxation.model(deadline=budget.deadline)
+            options = budget.options(self.work, self.share * budget.left_s)
+            solution = context.solvers.solve(budget.integer_solver, model, options)
+        except PlaceoptError as error:
+            budget.stopped()
+            yield StageReport(str(error), "skipped")
+            return
+        if solution.bound is not None:
+            held = value(context.problem, context.open.allocation())
+            context.bounds.prove_value(held + solution.bound, RELAXES)
+        detail = f"{model.num_variables} columns, {model.num_rows} rows"
+        if solution.values is None or solution.objective is None:
+            yield StageReport(f"{detail}: {solution.message or solution.limit}", "failed")
+            return
+        context.handover.capacity_plan = CapacityPlan(relaxation, solution.values, solution.objective)
+        yield StageReport(detail, "proved" if context.bounds.value < bound else "kept")

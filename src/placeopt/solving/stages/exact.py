@@ -1,71 +1,109 @@
-"""Stage 2b: the exact formulations, one level of the objective after the other."""
+"""Stages ``counts`` and ``assignment``: exact models, one level of the objective after the other."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from placeopt.errors import PlaceoptError, Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import LinearModel, ModelBuilder
-from placeopt.solvers.race import stand_in
+from placeopt.solvers.race import RACE, stand_in
 from placeopt.solvers.result import Limit, Progress, Solution
-from placeopt.solving.context import LevelName, SolveContext
-from placeopt.solving.sizes import SIZES, product, waiting
-from placeopt.solving.solver_call import Solve
+from placeopt.solving import sizes
+from placeopt.solving.context import SolveContext
+from placeopt.solving.incumbent import Accepted, Refused
+from placeopt.solving.stage import LevelName, StageReport
 from placeopt.terms.objective import cost_expression, value_expression
 from placeopt.terms.rules.registry import relaxed
 from placeopt.terms.variables import Variables
 
-AGAIN_S = 0.5
-"""Time left below which nothing is tried again: a new process takes some 0.3 s to load a solver."""
-
 WORK_PER_SECOND = 0.1
-"""Deterministic work asked for per second of the time limit, so that work, not the clock, ends the stage."""
+"""Deterministic work per second of the time limit, so that work, not the clock, ends the stage."""
 
 
-def run_exact(context: SolveContext, solve: Solve, formulation: str, solver: str) -> None:
-    """Solve the value level, and if that is proven the cost level at that value."""
-    if not context.value_proven:
-        _run_level(context, solve, formulation, solver, "value")
-    if context.value_proven and context.weighted:
-        context.prove_cost(0)  # no term is ever negative
-    if context.value_proven and context.weighted and not context.proven and not context.stopped():
-        _run_level(context, solve, formulation, solver, "cost")
+@dataclass(frozen=True)
+class LoadRace:
+    """Loads the second solver of a race ahead of it, while the bound is found."""
+
+    name: ClassVar[str] = "race"
+    uses_solver: ClassVar[bool] = False
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only where two solvers race, and anything is open."""
+        if context.budget.solver_for(RACE) != RACE:
+            return "no solvers race"
+        return "both levels are proven" if context.proven else context.budget.stop_reason()
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Begin to load; the plan does not state that."""
+        context.solvers.warm_up()
+        yield from ()
 
 
-def is_built(context: SolveContext, formulation: str) -> bool:
-    """Tell whether the round is small enough for the formulation's model to be built."""
-    return product(context) <= SIZES.exact_product[formulation]
+@dataclass(frozen=True)
+class Exact:
+    """
+    Solves an exact model of the value level, and if that is proven one of the cost level at that value.
 
+    Attributes
+    ----------
+    formulation
+        ``counts`` or ``assignment``.
+    solver
+        By name; ``race`` is HiGHS and CP-SAT side by side, each with its share of the threads.
+    """
 
-def _run_level(context: SolveContext, solve: Solve, formulation: str, solver: str, level: LevelName) -> None:
-    """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
-    started, name = time.monotonic(), f"{formulation}-{level}"
-    if not is_built(context, formulation):
-        context.note_limit("size")
-        size = f"{waiting(context)} jobs on {context.problem.num_gpus} GPUs"
-        context.record(name, "skipped", started, f"{size}: too large for {formulation}", level)
-        return
-    builder = ModelBuilder(context.budget.deadline, SIZES.exact_columns)
-    try:
-        variables = build_level(context, builder, formulation, level)
-    except PlaceoptError as error:
-        context.stopped()
-        context.note_limit("size" if builder.is_full else "none")
-        context.record(name, "skipped", started, str(error), level)
-        return
-    model = builder.build()
-    task = _Task(builder, model, variables, level)
-    failed = _attempt(context, solve, task, solver, name, started, context.budget.solver_options)
-    proven = context.value_proven if level == "value" else context.proven
-    if failed is None or proven or context.stopped() or context.budget.left_s < AGAIN_S:
-        context.note_limit(failed or "none")
-        return
-    again = _attempt(context, solve, task, stand_in(solver), f"{name}-again", time.monotonic(), extra=())
-    context.note_limit(again or "none")
+    formulation: str
+    solver: str
+    uses_solver: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """The formulation; reports are named by it and the level."""
+        return self.formulation
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only while anything is open; a level that is too large is reported as skipped."""
+        return "the round is proven, or within the gap" if context.is_closed else context.budget.stop_reason()
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Solve the levels that are open, one after the other."""
+        if not context.value_proven:
+            yield from self._run_level(context, "value")
+        if context.value_proven and context.weighted:
+            context.bounds.prove_cost(0)  # no term is ever negative
+            if not context.proven and not context.budget.stopped():
+                yield from self._run_level(context, "cost")
+
+    def _run_level(self, context: SolveContext, level: LevelName) -> Iterator[StageReport]:
+        """Build the level's model and solve it; once more, by another solver, if the first fails with time left."""
+        budget, name = context.budget, f"{self.formulation}-{level}"
+        if not sizes.is_built(context, self.formulation):
+            budget.note_limit("size")
+            size = f"{sizes.waiting(context)} jobs on {context.problem.num_gpus} GPUs"
+            yield StageReport(f"{size}: too large for {self.formulation}", "skipped", level=level, step=name)
+            return
+        builder = ModelBuilder(budget.deadline, sizes.SIZES.exact_columns)
+        try:
+            variables = build_level(context, builder, self.formulation, level)
+        except PlaceoptError as error:
+            budget.stopped()
+            budget.note_limit("size" if builder.is_full else "none")
+            yield StageReport(str(error), "skipped", level=level, step=name)
+            return
+        task = _Task(builder, builder.build(), variables, level)
+        solver = budget.solver_for(self.solver)
+        report, failed = _attempt(context, task, solver, name, tuple(budget.params.solver_options.items()))
+        yield report
+        proven = context.value_proven if level == "value" else context.proven
+        if failed is not None and not proven and not budget.stopped() and budget.can_try_again():
+            report, failed = _attempt(context, task, stand_in(solver), f"{name}-again", extra=())
+            yield report
+        budget.note_limit(failed or "none")
 
 
 @dataclass(frozen=True)
@@ -79,21 +117,15 @@ class _Task:
 
 
 def _attempt(
-    context: SolveContext,
-    solve: Solve,
-    task: _Task,
-    solver: str,
-    name: str,
-    started: float,
-    extra: tuple[tuple[str, str], ...],
-) -> Limit | None:
-    """Solve once and take in what is found. Returns what ended the solver if it failed, else None."""
-    level, model, limits = task.level, task.model, context.budget
-    hint = None if context.incumbent is None else encode(task.variables, context.incumbent.allocation, task.builder)
+    context: SolveContext, task: _Task, solver: str, name: str, extra: tuple[tuple[str, str], ...]
+) -> tuple[StageReport, Limit | None]:
+    """Solve once and take in what is found. Returns the report, and what ended the solver if it failed."""
+    level, model, budget = task.level, task.model, context.budget
+    hint = encode(task.variables, context.incumbent.allocation, task.builder)
     options = replace(
-        limits.options(WORK_PER_SECOND * limits.time_limit_s),
-        threads=limits.threads,
-        gap=limits.gap,
+        budget.options(budget.work(WORK_PER_SECOND)),
+        threads=budget.threads,
+        gap=budget.params.gap,
         hint=hint if hint is not None and model.is_feasible(hint) else None,
         extra=extra,
     )
@@ -105,14 +137,13 @@ def _attempt(
             context.report(name)
 
     try:
-        solution = solve(solver, model, options, on_progress)
+        solution = context.solvers.solve(solver, model, options, on_progress)
     except Unsupported as error:
-        context.record(name, "skipped", started, str(error), level)
-        return None
+        return StageReport(str(error), "skipped", level=level, step=name), None
     if not solution.failed:
-        context.note_limit(solution.limit)
-    _take(context, solution, task, name, started, f"{solver}, {model.num_variables} columns")
-    return solution.limit if solution.failed else None
+        budget.note_limit(solution.limit)
+    report = replace(_take(context, solution, task, f"{solver}, {model.num_variables} columns"), step=name)
+    return report, solution.limit if solution.failed else None
 
 
 def build_level(context: SolveContext, builder: ModelBuilder, formulation: str, level: LevelName) -> Variables:
@@ -127,36 +158,36 @@ def build_level(context: SolveContext, builder: ModelBuilder, formulation: str, 
         builder.set_objective(columns, coefficients, "max", constant)
         return variables
     if len(columns):
-        builder.add_row(columns, coefficients, context.value_bound - constant, context.value_bound - constant)
+        builder.add_row(columns, coefficients, context.bounds.value - constant, context.bounds.value - constant)
     columns, coefficients, constant = cost_expression(builder, variables, context.weighted)
     builder.set_objective(columns, coefficients, "min", constant)
     return variables
 
 
-def _take(context: SolveContext, solution: Solution, task: _Task, name: str, started: float, detail: str) -> None:
+def _take(context: SolveContext, solution: Solution, task: _Task, detail: str) -> StageReport:
     """Take in what the solver found: its bound, and its values if the referee accepts what they stand for."""
-    before, level = context.incumbent, task.level
-    refused = None
+    level, refused, accepted = task.level, None, False
     if solution.values is not None:
         try:
-            refused = context.offer(decode(task.variables, np.asarray(solution.values)))
+            offer = context.incumbent.offer(decode(task.variables, np.asarray(solution.values)))
         except ValueError as error:
             refused = f"values do not add up: {error}"
+        else:
+            refused = offer.why if isinstance(offer, Refused) else None
+            accepted = isinstance(offer, Accepted)
     if solution.status in ("infeasible", "error") or refused:
         message = refused or solution.message or solution.status
-        context.record(name, "failed", started, f"{detail}: {message}; what was held is kept", level)
-        return
+        return StageReport(f"{detail}: {message}; what was held is kept", "failed", level=level)
     if level == "value":
-        context.prove_value(solution.bound, relaxed(context.problem))
+        context.bounds.prove_value(solution.bound, relaxed(context.problem))
     else:
-        context.prove_cost(solution.bound)
+        context.bounds.prove_cost(solution.bound)
     ended = f", stopped by {solution.limit}" if solution.limit != "none" else ""
     cause = f" ({solution.message})" if solution.message else ""
-    if context.incumbent is not before:
-        context.record(name, "improved", started, detail + ended + cause, level)
-    elif solution.status == "optimal":
-        context.record(name, "proved", started, detail + cause, level)
-    elif solution.failed:
-        context.record(name, "failed", started, f"{detail}{ended}{cause}; what was held is kept", level)
-    else:
-        context.record(name, "kept", started, detail + ended + cause, level)
+    if accepted:
+        return StageReport(detail + ended + cause, "improved", level=level)
+    if solution.status == "optimal":
+        return StageReport(detail + cause, "proved", level=level)
+    if solution.failed:
+        return StageReport(f"{detail}{ended}{cause}; what was held is kept", "failed", level=level)
+    return StageReport(detail + ended + cause, "kept", level=level)

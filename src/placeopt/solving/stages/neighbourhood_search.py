@@ -3,176 +3,177 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from placeopt.heuristics.search import Guide, Search
-from placeopt.model.plan import StageOutcome
 from placeopt.problem import IntArray
-from placeopt.solving.context import LevelName, SolveContext, relative_gap
-from placeopt.solving.sizes import SIZES, product
-from placeopt.solving.solver_call import Solve
-from placeopt.solving.stages.capacity_relaxation import choose_jobs, run_capacity_relaxation
-from placeopt.solving.stages.cost_relaxation import prices, run_cost_relaxation
-from placeopt.solving.stages.gpu_patterns import suits
+from placeopt.solving import sizes
+from placeopt.solving.context import SolveContext
+from placeopt.solving.greedy_rule import has_many_fractions
+from placeopt.solving.incumbent import Offer, Refused
+from placeopt.solving.stage import StageReport
+from placeopt.solving.stages.cost_prices import guide_at
+from placeopt.solving.stages.job_choice import choose_jobs
 
 STEPS_PER_SECOND = 10
 """Steps in deterministic mode, per second of the time limit: so few that work, not the clock, ends the stage."""
 STALL = 400
-"""Steps in a row that may come to nothing before the search gives up."""
+"""Steps in a row without a better plan before the search ends."""
 OFFER_EVERY = 25
-"""Steps between two offers of what became better."""
+"""Steps between two offers of better plans."""
 LAG = 0.003
-"""Part of the value that a plan made anew may lag behind the best one and still be gone on with."""
-FAR = 0.01
-"""Gap of value from which on a plan is far from its bound."""
+"""Part of the value that a plan made anew may lag behind the best one before the search leaves it."""
 RESERVES = 2.0
-"""Time kept back for the last offer and bound, in times of what the last ones took."""
+"""Time reserved for the last offer and bound, in multiples of what the last ones took."""
+SHARE_BEFORE_EXACT = 0.5
+"""Part of the time left that the search may take where an exact stage comes after it."""
 
 
-def is_wide(context: SolveContext) -> bool:
+@dataclass(frozen=True)
+class BeforeExact:
     """
-    Tell whether the round is so large that a search helps before exact stages.
+    The condition of a search before an exact stage of ``formulation``: the round is too large for that, or wide.
 
-    Where only value counts, or shares are many, it does so only if the best plan is far from the bound.
+    It is wide from a size on from which the search helps before exact stages: where only value counts, or shares are
+    many, only if the best plan is far from the bound.
     """
-    if product(context) <= SIZES.search_product:
-        return False
-    return is_far(context) or (bool(context.weighted) and not suits(context.problem))
+
+    formulation: str
+
+    def __call__(self, context: SolveContext) -> str | None:
+        """Return why exact stages come first, None if the search does."""
+        if reason := context.budget.stop_reason():
+            return reason
+        if not sizes.is_built(context, self.formulation):
+            return None
+        if sizes.product(context) <= sizes.SIZES.search_product:
+            return "the round is small enough for an exact stage"
+        costs_bind = bool(context.weighted) and not has_many_fractions(context.problem)
+        return None if costs_bind or context.is_far else "the best plan is near the bound"
 
 
-def is_far(context: SolveContext) -> bool:
-    """Tell whether the best plan is worth much less than the bound: then what fillings count is not what binds."""
-    gap = None if context.incumbent is None else relative_gap(context.incumbent.value, context.value_bound)
-    return gap is not None and gap > FAR
+def after_exact(context: SolveContext) -> str | None:
+    """Return why no search follows an exact stage, None if one does: it needs time to load a solver again."""
+    if reason := context.budget.stop_reason():
+        return reason
+    return None if context.budget.can_try_again() else "too little time is left"
 
 
-def run_search(context: SolveContext, solve: Solve, share: float = 1.0) -> None:
+@dataclass(frozen=True)
+class NeighbourhoodSearch:
     """
-    Bound value and cost, then improve the best plan until the deadline, a stall, or a proof; bound again at its value.
+    Improves the best plan until the deadline, a stall, or a proof.
 
-    The search begins with a plan made anew, of the jobs of a roster and as the prices of the bound have it; where that
-    is worth less than the best plan it catches up, or gives way to the best plan: at once where it lags by much, else
-    after half of the time. A second search of a round begins with the best plan. ``share`` is the part of the time left
-    that may be used, for other stages come afterwards; deterministic rounds go by steps.
+    The search begins with a plan made anew, of the jobs of the capacity relaxation and by the prices of the cost
+    relaxation. Where that is worth less than the best plan, it catches up or gives way to the best plan: at once where
+    it lags by much, else after half of the time. A second search of a round begins with the best plan.
     """
-    if (
-        context.incumbent is None
-        or context.proven
-        or context.within_gap
-        or (not context.weighted and context.value_proven)
-    ):
-        return
-    counted = run_capacity_relaxation(context, solve)
-    if context.proven or context.within_gap or (not context.weighted and context.value_proven):
-        return
-    bounding = time.monotonic()
-    bounded = run_cost_relaxation(context, solve)
-    bounding = time.monotonic() - bounding
-    if context.stopped() or context.proven or context.within_gap:
-        return
-    started, before = time.monotonic(), context.incumbent
-    guide = None if bounded is None else bounded.guide
-    if guide is not None and not context.value_proven:  # prices of the best value that there may be are better ones
-        guide = prices(context, solve, context.value_bound) or guide
-    chosen = None if guide is None or counted is None else choose_jobs(context, solve, counted, guide.surplus)
-    run = _Run(context, guide, chosen, bounding, share)
-    refused = run.run()
-    level: LevelName = "cost" if context.value_proven else "value"
-    if refused:
-        context.record("search", "failed", started, f"{run.detail}; refused by the referee: {refused}", level)
-    else:
-        outcome: StageOutcome = "kept" if context.incumbent is before else "improved"
-        context.record("search", outcome, started, run.detail, level)
-    if (
-        context.incumbent is not before
-        and (bounded is None or context.incumbent.value != bounded.value)
-        and not context.stopped()
-    ):
-        run_cost_relaxation(context, solve)
+
+    name: ClassVar[str] = "search"
+    uses_solver: ClassVar[bool] = True
+    before_exact: str | None = None
+    """Formulation of an exact stage that follows, for which time is left where its model is built."""
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only while anything is open."""
+        if reason := context.budget.stop_reason():
+            return reason
+        return "the round is proven, or within the gap" if context.is_closed else None
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Take the prices of the best value that there may be, and search."""
+        guide = None if context.handover.cost_guide is None else context.handover.cost_guide.guide
+        if guide is not None and not context.value_proven:
+            guide = guide_at(context, context.bounds.value) or guide
+        plan = context.handover.capacity_plan
+        chosen = None if guide is None or plan is None else choose_jobs(context, plan, guide.surplus)
+        few = self.before_exact is not None and sizes.is_built(context, self.before_exact)
+        search = _Run(context, guide, chosen, SHARE_BEFORE_EXACT if few else 1.0)
+        offer = search.run()
+        yield StageReport(search.detail, level="cost" if context.value_proven else "value", offer=offer)
 
 
 class _Run:
     """The steps of one search, and what of them is offered."""
 
-    def __init__(
-        self, context: SolveContext, guide: Guide | None, chosen: IntArray | None, bounding: float, share: float
-    ) -> None:
-        self._context, self._bounding = context, bounding
+    def __init__(self, context: SolveContext, guide: Guide | None, chosen: IntArray | None, share: float) -> None:
+        """``share`` is the part of the time left that may be used; deterministic rounds go by steps."""
+        budget = context.budget
+        self._context, self._budget = context, budget
         self._guide, self._chosen = guide, chosen
         self._steps = self._better = 0
-        self._seed = len(context.stages)
-        limits = context.budget
-        self._most = int(STEPS_PER_SECOND * limits.time_limit_s) if limits.deterministic else 10**9
+        self._seed = context.draw_seed()
+        self._most = budget.steps(STEPS_PER_SECOND)
         self._started = time.monotonic()
-        self._ends = limits.deadline - (1 - share) * limits.left_s
+        self._ends = budget.deadline - (1 - share) * budget.left_s
+        self._anew = not context.handover.has_searched and not context.problem.changeable
+        context.handover.has_searched = True
 
     @property
     def detail(self) -> str:
         """What was done, in words."""
         return f"{self._steps} steps, {self._better} of them better"
 
-    def run(self) -> str | None:
-        """Search; return the referee's complaint if it refused a plan."""
-        search = self._begin(fresh=all(stage.name != "search" for stage in self._context.stages))
+    def run(self) -> Offer | None:
+        """Search; return what came of the last offer."""
+        search = self._begin(anew=self._anew)
         self._started = time.monotonic()
-        refused = self._offer(search)
+        offer = self._offer(search)
         last = offered = 0
-        while not refused and self._steps < self._most and self._steps - last < STALL and not self._late():
+        while not self._is_over(offer) and self._steps - last < STALL:
             if self._lags(search):
-                search = self._begin(fresh=False)
+                search = self._begin(anew=False)
             better = search.step()
             self._steps += 1
             self._better += better
             last = self._steps if better else last
             if self._steps - offered >= OFFER_EVERY:
                 offered = self._steps
-                refused = self._offer(search)
+                offer = self._offer(search)
                 self._context.report("search")
-                if self._context.proven or self._context.within_gap:
+                if self._context.is_closed:
                     break
-        if self._late():
-            self._context.note_limit("time")
+        if self._is_late():
+            self._budget.note_limit("time")
         elif self._steps >= self._most:
-            self._context.note_limit("work")
-        return refused or self._offer(search)
+            self._budget.note_limit("work")
+        return offer if isinstance(offer, Refused) else self._offer(search)
 
-    def _begin(self, *, fresh: bool) -> Search:
-        """Start from the best plan; ``fresh``: from a plan made anew, where that is possible."""
-        context, best = self._context, self._context.incumbent
-        allocation = context.base.allocation() if best is None else best.allocation
-        fresh = fresh and not context.problem.changeable
+    def _is_over(self, offer: Offer | None) -> bool:
+        return isinstance(offer, Refused) or self._steps >= self._most or self._is_late()
+
+    def _begin(self, *, anew: bool) -> Search:
+        """Start from the best plan, or from a plan made anew."""
+        context = self._context
         self._seed += 1
         search = Search(
             context.problem,
-            context.base.allocation() if fresh else allocation,
+            context.base.allocation() if anew else context.incumbent.allocation,
             context.weighted,
             guide=self._guide,
-            seed=context.budget.seed + self._seed,
-            stop=self._late,
+            seed=self._seed,
+            stop=self._is_late,
         )
-        if fresh:
+        if anew:
             search.rebuild(self._chosen)
         return search
 
     def _lags(self, search: Search) -> bool:
-        """Whether the search is worth less than the best plan: by much, or still so when half of the work is done."""
-        best, limits = self._context.incumbent, self._context.budget
-        if best is None or (search.value, -search.cost) >= (best.value, -best.cost):
+        """Tell whether the search is worth less than the best plan: by much, or still so after half of the work."""
+        best = self._context.incumbent
+        if (search.value, -search.cost) >= (best.value, -best.cost):
             return False
-        half = (self._ends - self._started) / 2
-        late = self._steps > self._most / 2 if limits.deterministic else time.monotonic() - self._started > half
+        late = self._budget.is_half_used(self._steps, self._most, self._started, self._ends)
         return late or best.value - search.value > LAG * abs(best.value)
 
-    def _late(self) -> bool:
-        """Whether the last offer, and a bound at its value, could no longer be made in time; asked often."""
-        context = self._context
-        if context.stopped():
-            return True
-        return not context.budget.deterministic and self._ends - time.monotonic() < RESERVES * (
-            context.offer_s + self._bounding
-        )
+    def _is_late(self) -> bool:
+        """Tell whether the last offer, and a bound at its value, could no longer be made in time; called often."""
+        last_s = RESERVES * (self._budget.offer_s + self._context.handover.cost_bound_s)
+        return self._budget.stopped() or self._budget.is_past(self._ends - last_s)
 
-    def _offer(self, search: Search) -> str | None:
-        best = self._context.incumbent
-        if best is not None and (search.value, -search.cost) <= (best.value, -best.cost):
-            return None
-        return self._context.offer(search.allocation)
+    def _offer(self, search: Search) -> Offer | None:
+        """Offer what is better; None where it is not."""
+        incumbent = self._context.incumbent
+        return incumbent.offer(search.allocation) if incumbent.is_better(search.value, search.cost) else None

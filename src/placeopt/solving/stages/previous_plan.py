@@ -1,45 +1,48 @@
-"""Stage 1a: an earlier plan as incumbent, as far as it still holds."""
+"""Stage ``previous``: an earlier plan as incumbent, as far as it still holds."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from placeopt.errors import BadInput
-from placeopt.heuristics import greedy
-from placeopt.heuristics.job_orders import order_jobs
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
 from placeopt.problem.indexing import running_placement
 from placeopt.solving.context import SolveContext
+from placeopt.solving.stage import StageReport
 from placeopt.terms.rules.registry import fits
 
 
-def run_previous(context: SolveContext, previous: Plan, score: str, order: str) -> None:
+@dataclass(frozen=True)
+class PreviousPlan:
     """
-    Offer what the earlier plan decided and still fits, filled up by greedy.
+    Offers what the earlier plan decided and still fits, filled up by greedy.
 
-    The earlier plan is a hint and never more: jobs that are gone, run by now or no longer fit are left out one by one,
-    in the plan's order, and the referee reads what comes of it like any other allocation.
+    The earlier plan is only a hint: jobs that were removed, run by now or no longer fit are left out one by one, in the
+    plan's order, and the referee reads the result like any other allocation.
     """
-    started = time.monotonic()
-    kept, total = _still_holds(context, previous)
-    limits = context.budget
-    result = greedy(
-        context.problem,
-        order_jobs(context.problem, order),
-        score,
-        deadline=float("inf") if limits.deterministic else limits.deadline,
-        cancelled=context.cancelled,
-        start=kept,
-    )
-    before = context.incumbent
-    refused = context.offer(result.allocation)
-    held = sum(placement is not None for placement in kept) - len(context.problem.running)
-    detail = f"{held} of {total} earlier placements hold"
-    if refused:
-        context.record("previous", "failed", started, f"{detail}; refused by the referee: {refused}")
-    else:
-        context.record("previous", "improved" if context.incumbent is not before else "kept", started, detail)
+
+    name: ClassVar[str] = "previous"
+    uses_solver: ClassVar[bool] = False
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only with an earlier plan, and where the queue may be overtaken."""
+        if context.handover.previous_plan is None:
+            return "there is no earlier plan"
+        if context.greedy.strict:
+            return "the queue is strict"
+        return context.budget.stop_reason()
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Offer what still holds, filled up."""
+        previous = context.handover.previous_plan
+        assert previous is not None  # noqa: S101 - see `skip_reason`
+        kept, total = _still_holds(context, previous)
+        offer = context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, kept))
+        held = sum(placement is not None for placement in kept) - len(context.problem.running)
+        yield StageReport(f"{held} of {total} earlier placements hold", offer=offer)
 
 
 def _still_holds(context: SolveContext, previous: Plan) -> tuple[Allocation, int]:
@@ -57,7 +60,7 @@ def _still_holds(context: SolveContext, previous: Plan) -> tuple[Allocation, int
             continue
         try:
             placement = running_placement(earlier, problem, job, nodes)
-        except BadInput:  # the job asks for something else by now
+        except BadInput:  # the job has changed since
             continue
         if fits(state, job, placement):
             state.apply(Move(job, placement))

@@ -1,5 +1,7 @@
 """The stages ``search`` and ``relaxation``: better plans, a bound at their value, and where they stand aside."""
 
+from dataclasses import replace
+
 import pytest
 
 import placeopt
@@ -8,7 +10,8 @@ from placeopt.check import violations
 from placeopt.generators import generate
 from placeopt.model import Plan
 from placeopt.model.plan import Stage
-from placeopt.solving.stages import exact, neighbourhood_search
+from placeopt.solving import sizes
+from placeopt.solving.stages import neighbourhood_search
 
 
 def stages_of(plan: Plan, name: str) -> list[Stage]:
@@ -61,13 +64,9 @@ def test_auto_searches_where_exact_stages_cannot_prove(monkeypatch: pytest.Monke
         plan = placeopt.solve(round_, time_limit_s=5, deterministic=True)
         return [stage.name for stage in plan.stages if stage.name.startswith(("search", "counts"))]
 
-    sizes = vars(neighbourhood_search.SIZES)
-    for stage in (neighbourhood_search, exact):
-        monkeypatch.setattr(stage, "SIZES", type(neighbourhood_search.SIZES)(**{**sizes, "exact_columns": 0}))
+    monkeypatch.setattr(sizes, "SIZES", replace(sizes.SIZES, exact_columns=0))
     assert order() == ["search", "counts-cost", "search"]
-    monkeypatch.setattr(
-        neighbourhood_search, "SIZES", type(neighbourhood_search.SIZES)(**{**sizes, "search_product": 10**9})
-    )
+    monkeypatch.setattr(sizes, "SIZES", replace(sizes.SIZES, search_product=10**9))
     assert order() == ["counts-cost", "search"]
 
 

@@ -12,17 +12,17 @@ from placeopt.model import Plan
 from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Problem
 from placeopt.solving.audit import audit
-from placeopt.solving.context import Progress
-from placeopt.solving.stages.lookahead import hold_back
+from placeopt.solving.narrowing import hold_back
+from placeopt.solving.progress import Progress
 
 STAGES = (
-    "run_heuristic",
-    "run_bound",
-    "run_rank_mapping",
-    "run_trivial_proof",
-    "run_branch_and_price",
-    "run_exact",
-    "run_gpu_patterns",
+    "greedy.Greedy",
+    "bound.Bound",
+    "rank_mapping.RankMapping",
+    "trivial_proof.TrivialProof",
+    "branch_and_price.BranchAndPrice",
+    "exact.Exact",
+    "gpu_patterns.GpuPatternPlans",
 )
 
 
@@ -59,27 +59,27 @@ class TestStagesThatFail:
     @pytest.mark.parametrize("name", STAGES)
     def test_the_best_plan_of_the_others_is_returned(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """It says which stage failed, by what and where."""
-        monkeypatch.setattr(f"placeopt.solving.pipeline.{name}", failing(IndexError("index 4 is out of bounds")))
+        monkeypatch.setattr(f"placeopt.solving.stages.{name}.run", failing(IndexError("index 4 is out of bounds")))
         round_ = knapsack(Policy())
         plan = checked(round_, solve(round_, time_limit_s=5))
         assert plan.levels[0].objective == 5
         failed = [stage.detail for stage in plan.stages if stage.outcome == "failed"]
-        if name in ("run_heuristic", "run_bound"):
+        if name in ("greedy.Greedy", "bound.Bound"):
             assert failed
         for detail in failed:
-            assert detail.startswith("internal fault: IndexError: index 4 is out of bounds (test_guard.py:")
+            assert detail.startswith("internal fault: IndexError: index 4 is out of bounds (test_stage_faults.py:")
             assert detail.endswith("; what was held is kept")
 
     @pytest.mark.parametrize("error", [SolverFault("a solver contradicts itself"), OutOfTime("too late")])
     def test_errors_that_leave_no_call_stay_inside(self, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stages catch these two; one that forgets to costs no plan."""
-        monkeypatch.setattr("placeopt.solving.pipeline.run_bound", failing(error))
+        monkeypatch.setattr("placeopt.solving.stages.bound.Bound.run", failing(error))
         round_ = knapsack()
         assert checked(round_, solve(round_, time_limit_s=5)).levels[0].objective == 5
 
     def test_out_of_memory_is_the_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As where a solver runs out of it."""
-        monkeypatch.setattr("placeopt.solving.pipeline.run_bound", failing(MemoryError()))
+        monkeypatch.setattr("placeopt.solving.stages.bound.Bound.run", failing(MemoryError()))
         round_ = knapsack()
         plan = checked(round_, solve(round_, method="stranding", time_limit_s=5))
         assert (plan.levels[0].objective, plan.limit) == (5, "memory")
@@ -93,7 +93,7 @@ class TestStagesThatFail:
             return replace(narrowed, gpu_type=narrowed.gpu_type + 1000)
 
         monkeypatch.setattr("placeopt.solving.stages.lookahead.hold_back", broken)
-        monkeypatch.setattr("placeopt.solving.stages.lookahead.settles", lambda *_: False)
+        monkeypatch.setattr("placeopt.solving.stages.lookahead.all_start", lambda *_: False)
         policy = Policy(postpone=Postpone(rule="lookahead"), fragmentation={"form": "fgd"})
         held = job("held", gpus=1, run_time_ms=5000)
         base = knapsack(policy)
@@ -110,13 +110,13 @@ class TestErrorsThatLeave:
 
     @pytest.mark.parametrize(
         "place",
-        ["live_cluster.engine.compile_problem", "live_cluster.engine.finish", "solving.pipeline.score_and_order"],
+        ["solving.api.compile_problem", "solving.one_round.finish", "solving.greedy_rule.has_many_fractions"],
     )
     def test_outside_stages_it_is_an_internal_fault(self, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Issue 16, A1: with the cause chained; before, it left as it was."""
         cause = KeyError("n7")
         monkeypatch.setattr(f"placeopt.{place}", failing(cause))
-        with pytest.raises(InternalFault, match=r"Engine.solve: KeyError: 'n7'") as caught:
+        with pytest.raises(InternalFault, match=r"solve: KeyError: 'n7'") as caught:
             solve(knapsack())
         assert caught.value.__cause__ is cause
 
@@ -126,8 +126,8 @@ class TestErrorsThatLeave:
             engine.load(knapsack())
             plan = engine.place(["a"])
             cause = ZeroDivisionError("by 0")
-            for name in ("update", "place", "commit", "release"):
-                monkeypatch.setattr(f"placeopt.live_cluster.state.ClusterState.{name}", failing(cause))
+            for name in ("update", "place_jobs", "commit", "release"):
+                monkeypatch.setattr(f"placeopt.live_cluster.LiveCluster.{name}", failing(cause))
             calls: list[Callable[[], object]] = [
                 lambda: engine.update(now_ms=1),
                 lambda: engine.place(["a"]),

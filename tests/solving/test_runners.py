@@ -12,6 +12,7 @@ from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
+from placeopt.solving.params import SolveParams
 from placeopt.solving.runners import SolverRunners
 
 
@@ -41,18 +42,18 @@ def model() -> LinearModel:
 def test_ctrl_c_in_any_solve_stops_the_round() -> None:
     """Also in a relaxation, whose stage asks only for bounds and duals."""
     now, of = time.monotonic(), instance(1, [job("a")])
-    context = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + 60, time_limit_s=60))
-    assert not context.stopped()
+    context = SolveContext(compile_problem(of), Budget(SolveParams(time_limit_s=60), started=now, deadline=now + 60))
+    assert not context.budget.stopped()
     SolverRunners(context, [Interrupted(), Interrupted()]).solve("highs", model(), SolveOptions(1.0, relax=True))
-    assert context.stopped()
-    assert context.limit == "user"
+    assert context.budget.stopped()
+    assert context.budget.limit == "user"
 
 
 @pytest.mark.parametrize(("deterministic", "limit"), [(True, "time"), (False, "none")])
 def test_what_the_clock_ends_in_deterministic_mode_is_told(deterministic: bool, limit: str) -> None:
     """Work ends solves there; a plan in which the clock had a say need not be the same again. Elsewhere stages tell."""
     now, of = time.monotonic(), instance(1, [job("a")])
-    limits = Budget(started=now, deadline=now + 60, time_limit_s=60, deterministic=deterministic)
-    context = SolveContext(of, compile_problem(of), limits)
+    params = SolveParams(time_limit_s=60, deterministic=deterministic)
+    context = SolveContext(compile_problem(of), Budget(params, started=now, deadline=now + 60))
     SolverRunners(context, [Late(), Late()]).solve("highs", model(), SolveOptions(1.0, relax=True))
-    assert context.limit == limit
+    assert context.budget.limit == limit

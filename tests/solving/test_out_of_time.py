@@ -9,16 +9,16 @@ from builders import instance, job, machine, running
 from placeopt import Engine, audit, solve, violations
 from placeopt.errors import BadInput, OutOfTime, Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.live_cluster.engine import DISTANCES_S
 from placeopt.model import Communication, Instance, Link, Policy
 from placeopt.problem import compile_problem
+from placeopt.solving.api import DISTANCES_S
 from placeopt.terms.linearized_costs import CostPrices
 
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """No time for distances where the limit is over, not even for a ring of four."""
-    monkeypatch.setattr("placeopt.live_cluster.engine.DISTANCES_S", 0.0)
+    monkeypatch.setattr("placeopt.solving.api.DISTANCES_S", 0.0)
 
 
 RING = tuple(Link(gpus=(i, (i + 1) % 4), weight=1) for i in range(4))
@@ -56,7 +56,7 @@ def test_issue16_a3_a_machine_without_links_is_compiled_whatever_the_time() -> N
 def test_issue16_a3_machines_of_common_size_are_compiled_whatever_the_time() -> None:
     """Distances get a fifth of a second in any case, a hundred times what machines of today take."""
     before = time.monotonic()
-    with mock.patch("placeopt.live_cluster.engine.compile_problem", wraps=compile_problem) as compiled:
+    with mock.patch("placeopt.solving.api.compile_problem", wraps=compile_problem) as compiled:
         solve(ring_round(), time_limit_s=1e-9)
     assert compiled.call_args.kwargs["deadline"] >= before + DISTANCES_S
 

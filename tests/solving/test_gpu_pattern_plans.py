@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,8 +19,11 @@ from placeopt.solvers import highs
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
-from placeopt.solving.stages.bound import run_bound
-from placeopt.solving.stages.gpu_patterns import run_gpu_patterns, suits
+from placeopt.solving.greedy_rule import GreedyRule, has_many_fractions
+from placeopt.solving.params import SolveParams
+from placeopt.solving.pipeline import run_stages
+from placeopt.solving.stages.bound import Bound
+from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from rounds import random_round
 
 SHARES = Policy(share_mode="fraction", weights=Weights(communication=0, interference=0, fragmentation=0))
@@ -43,10 +47,13 @@ def in_this_process(
 
 def started(of: Instance, seconds: float = 60.0) -> SolveContext:
     now = time.monotonic()
-    limits = Budget(started=now, deadline=now + seconds, time_limit_s=seconds, deterministic=True)
-    context = SolveContext(of, compile_problem(of), limits)
-    context.offer(context.base.allocation())
-    return context
+    params = SolveParams(time_limit_s=seconds, deterministic=True)
+    return SolveContext(
+        compile_problem(of),
+        Budget(params, started=now, deadline=now + seconds),
+        greedy=GreedyRule("stranding", "fcfs"),
+        solvers=SimpleNamespace(solve=in_this_process),  # type: ignore[arg-type]
+    )
 
 
 def test_gpus_are_filled_where_greedy_leaves_parts() -> None:
@@ -63,10 +70,9 @@ def test_gpus_are_filled_where_greedy_leaves_parts() -> None:
 def test_whatever_the_round_is_like_no_plan_is_refused(seed: int) -> None:
     """Gangs, GPU memory, mixed machines, queues, running jobs: the referee has nothing to say."""
     context = started(random_round(np.random.default_rng(seed)))
-    run_gpu_patterns(context, in_this_process, run_bound(context, in_this_process), "stranding", "fcfs")
+    run_stages(context, (Bound(), GpuPatternPlans()))
     assert [stage.outcome for stage in context.stages if stage.outcome == "failed"] == []
-    assert context.incumbent is not None
-    assert context.incumbent.value <= context.value_bound
+    assert context.incumbent.value <= context.bounds.value
 
 
 def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
@@ -91,5 +97,5 @@ def test_prices_of_full_nodes_leave_the_bound_alone() -> None:
 def test_only_rounds_of_many_fractions_suit() -> None:
     """Two shares are not enough, three are."""
     two, three = (compile_problem(shares(*milli)) for milli in ((500, 300), (500, 300, 200)))
-    assert not suits(two)
-    assert suits(three)
+    assert not has_many_fractions(two)
+    assert has_many_fractions(three)

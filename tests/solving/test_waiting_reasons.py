@@ -14,7 +14,11 @@ from placeopt.model.policy import Weights
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
-from placeopt.solving.stages.heuristic import run_heuristic
+from placeopt.solving.greedy_rule import GreedyRule
+from placeopt.solving.params import SolveParams
+from placeopt.solving.pipeline import run_stages
+from placeopt.solving.stages.greedy import Greedy
+from placeopt.solving.stages.make_room import MakeRoom
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.rules.registry import fits
 from rounds import random_round
@@ -25,13 +29,13 @@ NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=
 def heuristic_round(of: Instance, seconds: float = 60.0) -> SolveContext:
     """A round that greedy alone has worked on."""
     now = time.monotonic()
-    context = SolveContext(of, compile_problem(of), Budget(started=now, deadline=now + seconds, time_limit_s=seconds))
-    run_heuristic(context, "stranding", "fcfs")
+    budget = Budget(SolveParams(time_limit_s=seconds), started=now, deadline=now + seconds)
+    context = SolveContext(compile_problem(of), budget, greedy=GreedyRule("stranding", "fcfs"))
+    run_stages(context, (Greedy(), MakeRoom()))
     return context
 
 
 def why(context: SolveContext) -> dict[int, Unplaced]:
-    assert context.incumbent is not None
     return reasons(context, State(context.problem, context.incumbent.allocation))
 
 
@@ -80,7 +84,7 @@ class TestWhatGreedyMisses:
     def test_without_time_nothing_is_claimed(self) -> None:
         """Neither that it fits nor that it does not."""
         context = heuristic_round(lopsided())
-        context.budget = replace(context.budget, time_limit_s=0.0)
+        context.budget = replace(context.budget, params=SolveParams(time_limit_s=0.0))
         found = why(context)[0]
         assert found.reason == "not_reached"
         assert "no time was left to tell" in found.detail
@@ -93,7 +97,6 @@ def test_conflict_and_not_reached_are_exact(seed: int) -> None:
     for number in range(seed, seed + 10):
         rng = np.random.default_rng(number)
         context = heuristic_round(random_round(rng, changes=number % 3 == 0))
-        assert context.incumbent is not None
         problem = context.problem
         plan, room = State(problem), State(careless(problem))  # with and without minimal utilities
         for state in (plan, room):

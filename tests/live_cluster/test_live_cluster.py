@@ -228,7 +228,7 @@ class TestCommit:
         rng = np.random.default_rng(seed)
         with Engine(isolation="thread") as engine:
             engine.load(random_round(rng))
-            snapshot, resident = engine.snapshot, engine._resident
+            snapshot, resident = engine.snapshot, engine._cluster
             assert resident is not None
             held = {entry.job for entry in snapshot.running}
             waiting = [entry.id for entry in snapshot.jobs if entry.id not in held]
@@ -236,7 +236,7 @@ class TestCommit:
             for _ in range(12):
                 broken = damaged(rng, plan, snapshot)
                 full = {found.rule for found in violations(snapshot, broken)}
-                ours = {found.rule for found in resident.book.ledger.violations(resident.book, broken)}
+                ours = {found.rule for found in resident.record.ledger.violations(resident.record, broken)}
                 assert bool(ours) == bool(full)
                 if held.isdisjoint(entry.job for entry in broken.placements):  # else what runs is counted twice
                     assert ours == full
@@ -257,7 +257,7 @@ class TestCommit:
         small = machine(network_bandwidth_mbps=100)  # 75 usable
         runs = [running(jobs[0], [("n0", [0]), ("n1", [0])])]
         with engine_of(4, jobs, running=runs, machines=[small], policy=policy) as engine:
-            resident = engine._resident
+            resident = engine._cluster
             assert resident is not None
             plan = engine.place(["c"])
             right, other = plan.placements[0].assignments
@@ -269,7 +269,7 @@ class TestCommit:
                 ({"asked": ("b",), "placements": (beside_a.model_copy(update={"job": "b"}),)}, "queue_quota"),
             ):
                 broken = plan.model_copy(update=fields)
-                assert rule in {found.rule for found in resident.book.ledger.violations(resident.book, broken)}
+                assert rule in {found.rule for found in resident.record.ledger.violations(resident.record, broken)}
                 assert rule in {found.rule for found in violations(engine.snapshot, broken)}
 
 

@@ -1,0 +1,219 @@
+"""The public `solve`, and the `Solver` behind it: warm solver processes, and one round at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Literal, Self
+
+from placeopt.arguments import INSTANCE, expect
+from placeopt.errors import BadInput, OutOfTime, only_documented
+from placeopt.heuristics.lookahead import LookaheadDecision
+from placeopt.model import Instance, Plan, Policy
+from placeopt.problem import Problem, compile_problem
+from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import Worker
+from placeopt.solving.one_round import Interrupted, RoundInput, solve_round
+from placeopt.solving.out_of_time import plan_without_time
+from placeopt.solving.params import SolveParams, check_call
+from placeopt.solving.progress import Progress
+
+__all__ = ["Interrupted", "Solver", "solve"]
+
+DISTANCES_S = 0.2
+"""
+Seconds that distances inside machines get in any case: machines of some tens of GPUs take a few milliseconds, and
+reading may have taken all the time there was.
+"""
+
+
+class Solver:
+    """
+    Solves rounds with warm solver processes; a context manager.
+
+    Parameters
+    ----------
+    policy
+        Overrides the policies of instances; None: each instance's own.
+    isolation
+        ``process``: solvers run in a child that is killed at the deadline. ``thread``: in this process, where none can
+        be started; a solver that ignores its deadline is then left behind.
+
+    Raises
+    ------
+    BadInput
+        If it is another word, or ``policy`` is none.
+    """
+
+    def __init__(self, policy: Policy | None = None, *, isolation: Literal["process", "thread"] = "process") -> None:
+        if policy is not None:
+            expect("policy", policy, Policy, "a Policy, or None")
+        if isolation not in ("process", "thread"):
+            raise BadInput(f"isolation: {isolation!r}, expected process or thread")
+        self.policy = policy
+        make = Worker if isolation == "process" else InProcess
+        self._runners: tuple[Worker | InProcess, Worker | InProcess] = (make(), make())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Start a solver process ahead of the first round, so that it loads while the caller reads the instance."""
+        self._runners[0].start()
+
+    def close(self) -> None:
+        """End the solver processes. May be called twice."""
+        for runner in self._runners:
+            runner.close()
+
+    @property
+    def solver_pids(self) -> tuple[int, ...]:
+        """Process ids of all solver processes; a race of two solvers has a second one."""
+        pids = [runner.pid for runner in self._runners if isinstance(runner, Worker)]
+        return tuple(pid for pid in pids if pid is not None)
+
+    def solve(
+        self,
+        instance: Instance,
+        *,
+        method: str = "auto",
+        time_limit_s: float = 3.0,
+        gap: float = 0.0,
+        threads: int | None = None,
+        seed: int = 0,
+        deterministic: bool = False,
+        previous: Plan | None = None,
+        cancel: threading.Event | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+        memory_limit_mib: int | None = None,
+        solver_options: dict[str, str] | None = None,
+        read_s: float | None = None,
+    ) -> Plan:
+        """
+        Solve one round; see ``placeopt.solve``.
+
+        ``memory_limit_mib`` is what a solver process may use. ``solver_options`` go to the exact solver by their own
+        names; with any there is no race of two. ``read_s`` is what reading the instance has cost already: it counts
+        against the time limit.
+        """
+        started = time.monotonic() - (read_s or 0.0)
+        expect("instance", instance, Instance, INSTANCE)
+        params = SolveParams(
+            method=method,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            deterministic=deterministic,
+            memory_limit_mib=memory_limit_mib,
+            solver_options=solver_options or {},
+        )
+        params.check()
+        check_call(previous=previous, cancel=cancel, on_progress=on_progress)
+
+        def compiled() -> Problem | Plan:
+            policy = self.policy or instance.policy
+            try:
+                latest = max(started + time_limit_s, time.monotonic() + DISTANCES_S)
+                return compile_problem(instance, policy, deadline=latest)
+            except OutOfTime as error:
+                return plan_without_time(instance, policy, str(error), params, started=started, read_s=read_s)
+
+        return self.solve_compiled(compiled, params, RoundInput(started, read_s, previous, cancel, on_progress))
+
+    def solve_compiled(
+        self,
+        compiled: Callable[[], Problem | Plan],
+        params: SolveParams,
+        given: RoundInput,
+        *,
+        prove: bool = True,
+        explain: bool = True,
+        decision: LookaheadDecision | None = None,
+    ) -> Plan:
+        """Solve the round that ``compiled`` gives, whose running jobs are valid; see ``one_round.solve_round``."""
+        return solve_round(self._runners, compiled, params, given, prove=prove, explain=explain, decision=decision)
+
+
+@only_documented
+def solve(
+    instance: Instance,
+    *,
+    policy: Policy | None = None,
+    method: str = "auto",
+    time_limit_s: float = 3.0,
+    gap: float = 0.0,
+    threads: int | None = None,
+    seed: int = 0,
+    deterministic: bool = False,
+    previous: Plan | None = None,
+    cancel: threading.Event | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    isolation: Literal["process", "thread"] = "process",
+) -> Plan:
+    """
+    Solve one scheduling round and return the best checked plan with its proven bound.
+
+    Parameters
+    ----------
+    instance
+        The round: cluster, running placements, jobs.
+    policy
+        Overrides the instance's own.
+    method
+        ``auto``, or a name in ``placeopt.solving.methods.METHODS``.
+    time_limit_s
+        Wall-clock seconds for the whole call, compile and check included.
+    gap
+        Stop at this relative gap of the first level not proven.
+    threads
+        Threads of a solver, at most the usable cores (the default).
+    seed
+        Of solvers and tie-breaks, 0 to 2^31 - 1.
+    deterministic
+        One thread, stages stop on work instead of time, timings null: the same input gives the same plan, byte for
+        byte, as long as no stage's ``limit`` is ``time`` and no waiting job's reason speaks of it.
+    previous
+        A plan of an earlier round. What of it still fits, filled up by greedy, is a candidate like any other; it is
+        never more than that: ``instance.running`` is the truth.
+    cancel
+        Set it from another thread to stop with the best plan so far, limit ``user``.
+    on_progress
+        Called in this thread with every news. What it raises ends the call.
+    isolation
+        Where solvers run; see ``Engine``.
+
+    Raises
+    ------
+    BadInput
+        If arguments or the instance's running placements contradict themselves.
+    Unsupported
+        If the round needs what this version cannot do.
+    Interrupted
+        At Ctrl-C (a ``KeyboardInterrupt``), with the best plan in it.
+    InternalFault
+        If placeopt contradicts itself; always a bug. A fault inside one stage is none: the best plan of the others is
+        returned, and the stage's outcome is ``failed``.
+    MemoryError
+        If the instance is too large for the memory there is.
+    """
+    with Solver(policy, isolation=isolation) as solver:
+        return solver.solve(
+            instance,
+            method=method,
+            time_limit_s=time_limit_s,
+            gap=gap,
+            threads=threads,
+            seed=seed,
+            deterministic=deterministic,
+            previous=previous,
+            cancel=cancel,
+            on_progress=on_progress,
+        )

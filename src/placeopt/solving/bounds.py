@@ -1,0 +1,68 @@
+"""What is proven of a round: bounds on value, cost and GPU share, and what each proof leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+def relative_gap(objective: int | None, bound: int | None) -> float | None:
+    """Return ``|bound - objective| / max(1, |objective|)``, None while either is unknown."""
+    if objective is None or bound is None:
+        return None
+    return abs(bound - objective) / max(1, abs(objective))
+
+
+@dataclass
+class Bounds:
+    """
+    The best bounds so far. They move one way only.
+
+    Attributes
+    ----------
+    value
+        Upper bound on the value of plans of the problem that stages see, which look-ahead may have narrowed.
+    whole_value
+        Upper bound on the value of any plan of the round as it was given: the bound that a plan states.
+    gpu_milli
+        Upper bound on the GPU share placed, in thousandths.
+    cost
+        Lower bound on the cost at the proven value; None while unknown.
+    relaxes, cost_relaxes
+        What the proofs of ``whole_value`` and of ``cost`` leave out.
+    narrowed
+        Whether stages see only a part of the round.
+    """
+
+    value: int
+    whole_value: int
+    gpu_milli: int
+    cost: int | None = None
+    relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
+    cost_relaxes: tuple[str, ...] = ()
+    narrowed: bool = False
+
+    def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = (), *, of_whole: bool = False) -> None:
+        """
+        Lower the bound on value, if ``bound`` is lower.
+
+        ``relaxes`` says what the proof leaves out, ``of_whole`` that it holds for the whole round, not only for the
+        part to which it may have been narrowed.
+        """
+        if bound is None:
+            return
+        self.value = min(self.value, bound)
+        if self.narrowed and not of_whole:
+            return
+        if bound < self.whole_value:
+            self.whole_value, self.relaxes = bound, relaxes
+        elif bound == self.whole_value and len(relaxes) < len(self.relaxes):
+            self.relaxes = relaxes
+
+    def prove_cost(self, bound: int | None, relaxes: tuple[str, ...] = ()) -> None:
+        """Raise the bound on cost at the proven value. ``relaxes`` says what the proof leaves out."""
+        if bound is not None and (self.cost is None or bound > self.cost):
+            self.cost, self.cost_relaxes = bound, relaxes
+
+    def prove_gpu_milli(self, bound: int) -> None:
+        """Lower the bound on the GPU share placed."""
+        self.gpu_milli = min(self.gpu_milli, bound)

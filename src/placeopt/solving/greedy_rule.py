@@ -1,0 +1,104 @@
+"""How greedy places the jobs of a round: by which score, in which order; later stages fill up plans the same way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from placeopt.formulations.node_patterns import shares_nest
+from placeopt.heuristics import CHOOSERS, greedy, swaf, window
+from placeopt.heuristics.greedy import GreedyResult
+from placeopt.heuristics.job_orders import order_jobs
+from placeopt.problem import Allocation, IntArray, Problem
+from placeopt.solving.budget import Budget
+
+MIN_SIZES = 3
+"""Different shares of a GPU from which patterns are worth choosing: with fewer, greedy leaves nothing to find."""
+
+
+def has_many_fractions(problem: Problem) -> bool:
+    """
+    Tell whether jobs ask for many fractions of GPUs, and running jobs stay where they are.
+
+    Fractions that divide one another do not count: patterns of whole nodes handle them.
+    """
+    options = problem.options
+    sizes = np.unique(options.milli[options.gpus > 0])
+    return (
+        problem.shares_bind
+        and problem.jobs_per_gpu != 1
+        and len(sizes) >= MIN_SIZES
+        and not problem.changeable
+        and not shares_nest(problem)
+    )
+
+
+@dataclass(frozen=True)
+class GreedyRule:
+    """
+    How greedy places jobs.
+
+    Attributes
+    ----------
+    score
+        Name of the score that chooses places; ``auto`` is ``share_prices`` where the round `has_many_fractions`, else
+        ``stranding``.
+    order
+        Name of the order of jobs; None for the policy's.
+    strict
+        Whether the queue blocks behind the first job that does not fit.
+    shape
+        How greedy chooses among a job's options: ``value``, the most valuable one that fits, or ``swaf``, the one that
+        SWAF chooses beforehand; ``window`` also lets the queue's first jobs compete for the next place.
+    chooser
+        Name of what chooses places in the first pass instead of ``score``, which later stages use.
+    """
+
+    score: str = "stranding"
+    order: str | None = None
+    strict: bool = False
+    shape: Literal["value", "swaf", "window"] = "value"
+    chooser: str | None = None
+
+    def for_problem(self, problem: Problem) -> GreedyRule:
+        """Return the rule with the score and the order that ``auto`` and None stand for."""
+        score = self.score
+        if score == "auto":
+            score = "share_prices" if has_many_fractions(problem) else "stranding"
+        return replace(self, score=score, order=self.order or problem.policy.order)
+
+    def jobs(self, problem: Problem) -> IntArray:
+        """Return the waiting jobs in order."""
+        return order_jobs(problem, self.order or problem.policy.order)
+
+    def deadline(self, budget: Budget) -> float:
+        """Return when the first pass has to end; the clock guards what a chooser of places may take."""
+        return budget.heuristic_deadline() if self.chooser is None else budget.deadline
+
+    def place(self, problem: Problem, budget: Budget, deadline: float) -> GreedyResult:
+        """Place the waiting jobs beside what runs."""
+        jobs, cancelled, seed = self.jobs(problem), budget.cancelled, budget.params.seed
+        if self.shape == "swaf":
+            return swaf(problem, jobs, self.score, deadline=deadline, cancelled=cancelled)
+        if self.shape == "window":
+            return window(problem, jobs, self.score, deadline=deadline, cancelled=cancelled, seed=seed)
+        return greedy(
+            problem,
+            jobs,
+            self.score,
+            deadline=deadline,
+            cancelled=cancelled,
+            stop_at_first_failure=self.strict,
+            seed=seed,
+            chooser=None if self.chooser is None else CHOOSERS[self.chooser],
+        )
+
+    def fill_up(self, problem: Problem, budget: Budget, start: Allocation) -> Allocation:
+        """Return ``start`` with waiting jobs added by score."""
+        deadline = budget.heuristic_deadline()
+        filled = greedy(
+            problem, self.jobs(problem), self.score, deadline=deadline, cancelled=budget.cancelled, start=start
+        )
+        return filled.allocation

@@ -1,0 +1,166 @@
+"""The best checked plan so far. `Incumbent.offer` is the only way in for an allocation."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from placeopt.check import judge
+from placeopt.errors import BadInput, InternalFault
+from placeopt.formats.gc_pause import gc_paused
+from placeopt.heuristics import greedy
+from placeopt.heuristics.job_orders import order_jobs
+from placeopt.model import Instance, Plan
+from placeopt.problem import Allocation, Problem, State
+from placeopt.solving.bounds import Bounds
+from placeopt.solving.budget import Budget
+from placeopt.solving.draft import draft_plan, standing_records
+from placeopt.terms.objective import Weighted, value
+from placeopt.terms.rules.minimal_utility import withdrawn
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The allocation is the new incumbent."""
+
+
+@dataclass(frozen=True)
+class NotBetter:
+    """The allocation is no better than the incumbent; the referee has not read it."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The referee refuses the allocation; ``why`` is its first complaint."""
+
+    why: str
+
+
+Offer = Accepted | NotBetter | Refused
+
+
+class Incumbent:
+    """
+    The best allocation so far, its objective, and the draft of its plan.
+
+    Starts from the running jobs alone, which every stage can fall back on.
+
+    Attributes
+    ----------
+    allocation
+        Of every job; None for those that wait.
+    value, cost
+        Its objective: the value placed, and the weighted sum of the costs that count.
+    raw
+        Score of every cost that counts, unweighted.
+    draft
+        Its plan, which the referee has read; None for running jobs that are not read yet.
+
+    Notes
+    -----
+    The referee reads the running jobs at once where they may be changed. Where they may not, every plan holds them
+    all, and what breaks no rule with more beside it breaks none alone: so they are read with the first plan, and by
+    themselves only if that is refused or there is none.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        problem: Problem,
+        base: State,
+        weighted: tuple[Weighted, ...],
+        bounds: Bounds,
+        budget: Budget,
+        draft: Plan | None = None,
+    ) -> None:
+        """``base`` holds the running jobs; ``draft`` is their plan, if the referee has accepted it before."""
+        self._instance, self._problem, self._weighted = instance, problem, weighted
+        self._bounds, self._budget = bounds, budget
+        self.allocation = base.allocation()
+        self.value = value(problem, self.allocation)
+        self.raw, self.cost = self._priced(self.allocation)
+        self.draft = draft
+        self.number = 0
+        """How many allocations were accepted."""
+        if problem.changeable:
+            self.read()
+
+    def read(self) -> Plan:
+        """
+        Return the draft of the best plan, which the referee has read.
+
+        Raises
+        ------
+        BadInput
+            If it is that of the running jobs, was not read before, and breaks a rule.
+        """
+        if self.draft is not None:
+            return self.draft
+        draft, found = self._judged(self.allocation)
+        if found:  # every stage falls back on leaving the running jobs where they are
+            raise BadInput(
+                f"running placements: {found}; what runs when a round begins may exceed limits, but must be possible "
+                f"under policy {self._problem.policy.name!r}"
+            )
+        self.draft = draft
+        return draft
+
+    def is_better(self, value_: int, cost: int) -> bool:
+        """Tell whether an objective is strictly better than that of the incumbent."""
+        return (value_, -cost) > (self.value, -self.cost)
+
+    def offer(self, allocation: Allocation) -> Offer:
+        """
+        Take ``allocation`` if it is strictly better and the referee accepts it.
+
+        Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not
+        have seen that rule whole.
+
+        Raises
+        ------
+        InternalFault
+            If a value above the proven bound passes the referee: then the bound is wrong.
+        BadInput
+            If it is refused, and already the running jobs alone break a rule.
+        """
+        if allocation == self.allocation:
+            return NotBetter()
+        problem = self._problem
+        allowed = withdrawn(problem, allocation)
+        if allowed != allocation:
+            order = order_jobs(problem, problem.policy.order)
+            allocation = greedy(problem, order, deadline=self._budget.deadline, start=allowed).allocation
+        gain = value(problem, allocation)
+        if gain < self.value:
+            return NotBetter()
+        raw, cost = self._priced(allocation)
+        if not self.is_better(gain, cost):
+            return NotBetter()
+        draft, found = self._judged(allocation)
+        if found:
+            self.read()
+            return Refused(found)
+        if gain > self._bounds.value:
+            raise InternalFault(f"a checked plan is worth {gain}, above the proven bound {self._bounds.value}")
+        if gain > self.value:
+            self._bounds.cost = None  # it held at the former value
+        self.allocation, self.value, self.cost, self.raw, self.draft = allocation, gain, cost, raw, draft
+        self.number += 1
+        return Accepted()
+
+    def _priced(self, allocation: Allocation) -> tuple[tuple[int, ...], int]:
+        """Return the score of every cost that counts, and their weighted sum."""
+        raw = tuple(w.cost.score(self._problem, allocation) for w in self._weighted)
+        return raw, sum(w.weight * score for w, score in zip(self._weighted, raw, strict=True))
+
+    def _judged(self, allocation: Allocation) -> tuple[Plan, str | None]:
+        """Return the draft of a plan, and the referee's first complaint."""
+        before = time.monotonic()
+        with gc_paused():
+            draft = draft_plan(self._instance, self._problem, allocation)
+            found, standing = judge(self._instance, draft)
+            if standing:
+                draft = draft.model_copy(update={"standing": standing_records(standing)})
+        self._budget.offer_s = time.monotonic() - before
+        self._budget.check_s += self._budget.offer_s
+        return draft, f"{found[0].rule}: {found[0].message}" if found else None

@@ -1,0 +1,50 @@
+"""Stage ``heuristic``: greedy. Always runs, so that there is a plan to fall back on before it is needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from placeopt.formats.gc_pause import gc_paused
+from placeopt.solving.context import SolveContext
+from placeopt.solving.stage import StageReport
+
+LEAST_S = 0.05
+"""
+Seconds that the first plan gets in any case, half of what a round may be late: reading and compiling may have taken all
+the time there was, and its most valuable jobs are reached first.
+"""
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Offers greedy's allocation, by the rule of the method."""
+
+    name: ClassVar[str] = "heuristic"
+    uses_solver: ClassVar[bool] = False
+
+    def skip_reason(self, context: SolveContext) -> None:
+        """Never: a plan comes first, however little time is left."""
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Place the waiting jobs, and note which were not reached."""
+        rule, budget, handover = context.greedy, context.budget, context.handover
+        deadline = max(rule.deadline(budget), time.monotonic() + LEAST_S)
+        with gc_paused():
+            result = rule.place(context.problem, budget, deadline)
+            offer = context.incumbent.offer(result.allocation)
+        if rule.strict:
+            handover.blocks = "the queue is strict and an earlier job does not fit"
+        elif rule.shape == "swaf":
+            handover.blocks = "not in the option that SWAF settled on"
+        if result.not_reached:
+            handover.not_reached = frozenset(result.not_reached)
+            budget.stopped()
+            budget.note_limit("time")
+        else:
+            handover.first_pass = result.allocation
+        cut = f", {len(result.not_reached)} jobs not reached" if result.not_reached else ""
+        name = {"swaf": "swaf", "window": f"{rule.score} over a window"}.get(rule.shape, rule.chooser or rule.score)
+        yield StageReport(f"{name} in order {rule.order}{cut}", "improved", offer=offer)
