@@ -11,11 +11,16 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 
 from placeopt.environment import PAPERS, find_papers
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MODULES = {
     "placeopt.engine": "placeopt.live_cluster.engine",
@@ -109,6 +114,22 @@ def former_submodules(package: str) -> None:
         module = ModuleType(f"{package}.{old}", f"Former name of {package}.{new}.")
         module.__dict__["__getattr__"] = _former_names_of_submodule(module.__name__, f"{package}.{new}")
         sys.modules[module.__name__] = module
+
+
+def former_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator: the function takes the keyword ``old`` for ``new``, with a warning."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            if old in kwargs:
+                _warn(f"{function.__qualname__}({old}=)", f"{new}=")
+                kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def _former_names_of_submodule(old: str, new: str) -> Callable[[str], object]:

@@ -475,6 +475,14 @@ def test_a_round_that_does_not_say_why_jobs_wait_decides_the_same() -> None:
         assert {one.reason for one in quick.unplaced} == {"not_reached"}
 
 
+def test_the_former_keyword_of_place_works_and_warns() -> None:
+    """``say_why`` is ``explain`` now (issue 17)."""
+    with engine_of(1, [job("a", gpus=2), job("b", gpus=8)]) as engine:
+        with pytest.warns(DeprecationWarning, match="explain="):
+            plan = engine.place(method="best-fit", say_why=False)
+        assert {one.reason for one in plan.unplaced} == {"not_reached"}
+
+
 def test_ends_that_were_known_are_no_change() -> None:
     """A plan stays good where the same ends are stated again, and the records are the same objects."""
     held = job("held")

@@ -9,7 +9,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Concatenate, Literal, ParamSpec, Self, TypeVar
 
-from placeopt.aliases import former_names
+from placeopt.aliases import former_argument, former_names
 from placeopt.arguments import INSTANCE, expect
 from placeopt.errors import BadInput, only_documented
 from placeopt.formats.gc_pause import gc_paused
@@ -175,6 +175,7 @@ class Engine:
         """
         self._loaded().update(add_jobs, remove_jobs, nodes or {}, now_ms, expected_end_ms or {})
 
+    @former_argument("say_why", "explain")
     @exclusive
     @only_documented
     def place(
