@@ -147,7 +147,7 @@ def test_doctor_knows_every_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of pyproject.toml that commands ask for; one that is missing is no problem, and who needs it is told."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     packages = {(name, re.split("[>=<]", package)[0]) for name in extras for package in extras[name]}
-    assert {pair for pair in packages if pair[0] not in ("cli", "dev")} == set(EXTRAS)
+    assert {pair for pair in packages if pair[0] not in ("cli", "dev", "docs")} == set(EXTRAS)
     monkeypatch.setitem(EXTRAS, ("plot", "nobody-has-this"), "pictures")
     told = installation._extra("plot", "nobody-has-this")
     assert told.fact == "nobody-has-this is not installed; pictures need it: placeopt[plot]"

@@ -79,7 +79,7 @@ def test_whoever_collects_asks_the_clock() -> None:
         lambda: CostPrices(builder).add_both(one, one, ten),
         lambda: CostPrices(builder).add_product(0, 2, 1, 2, 5),
         lambda: Rows(builder).add([0], [1], 0, 1),
-        lambda: Together(builder).ask([[0, 1]], low=True, high=False),
+        lambda: Together(builder).request([[0, 1]], low=True, high=False),
     ):
         with pytest.raises(OutOfTime):
             late()

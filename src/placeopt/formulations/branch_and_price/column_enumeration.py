@@ -23,7 +23,7 @@ MAX_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class ColumnFamily:
     """Kinds of one profile, and H *combinations*: how many bundles of each may go to one room, ordered by their sum."""
 
     profile: int
@@ -152,7 +152,7 @@ class ColumnSearch:
     @staticmethod
     def _pairs(
         bound: _Bound,
-        family: Family,
+        family: ColumnFamily,
         values: IntArray,
         open_group: IntArray,
         gain: IntArray,
@@ -201,7 +201,7 @@ class _Bound:
     """
 
     def __init__(
-        self, families: list[Family], open_groups: OpenGroups, values: list[IntArray], price: IntArray
+        self, families: list[ColumnFamily], open_groups: OpenGroups, values: list[IntArray], price: IntArray
     ) -> None:
         self._families, self._open_groups = families, open_groups
         scale = int((np.abs(price) // 250).max(initial=1)) + 1
@@ -258,7 +258,7 @@ class _Bound:
         return reach
 
 
-def _families(gpu_groups: GpuGroups) -> list[Family]:
+def _families(gpu_groups: GpuGroups) -> list[ColumnFamily]:
     """Families, those first whose jobs disturb the least: then what is still to come is sure to be disturbed."""
     bundle_groups, open_groups = gpu_groups.bundle_groups, gpu_groups.open_groups
     most = open_groups.slots.max(axis=0, initial=0)
@@ -287,7 +287,7 @@ def _families(gpu_groups: GpuGroups) -> list[Family]:
     return out
 
 
-def _family(gpu_groups: GpuGroups, profile: int, chunk: list[int], room: IntArray, most: IntArray) -> Family:
+def _family(gpu_groups: GpuGroups, profile: int, chunk: list[int], room: IntArray, most: IntArray) -> ColumnFamily:
     bundle_groups = gpu_groups.bundle_groups
     selected = np.array(chunk, dtype=np.int64)
     bundle_counts = np.array(list(product(*(range(int(room[k]) + 1) for k in chunk))), dtype=np.int64)
@@ -295,7 +295,7 @@ def _family(gpu_groups: GpuGroups, profile: int, chunk: list[int], room: IntArra
     bundle_counts = bundle_counts[np.argsort(bundle_counts.sum(axis=1), kind="stable")]
     jobs = bundle_counts.sum(axis=1)
     number, first = np.unique(jobs, return_index=True)
-    return Family(
+    return ColumnFamily(
         profile=profile,
         bundle_groups=selected,
         bundle_counts=bundle_counts,

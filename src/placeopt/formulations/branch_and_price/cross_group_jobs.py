@@ -202,7 +202,7 @@ class _Distances:
         return int(self._bundle_groups.traffic[bundle_group]) * self.choices(split)[0][0]
 
 
-def lay_out(
+def distribute(
     gpu_groups: GpuGroups, nodes: NodeGroup, pattern: tuple[CrossGroupJob, ...]
 ) -> tuple[int, list[frozenset[int]]]:
     """Return how much longer the paths of a set must be than its ``cost`` says, as cost, and its positions then."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from placeopt.formulations.branch_and_price.column_enumeration import NEVER, ColumnSearch, FoundColumns, best_of
-from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPatterns, lay_out
+from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupPatterns, distribute
 from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, OpenGroups
 from placeopt.problem import IntArray
 
@@ -222,7 +222,7 @@ class ColumnPricing:
         """What a pattern costs beyond ``patterns.cost``, since its jobs are in each other's way."""
         if q not in self._extra_costs:
             patterns = self.patterns
-            self._extra_costs[q] = lay_out(
+            self._extra_costs[q] = distribute(
                 self.gpu_groups, self.gpu_groups.node_groups[int(patterns.group[q])], patterns.cross_group_jobs[q]
             )[0]
         return self._extra_costs[q]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupJob, CrossGroupPatterns, lay_out
+from placeopt.formulations.branch_and_price.cross_group_jobs import CrossGroupJob, CrossGroupPatterns, distribute
 from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, NodeGroup, OpenGroups
 from placeopt.formulations.branch_and_price.master import ColumnMaster, MasterModel
 from placeopt.formulations.branch_and_price.pricing import Column
@@ -63,7 +63,7 @@ def bundles_of(master: ColumnMaster, columns: Sequence[Column], values: IntArray
             node = nodes.nodes[first[group]]
             first[group] += 1
             start = int(gpu_groups.problem.node_gpu_start[node])
-            held = lay_out(gpu_groups, nodes, cross_group_jobs)[1]
+            held = distribute(gpu_groups, nodes, cross_group_jobs)[1]
             for (bundle_group, _), gpus in zip(cross_group_jobs, held, strict=True):
                 out.append((bundle_group, node, tuple(start + gpu for gpu in sorted(gpus))))
             taken = frozenset().union(*held)
@@ -161,7 +161,7 @@ def columns_of(gpu_groups: GpuGroups, patterns: CrossGroupPatterns, allocation: 
         q = _number(numbers, group_of[node], cross_group_jobs)
         if q is None:
             continue
-        price = int(patterns.cost[q]) + lay_out(gpu_groups, nodes, patterns.cross_group_jobs[q])[0]
+        price = int(patterns.cost[q]) + distribute(gpu_groups, nodes, patterns.cross_group_jobs[q])[0]
         for r in range(len(nodes.parts)):
             if counts[r].any():
                 price += _content_cost(

@@ -9,9 +9,13 @@ resources that bind most. The prices themselves prove a bound, and patterns that
 
 from placeopt.formulations.node_patterns.bundle_groups import BundleGroups, bundle_groups_of, shares_nest
 from placeopt.formulations.node_patterns.job_groups import JobGroups, job_groups_of
-from placeopt.formulations.node_patterns.layout import PlacementRequest, patterns_of_plan, placement_requests
 from placeopt.formulations.node_patterns.master import PatternMaster
 from placeopt.formulations.node_patterns.node_states import NodeStates, node_states_of
+from placeopt.formulations.node_patterns.placement_requests import (
+    PlacementRequest,
+    patterns_of_plan,
+    placement_requests,
+)
 from placeopt.formulations.node_patterns.pricing import NodePattern, PatternPricing
 from placeopt.formulations.node_patterns.proof import RELAXES, proven_bound
 

@@ -118,7 +118,7 @@ def _ask(together: Together, met: Meetings, step: IntArray) -> list[tuple[int, i
     for level, shared_domain in met:
         by_level.setdefault(level, []).append(shared_domain)
     return [
-        (together.ask(domains, low=bool(step[level] > 0), high=bool(step[level] < 0)), int(step[level]))
+        (together.request(domains, low=bool(step[level] > 0), high=bool(step[level] < 0)), int(step[level]))
         for level, domains in by_level.items()
     ]
 

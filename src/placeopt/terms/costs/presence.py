@@ -197,7 +197,7 @@ class Together:
         self._low: list[bool] = []
         self._high: list[bool] = []
 
-    def ask(self, shared_domains: list[list[int]], *, low: bool, high: bool) -> int:
+    def request(self, shared_domains: list[list[int]], *, low: bool, high: bool) -> int:
         """
         Ask for a binary and return its number; ``shared_domains`` as `Presence.shared_domains` yields them.
 
