@@ -181,9 +181,9 @@ class TestFixed:
     def test_crowds(self) -> None:
         """Jobs on the fullest GPU; shared are GPUs where they may be, or are."""
         alone = self.problem(((("n0", [0, 1]),), {"gpus": 2}), share_mode="exclusive")
-        assert (alone.crowd, alone.gpus_are_shared) == (1, False)
+        assert (alone.max_running_per_gpu, alone.gpus_are_shared) == (1, False)
         empty = compile_problem(instance(1, [job("a")], policy=Policy(share_mode="exclusive")))
-        assert (empty.crowd, empty.gpus_are_shared) == (0, False)
+        assert (empty.max_running_per_gpu, empty.gpus_are_shared) == (0, False)
         assert compile_problem(instance(1, [job("a")])).gpus_are_shared
         one = compile_problem(instance(1, [job("a")], policy=Policy(jobs_per_gpu_max=1)))
         assert not one.gpus_are_shared
