@@ -59,9 +59,10 @@ def commands_page() -> str:
     """Return every command with its help and options."""
     from typer.main import get_command
 
-    from placeopt.cli.app import app
+    from placeopt.cli.app import build_app
+    from placeopt.cli.importers.registry import IMPORTERS
 
-    return "# Commands\n\n" + "\n".join(_command("placeopt", get_command(app)))
+    return "# Commands\n\n" + "\n".join(_command("placeopt", get_command(build_app(IMPORTERS))))
 
 
 def _command(path: str, command: Any) -> Iterator[str]:
