@@ -62,7 +62,7 @@ def commands_page() -> str:
     from placeopt.cli.app import build_app
     from placeopt.cli.importers.registry import IMPORTERS
 
-    return "# Commands\n\n" + "\n".join(_command("placeopt", get_command(build_app(IMPORTERS))))
+    return "# Commands\n\n" + "\n".join(_command("placeopt", get_command(build_app(tuple(IMPORTERS.values())))))
 
 
 def _command(path: str, command: Any) -> Iterator[str]:
