@@ -87,12 +87,12 @@ if os.environ.get("SLOW_START"):  # an import of a worker, in which Ctrl-C comes
 """
 SCRIPT = """
 import os, signal, sys, time
-from placeopt.parallel import fan_out
+from placeopt.parallel import run_parallel
 
 stopped = []
 signal.signal(signal.SIGINT, lambda *_: stopped.append(True))
 os.environ["SLOW_START"] = sys.argv[1]
-print(len(list(fan_out(time.sleep, [60, 60], 2, cancelled=lambda: bool(stopped)))), "came", bool(stopped))
+print(len(list(run_parallel(time.sleep, [60, 60], 2, cancelled=lambda: bool(stopped)))), "came", bool(stopped))
 """
 
 
