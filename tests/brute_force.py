@@ -23,7 +23,7 @@ import numpy as np
 from placeopt.model.policy import Postpone, SlowdownCurve
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
 from placeopt.terms.objective import weighted_costs
-from placeopt.terms.rules.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
+from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
 from placeopt.terms.rules.minimal_utility import falls_short
 from placeopt.terms.rules.node_capacity import NodeCapacity
 from placeopt.terms.rules.queue_share import QueueShare

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import BundleGroups
+from placeopt.formulations.node_patterns.groups import BundleGroups
 from placeopt.problem import IntArray, State
 
 FINEST = 20

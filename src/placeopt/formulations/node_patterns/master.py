@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import BundleGroups
+from placeopt.formulations.node_patterns.groups import BundleGroups
 from placeopt.formulations.node_patterns.job_groups import JobGroups
 from placeopt.formulations.node_patterns.node_states import NodeStates
 from placeopt.formulations.node_patterns.pricing import NodePattern

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import CPU_ONLY, BundleGroups
+from placeopt.formulations.node_patterns.groups import CPU_ONLY, BundleGroups
 from placeopt.problem import BoolArray, IntArray, Problem, State
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.bundle_groups import CPU_ONLY, BundleGroups
+from placeopt.formulations.node_patterns.groups import CPU_ONLY, BundleGroups
 from placeopt.formulations.node_patterns.node_states import NodeStates
 from placeopt.problem import IntArray
 

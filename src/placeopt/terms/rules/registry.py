@@ -7,7 +7,7 @@ from placeopt.problem import Placement, Problem, State
 from placeopt.terms.protocols import Rule
 from placeopt.terms.rules.changes import RunningChanges
 from placeopt.terms.rules.gang import Gang
-from placeopt.terms.rules.gpu_capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
+from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
 from placeopt.terms.rules.minimal_utility import MinimalUtility
 from placeopt.terms.rules.node_capacity import NodeCapacity
 from placeopt.terms.rules.queue_share import QueueShare
