@@ -23,11 +23,9 @@ import numpy as np
 from placeopt.model.policy import Postpone, SlowdownCurve
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, open_state
 from placeopt.terms.objective import weighted_costs
-from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu
+from placeopt.terms.rules import RULES, fits
+from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity, QueueShare
 from placeopt.terms.rules.minimal_utility import falls_short
-from placeopt.terms.rules.node_capacity import NodeCapacity
-from placeopt.terms.rules.queue_share import QueueShare
-from placeopt.terms.rules.registry import RULES, fits
 from placeopt.terms.rules.uplink import Uplink
 
 LIMITS = (GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity, QueueShare, Uplink)

@@ -16,7 +16,6 @@ from placeopt.errors import Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode
 from placeopt.formulations.capacity_relaxation import build_capacity_relaxation
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
-from placeopt.formulations.encode import encode
 from placeopt.formulations.gpu_patterns import build_gpu_patterns, gpu_milli_objective
 from placeopt.formulations.node_patterns import (
     PatternPricing,
@@ -25,6 +24,7 @@ from placeopt.formulations.node_patterns import (
     node_states_of,
     proven_bound,
 )
+from placeopt.formulations.placements import encode
 from placeopt.linear import NO_UPPER, LinearModel, ModelBuilder
 from placeopt.model import Instance
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State, compile_problem, open_state
@@ -32,11 +32,11 @@ from placeopt.problem.changes import keeps_limits
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.terms.costs.registry import costs_of
+from placeopt.terms.costs import costs_of
 from placeopt.terms.objective import Weighted, cost, cost_expression, value, value_expression, weighted_costs
 from placeopt.terms.protocols import Cost
+from placeopt.terms.rules import relaxed
 from placeopt.terms.rules.minimal_utility import falls_short, withdrawn
-from placeopt.terms.rules.registry import relaxed
 from placeopt.terms.standing import relaxed_state
 from placeopt.terms.variables import Variables
 from plans import plan_of

@@ -17,8 +17,8 @@ from numpy.random import Generator
 
 from placeopt.model import Instance, Plan
 from placeopt.problem import compile_problem
+from placeopt.terms.rules import relaxed
 from placeopt.terms.rules.minimal_utility import applies
-from placeopt.terms.rules.registry import relaxed
 
 Record = dict[str, Any]
 

@@ -43,7 +43,7 @@ from placeopt.model.policy import (
     Weights,
 )
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 from plans import assignments_of, plan_of
 
 MOST_COMBINATIONS = 20_000

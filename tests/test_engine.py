@@ -28,8 +28,8 @@ from placeopt.model.plan import Cost
 from placeopt.model.policy import Interference, Queue, Quota, Weights
 from placeopt.solving import budget, sizes
 from placeopt.solving.audit import audit
+from placeopt.solving.bounds import Progress
 from placeopt.solving.methods import METHODS
-from placeopt.solving.progress import Progress
 from placeopt.solving.stages import exact
 from rounds import random_round
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from placeopt.referee import violations
     from placeopt.solving.api import Interrupted, solve
     from placeopt.solving.audit import audit
-    from placeopt.solving.progress import Progress
+    from placeopt.solving.bounds import Progress
 
 __version__ = "0.1.0"
 
@@ -49,7 +49,7 @@ _HOME = {
     "PlaceoptError": "placeopt.errors",
     "Plan": "placeopt.model",
     "Policy": "placeopt.model",
-    "Progress": "placeopt.solving.progress",
+    "Progress": "placeopt.solving.bounds",
     "SolverFault": "placeopt.errors",
     "StaleSnapshot": "placeopt.errors",
     "Unsupported": "placeopt.errors",

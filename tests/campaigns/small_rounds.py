@@ -28,7 +28,7 @@ from joblib import Parallel, delayed
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from differential import ROUTES, examine
-from placeopt.terms.costs.registry import COSTS
+from placeopt.terms.costs import COSTS
 from rounds import features, random_round
 
 CHUNK = 25

@@ -18,7 +18,7 @@ from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
 from placeopt.terms.costs.utility import utility
 from placeopt.terms.objective import cost_delta, weighted_costs
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 
 
 def faults(instance: Instance, plan: Plan, found: Explanation) -> list[str]:

@@ -15,7 +15,7 @@ from placeopt.feasibility.requirement import requirements_of
 from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.model import Domain, Split
 from placeopt.problem import Placement, State, compile_problem
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 from rounds import Dice
 
 WORKERS = 5

@@ -8,11 +8,11 @@ import pytest
 from builders import instance, job, machine, option, running
 from differential import solve
 from placeopt.formulations import add_assignment, add_counts, decode
-from placeopt.formulations.encode import encode
+from placeopt.formulations.placements import encode
 from placeopt.linear import ModelBuilder
 from placeopt.model import Communication, Gpu, Instance, Link, Part, Policy, Split
 from placeopt.problem import Placement, State, compile_problem
-from placeopt.terms.costs.registry import COSTS
+from placeopt.terms.costs import COSTS
 from placeopt.terms.objective import value_expression
 from placeopt.terms.protocols import Cost
 from placeopt.terms.variables import Variables

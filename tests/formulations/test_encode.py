@@ -7,7 +7,7 @@ from brute_force import Enumeration
 from placeopt.formulations import add_assignment, add_counts, encode
 from placeopt.linear import ModelBuilder
 from placeopt.problem import compile_problem, open_state
-from placeopt.terms.costs.registry import COSTS
+from placeopt.terms.costs import COSTS
 from placeopt.terms.objective import cost_expression, value, value_expression, weighted_costs
 from rounds import random_round
 

@@ -9,7 +9,7 @@ from brute_force import Enumeration
 from builders import instance, job, machine, node, running
 from placeopt.errors import Unsupported
 from placeopt.formulations.cost_relaxation import build_cost_relaxation, with_whole_jobs
-from placeopt.formulations.cost_relaxation.shortest_sets import LeastPaths
+from placeopt.formulations.cost_relaxation.node_classes import LeastPaths
 from placeopt.model import Communication, Domain, Instance, Policy, Split
 from placeopt.model.policy import Changes, Weights
 from placeopt.problem import Placement, State, compile_problem

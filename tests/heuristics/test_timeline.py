@@ -12,7 +12,7 @@ from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Pol
 from placeopt.model.policy import Interference, Postpone
 from placeopt.problem import Move, Placement, compile_problem
 from placeopt.terms.costs.run_time import run_time_ms
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 
 NOW = 1_000_000
 

@@ -10,7 +10,7 @@ from placeopt.model import Communication, Domain, Edge, Job
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.rank_mapping import improve_ranks
 from placeopt.terms.costs.communication import job_cost
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 from placeopt.topology import dgx1, minsky
 
 

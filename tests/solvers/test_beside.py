@@ -6,8 +6,8 @@ import pytest
 from solver_models import hard, knapsack
 
 from placeopt.errors import Unsupported
-from placeopt.solvers.beside import Beside
 from placeopt.solvers.pool import Worker
+from placeopt.solvers.race import Beside
 from placeopt.solvers.result import SolveOptions
 
 AN_HOUR_S = 3600.0

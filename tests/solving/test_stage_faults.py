@@ -12,8 +12,8 @@ from placeopt.model import Plan
 from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Problem
 from placeopt.solving.audit import audit
-from placeopt.solving.narrowing import hold_back
-from placeopt.solving.progress import Progress
+from placeopt.solving.bounds import Progress
+from placeopt.solving.stages.lookahead import hold_back
 
 STAGES = (
     "greedy.Greedy",
@@ -110,7 +110,7 @@ class TestErrorsThatLeave:
 
     @pytest.mark.parametrize(
         "place",
-        ["solving.api.compile_problem", "solving.one_round.finish", "solving.greedy_rule.has_many_fractions"],
+        ["solving.api.compile_problem", "solving.api.finish", "solving.greedy_rule.has_many_fractions"],
     )
     def test_outside_stages_it_is_an_internal_fault(self, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """Issue 16, A1: with the cause chained; before, it left as it was."""

@@ -16,7 +16,7 @@ from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.model import Instance, Plan, Policy, Slowdown
 from placeopt.model.policy import Changes, Postpone, Weights
 from placeopt.problem import Placement, compile_problem
-from placeopt.solvers.beside import Beside
+from placeopt.solvers.race import Beside
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext

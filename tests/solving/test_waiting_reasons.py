@@ -17,10 +17,10 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.params import SolveParams
 from placeopt.solving.pipeline import run_stages
-from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.first_plan import MakeRoom
+from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.waiting_reasons import reasons
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 from rounds import random_round
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))

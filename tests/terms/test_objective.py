@@ -7,7 +7,7 @@ from placeopt.errors import Unsupported
 from placeopt.model import Communication, Policy
 from placeopt.model.policy import Fragmentation, Weights
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.terms.costs.registry import COSTS
+from placeopt.terms.costs import COSTS
 from placeopt.terms.objective import (
     MAX_COST,
     cost,

@@ -8,8 +8,7 @@ import pytest
 from placeopt.errors import OutOfTime
 from placeopt.linear import ModelBuilder
 from placeopt.terms.costs.presence import Together
-from placeopt.terms.linearized_costs import CostPrices, unary_digits
-from placeopt.terms.rows import Rows
+from placeopt.terms.linearized_costs import CostPrices, Rows, unary_digits
 
 
 def test_digits_spell_each_sum_in_one_way_only() -> None:

@@ -9,7 +9,7 @@ from placeopt.check import violations
 from placeopt.model import Domain, Policy, Split
 from placeopt.model.policy import Queue, Quota, Usable
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.terms.rules.registry import RULES, fits
+from placeopt.terms.rules import RULES, fits
 from plans import plan_of
 from rounds import random_round
 

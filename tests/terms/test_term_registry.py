@@ -4,7 +4,7 @@ import pytest
 
 from placeopt.model import Policy
 from placeopt.model.policy import Fragmentation, Weights
-from placeopt.terms.costs.registry import COSTS, costs_of
+from placeopt.terms.costs import COSTS, costs_of
 
 
 @pytest.mark.parametrize("cost", COSTS, ids=lambda cost: type(cost).__name__)

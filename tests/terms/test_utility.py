@@ -15,8 +15,8 @@ from placeopt.model.policy import Postpone, Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
 from placeopt.problem.reference import grown_paths
 from placeopt.terms.costs.utility import _sc17, longest_path_for, utility, utility_at
+from placeopt.terms.rules import fits
 from placeopt.terms.rules.minimal_utility import withdrawn
-from placeopt.terms.rules.registry import fits
 
 NEAR = ((0, 1, 20, 20), (1, 0, 20, 20), (20, 20, 0, 1), (20, 20, 1, 0))
 TRAFFIC = Communication(weight=1)

@@ -13,7 +13,7 @@ from placeopt.check import violations
 from placeopt.formats.documents import read_instance, write_plan
 from placeopt.live_cluster.engine import Engine
 from placeopt.solving.audit import audit
-from placeopt.solving.progress import Progress
+from placeopt.solving.bounds import Progress
 
 
 def place_round(

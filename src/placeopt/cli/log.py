@@ -13,8 +13,8 @@ from placeopt.errors import BadInput
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
+    from placeopt.solving.bounds import Progress
     from placeopt.solving.params import SolveParams
-    from placeopt.solving.progress import Progress
 
 
 class SolveLog:

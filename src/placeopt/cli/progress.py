@@ -14,7 +14,7 @@ from placeopt.report.text.text import number, percent
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from placeopt.solving.progress import Progress
+    from placeopt.solving.bounds import Progress
 
 QUIET_S = 2.0
 """Shorter commands show no progress."""

@@ -19,7 +19,7 @@ from placeopt.model import Instance, Plan
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving.solver_call import Solve
+from placeopt.solving.runners import Solve
 
 
 @checked

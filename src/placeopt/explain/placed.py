@@ -16,11 +16,11 @@ from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Plan
 from placeopt.problem import Move, Placement, State
 from placeopt.solvers.result import Solution, SolveOptions
+from placeopt.solving.runners import Solve
 from placeopt.solving.sizes import SIZES
-from placeopt.solving.solver_call import Solve
-from placeopt.terms.costs.registry import costs_of
+from placeopt.terms.costs import costs_of
 from placeopt.terms.objective import Weighted, cost, cost_expression, value_expression
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 from placeopt.terms.variables import Variables
 
 MAX_BUNDLES = 4_000_000

@@ -14,7 +14,7 @@ from placeopt.explain.states import ExplainCase
 from placeopt.feasibility.requirement import Requirement, requirements_of
 from placeopt.model import Instance, Plan
 from placeopt.problem import State
-from placeopt.solving.solver_call import Solve
+from placeopt.solving.runners import Solve
 
 T = TypeVar("T")
 MAX_PRICE = 2**50

@@ -14,7 +14,7 @@ from placeopt.feasibility.free_capacity import FreeCapacity
 from placeopt.feasibility.requirement import Requirement
 from placeopt.feasibility.worker_distribution import WorkerDistribution
 from placeopt.solvers.result import SolveOptions
-from placeopt.solving.solver_call import Solve
+from placeopt.solving.runners import Solve
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from placeopt.feasibility.free_capacity import free_capacity_of
 from placeopt.feasibility.requirement import requirements_of
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.utility import utility
+from placeopt.terms.rules import fits
 from placeopt.terms.rules.minimal_utility import applies, falls_short
-from placeopt.terms.rules.registry import fits
 
 
 @dataclass(frozen=True)

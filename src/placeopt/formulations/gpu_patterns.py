@@ -9,20 +9,20 @@ and where the workers of a job are; communication, spread and uplinks.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from placeopt.formulations.class_loads import Loads, add_node_rows
 from placeopt.formulations.job_groups import draft_starts
-from placeopt.formulations.maximal_gpu_patterns import maximal_gpu_patterns
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.changes import change_limits
 from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import value
 from placeopt.terms.queue_ceilings import queue_ceilings
-from placeopt.terms.rules.queue_share import option_use
+from placeopt.terms.rules.capacity import option_use
 from placeopt.terms.variables import MOVE, SHRINK
 
 MAX_PATTERNS = 20_000
@@ -328,3 +328,32 @@ def _add_queue_rows(builder: ModelBuilder, state: State, start: IntArray, start_
         builder.add_rows(
             queue[selected], start[selected], use[selected, r], np.full(len(room), NO_LOWER, dtype=np.int64), room[:, r]
         )
+
+
+def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | None:
+    """
+    All multisets of ``sizes`` (descending) that fit into ``share`` and to which no more can be added.
+
+    Returns
+    -------
+    IntArray or None
+        Shape (GPU patterns, len(sizes)): how many of each size; None if there are more than ``most``.
+    """
+    out: list[tuple[int, ...]] = []
+    for gpu_pattern, _ in _fill(share, sizes.tolist()):
+        out.append(gpu_pattern)
+        if len(out) > most:
+            return None
+    return np.array(out, dtype=np.int64).reshape(len(out), len(sizes))
+
+
+def _fill(share: int, sizes: list[int]) -> Iterator[tuple[tuple[int, ...], int]]:
+    """Yield the maximal GPU patterns and what each leaves of ``share``."""
+    size, rest = sizes[0], sizes[1:]
+    if not rest:
+        yield (share // size,), share % size
+        return
+    for number in range(share // size, -1, -1):
+        for tail, left in _fill(share - number * size, rest):
+            if left < size:
+                yield (number, *tail), left

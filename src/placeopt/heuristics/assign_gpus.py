@@ -8,7 +8,7 @@ from placeopt.errors import OutOfTime
 from placeopt.heuristics.candidates import Candidates, never
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import Allocation, Move, Placement, Problem, State
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 
 
 def assign_gpus(

@@ -15,7 +15,7 @@ from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.registry import SCORES, score_named
 from placeopt.heuristics.scores.table import ColumnScore, Table, serves
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.terms.rules.registry import fits_beyond_room
+from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 8
 """Nodes tried where a rule refuses the best one."""

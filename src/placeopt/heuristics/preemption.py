@@ -16,7 +16,7 @@ from placeopt.heuristics.shapes import option_shapes
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import keeps_limits, part_of, submission_order
 from placeopt.terms.objective import start_value
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 from placeopt.terms.rules.spread import domain_of_nodes
 
 TRIES = 8

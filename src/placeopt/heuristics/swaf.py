@@ -10,7 +10,7 @@ from placeopt.heuristics.greedy import GreedyResult, places, stop_at
 from placeopt.heuristics.scores.registry import score_named
 from placeopt.problem import IntArray, Move, Placement, Problem, State
 from placeopt.problem.allowance import waiting_allowances
-from placeopt.terms.rules.registry import fits_beyond_room
+from placeopt.terms.rules import fits_beyond_room
 
 
 def swaf(

@@ -17,10 +17,9 @@ from placeopt.live_cluster.cluster_record import Ids, NodeChange
 from placeopt.live_cluster.exclusive import exclusive
 from placeopt.live_cluster.live_cluster import LiveCluster
 from placeopt.model import Instance, Job, Plan, Policy
-from placeopt.solving.api import Solver
-from placeopt.solving.one_round import RoundInput
+from placeopt.solving.api import RoundInput, Solver
+from placeopt.solving.bounds import Progress
 from placeopt.solving.params import SolveParams, check_call
-from placeopt.solving.progress import Progress
 
 __getattr__ = former_names(__name__)
 

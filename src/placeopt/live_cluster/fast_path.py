@@ -13,10 +13,10 @@ from placeopt.model.base import trusted
 from placeopt.model.plan import InstanceRef, Level, PolicyRef, Stage
 from placeopt.problem import Placement, Problem
 from placeopt.solving.budget import Budget
-from placeopt.solving.choices import decides_all
 from placeopt.solving.draft import Recorder
 from placeopt.solving.methods import Method
 from placeopt.solving.stages.lookahead import decide_ahead, lookahead_summary
+from placeopt.solving.stages.trivial_proof import decides_all
 
 
 class Choice(NamedTuple):

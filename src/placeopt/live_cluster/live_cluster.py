@@ -32,9 +32,8 @@ from placeopt.problem.compile import refuse_huge_values
 from placeopt.problem.grants import refuse_overfull
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
-from placeopt.solving.api import Solver
+from placeopt.solving.api import RoundInput, Solver
 from placeopt.solving.methods import method_of
-from placeopt.solving.one_round import RoundInput
 from placeopt.solving.params import SolveParams
 
 

@@ -11,13 +11,12 @@ from placeopt.heuristics.lookahead import LookaheadDecision, Wait
 from placeopt.model import Plan
 from placeopt.model.plan import Stage as StageRecord
 from placeopt.problem import Problem, State, open_state
-from placeopt.solving.bounds import Bounds, relative_gap
+from placeopt.solving.bounds import Bounds, Progress, relative_gap
 from placeopt.solving.budget import Budget
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.handover import Handover
 from placeopt.solving.incumbent import Incumbent
-from placeopt.solving.progress import Progress
-from placeopt.solving.solver_call import Solvers
+from placeopt.solving.runners import SolverRunners
 from placeopt.terms.objective import trivial_gpu_milli_bound, trivial_value_bound, weighted_costs
 from placeopt.terms.standing import relaxed_state
 
@@ -72,7 +71,7 @@ class SolveContext:
         budget: Budget,
         *,
         greedy: GreedyRule | None = None,
-        solvers: Solvers | None = None,
+        solvers: SolverRunners | None = None,
         handover: Handover | None = None,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
@@ -84,7 +83,7 @@ class SolveContext:
         self.stages: list[StageRecord] = []
         self.skipped: list[tuple[str, str]] = []
         self.last_solver_error = ""
-        self._solvers = solvers
+        self.solvers = solvers or SolverRunners(self, ())
         self._on_progress = on_progress
         self.weighted = weighted_costs(problem)
         bound = trivial_value_bound(problem)
@@ -101,17 +100,6 @@ class SolveContext:
     def _running_alone(self, draft: Plan | None = None) -> Incumbent:
         """Return the running jobs as incumbent; ``draft`` is their plan, if the referee has accepted it before."""
         return Incumbent(self.instance, self.problem, self.base, self.weighted, self.bounds, self.budget, draft)
-
-    @property
-    def solvers(self) -> Solvers:
-        """What stages solve models with."""
-        if self._solvers is None:
-            raise RuntimeError("this context has no solvers")
-        return self._solvers
-
-    @solvers.setter
-    def solvers(self, solvers: Solvers) -> None:
-        self._solvers = solvers
 
     @property
     def narrowed(self) -> bool:

@@ -18,7 +18,7 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.waiting_reasons import reasons
 from placeopt.terms.costs.free_gpus import slots_left
 from placeopt.terms.objective import most_milli
-from placeopt.terms.rules.registry import relaxed
+from placeopt.terms.rules import relaxed
 
 
 def finish(

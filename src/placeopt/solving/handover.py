@@ -10,7 +10,7 @@ from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.heuristics.search import Guide
 from placeopt.model import Plan
 from placeopt.problem import Allocation, IntArray, State
-from placeopt.solvers.beside import Beside
+from placeopt.solvers.race import Beside
 
 
 @dataclass(frozen=True)

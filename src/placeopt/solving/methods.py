@@ -11,18 +11,14 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.stage import Block, Stage
 from placeopt.solving.stages.bound import BeginBound, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
-from placeopt.solving.stages.capacity_relaxation import CapacityRelaxationBound
-from placeopt.solving.stages.relaxations import CostRelaxationBound
 from placeopt.solving.stages.exact import Exact, LoadRace
+from placeopt.solving.stages.first_plan import MakeRoom, PreviousPlan, RankMapping, ReserveTime
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.lookahead import LookAhead
-from placeopt.solving.stages.first_plan import MakeRoom
 from placeopt.solving.stages.neighbourhood_search import BeforeExact, NeighbourhoodSearch, after_exact
 from placeopt.solving.stages.node_patterns import NodePatterns
-from placeopt.solving.stages.previous_plan import PreviousPlan
-from placeopt.solving.stages.rank_mapping import RankMapping
-from placeopt.solving.stages.reserve_time import ReserveTime
+from placeopt.solving.stages.relaxations import CapacityRelaxationBound, CostRelaxationBound
 from placeopt.solving.stages.trivial_proof import TrivialProof
 
 

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from placeopt.linear import LinearModel
-from placeopt.solvers.beside import Beside
 from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
-from placeopt.solvers.race import RACE, race, share_out
+from placeopt.solvers.race import RACE, Beside, race, share_out
 from placeopt.solvers.result import Progress, Solution, SolveOptions
-from placeopt.solving.context import SolveContext
+
+if TYPE_CHECKING:
+    from placeopt.solving.context import SolveContext
+
+
+class Solve(Protocol):
+    """Solve ``model`` by the named solver before the deadline of the round."""
+
+    def __call__(
+        self,
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Solution:
+        """Return what the solver found; never raises for what a solver does."""
+        ...
 
 
 class SolverRunners:
-    """
-    What stages solve with.
-
-    Parameters
-    ----------
-    context
-        Its deadline as it is at each call.
-    runners
-        Two, the second of which is for races only.
-    """
+    """What stages solve with: two runners, the second of which is for races only; none in a context without stages."""
 
     def __init__(self, context: SolveContext, runners: Sequence[Worker | InProcess]) -> None:
         self._context, self._runners = context, runners
@@ -44,7 +51,7 @@ class SolverRunners:
         options: SolveOptions,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Solution:
-        """Solve a model before the deadline of the stages; see ``solver_call.Solve``."""
+        """Solve a model before the deadline of the stages; see `Solve`."""
         context, budget = self._context, self._context.budget
         deadline, cancel = budget.deadline, budget.cancelled
         if solver == RACE:

@@ -19,12 +19,12 @@ from placeopt.model.base import trusted
 from placeopt.model.plan import Unplaced, UnplacedReason
 from placeopt.problem import RESOURCES, UNLIMITED, Move, Problem, State, open_state
 from placeopt.solving.context import SolveContext
-from placeopt.solving.narrowing import renumbered
+from placeopt.solving.stages.lookahead import renumbered
 from placeopt.terms.costs.utility import utility_at
 from placeopt.terms.queue_ceilings import queue_ceilings
+from placeopt.terms.rules import fits
+from placeopt.terms.rules.capacity import option_use
 from placeopt.terms.rules.minimal_utility import applies
-from placeopt.terms.rules.queue_share import option_use
-from placeopt.terms.rules.registry import fits
 
 SHARE_OF_TIME = 0.5
 """Of what is left of the time limit; the final check and the audit come after."""

@@ -11,7 +11,7 @@ from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.problem.changes import price_of
-from placeopt.terms.costs.registry import costs_of
+from placeopt.terms.costs import costs_of
 from placeopt.terms.protocols import Cost, Expression
 from placeopt.terms.variables import Variables
 

@@ -21,7 +21,7 @@ from placeopt.model import Instance, Placement
 from placeopt.problem import Move, Problem, State, compile_problem
 from placeopt.problem.indexing import running_placement
 from placeopt.problem.lost import find_lost
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 from placeopt.whatif.answers import Defrag, EmptiedDomains, Relocation
 from placeopt.whatif.applied_plan import only_running
 from placeopt.whatif.domain_levels import nodes_under

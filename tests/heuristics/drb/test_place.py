@@ -19,7 +19,7 @@ from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Cluster, Communication, Domain, Edge, Gpu, Instance, Part, Policy, Slowdown
 from placeopt.model.policy import Weights
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.solving.narrowing import hold_back
+from placeopt.solving.stages.lookahead import hold_back
 from placeopt.terms.costs.communication import job_cost
 from placeopt.terms.costs.interference import Interference
 from placeopt.topology.builders import dgx1, minsky

@@ -46,7 +46,7 @@ def export(
     check_target(out, [instance, policy])
     from placeopt.formats.documents import read_instance
     from placeopt.solvers.export import FORMATS
-    from placeopt.solving.level_model import MAX_PRODUCT, level_model
+    from placeopt.solving.stages.exact import MAX_PRODUCT, level_model
 
     _one_of("--format", form, FORMATS)
     _one_of("--level", level, LEVELS)

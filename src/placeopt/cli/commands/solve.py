@@ -19,7 +19,7 @@ from placeopt.solving.params import SolveParams
 
 if TYPE_CHECKING:
     from placeopt.model import Instance, Plan
-    from placeopt.solving.progress import Progress
+    from placeopt.solving.bounds import Progress
 
 DEFAULT_TIME_LIMIT_S = 10.0
 

@@ -17,7 +17,7 @@ from placeopt.problem.job_groups import waiting_per_class
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, cost, value, weight_of
 from placeopt.terms.queue_ceilings import queue_ceilings
-from placeopt.terms.rules.queue_share import option_use
+from placeopt.terms.rules.capacity import option_use
 
 BranchLimits = dict[int, tuple[int, int]]
 """Number of a count (`ColumnMaster.counts`) -> least and most."""

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.formulations.cost_relaxation.bundle_groups import BundleGroup, BundleGroups, make_bundle_groups
-from placeopt.formulations.cost_relaxation.cost_lower_bounds import CostLowerBounds
+from placeopt.formulations.cost_relaxation.cost_lower_bounds import (
+    BundleGroup,
+    BundleGroups,
+    CostLowerBounds,
+    make_bundle_groups,
+)
 from placeopt.formulations.cost_relaxation.node_classes import NodeClasses, make_node_classes, used_idle
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem, State

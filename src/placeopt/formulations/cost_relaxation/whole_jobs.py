@@ -7,8 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from placeopt.formulations.cost_relaxation.bundle_groups import BundleGroup
-from placeopt.formulations.cost_relaxation.cost_lower_bounds import FAR, CostLowerBounds, OnNodes, per_domain
+from placeopt.formulations.cost_relaxation.cost_lower_bounds import (
+    FAR,
+    BundleGroup,
+    CostLowerBounds,
+    OnNodes,
+    per_domain,
+)
 from placeopt.formulations.cost_relaxation.model import CostRelaxation
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, Problem

@@ -7,17 +7,22 @@ per bundle group, the most valuable pattern of every state, by dynamic programmi
 resources that bind most. The prices themselves prove a bound, and patterns that an LP mixes become a plan.
 """
 
-from placeopt.formulations.node_patterns.groups import BundleGroups, bundle_groups_of, shares_nest
-from placeopt.formulations.node_patterns.job_groups import JobGroups, job_groups_of
-from placeopt.formulations.node_patterns.master import PatternMaster
-from placeopt.formulations.node_patterns.node_states import NodeStates, node_states_of
+from placeopt.formulations.node_patterns.groups import (
+    BundleGroups,
+    JobGroups,
+    NodeStates,
+    bundle_groups_of,
+    job_groups_of,
+    node_states_of,
+    shares_nest,
+)
+from placeopt.formulations.node_patterns.master import RELAXES, PatternMaster, proven_bound
 from placeopt.formulations.node_patterns.placement_requests import (
     PlacementRequest,
     patterns_of_plan,
     placement_requests,
 )
 from placeopt.formulations.node_patterns.pricing import NodePattern, PatternPricing
-from placeopt.formulations.node_patterns.proof import RELAXES, proven_bound
 
 __all__ = [
     "RELAXES",

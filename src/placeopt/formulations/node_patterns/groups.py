@@ -1,14 +1,15 @@
-"""Bundle groups: what one bundle of a job asks of a node, whatever it is worth."""
+"""What is alike: bundles that ask the same of a node, jobs that are worth the same, nodes that offer the same."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.problem import BoolArray, IntArray, Problem
+from placeopt.problem import BoolArray, IntArray, Problem, State
 
 CPU_ONLY = -1
 """Level of bundle groups that hold no GPU."""
@@ -75,3 +76,155 @@ def bundle_groups_of(problem: Problem) -> BundleGroups:
         allowed=distinct[:, 2 + resources :].astype(bool),
         of_option=of_option.reshape(-1),
     )
+
+
+FINEST = 20
+"""Binary digits of a price behind the point, where they fit."""
+
+
+@dataclass(frozen=True, eq=False)
+class JobGroups:
+    """
+    W starts to start, of job groups of waiting jobs: a job of the job group runs as so many bundles of a bundle group.
+
+    ``jobs`` are those of each job group, by arrival as in the file; start i of a job group stands for option i of every
+    job.
+    """
+
+    jobs: tuple[IntArray, ...]
+    job_group: IntArray  # (W,)
+    place: IntArray  # (W,) position among the options of a job
+    bundle_group: IntArray  # (W,)
+    bundles: IntArray  # (W,)
+    value: IntArray  # (W,)
+
+    @cached_property
+    def scale(self) -> int:
+        """Parts of a unit of value in which prices are whole numbers: as fine as sums in 64 bits allow."""
+        most = np.zeros(len(self.jobs), dtype=np.int64)
+        np.maximum.at(most, self.job_group, self.value)
+        total = sum(m * n for m, n in zip(most.tolist(), self.size.tolist(), strict=True))
+        return 1 << max(0, min(FINEST, 61 - int(total).bit_length()))
+
+    @cached_property
+    def size(self) -> IntArray:
+        """Shape (job groups,): number of jobs."""
+        return np.array([len(jobs) for jobs in self.jobs], dtype=np.int64)
+
+
+def job_groups_of(state: State, bundle_groups: BundleGroups) -> JobGroups:
+    """
+    Return the job groups of the jobs that are not placed in ``state``; starts that are worth nothing are left out.
+    """
+    problem, options = state.problem, state.problem.options
+    waiting = np.array([placement is None for placement in state.placements], dtype=bool)
+    waiting[list(problem.running)] = False
+    jobs = np.flatnonzero(waiting)
+    numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
+    of_class = np.full(len(problem.class_communication), -1, dtype=np.int64)
+    for k in np.unique(problem.job_class[jobs]).tolist():
+        of_options = slice(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
+        columns = (bundle_groups.of_option[of_options], options.bundles[of_options], options.value[of_options])
+        key = tuple(zip(*(column.tolist() for column in columns), strict=True))
+        of_class[k] = numbers.setdefault(key, len(numbers))
+    job_group = of_class[problem.job_class[jobs]]
+    order = np.argsort(job_group, kind="stable")
+    members = np.split(jobs[order], np.cumsum(np.bincount(job_group, minlength=len(numbers)))[:-1]) if numbers else []
+    starts = [(c, i, *start) for key, c in numbers.items() for i, start in enumerate(key) if start[2] > 0]
+    table = np.array(starts, dtype=np.int64).reshape(len(starts), 5)
+    return JobGroups(tuple(members), table[:, 0], table[:, 1], table[:, 2], table[:, 3], table[:, 4])
+
+
+@dataclass(frozen=True, eq=False)
+class NodeStates:
+    """S states of the nodes on which anything can run."""
+
+    nodes: tuple[IntArray, ...]  # of each state, ascending
+    count: IntArray  # (S,)
+    room: IntArray  # (S, levels) shares of each size that fit, if nothing else is there
+    free: IntArray  # (S, R) node resources; no more than bundle groups could use together
+    mask: IntArray  # (S,) row in ``allowed``
+    allowed: BoolArray  # (M, D) bundle groups that may run on nodes of the state
+    binding: IntArray  # (R,) number of nodes that have less of a resource than bundles could ask for
+
+    def __len__(self) -> int:
+        """S."""
+        return len(self.nodes)
+
+
+def node_states_of(state: State, bundle_groups: BundleGroups) -> NodeStates:
+    """Return the states of the nodes beside what ``state`` holds."""
+    problem = state.problem
+    masks, of_class = np.unique(bundle_groups.allowed.T, axis=0, return_inverse=True)
+    mask = of_class.reshape(-1)[problem.node_class]
+    room = _room(state, bundle_groups)
+    free = np.maximum(state.node_free, 0)
+    used = np.minimum(_most_used(bundle_groups, masks, mask, room, free), _asked(problem))
+    fits: BoolArray = np.asarray(masks.any(axis=1))[mask]
+    binding = ((free < used) & fits[:, None]).sum(axis=0)
+    free = np.minimum(free, used)
+    rows = np.column_stack((mask, room, free))[fits]
+    distinct, of_node = np.unique(rows, axis=0, return_inverse=True)
+    order = np.argsort(of_node.reshape(-1), kind="stable")
+    count = np.bincount(of_node.reshape(-1), minlength=len(distinct))
+    nodes = np.split(np.flatnonzero(fits)[order], np.cumsum(count)[:-1]) if len(distinct) else []
+    levels = len(bundle_groups.sizes)
+    return NodeStates(
+        nodes=tuple(nodes),
+        count=count,
+        room=distinct[:, 1 : 1 + levels],
+        free=distinct[:, 1 + levels :],
+        mask=distinct[:, 0],
+        allowed=masks,
+        binding=binding,
+    )
+
+
+def _room(state: State, bundle_groups: BundleGroups) -> IntArray:
+    """Shape (N, levels): shares of each size that the GPUs of a node could hold."""
+    problem, most = state.problem, state.problem.jobs_per_gpu
+    if problem.shares_bind and most != 1:
+        free = np.maximum(state.gpu_free_milli, 0)
+        if most is not None:
+            free = np.where(state.gpu_jobs < most, free, 0)
+    else:
+        free = 1000 * np.maximum((most or 1) - state.gpu_jobs, 0)
+    room = np.zeros((problem.num_nodes, len(bundle_groups.sizes)), dtype=np.int64)
+    for level, size in enumerate(bundle_groups.sizes):
+        np.add.at(room[:, level], problem.gpu_node, free // size)
+    return room
+
+
+def _asked(problem: Problem) -> IntArray:
+    """Shape (R,): as much as all jobs together ask for, each in its most demanding option."""
+    options = problem.options
+    most = np.zeros((len(problem.class_communication), options.demand.shape[1]), dtype=np.int64)
+    np.maximum.at(most, options.job_class, options.demand * options.workers[:, None])
+    jobs = np.bincount(problem.job_class, minlength=len(most)).astype(float)
+    asked: IntArray = np.minimum(jobs @ most * 1.001, 2.0**60).astype(np.int64) + 1  # generous, and within 64 bits
+    return asked
+
+
+def _most_used(
+    bundle_groups: BundleGroups, masks: BoolArray, mask: IntArray, room: IntArray, free: IntArray
+) -> IntArray:
+    """
+    Shape (N, R): as much of each resource as bundles on the GPUs of a node could ask for together.
+
+    What a node has beyond that tells it from no other. Where bundle groups without GPU ask for a resource, all of it
+    counts, and more.
+    """
+    out = np.zeros(free.shape, dtype=np.int64)
+    with_gpus = bundle_groups.level != CPU_ONLY
+    sizes = np.array([*bundle_groups.sizes, 1], dtype=np.int64)  # the last one is for bundle groups without GPU
+    shares = np.maximum(
+        bundle_groups.units * sizes[bundle_groups.level] // sizes[len(bundle_groups.sizes) - 1], 1
+    )  # of the smallest size
+    each = -(-bundle_groups.demand // shares[:, None])  # (D, R) per such share, rounded up
+    for m, allowed in enumerate(masks):
+        here = np.flatnonzero(mask == m)
+        if (allowed & with_gpus).any():
+            out[here] = each[allowed & with_gpus].max(axis=0) * room[here, -1:]
+        alone = (bundle_groups.demand[allowed & ~with_gpus] > 0).any(axis=0)
+        out[here[:, None], np.flatnonzero(alone)] = free[here][:, alone] + 1
+    return out

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.groups import BundleGroups
-from placeopt.formulations.node_patterns.job_groups import JobGroups
+from placeopt.formulations.node_patterns.groups import BundleGroups, JobGroups, NodeStates
 from placeopt.formulations.node_patterns.master import Key
-from placeopt.formulations.node_patterns.node_states import NodeStates
 from placeopt.formulations.node_patterns.pricing import NodePattern
 from placeopt.problem import Allocation, IntArray, Problem
 

@@ -9,8 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from placeopt.formulations.node_patterns.groups import CPU_ONLY, BundleGroups
-from placeopt.formulations.node_patterns.node_states import NodeStates
+from placeopt.formulations.node_patterns.groups import CPU_ONLY, BundleGroups, NodeStates
 from placeopt.problem import IntArray
 
 CELLS = 10_000

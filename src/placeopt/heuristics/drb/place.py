@@ -13,7 +13,7 @@ from placeopt.heuristics.drb.split import Half, split
 from placeopt.heuristics.node_selection import nodes_for_bundles
 from placeopt.heuristics.scores.fit import best_fit
 from placeopt.problem import IntArray, Placement, State
-from placeopt.terms.rules.registry import fits_beyond_room
+from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 8
 """Nodes tried for what goes to one node, where a rule that signatures beyond room refuses the best."""

@@ -12,7 +12,7 @@ from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.problem import Placement
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import weight_of
-from placeopt.terms.rules.registry import fits_beyond_room
+from placeopt.terms.rules import fits_beyond_room
 
 TRIES = 4
 """Places on one node that are priced."""

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from placeopt.errors import PlaceoptError, Unsupported
+from placeopt.check import violations
+from placeopt.errors import BadInput, PlaceoptError, Unsupported
 from placeopt.formulations import add_assignment, add_counts, decode, encode
 from placeopt.linear import LinearModel, ModelBuilder
+from placeopt.model import Instance, Policy
+from placeopt.problem import State, compile_problem
 from placeopt.solvers.race import RACE, stand_in
 from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solving import sizes
+from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
+from placeopt.solving.draft import draft_plan
 from placeopt.solving.incumbent import Accepted, Refused
+from placeopt.solving.params import SolveParams
+from placeopt.solving.sizes import product, waiting
 from placeopt.solving.stage import LevelName, StageReport
 from placeopt.terms.objective import cost_expression, value_expression
-from placeopt.terms.rules.registry import relaxed
+from placeopt.terms.rules import relaxed
 from placeopt.terms.variables import Variables
 
 WORK_PER_SECOND = 0.1
@@ -191,3 +200,60 @@ def _take(context: SolveContext, solution: Solution, task: _Task, detail: str) -
     if solution.failed:
         return StageReport(f"{detail}{ended}{cause}; what was held is kept", "failed", level=level)
     return StageReport(detail + ended + cause, "kept", level=level)
+
+
+MAX_PRODUCT = {"assignment": 4_000_000, "counts": 40_000_000}
+"""Formulations, and the waiting jobs x GPUs up to which a model is built without a deadline."""
+
+
+def level_model(
+    instance: Instance, policy: Policy | None, formulation: str, *, optimal_value: int | None = None
+) -> LinearModel:
+    """
+    Build the model that an exact stage would solve.
+
+    Parameters
+    ----------
+    instance, policy
+        The round, and the policy instead of its own.
+    formulation
+        A key of `MAX_PRODUCT`.
+    optimal_value
+        ``None`` for the first level, the value of what is placed, maximised. A number for the second, the costs,
+        minimised over the placements of that value, which should be the optimum of the first.
+
+    Returns
+    -------
+    LinearModel
+        Its objective is that level's objective in a plan of the round, where the costs have exact linear forms, and a
+        bound on it where they have not (the plan's ``bound_relaxes`` names them).
+
+    Raises
+    ------
+    BadInput
+        If the running placements break a rule.
+    Unsupported
+        If the round is too large, the second level is requested of a policy without costs, or the formulation cannot
+        express it.
+    """
+    problem = compile_problem(instance, policy)
+    found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()
+    if found:
+        raise BadInput(f"running placements: {found[0].message} ({found[0].rule}); they contradict each other")
+    context = SolveContext(problem, Budget(SolveParams(time_limit_s=math.inf), time.monotonic(), deadline=math.inf))
+    if product(context) > MAX_PRODUCT[formulation]:
+        able = [name for name, most in MAX_PRODUCT.items() if product(context) <= most]
+        raise Unsupported(
+            f"{waiting(context)} waiting or movable jobs on {problem.num_gpus} GPUs are too many for {formulation!r}; "
+            + (f"use {' or '.join(map(repr, able))}" if able else "take fewer jobs or nodes")
+        )
+    if optimal_value is None:
+        builder = ModelBuilder()
+        build_level(context, builder, formulation, "value")
+        return builder.build()
+    if not context.weighted:
+        raise Unsupported(f"policy {problem.policy.name!r} weighs no costs, so there is only the level 'value'")
+    context.bounds.prove_value(optimal_value)
+    builder = ModelBuilder()
+    build_level(context, builder, formulation, "cost")
+    return builder.build()

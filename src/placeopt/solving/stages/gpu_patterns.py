@@ -9,7 +9,7 @@ no room, until the deadline.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -28,8 +28,7 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Refused
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.diving import WHOLE, dive
-from placeopt.terms.rules.registry import fits
+from placeopt.terms.rules import fits
 
 SIMPLEX_WORK = 60.0
 """Of a relaxation in deterministic rounds, in units of roughly a second: a guard, they take 0.1 s on openb."""
@@ -237,3 +236,57 @@ def _allowed(problem: Problem, allocation: Allocation) -> Allocation:
 def _one_type_a_node(problem: Problem) -> bool:
     first_of_node = problem.node_gpu_start[problem.gpu_node]
     return bool((problem.gpu_type[first_of_node] == problem.gpu_type).all())
+
+
+WHOLE = 1e-6
+"""Values so near to an integer count as one."""
+UP_SHARE = 0.25
+"""Of the columns that are fractions, those rounded up at once; only where most of a unit is used anyway."""
+
+
+def dive(
+    model: LinearModel,
+    relaxed: np.ndarray,
+    groups: tuple[IntArray, ...],
+    solve: Callable[[LinearModel], Solution],
+    hopeless: Callable[[np.ndarray], bool],
+) -> IntArray | None:
+    """
+    Return values that are integers in the columns of ``groups``, made so one group after the other.
+
+    None if a solve finds nothing, be it for want of time, or if the values on the way are ``hopeless``.
+
+    What is used never falls below its floor again; the columns with most of a unit are rounded up, as long as the rest
+    can follow, and those that cannot be are kept down. The model must allow every rounding down.
+    """
+    lower, upper, values = model.lower.copy(), model.upper.copy(), relaxed
+    for columns in groups:
+        step = UP_SHARE
+        while True:
+            if hopeless(values):
+                return None
+            floor = np.floor(values[columns] + WHOLE).astype(np.int64)
+            part = np.where(upper[columns] > floor, values[columns] - floor, 0)
+            parts = np.flatnonzero(part > WHOLE)
+            if not len(parts):
+                break
+            lower[columns] = np.maximum(lower[columns], floor)
+            first = parts[np.argsort(-part[parts], kind="stable")][: max(1, int(step * len(parts)))]
+            up = first[part[first] > 0.5] if part[first[0]] > 0.5 else first[:1]
+            raised = lower.copy()
+            raised[columns[up]] = floor[up] + 1
+            solution = solve(replace(model, lower=raised, upper=upper.copy()))
+            if solution.relaxed_values is not None:
+                lower, values = raised.copy(), solution.relaxed_values
+            elif solution.status != "infeasible":
+                return None
+            elif len(up) > 1:
+                step /= 4
+            else:
+                upper[columns[up]] = floor[up]
+                solution = solve(replace(model, lower=lower.copy(), upper=upper.copy()))
+                if solution.relaxed_values is None:
+                    return None
+                values = solution.relaxed_values
+        lower[columns] = upper[columns] = np.floor(values[columns] + WHOLE).astype(np.int64)
+    return np.floor(values + WHOLE).astype(np.int64)

@@ -14,8 +14,7 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import has_many_fractions
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.cost_prices import guide_at
-from placeopt.solving.stages.job_choice import choose_jobs
+from placeopt.solving.stages.relaxations import choose_jobs, guide_at
 
 STEPS_PER_SECOND = 10
 """Steps in deterministic mode, per second of the time limit: so few that work, not the clock, ends the stage."""

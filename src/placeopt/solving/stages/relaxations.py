@@ -1,22 +1,72 @@
-"""Stage ``flows``: a bound on the cost of rounds of any size, at the value of the best plan."""
+"""Stages ``roster`` and ``flows``: relaxations that bound value and cost of any round, and guide the search."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placeopt.errors import OutOfTime, PlaceoptError
-from placeopt.formulations.cost_relaxation import CostRelaxation, WholeJobs, with_whole_jobs
+from placeopt.formulations.capacity_relaxation import RELAXES, build_capacity_relaxation
+from placeopt.formulations.cost_relaxation import CostRelaxation, WholeJobs, build_cost_relaxation, with_whole_jobs
+from placeopt.heuristics.search import Guide
+from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
+from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.context import SolveContext
-from placeopt.solving.handover import CostGuide
+from placeopt.solving.handover import CapacityPlan, CostGuide
 from placeopt.solving.stage import StageReport
-from placeopt.solving.stages.cost_prices import guide_of, relaxation_options, solve_cost_relaxation
+from placeopt.terms.objective import value
+
+
+@dataclass(frozen=True)
+class CapacityRelaxationBound:
+    """Bounds the value by the jobs that fit by capacity alone, and hands these on."""
+
+    name: ClassVar[str] = "roster"
+    uses_solver: ClassVar[bool] = True
+    share: float = 0.05
+    """Part of the time left that it may take."""
+    work: float = 2.0
+    """Deterministic work."""
+
+    def skip_reason(self, context: SolveContext) -> str | None:
+        """Only while anything is open, where GPU shares bind and running jobs stay as they are."""
+        if reason := context.budget.stop_reason():
+            return reason
+        if context.is_closed:
+            return "the round is proven, or within the gap"
+        if not context.problem.shares_bind or context.problem.changeable:
+            return "GPU shares do not bind, or running jobs may be changed"
+        return None
+
+    def run(self, context: SolveContext) -> Iterator[StageReport]:
+        """Solve the model of the value level."""
+        budget, bound = context.budget, context.bounds.value
+        context.handover.capacity_plan = None
+        relaxation = build_capacity_relaxation(context.relaxed)
+        try:
+            model = relaxation.model(deadline=budget.deadline)
+            options = budget.options(self.work, self.share * budget.left_s)
+            solution = context.solvers.solve(budget.integer_solver, model, options)
+        except PlaceoptError as error:
+            budget.stopped()
+            yield StageReport(str(error), "skipped")
+            return
+        if solution.bound is not None:
+            held = value(context.problem, context.open.allocation())
+            context.bounds.prove_value(held + solution.bound, RELAXES)
+        detail = f"{model.num_variables} columns, {model.num_rows} rows"
+        if solution.values is None or solution.objective is None:
+            yield StageReport(f"{detail}: {solution.message or solution.limit}", "failed")
+            return
+        context.handover.capacity_plan = CapacityPlan(relaxation, solution.values, solution.objective)
+        yield StageReport(detail, "proved" if context.bounds.value < bound else "kept")
+
 
 MOST_PRICES, SHARPEN_SHARE, WORTH_IT = 8, 0.05, 1000
 """How often whole jobs are priced, the share of the time left for that, and the gain to go on for: 1 / 1000."""
@@ -96,3 +146,82 @@ def _sharpen(context: SolveContext, relaxation: CostRelaxation, duals: NDArray[n
             break
         duals = solution.duals
     return whole
+
+
+SIMPLEX_WORK = 20.0
+"""Deterministic work that the relaxation may take."""
+SHARE_OF_TIME = 0.5
+"""Part of the time left that it may take."""
+
+
+def guide_at(context: SolveContext, value: int) -> Guide | None:
+    """Return the prices of plans of at least that value; None where the relaxation has none."""
+    try:
+        relaxation, solution = solve_cost_relaxation(context, value)
+        if solution.duals is None or solution.status != "optimal":
+            return None
+        priced = with_whole_jobs(relaxation, solution.duals, context.budget.deadline)
+        return guide_of(context, relaxation, priced)
+    except PlaceoptError:
+        context.budget.stopped()
+        return None
+
+
+def solve_cost_relaxation(context: SolveContext, value: int) -> tuple[CostRelaxation, Solution]:
+    """Build and solve the relaxation of the cost of plans of at least that value."""
+    relaxation = build_cost_relaxation(context.relaxed, context.weighted, value, context.budget.deadline)
+    return relaxation, context.solvers.solve("highs", relaxation.model, relaxation_options(context))
+
+
+def relaxation_options(context: SolveContext) -> SolveOptions:
+    """Return the options of a solve of the relaxation."""
+    return replace(context.budget.options(SIMPLEX_WORK, SHARE_OF_TIME * context.budget.left_s), relax=True)
+
+
+def guide_of(context: SolveContext, relaxation: CostRelaxation, whole: WholeJobs) -> Guide:
+    """Return what jobs cost beyond what they are worth, and rents of nodes by their classes."""
+    model, prices = relaxation.model, whole.multipliers
+    reduced = model.objective.astype(np.float64)
+    np.subtract.at(reduced, model.columns, model.coefficients * prices[model.row_of_nonzero])
+    surplus = np.zeros(len(context.problem.options), dtype=np.float64)
+    surplus[relaxation.option] = reduced[: len(relaxation.option)]
+    share, gpus, large = (_rents(relaxation, rows, prices) for rows in relaxation.capacity_rows)
+    return Guide(surplus, 1000 * share + gpus, large, relaxation.node_classes.idle // 2)
+
+
+def _rents(relaxation: CostRelaxation, rows: IntArray, prices: NDArray[np.float64]) -> IntArray:
+    """Return shape (N,): what a unit of these rows, one for each class of nodes, saves; 0 where there are none."""
+    place = relaxation.node_classes.place
+    if not len(rows):
+        return np.zeros(len(place), dtype=np.int64)
+    each = np.maximum(0.0, -prices[rows] / relaxation.model.row_divisor[rows])
+    rents: IntArray = np.where(place >= 0, np.rint(each[place]), 0).astype(np.int64)
+    return rents
+
+
+CHOICE_SHARE, CHOICE_WORK = 0.05, 2.0
+"""Part of the time left that the model may take, and deterministic work."""
+
+
+def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) -> IntArray:
+    """
+    Return the jobs, by number, of the cheapest set that is worth as much as ``plan``.
+
+    ``surplus``, shape (O,), is what a job in each option costs beyond what it is worth.
+    """
+    problem, budget, relaxation, numbers = context.problem, context.budget, plan.relaxation, plan.jobs
+    try:
+        model = relaxation.model(surplus, plan.value, budget.deadline)
+        options = budget.options(CHOICE_WORK, CHOICE_SHARE * budget.left_s)
+        solution = context.solvers.solve(budget.integer_solver, model, options)
+        numbers = plan.jobs if solution.values is None else solution.values
+    except PlaceoptError:
+        budget.stopped()  # the most valuable set does as well
+    counts = np.zeros(len(problem.class_communication), dtype=np.int64)
+    np.add.at(counts, problem.options.job_class[relaxation.option], numbers)
+    jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
+    jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
+    of_class = problem.job_class[jobs]
+    turn = np.arange(len(jobs)) - np.searchsorted(of_class, of_class)
+    chosen: IntArray = np.sort(jobs[turn < counts[of_class]])
+    return chosen

@@ -1,4 +1,8 @@
-"""Stage ``forced``: rounds without a choice are proven without a solver."""
+"""
+Stage ``forced``: rounds without a choice are proven without a solver.
+
+A waiting job has no place, one place, or a choice; look-ahead may have chosen the place.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,92 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from placeopt.heuristics import Candidates, score_named
-from placeopt.solving.choices import CHOICE, NO_ROOM, only_way
+from placeopt.heuristics.lookahead import LookaheadDecision
+from placeopt.problem import Problem, State
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
+
+NO_ROOM, CHOICE = "no room", "choice"
+
+
+def only_way(candidates: Candidates, job: int) -> int | str:
+    """
+    Return the option in which a job has its only place, or ``NO_ROOM``; ``CHOICE`` where there may be more to decide.
+
+    It has no room where the free amounts of nodes, each resource by itself, do not suffice. It has one place where it
+    fits on one node only, is not spread over nodes, and needs all usable GPUs of it. A job worth nothing need not
+    start, and workers that differ by their traffic may change places.
+    """
+    problem, options = candidates.problem, candidates.problem.options
+    found: int | str = NO_ROOM
+    for option in problem.options_of(job):
+        counts = candidates.free_rooms(option)
+        if int(counts.sum()) < int(options.bundles[option]):
+            continue
+        (nodes,) = np.nonzero(counts)
+        need = int(options.gpus[option] * options.bundle_workers[option])
+        has_traffic = options.workers[option] > 1 and problem.class_communication[problem.job_class[job]].edges
+        if (
+            found != NO_ROOM
+            or len(nodes) > 1
+            or options.bundles[option] > 1
+            or int(candidates.usable(option, nodes).sum()) > need > 0
+            or not options.value[option]
+            or has_traffic
+        ):
+            return CHOICE
+        found = option
+    return found
+
+
+def all_start(problem: Problem, ahead: LookaheadDecision) -> bool:
+    """
+    Tell whether every job that waits starts by look-ahead, in the place that it has or none.
+
+    Places bind jobs with GPUs alone; a job of several options may have another one there, and workers that differ by
+    their traffic may change places.
+    """
+    waiting = [job for job in range(problem.num_jobs) if job not in problem.running]
+    return not problem.changeable and bool(waiting) and all(_has_its_place(problem, ahead, job) for job in waiting)
+
+
+def decides_all(problem: Problem, ahead: LookaheadDecision) -> bool:
+    """
+    Tell whether no stage can find anything but what look-ahead has decided.
+
+    Every job that waits starts in the place that it has or none, or ends earlier if it waits, or has no room even if
+    no other job starts.
+    """
+    if problem.changeable:
+        return False
+    candidates: Candidates | None = None
+    has_room: dict[int, bool] = {}
+    for job in range(problem.num_jobs):
+        if job in problem.running or job in ahead.waits or _has_its_place(problem, ahead, job):
+            continue
+        k = int(problem.job_class[job])
+        if k not in has_room:
+            if candidates is None:
+                candidates = Candidates(State(problem), score_named("first_fit", problem))
+            has_room[k] = only_way(candidates, job) != NO_ROOM
+        if has_room[k]:
+            return False
+    return True
+
+
+def _has_its_place(problem: Problem, ahead: LookaheadDecision, job: int) -> bool:
+    """Tell whether the job starts, in a place that it has or none, and starting it is worth more than not."""
+    return (
+        job in ahead.scheduled
+        and bool(ahead.starts[job].gpus)
+        and len(problem.options_of(job)) == 1
+        and problem.options.value[ahead.starts[job].option] > 0
+        and not problem.class_communication[problem.job_class[job]].edges
+    )
+
 
 RELAXES = ("everything but that each job fits alone beside what runs",)
 

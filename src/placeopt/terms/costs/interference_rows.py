@@ -11,8 +11,8 @@ import numpy as np
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
 from placeopt.problem import IntArray
 from placeopt.terms.costs.presence import Presence, Together, steps
+from placeopt.terms.linearized_costs import Rows
 from placeopt.terms.protocols import Expression
-from placeopt.terms.rows import Rows
 from placeopt.terms.variables import Variables
 
 Meetings = list[tuple[int, list[int]]]

@@ -10,8 +10,7 @@ import numpy as np
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Communication
 from placeopt.problem import IntArray, Problem
-from placeopt.terms.linearized_costs import CostPrices
-from placeopt.terms.rows import Rows
+from placeopt.terms.linearized_costs import CostPrices, Rows
 from placeopt.terms.variables import RankVariables, Variables
 
 

@@ -1,1 +1,57 @@
 """Rules: what is allowed, one file each, stated once and used by every formulation and heuristic."""
+
+from __future__ import annotations
+
+from placeopt.linear import ModelBuilder
+from placeopt.problem import Placement, Problem, State
+from placeopt.terms.protocols import Rule
+from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity, QueueShare
+from placeopt.terms.rules.changes import RunningChanges
+from placeopt.terms.rules.gang import Gang
+from placeopt.terms.rules.minimal_utility import MinimalUtility
+from placeopt.terms.rules.spread import Spread
+from placeopt.terms.rules.uplink import Uplink
+from placeopt.terms.rules.where import Where
+from placeopt.terms.variables import Variables
+
+RULES: tuple[Rule, ...] = (
+    Gang(),
+    Where(),
+    GpuShare(),
+    JobsPerGpu(),
+    GpuMemoryCapacity(),
+    NodeCapacity(),
+    Spread(),
+    QueueShare(),
+    Uplink(),
+    RunningChanges(),
+    MinimalUtility(),
+)
+"""In the order in which a placement is tried against them: cheap ones first."""
+
+
+def fits(state: State, job: int, placement: Placement) -> bool:
+    """Return whether every rule allows to put ``job``, which is not placed in ``state``, to ``placement``."""
+    return all(rule.fits(state, job, placement) for rule in RULES)
+
+
+ROOM = (Gang, Where, GpuShare, JobsPerGpu, GpuMemoryCapacity, NodeCapacity)
+"""Rules that hold wherever masks and free capacity of nodes and GPUs were asked before a placement was written down."""
+_BEYOND_ROOM = tuple(rule for rule in RULES if not isinstance(rule, ROOM))
+
+
+def fits_beyond_room(state: State, job: int, placement: Placement) -> bool:
+    """Return the same as ``fits`` of a placement that was chosen by the room of nodes and GPUs."""
+    return all(rule.fits(state, job, placement) for rule in _BEYOND_ROOM)
+
+
+def add_rules(builder: ModelBuilder, variables: Variables) -> None:
+    """Add the rows of every rule."""
+    for rule in RULES:
+        rule.add_to(builder, variables)
+
+
+def relaxed(problem: Problem) -> tuple[str, ...]:
+    """Return what the rows leave out of the rules."""
+    partly = MinimalUtility().form(problem) == "bound"
+    return ("minimal utility looks at paths only, not at co-runners",) if partly else ()

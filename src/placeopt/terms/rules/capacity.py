@@ -1,11 +1,14 @@
-"""Rules of one GPU: shares, number of jobs, memory."""
+"""Rules: capacity of GPUs (shares, number of jobs, memory), of nodes (CPU, memory, bandwidths) and of queues."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 
 from placeopt.linear import ModelBuilder
-from placeopt.problem import IntArray, Placement, State
+from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
+from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import add_limits
 from placeopt.terms.variables import Variables
 
@@ -75,3 +78,68 @@ def _cell_rows(builder: ModelBuilder, v: Variables, use: IntArray, free: IntArra
         for of_gpu in (free, excess)
     )
     add_limits(builder, v.grant_cell, v.grant, use, v.starts_new[v.grant_start], room, more)
+
+
+class NodeCapacity:
+    """Horus eq. 5; bandwidths up to their usable part (SC'17 section 4.3, SODA V-E)."""
+
+    name = "node_capacity"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Return whether every node has room for the workers that land there."""
+        del job
+        demand = state.problem.options.demand[placement.option].tolist()
+        workers = Counter(placement.nodes)
+        free = state.node_free[list(workers)].tolist()
+        return all(
+            each * count <= left or not each
+            for row, count in zip(free, workers.values(), strict=True)
+            for each, left in zip(demand, row, strict=True)
+        )
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """One row per node and resource that can bind at all."""
+        v, options = variables, variables.problem.options
+        need = (options.demand * options.bundle_workers[:, None])[v.bundle_option]  # (B, R)
+        for r in range(len(RESOURCES)):
+            uses = need[:, r] > 0
+            nodes, row = np.unique(v.bundle_node[uses], return_inverse=True)
+            starts = v.starts_new[v.bundle_start[uses]]
+            free, excess = v.state.node_free[nodes, r], v.excess.node[nodes, r]
+            add_limits(builder, row, v.bundle[uses], need[uses, r], starts, free, excess)
+
+
+class QueueShare:
+    """SODA V-C: what the jobs of a queue hold together, running ones included."""
+
+    name = "queue_share"
+
+    def fits(self, state: State, job: int, placement: Placement) -> bool:
+        """Return whether the job's queue may hold that much more."""
+        problem = state.problem
+        queue = problem.class_queue[problem.job_class[job]]
+        if queue < 0:
+            return True
+        use = option_use(problem)[placement.option]
+        within = state.queue_used[queue] + use <= queue_ceilings(problem)[queue]
+        return bool((within | (use == 0)).all())
+
+    def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
+        """One row per queue and resource."""
+        v, problem = variables, variables.problem
+        if not problem.policy.queues:
+            return
+        queue = problem.class_queue[problem.options.job_class[v.start_option]]
+        use, room = option_use(problem)[v.start_option], queue_ceilings(problem) - v.state.queue_used
+        mine = queue >= 0
+        for r in range(use.shape[1]):
+            amounts, starts = use[mine, r], v.starts_new[mine]
+            add_limits(builder, queue[mine], v.start[mine], amounts, starts, room[:, r], v.excess.queue[:, r])
+
+
+def option_use(problem: Problem) -> IntArray:
+    """Shape (O, 3): GPU share in thousandths, millicores and MiB that a whole job in the option holds."""
+    options = problem.options
+    cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
+    node = options.demand[:, [cpu, memory]] * options.workers[:, None]
+    return np.concatenate([options.total_milli[:, None], node], axis=1)
