@@ -24,18 +24,15 @@ FINE = 10**6
 
 @dataclass(frozen=True)
 class CapacityRelaxation:
-    """
-    How many waiting jobs of each class run, and in which option.
-
-    Attributes
-    ----------
-    option, jobs
-        Shape (Y,): the options that waiting jobs have, and how many jobs of its class wait: one column for each.
-    """
+    """How many waiting jobs of each class run, and in which option."""
 
     problem: Problem
     option: IntArray
     jobs: IntArray
+    """
+    ``option``, ``jobs``: Shape (Y,): the options that waiting jobs have, and how many jobs of its class wait: one
+    column for each.
+    """
     _state: State
 
     def model(
@@ -50,15 +47,7 @@ class CapacityRelaxation:
         is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
         keeps these rows, so the most valuable capacity relaxation bounds the value of what can be placed.
 
-        Parameters
-        ----------
-        dear
-            Shape (O,): what a job in the option costs; may be negative. Rounded to a millionth of the largest.
-
-        Raises
-        ------
-        OutOfTime
-            If the deadline passed meanwhile.
+        ``option_cost``: Shape (O,): what a job in the option costs; may be negative. Rounded to a millionth of the largest.
         """
         options = self.problem.options
         builder = ModelBuilder(deadline)

@@ -38,10 +38,8 @@ def add_node_rows(
     """
     Add a row a resource and class of nodes: what bundles need is at most what there is.
 
-    Parameters
-    ----------
-    option, column, node_class
-        Shape (P,) each: the columns that count bundles of an option on the nodes of a class.
+    ``option``, ``column``, ``node_class``: Shape (P,) each: the columns that count bundles of an option on the nodes of
+    a class.
     """
     problem, options = state.problem, state.problem.options
     classes, pieces = int(problem.node_class.max()) + 1, np.diff(LOADS)
@@ -79,12 +77,8 @@ def with_class_limits(
     """
     Return the model with no class of nodes too full, and its objective less a price for full ones, of no meaning else.
 
-    Parameters
-    ----------
-    rates
-        Shape (classes of nodes,): how much the price counts there; 1 is ``PRICES``.
-    most
-        Shape (classes of nodes,): thousandths of every resource that may be used, at least ``LOADS[0]``.
+    ``rates``: Shape (classes of nodes,): how much the price counts there; 1 is ``PRICES``. ``most``: Shape (classes of
+    nodes,): thousandths of every resource that may be used, at least ``LOADS[0]``.
     """
     total = float(np.maximum(model.objective * model.upper, 0).sum())
     gpus = np.bincount(problem.node_class[problem.gpu_node], minlength=len(most)) / max(problem.num_gpus, 1)

@@ -59,15 +59,9 @@ def dual_feasible(need: IntArray, room: int) -> tuple[IntArray, IntArray]:
     """
     Return weights under which whatever fits together into ``room`` weighs at most so much.
 
-    Parameters
-    ----------
-    need
-        Shape (n,): at most ``room`` each.
+    ``need``: Shape (n,): at most ``room`` each.
 
-    Returns
-    -------
-    tuple
-        Weights, shape (functions, n), and what a full node weighs, shape (functions,).
+    Returns weights, shape (functions, n), and what a full node weighs, shape (functions,).
     """
     most = max(MOST_CELLS // max(len(need), 1), STEPS)
     threshold = _some(np.unique(need[2 * need <= room]), most)[:, None]

@@ -32,15 +32,11 @@ def add_columns(
     """
     Add start, bundle and grant columns wherever the static masks allow, and the rows of all rules.
 
-    Parameters
-    ----------
-    state
-        With the running jobs in place that must stay as they are; the others are decided.
-    units
-        Jobs counted together; all of a unit are of one class, and one that runs is alone.
-    cells
-        GPUs counted together; all of a cell are on one node, of one type and idle, or alone. One that a running job
-        may leave is alone too, or all of them are held whole by one such job, which stays or leaves as a whole.
+    - ``state``: With the running jobs in place that must stay as they are; the others are decided.
+    - ``units``: Jobs counted together; all of a unit are of one class, and one that runs is alone.
+    - ``cells``: GPUs counted together; all of a cell are on one node, of one type and idle, or alone. One that a
+      running job may leave is alone too, or all of them are held whole by one such job, which stays or leaves as a
+      whole.
     """
     problem = state.problem
     gpu_to_cell = np.full(problem.num_gpus, -1, dtype=np.int64)

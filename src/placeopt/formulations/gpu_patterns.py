@@ -62,14 +62,7 @@ class GpuPatterns:
 
 
 def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatterns:
-    """
-    Build the relaxation of net value: its optimum bounds what any plan is worth that keeps what ``state`` holds.
-
-    Raises
-    ------
-    OutOfTime
-        If ``deadline``, of ``time.monotonic()``, passes meanwhile.
-    """
+    """Build the relaxation of net value: its optimum bounds what any plan is worth that keeps what ``state`` holds."""
     problem = state.problem
     builder = ModelBuilder(deadline)
     starts, bundle_columns = _add_jobs(builder, state)
@@ -334,10 +327,7 @@ def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | N
     """
     All multisets of ``sizes`` (descending) that fit into ``share`` and to which no more can be added.
 
-    Returns
-    -------
-    IntArray or None
-        Shape (GPU patterns, len(sizes)): how many of each size; None if there are more than ``most``.
+    Returns shape (GPU patterns, len(sizes)): how many of each size; None if there are more than ``most``.
     """
     out: list[tuple[int, ...]] = []
     for gpu_pattern, _ in _fill(share, sizes.tolist()):

@@ -19,10 +19,7 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
     running job that stays keeps its placement, shares included; one that shrinks keeps those of its workers that are
     granted their GPUs.
 
-    Raises
-    ------
-    ValueError
-        If the values do not add up, which rows forbid; the caller treats it as a solver's fault.
+    Raises ``ValueError`` if the values do not add up, which rows forbid; the caller treats it as a solver's fault.
     """
     v, problem = variables, variables.problem
     placements = v.state.allocation()

@@ -67,12 +67,8 @@ def solve(
     """
     Solve with the CBC program at the path ``program``; `placeopt.solvers.pulp_gateway` says the rest.
 
-    Raises
-    ------
-    Unsupported
-        If a variable may exceed `MAX_VALUE`.
-    BadInput
-        If CBC refuses an option in ``extra``, or if one switches the preprocessing on again.
+    Raises ``Unsupported`` if a variable may exceed `MAX_VALUE`. Raises ``BadInput`` if CBC refuses an option in
+    ``extra``, or if one switches the preprocessing on again.
     """
     if max(abs(model.lower).max(), abs(model.upper).max()) >= MAX_VALUE:
         raise Unsupported("CBC returns values of eight digits, a variable may be larger; use solver 'highs' or 'cpsat'")

@@ -22,29 +22,20 @@ def dual_bound(model: LinearModel, duals: NDArray[np.float64]) -> int:
     """
     Bound on the objective of every solution of ``model``, relaxed or integer, proven by ``duals``.
 
-    Parameters
-    ----------
-    model
-        The model; its variable bounds are finite, so there always is a bound.
-    duals
-        Shape ``(m,)``, multipliers of the rows such that ``objective - duals @ A`` are the reduced costs (for either
-        sense). Any numbers will do: those with a sign that points at a missing row bound, and those that are not
-        finite or beyond all reason, count as 0.
+    ``model``: The model; its variable bounds are finite, so there always is a bound. ``duals``: Shape ``(m,)``,
+    multipliers of the rows such that ``objective - duals @ A`` are the reduced costs (for either sense). Any numbers
+    will do: those with a sign that points at a missing row bound, and those that are not finite or beyond all reason,
+    count as 0.
 
-    Returns
-    -------
-    int
-        At least (``max``) or at most (``min``) the objective of every solution; never worse than the trivial bound,
-        which is what zero duals prove.
-
-    Notes
-    -----
     For ``max`` and multipliers ``y``, with ``b`` the upper row bound where ``y > 0`` and the lower where ``y < 0``::
 
         bound = b @ y + sum over j of max over x_j in [lower_j, upper_j] of (c_j - (y @ A)_j) * x_j
 
     ``min c`` is ``-max -c``, with ``-y``. ``y`` is scaled by a power of two and rounded before anything is summed;
     from there on all numbers are integers. Where a multiplier is 0 it stays 0, so slack rows cost nothing.
+
+    Returns at least (``max``) or at most (``min``) the objective of every solution; never worse than the trivial bound,
+    which is what zero duals prove.
     """
     if len(duals) != model.num_rows:
         raise ValueError(f"{len(duals)} duals for {model.num_rows} rows")

@@ -36,21 +36,12 @@ def solve(
     """
     Solve with CP-SAT.
 
-    Parameters
-    ----------
-    model, options
-        What and how; ``relax`` is not supported.
-    on_progress
-        Called, from a thread of the solver, with every better verified solution and bound.
-    stop
-        When set, the solve ends as soon as CP-SAT looks, with what it has.
+    - ``model``, ``options``: What and how; ``relax`` is not supported.
+    - ``on_progress``: Called, from a thread of the solver, with every better verified solution and bound.
+    - ``stop``: When set, the solve ends as soon as CP-SAT looks, with what it has.
 
-    Raises
-    ------
-    Unsupported
-        If a relaxation is asked for.
-    BadInput
-        If CP-SAT does not know an option in ``extra``, or the hint has the wrong size.
+    Raises ``Unsupported`` if a relaxation is asked for. Raises ``BadInput`` if CP-SAT does not know an option in
+    ``extra``, or the hint has the wrong size.
     """
     if options.relax:
         raise Unsupported("cpsat solves no relaxations; use solver 'highs'")
@@ -149,10 +140,7 @@ def check_extra(extra: Sequence[tuple[str, str]]) -> None:
     """
     Refuse options that CP-SAT does not know, without solving anything.
 
-    Raises
-    ------
-    BadInput
-        Names the option and its value.
+    Raises ``BadInput``, which names the option and its value.
     """
     _set_extra(cp.SatParameters(), extra)
 

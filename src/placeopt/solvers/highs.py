@@ -51,25 +51,12 @@ def solve(
     """
     Solve with HiGHS.
 
-    Parameters
-    ----------
-    model, options
-        What and how.
-    on_progress
-        Called with every better verified solution and bound.
-    stop
-        When set, the solve ends as soon as HiGHS asks, with what it has.
+    ``on_progress``: Called with every better verified solution and bound. ``stop``: When set, the solve ends as soon as
+    HiGHS asks, with what it has.
 
-    Returns
-    -------
-    Solution
-        With ``relax``: ``optimal`` if the LP was solved, ``relaxed_values``, ``duals`` and the bound that these
-        duals prove in exact arithmetic.
-
-    Raises
-    ------
-    BadInput
-        If HiGHS does not know an option in ``extra``, or the hint has the wrong size.
+    With ``relax``, returns ``optimal`` if the LP was solved, ``relaxed_values``, ``duals`` and the bound that these
+    duals prove in exact arithmetic. Raises ``BadInput`` if HiGHS does not know an option in ``extra``, or the hint has
+    the wrong size.
     """
     reading = Reading(model, options, None if options.relax else on_progress)
     settled = reading.settled()
@@ -242,10 +229,7 @@ def check_extra(extra: Sequence[tuple[str, str]]) -> None:
     """
     Refuse options that HiGHS does not know, without solving anything.
 
-    Raises
-    ------
-    BadInput
-        Names the option and its value.
+    Raises ``BadInput``, which names the option and its value.
     """
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)

@@ -64,30 +64,17 @@ def run(
     """
     Run a program to its end.
 
-    Parameters
-    ----------
-    command
-        Absolute path and arguments.
-    on_output
-        Called in this thread with what it writes to its standard output, in pieces.
-    seconds
-        After these it is asked to stop by SIGINT, and killed `GRACE_S` later.
-    stop
-        When set, the same happens at once.
-    terminal
-        Let its standard output be a terminal, if there are any: most programs then write every line at once, and not
-        thousands of bytes at a time, which are lost when they are killed.
-    pass_fds
-        Descriptors that it gets, under the same numbers.
-    errors
-        Where its standard error goes; ``None``: to standard output.
-    memory_bytes
-        Limit on its address space; 0 for none but ours.
+    - ``command``: Absolute path and arguments.
+    - ``on_output``: Called in this thread with what it writes to its standard output, in pieces.
+    - ``seconds``: After these it is asked to stop by SIGINT, and killed `GRACE_S` later.
+    - ``stop``: When set, the same happens at once.
+    - ``terminal``: Let its standard output be a terminal, if there are any: most programs then write every line at
+      once, and not thousands of bytes at a time, which are lost when they are killed.
+    - ``pass_fds``: Descriptors that it gets, under the same numbers.
+    - ``errors``: Where its standard error goes; ``None``: to standard output.
+    - ``memory_bytes``: Limit on its address space; 0 for none but ours.
 
-    Raises
-    ------
-    OSError
-        If no process can be started.
+    Raises ``OSError`` if no process can be started.
     """
     end, asked = time.monotonic() + seconds, False
     limit: Limit = "none"

@@ -34,10 +34,7 @@ class Worker:
 
     One solve at a time: a second thread waits for its turn, at most until its deadline.
 
-    Parameters
-    ----------
-    preload
-        Names of solvers the child imports when it starts, rather than at their first solve.
+    ``preload``: Names of solvers the child imports when it starts, rather than at their first solve.
     """
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
@@ -82,29 +79,17 @@ class Worker:
         """
         Solve a model, and return by the deadline.
 
-        Parameters
-        ----------
-        solver
-            Name from the registry.
-        model, options
-            What and how. The solver's own time limit ends a little before the deadline, if not earlier.
-        deadline
-            Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is killed.
-        on_progress
-            Called in this thread with every better verified solution and bound. What it raises ends the solve.
-        cancel
-            Asked about twenty times a second; true ends the solve with what there is, limit ``user``.
+        - ``solver``: Name from the registry.
+        - ``model``, ``options``: What and how. The solver's own time limit ends a little before the deadline, if not
+          earlier.
+        - ``deadline``: Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is killed.
+        - ``on_progress``: Called in this thread with every better verified solution and bound. What it raises ends the
+          solve.
+        - ``cancel``: Asked about twenty times a second; true ends the solve with what there is, limit ``user``.
 
-        Returns
-        -------
-        Solution
-            Also if the child was killed, crashed, ran out of memory or could not start: then with the last verified
-            solution and bound, and a message that names the cause. After Ctrl-C, too, with limit ``user``.
-
-        Raises
-        ------
-        Unsupported
-            If the solver does not exist or cannot do this.
+        Returns a solution also if the child was killed, crashed, ran out of memory or could not start: then with the last verified
+        solution and bound, and a message that names the cause. After Ctrl-C, too, with limit ``user``. Raises
+        ``Unsupported`` if the solver does not exist or cannot do this.
         """
         check_request(solver, model, options)
         number = next(self._numbers)

@@ -40,51 +40,26 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class ChildOutcome:
-    """
-    What PuLP and the solver said.
-
-    Attributes
-    ----------
-    claim
-        ``missing`` if PuLP does not find the solver, ``refused`` if there were options and it did not start.
-    message
-        PuLP's words, or the exception's.
-    values
-        Shape ``(n,)``, as the solver returned them; ``None`` if any is missing.
-    bound
-        Of the objective without its offset, by the solver's own interface; ``None`` if that does not tell.
-    seconds
-        Handing over and solving.
-    """
+    """What PuLP and the solver said."""
 
     claim: Literal["optimal", "infeasible", "other", "missing", "refused", "error"]
-    message: str = ""
-    values: NDArray[np.float64] | None = None
+    """``missing`` if PuLP does not find the solver, ``refused`` if there were options and it did not start."""
+    message: str = ""  # PuLP's words, or the exception's
+    values: NDArray[np.float64] | None = None  # shape ``(n,)``, as the solver returned them; ``None`` if any is missing
     bound: float | None = None
-    seconds: float = 0.0
+    """Of the objective without its offset, by the solver's own interface; ``None`` if that does not tell."""
+    seconds: float = 0.0  # handing over and solving
 
 
 @dataclass(frozen=True)
 class Interface:
-    """
-    How PuLP calls a solver.
+    """How PuLP calls a solver."""
 
-    Attributes
-    ----------
-    name
-        PuLP's name of it.
-    arguments
-        Threads, seed and extra options, as PuLP's class wants them.
-    bound
-        The bound, from the solver's own model after the solve; ``None`` if PuLP does not keep that.
-    hint
-        Whether PuLP passes a start on.
-    """
-
-    name: str
-    arguments: Callable[[SolveOptions], dict[str, Any]]
+    name: str  # PuLP's name of it
+    arguments: Callable[[SolveOptions], dict[str, Any]]  # threads, seed and extra options, as PuLP's class wants them
     bound: Callable[[Any], float] | None
-    hint: bool = True
+    """The bound, from the solver's own model after the solve; ``None`` if PuLP does not keep that."""
+    hint: bool = True  # whether PuLP passes a start on
 
 
 def _scip(options: SolveOptions) -> dict[str, Any]:

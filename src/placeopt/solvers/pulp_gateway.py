@@ -56,24 +56,14 @@ def _solve(
     """
     Solve with the named solver, through PuLP.
 
-    Parameters
-    ----------
-    name
-        ``cbc`` or a name in `placeopt.solvers.pulp_child.INTERFACES`.
-    model, options
-        What and how; relaxations are not supported, deterministic runs by CBC only. Seeds, threads and hints reach
-        the solvers that PuLP lets them reach; solvers without them ignore them.
-    on_progress
-        Called with what is known at the end; by CBC with bounds while it runs.
-    stop
-        When set, the solver gets a SIGINT, and 0.2 s later a SIGKILL.
+    - ``name``: ``cbc`` or a name in `placeopt.solvers.pulp_child.INTERFACES`.
+    - ``model``, ``options``: What and how; relaxations are not supported, deterministic runs by CBC only. Seeds,
+      threads and hints reach the solvers that PuLP lets them reach; solvers without them ignore them.
+    - ``on_progress``: Called with what is known at the end; by CBC with bounds while it runs.
+    - ``stop``: When set, the solver gets a SIGINT, and 0.2 s later a SIGKILL.
 
-    Raises
-    ------
-    Unsupported
-        If a relaxation or a deterministic run is asked for that is not supported, or PuLP does not find the solver.
-    BadInput
-        If the solver refuses an option in ``extra``, or the hint has the wrong size.
+    Raises ``Unsupported`` if a relaxation or a deterministic run is asked for that is not supported, or PuLP does not
+    find the solver. Raises ``BadInput`` if the solver refuses an option in ``extra``, or the hint has the wrong size.
     """
     if options.relax:
         raise Unsupported(f"pulp-{name} solves no relaxations here; use solver 'highs'")

@@ -68,25 +68,14 @@ def race(
     """
     Let all contestants solve a model at once, and return by the deadline.
 
-    Parameters
-    ----------
-    contestants
-        At least one. Their runners are busy for a moment after the race, until they have stopped.
-    model, options
-        What and how; ``threads`` is what each contestant says.
-    deadline, on_progress, cancel
-        As in `placeopt.solvers.pool.Worker.solve`. News are those of the race: the best solution, the best bound.
+    - ``contestants``: At least one. Their runners are busy for a moment after the race, until they have stopped.
+    - ``model``, ``options``: What and how; ``threads`` is what each contestant says.
+    - ``deadline``, ``on_progress``, ``cancel``: As in `placeopt.solvers.pool.Worker.solve`. News are those of the race:
+      the best solution, the best bound.
 
-    Returns
-    -------
-    Solution
-        The best verified values and the tightest bound, whichever solver they are from. ``failed`` only if all failed;
-        the cause of one that did stands in the message, whatever the other reached.
-
-    Raises
-    ------
-    Unsupported
-        If one of the solvers does not exist or cannot do this.
+    Returns the best verified values and the tightest bound, whichever solver they are from. ``failed`` only if all
+    failed; the cause of one that did stands in the message, whatever the other reached. Raises ``Unsupported`` if one
+    of the solvers does not exist or cannot do this.
     """
     for contestant in contestants:
         check_request(contestant.solver, model, options)
@@ -230,10 +219,8 @@ class Beside:
     """
     Starts a solve in a thread of its own, on a runner whose solver is in another process.
 
-    Parameters
-    ----------
-    runner, solver, model, options, deadline, cancel
-        As in `placeopt.solvers.pool.Worker.solve`.
+    ``runner``, ``solver``, ``model``, ``options``, ``deadline``, ``cancel``: As in
+    `placeopt.solvers.pool.Worker.solve`.
     """
 
     def __init__(

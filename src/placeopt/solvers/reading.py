@@ -32,14 +32,8 @@ class Reading:
 
     Solvers may report from several threads at once.
 
-    Parameters
-    ----------
-    model
-        What is solved.
-    options
-        A feasible ``hint`` is the first solution.
-    on_progress
-        Told of every better solution and bound.
+    - ``options``: A feasible ``hint`` is the first solution.
+    - ``on_progress``: Told of every better solution and bound.
     """
 
     def __init__(self, model: LinearModel, options: SolveOptions, on_progress: OnProgress | None) -> None:
@@ -77,10 +71,7 @@ class Reading:
         """
         Take values from a solver, shape ``(n,)``, as integers or floats near them.
 
-        Returns
-        -------
-        bool
-            Whether they keep the model. If so and they are better than what was held, they are held and reported.
+        Returns whether they keep the model. If so and they are better than what was held, they are held and reported.
         """
         found = np.asarray(values)
         if found.shape != (self.model.num_variables,) or not np.isfinite(found).all():
@@ -112,22 +103,12 @@ class Reading:
         """
         Weigh what the solver claims against what was verified.
 
-        Parameters
-        ----------
-        claim
-            The solver's status, in our words.
-        limit
-            What cut it short.
-        message
-            Passed on.
-        bound
-            Final bound, exact, if the solver has one; that of the progress reports otherwise.
+        - ``claim``: The solver's status, in our words.
+        - ``limit``: What cut it short.
+        - ``bound``: Final bound, exact, if the solver has one; that of the progress reports otherwise.
 
-        Returns
-        -------
-        Solution
-            With ``optimal`` only if objective and bound are equal. After an error, or a claim that contradicts a
-            verified solution, that solution is still ``feasible``, with the trivial bound.
+        Returns ``optimal`` only if objective and bound are equal. After an error, or a claim that contradicts a
+        verified solution, that solution is still ``feasible``, with the trivial bound.
         """
         if bound is not None and self._better(self.bound, bound):
             self.bound = bound

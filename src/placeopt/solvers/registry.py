@@ -19,54 +19,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Capability:
-    """
-    What a solver can do.
+    """What a solver can do."""
 
-    Attributes
-    ----------
-    integer
-        Solves integer models.
-    relax
-        Solves linear relaxations, with duals.
-    hint
-        Starts from a hint.
-    progress
-        Reports solutions and bounds while it runs.
-    deterministic
-        Can be cut by work instead of time.
-    max_coefficient
-        Largest absolute coefficient it takes.
-    """
-
-    integer: bool = True
-    relax: bool = False
-    hint: bool = True
-    progress: bool = True
-    deterministic: bool = True
-    max_coefficient: int = 2**53
+    integer: bool = True  # solves integer models
+    relax: bool = False  # solves linear relaxations, with duals
+    hint: bool = True  # starts from a hint
+    progress: bool = True  # reports solutions and bounds while it runs
+    deterministic: bool = True  # can be cut by work instead of time
+    max_coefficient: int = 2**53  # largest absolute coefficient it takes
 
 
 @dataclass(frozen=True)
 class Entry:
-    """
-    A solver.
+    """A solver."""
 
-    Attributes
-    ----------
-    module
-        Of its wrapper.
-    package
-        Which it needs, by the name that is imported.
-    capability
-        What it can do.
-    name
-        By which the wrapper knows it, if that serves several solvers: there ``solver(name)`` returns the ``solve``.
-    """
-
-    module: str
-    package: str
-    capability: Capability
+    module: str  # of its wrapper
+    package: str  # which it needs, by the name that is imported
+    capability: Capability  # what it can do
     name: str | None = None
+    """By which the wrapper knows it, if that serves several solvers: there ``solver(name)`` returns the ``solve``."""
 
 
 class Solve(Protocol):
@@ -115,19 +86,11 @@ def require(name: str, needs: Iterable[str] = (), *, coefficient: int = 0) -> En
     """
     The entry of a solver, if it can do what is needed.
 
-    Parameters
-    ----------
-    name
-        Name of the solver.
-    needs
-        Names of `Capability` flags, such as ``"relax"``.
-    coefficient
-        Largest absolute coefficient of the model.
+    - ``name``: Name of the solver.
+    - ``needs``: Names of `Capability` flags, such as ``"relax"``.
+    - ``coefficient``: Largest absolute coefficient of the model.
 
-    Raises
-    ------
-    Unsupported
-        If the solver does not exist, is not installed or cannot; names those that are and can.
+    Raises ``Unsupported`` if the solver does not exist, is not installed or cannot; names those that are and can.
     """
     wanted = tuple(needs)
     for need in wanted:
@@ -160,12 +123,8 @@ def check_extra(name: str, extra: Sequence[tuple[str, str]]) -> None:
 
     Imports the solver's package if there are any. The solvers behind PuLP cannot be asked: there the solve fails.
 
-    Raises
-    ------
-    BadInput
-        Names the option and its value.
-    Unsupported
-        If the solver does not exist or is not installed.
+    Raises ``BadInput``, which names the option and its value. Raises ``Unsupported`` if the solver does not exist or is not
+    installed.
     """
     check = getattr(importlib.import_module(require(name).module), "check_extra", None) if extra else None
     if check is not None:

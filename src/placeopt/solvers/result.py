@@ -34,112 +34,67 @@ class Basis:
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """
-    How to solve.
+    """How to solve."""
 
-    Attributes
-    ----------
-    time_limit_s
-        Wall-clock seconds for the solver itself.
-    threads
-        Threads of the solver. More than the machine has is a waste, not an error.
-    seed
-        Random seed of the solver.
-    gap
-        Relative gap at which to stop, 0 for a proof. A solve that stops at a positive gap is ``feasible``.
-    deterministic
-        One thread, and ``work_limit`` instead of the clock: the same model gives the same solution. If the clock
-        cuts in all the same, the limit is ``time`` and nothing is promised.
-    work_limit
-        Work in units of roughly a second, counted the solver's own way (see each solver); ``None`` for no limit.
-    relax
-        Solve the linear relaxation: the answer has relaxed values, duals and a certified bound, but no values.
-    hint
-        Shape ``(n,)``: a solution to start from, feasible or not. A feasible one is never lost.
-    memory_limit_mib
-        MiB the solve may allocate in its process; ignored without a process of its own. ``None`` for no limit.
-    start
-        With ``relax``: where the simplex method begins, as an earlier solve left it. Columns added since then begin at
-        their lower bound; the rows are the same. HiGHS only; others leave it aside.
-    keep_basis
-        With ``relax``: whether the answer holds a basis to go on from.
-    extra
-        Options of the solver by their own names, as texts; they come last and win.
-    """
-
-    time_limit_s: float
-    threads: int = 1
-    seed: int = 0
+    time_limit_s: float  # wall-clock seconds for the solver itself
+    threads: int = 1  # threads of the solver. More than the machine has is a waste, not an error
+    seed: int = 0  # random seed of the solver
     gap: float = 0.0
+    """Relative gap at which to stop, 0 for a proof. A solve that stops at a positive gap is ``feasible``."""
     deterministic: bool = False
+    """
+    One thread, and ``work_limit`` instead of the clock: the same model gives the same solution. If the clock cuts in
+    all the same, the limit is ``time`` and nothing is promised.
+    """
     work_limit: float | None = None
+    """Work in units of roughly a second, counted the solver's own way (see each solver); ``None`` for no limit."""
     relax: bool = False
+    """Solve the linear relaxation: the answer has relaxed values, duals and a certified bound, but no values."""
     hint: IntArray | None = None
+    """Shape ``(n,)``: a solution to start from, feasible or not. A feasible one is never lost."""
     memory_limit_mib: int | None = None
+    """MiB the solve may allocate in its process; ignored without a process of its own. ``None`` for no limit."""
     start: Basis | None = None
-    keep_basis: bool = False
+    """
+    With ``relax``: where the simplex method begins, as an earlier solve left it. Columns added since then begin at
+    their lower bound; the rows are the same. HiGHS only; others leave it aside.
+    """
+    keep_basis: bool = False  # with ``relax``: whether the answer holds a basis to go on from
     extra: tuple[tuple[str, str], ...] = ()
+    """Options of the solver by their own names, as texts; they come last and win."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """
-    The outcome of a solve; everything in it was checked against the model.
-
-    Attributes
-    ----------
-    status, limit
-        See `Status` and `Limit`.
-    values
-        Shape ``(n,)``, integers that keep every bound and row; ``None`` if there are none, or in a relaxation.
-    objective
-        Objective of ``values``, recomputed in integers; ``None`` without values.
-    bound
-        No solution is better than this. ``None`` if unknown.
-    seconds
-        Wall-clock time of the solve, with building and passing the solver's model.
-    message
-        The cause, where status and limit do not tell all; may be empty.
-    duals
-        Shape ``(m,)``: multipliers of the rows, from a relaxation; ``objective - duals @ A`` are the reduced costs.
-    relaxed_values
-        Shape ``(n,)``: values of the relaxation, within tolerances and not verified.
-    basis
-        Of the relaxation, where one was asked for.
-    failed
-        The solver was killed, crashed, ran out of memory, could not start or contradicted itself; ``message`` says
-        which. Another solver may do better.
-    """
+    """The outcome of a solve; everything in it was checked against the model."""
 
     status: Status
     limit: Limit = "none"
+    """``status``, ``limit``: See `Status` and `Limit`."""
     values: IntArray | None = None
-    objective: int | None = None
-    bound: int | None = None
-    seconds: float = 0.0
-    message: str = ""
+    """Shape ``(n,)``, integers that keep every bound and row; ``None`` if there are none, or in a relaxation."""
+    objective: int | None = None  # objective of ``values``, recomputed in integers; ``None`` without values
+    bound: int | None = None  # no solution is better than this. ``None`` if unknown
+    seconds: float = 0.0  # wall-clock time of the solve, with building and passing the solver's model
+    message: str = ""  # the cause, where status and limit do not tell all; may be empty
     duals: NDArray[np.float64] | None = None
+    """Shape ``(m,)``: multipliers of the rows, from a relaxation; ``objective - duals @ A`` are the reduced costs."""
     relaxed_values: NDArray[np.float64] | None = None
-    basis: Basis | None = None
+    """Shape ``(n,)``: values of the relaxation, within tolerances and not verified."""
+    basis: Basis | None = None  # of the relaxation, where one was asked for
     failed: bool = False
+    """
+    The solver was killed, crashed, ran out of memory, could not start or contradicted itself; ``message`` says which.
+    Another solver may do better.
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Progress:
-    """
-    News from a running solve: the best objective and bound so far, and the values when they are new.
-
-    Attributes
-    ----------
-    objective, bound
-        As in `Solution`; ``None`` while unknown.
-    seconds
-        Since the solve began.
-    values
-        Shape ``(n,)``, verified; ``None`` if only the bound moved.
-    """
+    """News from a running solve: the best objective and bound so far, and the values when they are new."""
 
     objective: int | None
     bound: int | None
-    seconds: float
-    values: IntArray | None = None
+    """``objective``, ``bound``: As in `Solution`; ``None`` while unknown."""
+    seconds: float  # since the solve began
+    values: IntArray | None = None  # shape ``(n,)``, verified; ``None`` if only the bound moved

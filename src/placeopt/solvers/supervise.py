@@ -71,18 +71,10 @@ class Supervision:
     """
     One supervised solve.
 
-    Parameters
-    ----------
-    number
-        Number of the request.
-    model, options
-        What was asked; a feasible hint counts as the first solution.
-    deadline
-        Time of the monotonic clock at which `run` returns, whatever happens.
-    on_progress
-        Called with every better solution and bound, in the thread of `run`.
-    cancel
-        Asked about twenty times a second; when true, the solve is ended.
+    - ``model``, ``options``: What was asked; a feasible hint counts as the first solution.
+    - ``deadline``: Time of the monotonic clock at which `run` returns, whatever happens.
+    - ``on_progress``: Called with every better solution and bound, in the thread of `run`.
+    - ``cancel``: Asked about twenty times a second; when true, the solve is ended.
     """
 
     def __init__(
@@ -114,10 +106,7 @@ class Supervision:
         """
         Wait for the end of the solve.
 
-        Returns
-        -------
-        tuple[Solution, bool]
-            The solution, and whether the other side answered: if not it may still be at work, and has to go.
+        Returns the solution, and whether the other side answered: if not it may still be at work, and has to go.
         """
         while True:
             try:

@@ -42,26 +42,14 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class RoundInput:
-    """
-    What a call gives to a round beside its `SolveParams`.
+    """What a call gives to a round beside its `SolveParams`."""
 
-    Attributes
-    ----------
-    started
-        When the call began, on ``time.monotonic``, reading included.
-    read_s
-        Seconds that reading the instance took, for the plan's record.
-    previous
-        A plan of an earlier round, as a hint.
-    cancel, on_progress
-        As in ``placeopt.solve``.
-    """
-
-    started: float
-    read_s: float | None = None
-    previous: Plan | None = None
+    started: float  # when the call began, on ``time.monotonic``, reading included
+    read_s: float | None = None  # seconds that reading the instance took, for the plan's record
+    previous: Plan | None = None  # a plan of an earlier round, as a hint
     cancel: threading.Event | None = None
     on_progress: Callable[[Progress], None] | None = None
+    """``cancel``, ``on_progress``: As in ``placeopt.solve``."""
 
     def budget(self, params: SolveParams, reserve_s: float = 0.0) -> Budget:
         """Return the budget of the round; a plan comes first, so half of the time left is reserved at most."""
@@ -88,29 +76,14 @@ def solve_round(
     """
     Solve a round.
 
-    Parameters
-    ----------
-    runners
-        Two, of solvers.
-    compiled
-        Compiles the round, whose running jobs are valid; a plan in place of a problem is returned as it is.
-    params, given
-        How to solve, and what the call gives beside that.
-    prove
-        Whether methods of greedy alone bound the value.
-    explain
-        Whether the plan says why each job waits.
-    decision
-        What look-ahead has decided on this very problem.
+    - ``runners``: Two, of solvers.
+    - ``compiled``: Compiles the round, whose running jobs are valid; a plan in place of a problem is returned as it is.
+    - ``prove``: Whether methods of greedy alone bound the value.
+    - ``explain``: Whether the plan says why each job waits.
+    - ``decision``: What look-ahead has decided on this very problem.
 
-    Raises
-    ------
-    BadInput
-        If the method or a solver option is unknown, or running jobs contradict each other.
-    Interrupted
-        At Ctrl-C, with the best plan in it.
-    InternalFault
-        If referee or audit refuse the plan.
+    Raises ``BadInput`` if the method or a solver option is unknown, or running jobs contradict each other. Raises
+    ``Interrupted`` at Ctrl-C, with the best plan in it. Raises ``InternalFault`` if referee or audit refuse the plan.
     """
     method = method_of(params.method)
     if not prove and method.is_greedy:

@@ -80,10 +80,7 @@ def allocation_of(plan: Plan, problem: Problem) -> Allocation:
     """
     Return the plan's placements in indices.
 
-    Raises
-    ------
-    BadInput
-        If a placement is of no job, or no option of its job, or on a node or GPU that is not there.
+    Raises ``BadInput`` if a placement is of no job, or no option of its job, or on a node or GPU that is not there.
     """
     jobs = {job_id: j for j, job_id in enumerate(problem.job_ids)}
     nodes = {node_id: n for n, node_id in enumerate(problem.node_ids)}

@@ -14,32 +14,16 @@ def relative_gap(objective: int | None, bound: int | None) -> float | None:
 
 @dataclass
 class Bounds:
-    """
-    The best bounds so far. They move one way only.
+    """The best bounds so far. They move one way only."""
 
-    Attributes
-    ----------
-    value
-        Upper bound on the value of plans of the problem that stages see, which look-ahead may have narrowed.
-    whole_value
-        Upper bound on the value of any plan of the round as it was given: the bound that a plan states.
-    gpu_milli
-        Upper bound on the GPU share placed, in thousandths.
-    cost
-        Lower bound on the cost at the proven value; None while unknown.
-    relaxes, cost_relaxes
-        What the proofs of ``whole_value`` and of ``cost`` leave out.
-    narrowed
-        Whether stages see only a part of the round.
-    """
-
-    value: int
-    whole_value: int
-    gpu_milli: int
-    cost: int | None = None
+    value: int  # upper bound on the value of plans of the problem that stages see, which look-ahead may have narrowed
+    whole_value: int  # upper bound on the value of any plan of the round as it was given: the bound that a plan states
+    gpu_milli: int  # upper bound on the GPU share placed, in thousandths
+    cost: int | None = None  # lower bound on the cost at the proven value; None while unknown
     relaxes: tuple[str, ...] = ("everything but that each job fits alone",)
     cost_relaxes: tuple[str, ...] = ()
-    narrowed: bool = False
+    """``relaxes``, ``cost_relaxes``: What the proofs of ``whole_value`` and of ``cost`` leave out."""
+    narrowed: bool = False  # whether stages see only a part of the round
 
     def prove_value(self, bound: int | None, relaxes: tuple[str, ...] = (), *, of_whole: bool = False) -> None:
         """

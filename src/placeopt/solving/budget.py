@@ -159,14 +159,9 @@ class Budget:
         """
         Return the options of a solve on one thread.
 
-        Parameters
-        ----------
-        work
-            Deterministic work that ends it in deterministic mode.
-        seconds
-            Seconds that end it otherwise; None for all until the deadline.
-        deadline
-            Of a stage that has its own; None for that of the round.
+        - ``work``: Deterministic work that ends it in deterministic mode.
+        - ``seconds``: Seconds that end it otherwise; None for all until the deadline.
+        - ``deadline``: Of a stage that has its own; None for that of the round.
         """
         left = self.left_s if deadline is None else max(0.0, deadline - time.monotonic())
         deterministic = self.params.deterministic

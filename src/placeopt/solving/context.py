@@ -28,41 +28,22 @@ class SolveContext:
     """
     State shared by the stages of a round.
 
-    Attributes
-    ----------
-    instance, whole
-        The round as it was given, and compiled.
-    problem
-        What stages see: ``whole``, or a part of it to which look-ahead has narrowed it.
-    base
-        All running jobs as they are, and nothing else. Stages do not change it.
-    open
-        Only the running jobs that must stay as they are.
-    relaxed
-        ``open`` with room for all that stands: what bounds are made of.
-    weighted
-        The costs that count, with their weights.
-    incumbent, bounds, budget
-        The best checked plan, what is proven, and what the round may use.
-    greedy
-        How greedy places jobs in this round.
-    solvers
-        What stages solve models with.
-    handover
-        What stages leave for later ones.
-    ahead
-        What look-ahead decided, where it narrowed the round.
-    stages
-        Records of the stages that ran, for the plan. No stage reads them.
-    skipped
-        Name and reason of every stage that did not run, for logs.
-    last_solver_error
-        Why the latest solve failed that no stage has reported yet.
+    - ``instance``, ``whole``: The round as it was given, and compiled.
+    - ``problem``: What stages see: ``whole``, or a part of it to which look-ahead has narrowed it.
+    - ``base``: All running jobs as they are, and nothing else. Stages do not change it.
+    - ``open``: Only the running jobs that must stay as they are.
+    - ``relaxed``: ``open`` with room for all that stands: what bounds are made of.
+    - ``weighted``: The costs that count, with their weights.
+    - ``incumbent``, ``bounds``, ``budget``: The best checked plan, what is proven, and what the round may use.
+    - ``greedy``: How greedy places jobs in this round.
+    - ``solvers``: What stages solve models with.
+    - ``handover``: What stages leave for later ones.
+    - ``ahead``: What look-ahead decided, where it narrowed the round.
+    - ``stages``: Records of the stages that ran, for the plan. No stage reads them.
+    - ``skipped``: Name and reason of every stage that did not run, for logs.
+    - ``last_solver_error``: Why the latest solve failed that no stage has reported yet.
 
-    Raises
-    ------
-    BadInput
-        If running jobs that may be changed contradict each other.
+    Raises ``BadInput`` if running jobs that may be changed contradict each other.
     """
 
     def __init__(

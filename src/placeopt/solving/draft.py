@@ -94,10 +94,8 @@ class Recorder:
     Placements in the file's form. The compiled arrays are read once, since there may be 100,000 placements. New ones
     state the request of each GPU, running ones what they hold; ``with_grants`` adds the shares above that.
 
-    Attributes
-    ----------
-    same
-        Running job -> its assignments as the instance has them; a job left where it runs keeps these very records.
+    ``same``: Running job -> its assignments as the instance has them; a job left where it runs keeps these very
+    records.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -174,23 +172,13 @@ def plan_without_time(
     It states no costs: these need the distances for which there was no time. Its bound on value is what all waiting
     jobs are worth in their best options, whether they fit or not.
 
-    Parameters
-    ----------
-    instance, policy
-        The round, and the policy that the plan names.
-    why
-        What was not done in time.
-    params
-        How to solve; the plan states the seed, and no times in deterministic mode.
-    started
-        When the call began, on ``time.monotonic``.
-    read_s
-        Seconds that reading took.
+    - ``instance``, ``policy``: The round, and the policy that the plan names.
+    - ``why``: What was not done in time.
+    - ``params``: How to solve; the plan states the seed, and no times in deterministic mode.
+    - ``started``: When the call began, on ``time.monotonic``.
+    - ``read_s``: Seconds that reading took.
 
-    Raises
-    ------
-    BadInput
-        If the running placements contradict each other.
+    Raises ``BadInput`` if the running placements contradict each other.
     """
     running = {held.job for held in instance.running}
     waiting = [job for job in instance.jobs if job.id not in running]

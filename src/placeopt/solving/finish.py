@@ -27,19 +27,11 @@ def finish(
     """
     Return the plan of a round whose stages are over.
 
-    Parameters
-    ----------
-    read_s, compile_s, solve_s
-        Seconds spent before, for the plan's record; none is stated in deterministic mode.
-    explain
-        Whether to look for the reasons of jobs that wait.
+    ``read_s``, ``compile_s``, ``solve_s``: Seconds spent before, for the plan's record; none is stated in deterministic
+    mode. ``explain``: Whether to look for the reasons of jobs that wait.
 
-    Raises
-    ------
-    InternalFault
-        If referee or audit object; always a bug.
-    BadInput
-        If there is no plan but the running jobs as they are, and these break a rule.
+    Raises ``InternalFault`` if referee or audit object; always a bug. Raises ``BadInput`` if there is no plan but the
+    running jobs as they are, and these break a rule.
     """
     best, bounds, budget = context.incumbent, context.bounds, context.budget
     draft = best.read()

@@ -41,49 +41,21 @@ class CostGuide:
 
 @dataclass
 class Handover:
-    """
-    What stages leave for later ones.
+    """What stages leave for later ones."""
 
-    Attributes
-    ----------
-    previous_plan
-        A plan of an earlier round, from the caller.
-    decision
-        What look-ahead has decided on this very problem before the round, from the live cluster.
-    is_decided
-        Whether look-ahead leaves nothing to decide.
-    begun_bound
-        The relaxation that is being solved beside greedy.
-    first_pass
-        What greedy placed, whether or not that became the incumbent.
-    gpu_patterns
-        The relaxation of the whole round, for plans made of it; None where stages see only a part of the round.
-    capacity_plan
-        How many jobs of each class a plan can hold.
-    cost_guide
-        Prices of nodes and jobs.
-    cost_bound_s
-        Seconds that the latest bound on cost took.
-    has_searched
-        Whether a search by large neighbourhoods has run.
-    improved
-        Whether the stage before found a better plan; set by the runner.
-    not_reached
-        Jobs that the first pass of greedy did not reach.
-    blocks
-        Why a job may wait although it would fit, by the rule of the method; empty where there is no such rule.
-    """
-
-    previous_plan: Plan | None = None
+    previous_plan: Plan | None = None  # a plan of an earlier round, from the caller
     decision: LookaheadDecision | None = None
-    is_decided: bool = False
-    begun_bound: BegunBound | None = None
-    first_pass: Allocation | None = None
+    """What look-ahead has decided on this very problem before the round, from the live cluster."""
+    is_decided: bool = False  # whether look-ahead leaves nothing to decide
+    begun_bound: BegunBound | None = None  # the relaxation that is being solved beside greedy
+    first_pass: Allocation | None = None  # what greedy placed, whether or not that became the incumbent
     gpu_patterns: GpuPatterns | None = None
-    capacity_plan: CapacityPlan | None = None
-    cost_guide: CostGuide | None = None
-    cost_bound_s: float = 0.0
-    has_searched: bool = False
-    improved: bool = False
-    not_reached: frozenset[int] = frozenset()
+    """The relaxation of the whole round, for plans made of it; None where stages see only a part of the round."""
+    capacity_plan: CapacityPlan | None = None  # how many jobs of each class a plan can hold
+    cost_guide: CostGuide | None = None  # prices of nodes and jobs
+    cost_bound_s: float = 0.0  # seconds that the latest bound on cost took
+    has_searched: bool = False  # whether a search by large neighbourhoods has run
+    improved: bool = False  # whether the stage before found a better plan; set by the runner
+    not_reached: frozenset[int] = frozenset()  # jobs that the first pass of greedy did not reach
     blocks: str = ""
+    """Why a job may wait although it would fit, by the rule of the method; empty where there is no such rule."""

@@ -45,19 +45,11 @@ class Incumbent:
 
     Starts from the running jobs alone, which every stage can fall back on.
 
-    Attributes
-    ----------
-    allocation
-        Of every job; None for those that wait.
-    value, cost
-        Its objective: the value placed, and the weighted sum of the costs that count.
-    raw
-        Score of every cost that counts, unweighted.
-    draft
-        Its plan, which the referee has read; None for running jobs that are not read yet.
+    - ``allocation``: Of every job; None for those that wait.
+    - ``value``, ``cost``: Its objective: the value placed, and the weighted sum of the costs that count.
+    - ``raw``: Score of every cost that counts, unweighted.
+    - ``draft``: Its plan, which the referee has read; None for running jobs that are not read yet.
 
-    Notes
-    -----
     The referee reads the running jobs at once where they may be changed. Where they may not, every plan holds them
     all, and what breaks no rule with more beside it breaks none alone: so they are read with the first plan, and by
     themselves only if that is refused or there is none.
@@ -89,10 +81,7 @@ class Incumbent:
         """
         Return the draft of the best plan, which the referee has read.
 
-        Raises
-        ------
-        BadInput
-            If it is that of the running jobs, was not read before, and breaks a rule.
+        Raises ``BadInput`` if it is that of the running jobs, was not read before, and breaks a rule.
         """
         if self.draft is not None:
             return self.draft
@@ -116,12 +105,8 @@ class Incumbent:
         Jobs below their minimal utility are taken out of it first, and greedy fills the gaps: what made it may not
         have seen that rule whole.
 
-        Raises
-        ------
-        InternalFault
-            If a value above the proven bound passes the referee: then the bound is wrong.
-        BadInput
-            If it is refused, and already the running jobs alone break a rule.
+        Raises ``InternalFault`` if a value above the proven bound passes the referee: then the bound is wrong. Raises
+        ``BadInput`` if it is refused, and already the running jobs alone break a rule.
         """
         if allocation == self.allocation:
             return NotBetter()

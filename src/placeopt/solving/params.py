@@ -53,10 +53,7 @@ class SolveParams:
         """
         Refuse values of the wrong kind or out of range; `method` and `solver_options` are checked where they are used.
 
-        Raises
-        ------
-        BadInput
-            Names the option, the value and what is expected.
+        Raises ``BadInput``, which names the option, the value and what is expected.
         """
         expect("time_limit_s", self.time_limit_s, Real, "a number of seconds")
         expect("gap", self.gap, Real, "a number")
@@ -76,10 +73,7 @@ def check_call(*, previous: object = None, cancel: object = None, on_progress: o
     """
     Refuse arguments of a call, beside its `SolveParams`, that are of the wrong kind.
 
-    Raises
-    ------
-    BadInput
-        Names the argument and what is expected.
+    Raises ``BadInput``, which names the argument and what is expected.
     """
     if previous is not None:
         from placeopt.model import Plan  # only here: the command line reads options before it needs any record

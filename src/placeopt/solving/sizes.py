@@ -15,25 +15,14 @@ FILE = "sizes.json"
 
 @dataclass(frozen=True)
 class Sizes:
-    """
-    Limits of ``auto``, and of every method with an exact stage.
+    """Limits of ``auto``, and of every method with an exact stage."""
 
-    Attributes
-    ----------
-    exact_columns
-        Columns of a model up to which an exact stage solves it.
-    exact_product
-        By formulation: waiting and movable jobs x GPUs up to which its model is built to be counted.
-    patterns_product
-        The same from which patterns of whole nodes come before exact stages, which prove smaller rounds sooner.
-    search_product
-        The same from which large neighbourhoods come before exact stages where costs count.
-    """
-
-    exact_columns: int
+    exact_columns: int  # columns of a model up to which an exact stage solves it
     exact_product: dict[str, int]
+    """By formulation: waiting and movable jobs x GPUs up to which its model is built to be counted."""
     patterns_product: int
-    search_product: int
+    """The same from which patterns of whole nodes come before exact stages, which prove smaller rounds sooner."""
+    search_product: int  # the same from which large neighbourhoods come before exact stages where costs count
 
 
 def read_sizes() -> Sizes:

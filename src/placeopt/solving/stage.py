@@ -21,31 +21,16 @@ class StatedReason(str):
 
 @dataclass(frozen=True)
 class StageReport:
-    """
-    What a stage did, or one step of it.
+    """What a stage did, or one step of it."""
 
-    Attributes
-    ----------
-    detail
-        What was done, in words.
-    outcome
-        None: ``improved`` if the incumbent changed during the stage, else ``proved`` or ``kept``.
-    proved
-        Whether the stage proved something, where ``outcome`` is None.
-    level
-        The level that it worked on: objective and bound in the plan are those.
-    step
-        Name of the step; None for the stage's own.
-    offer
-        What came of the latest allocation offered; one that is `Refused` makes the outcome ``failed``.
-    """
-
-    detail: str = ""
+    detail: str = ""  # what was done, in words
     outcome: StageOutcome | None = None
-    proved: bool = False
-    level: LevelName = "value"
-    step: str | None = None
+    """None: ``improved`` if the incumbent changed during the stage, else ``proved`` or ``kept``."""
+    proved: bool = False  # whether the stage proved something, where ``outcome`` is None
+    level: LevelName = "value"  # the level that it worked on: objective and bound in the plan are those
+    step: str | None = None  # name of the step; None for the stage's own
     offer: Offer | None = None
+    """What came of the latest allocation offered; one that is `Refused` makes the outcome ``failed``."""
 
     @property
     def refusal(self) -> str | None:
@@ -82,19 +67,9 @@ class Stage(Protocol):
 
 @dataclass(frozen=True)
 class Block:
-    """
-    Stages that run one after the other under one condition, which is looked at once.
+    """Stages that run one after the other under one condition, which is looked at once."""
 
-    Attributes
-    ----------
-    name
-        What logs call it.
-    stages
-        The stages in their order.
-    skip_reason
-        Returns why none of them runs in a round at this point, None if they do.
-    """
-
-    name: str
-    stages: tuple[Stage, ...]
+    name: str  # what logs call it
+    stages: tuple[Stage, ...]  # the stages in their order
     skip_reason: Callable[[SolveContext], str | None]
+    """Returns why none of them runs in a round at this point, None if they do."""

@@ -140,11 +140,6 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
 
     Greedy is tried first. It finds a place if there is one, except where workers have to be spread in a certain way
     over domains or share links, or jobs have minimal utilities: there ways are counted.
-
-    Raises
-    ------
-    OutOfTime
-        When the deadline passes.
     """
     if time.monotonic() > deadline:
         raise OutOfTime("no time left to look for a place")

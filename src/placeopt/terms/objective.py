@@ -95,10 +95,7 @@ def weighted_costs(problem: Problem) -> tuple[Weighted, ...]:
     four digits, as long as the sum of W x worst stays below 2^53. (The largest such L, as first planned, makes
     coefficients of 1e12, at which the float tolerances of a MILP solver, 1e-9 relative, can prove no integer optimum.)
 
-    Raises
-    ------
-    Unsupported
-        If a cost can reach 2^53, beyond which sums are not exact.
+    Raises ``Unsupported`` if a cost can reach 2^53, beyond which sums are not exact.
     """
     active = []
     for cost in costs_of(problem.policy):

@@ -59,18 +59,11 @@ def relaxed_state(state: State, everything: State | None = None) -> State:
     """
     Return a state with room for all that stands: for bounds, which hold for every plan that keeps to less.
 
-    Parameters
-    ----------
-    state
-        With some of the running jobs in place, such as those that must stay as they are.
-    everything
-        With all of them, if that is at hand.
+    ``state``: With some of the running jobs in place, such as those that must stay as they are. ``everything``: With
+    all of them, if that is at hand.
 
-    Returns
-    -------
-    State
-        The same object where no limit is exceeded. Otherwise a copy whose free amounts are larger by the excess, to be
-        read only.
+    Returns the same object where no limit is exceeded. Otherwise a copy whose free amounts are larger by the excess, to
+    be read only.
     """
     if not state.problem.running:
         return state
@@ -99,15 +92,10 @@ def add_limits(
     """
     Add limits on sums: one row each, or two and a binary where running jobs exceed the limit.
 
-    Parameters
-    ----------
-    rows, columns, amounts, starts
-        Shape (n,): the limit, what takes of it, how much, and whether that is something that starts or moves; the
-        others are what stays of running jobs.
-    room
-        Shape (limits,): what jobs that must stay as they are leave of it, below 0 where they exceed it.
-    excess
-        Shape (limits,): by how much all running jobs together exceed it.
+    - ``rows``, ``columns``, ``amounts``, ``starts``: Shape (n,): the limit, what takes of it, how much, and whether
+      that is something that starts or moves; the others are what stays of running jobs.
+    - ``room``: Shape (limits,): what jobs that must stay as they are leave of it, below 0 where they exceed it.
+    - ``excess``: Shape (limits,): by how much all running jobs together exceed it.
     """
     over = np.flatnonzero(excess)
     if not len(over):

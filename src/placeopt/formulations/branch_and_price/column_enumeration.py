@@ -87,16 +87,9 @@ class ColumnSearch:
         """
         Find the patterns, not empty, whose gain reaches ``least``.
 
-        Parameters
-        ----------
-        GPU groups, fixed
-            The GPU groups, and what ``fixed`` says of them.
-        price
-            Shape (K,), of one bundle.
-        least
-            Shape (A,).
-        most
-            Partial patterns of each room that are kept from one family to the next; then the answer may lack some.
+        - ``price``: Shape (K,), of one bundle.
+        - ``most``: Partial patterns of each room that are kept from one family to the next; then the answer may lack
+          some.
         """
         values = [
             np.maximum(family.bundle_counts @ price[family.bundle_groups] - cost, NEVER)

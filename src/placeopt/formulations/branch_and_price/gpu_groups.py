@@ -80,10 +80,8 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
     """
     Partition every node into GPU groups (its sockets, or the whole) and group nodes in the same state.
 
-    Raises
-    ------
-    Unsupported
-        If costs tell GPUs of one room apart, reach from one room to the next, or GPUs of a room are not alike.
+    Raises ``Unsupported`` if costs tell GPUs of one room apart, reach from one room to the next, or GPUs of a room are
+    not alike.
     """
     problem = bundle_groups.problem
     shares = _shares(bundle_groups)

@@ -20,10 +20,7 @@ def realise(master: ColumnMaster, columns: Sequence[Column], layout: MasterModel
     """
     Give every job its GPUs.
 
-    Raises
-    ------
-    ValueError
-        If the values do not add up, which rows forbid.
+    Raises ``ValueError`` if the values do not add up, which rows forbid.
     """
     gpu_groups = master.gpu_groups
     problem, options = gpu_groups.problem, gpu_groups.problem.options

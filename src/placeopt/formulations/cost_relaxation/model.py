@@ -59,23 +59,10 @@ def build_cost_relaxation(
     """
     Write the relaxation of the cost level among plans worth ``least`` or more.
 
-    Parameters
-    ----------
-    state
-        The running jobs, all of which stay, and nothing else.
-    weighted
-        The costs that count.
-    least
-        Net value.
-    deadline
-        Of ``time.monotonic()``.
+    - ``state``: The running jobs, all of which stay, and nothing else.
+    - ``least``: Net value.
 
-    Raises
-    ------
-    Unsupported
-        If running jobs may be changed, or the relaxation would be too large.
-    OutOfTime
-        At the deadline.
+    Raises ``Unsupported`` if running jobs may be changed, or the relaxation would be too large.
     """
     problem = state.problem
     if problem.changeable:

@@ -158,10 +158,7 @@ class LeastPaths:
     Exact up to ``MOST_GPUS`` GPUs. Beyond, a lower bound: each of the k has at least the distances to its k - 1
     closest, and the k GPUs with the least of these sums count, each pair half for either end.
 
-    Parameters
-    ----------
-    distance
-        Shape (g, g), between the machine's GPUs.
+    ``distance``: Shape (g, g), between the machine's GPUs.
     """
 
     def __init__(self, distance: IntArray) -> None:

@@ -26,21 +26,18 @@ MOST_PRICE = 2.0**50
 
 @dataclass(frozen=True, eq=False)
 class WholeJobs:
-    """
-    What whole jobs cost at given prices.
-
-    Attributes
-    ----------
-    model, multipliers
-        Their certificate (``solvers/certify.py``) is a bound on the cost, though no plan is a solution of the model.
-    raised_costs
-        The relaxation with jobs that cost so much more as whole jobs do than their relaxation: its duals are better
-        prices.
-    """
+    """What whole jobs cost at given prices."""
 
     model: LinearModel
     multipliers: NDArray[np.float64]
+    """
+    ``model``, ``multipliers``: Their certificate (``solvers/certify.py``) is a bound on the cost, though no plan is a
+    solution of the model.
+    """
     raised_costs: LinearModel
+    """
+    The relaxation with jobs that cost so much more as whole jobs do than their relaxation: its duals are better prices.
+    """
 
 
 def with_whole_jobs(
@@ -49,22 +46,8 @@ def with_whole_jobs(
     """
     Price whole jobs instead of their relaxation.
 
-    Parameters
-    ----------
-    relaxation
-        The relaxation.
-    duals
-        Shape (m,), of its rows, as its solver states them; they are rounded to integers.
-    deadline
-        Of ``time.monotonic()``.
+    ``duals``: Shape (m,), of its rows, as its solver states them; they are rounded to integers.
 
-    Raises
-    ------
-    OutOfTime
-        At the deadline.
-
-    Notes
-    -----
     Flows let a gang of 16 lie in parts of 7, 7 and 2 at the price of sixteen sevenths of a part of 7. At given prices
     of all rows but those that tie the bundles of a bundle group to its jobs, jobs have nothing to do with each other,
     and what the cheapest one of a bundle group costs is found by dynamic programming: over the nodes of a domain, for

@@ -47,10 +47,7 @@ def bundle_groups_of(problem: Problem) -> BundleGroups:
     Where at most one job may hold a GPU every share counts as a whole one; under ``overcommit`` every job as one of
     the jobs that a GPU may hold.
 
-    Raises
-    ------
-    Unsupported
-        If the shares that jobs ask for do not divide one another.
+    Raises ``Unsupported`` if the shares that jobs ask for do not divide one another.
     """
     options = problem.options
     share = options.milli if problem.shares_bind and problem.jobs_per_gpu != 1 else np.full(len(options), 1000)

@@ -51,11 +51,6 @@ class PatternMaster:
         Build the linear program; its duals of the first rows, by ``prices``, are what bundles are worth.
 
         ``fixed``: how often each of the first patterns is used at least.
-
-        Raises
-        ------
-        OutOfTime
-            If ``deadline``, of ``time.monotonic()``, passes meanwhile.
         """
         job_groups, states = self._job_groups, self._states
         builder = ModelBuilder(deadline)
@@ -154,20 +149,12 @@ def proven_bound(job_groups: JobGroups, price: IntArray, best: IntArray, count: 
     """
     Bound on the net value of every plan that keeps what is held.
 
-    Parameters
-    ----------
-    price
-        Shape (D,): what a bundle of each bundle group pays, in parts of ``job_groups.scale``, not negative. Any prices
-        will do.
-    best
-        Shape (S,): no pattern of a state pays more than this at these prices, in the same parts.
-    count
-        Shape (S,): nodes in each state.
-    held
-        Value of what is held.
+    - ``price``: Shape (D,): what a bundle of each bundle group pays, in parts of ``job_groups.scale``, not negative.
+      Any prices will do.
+    - ``best``: Shape (S,): no pattern of a state pays more than this at these prices, in the same parts.
+    - ``count``: Shape (S,): nodes in each state.
+    - ``held``: Value of what is held.
 
-    Notes
-    -----
     A plan's value is what its jobs are worth less what their bundles pay, plus what the bundles pay. The first is at
     most the sum over job groups of its jobs x the best of its starts, or 0; the second is paid by the patterns of the
     nodes. Workers of a job may be anywhere, on as many nodes as there are bundles.

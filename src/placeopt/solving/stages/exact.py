@@ -55,19 +55,10 @@ class LoadRace:
 
 @dataclass(frozen=True)
 class Exact:
-    """
-    Solves an exact model of the value level, and if that is proven one of the cost level at that value.
+    """Solves an exact model of the value level, and if that is proven one of the cost level at that value."""
 
-    Attributes
-    ----------
-    formulation
-        ``counts`` or ``assignment``.
-    solver
-        By name; ``race`` is HiGHS and CP-SAT side by side, each with its share of the threads.
-    """
-
-    formulation: str
-    solver: str
+    formulation: str  # ``counts`` or ``assignment``
+    solver: str  # by name; ``race`` is HiGHS and CP-SAT side by side, each with its share of the threads
     uses_solver: ClassVar[bool] = True
 
     @property
@@ -212,29 +203,15 @@ def level_model(
     """
     Build the model that an exact stage would solve.
 
-    Parameters
-    ----------
-    instance, policy
-        The round, and the policy instead of its own.
-    formulation
-        A key of `MAX_PRODUCT`.
-    optimal_value
-        ``None`` for the first level, the value of what is placed, maximised. A number for the second, the costs,
-        minimised over the placements of that value, which should be the optimum of the first.
+    - ``instance``, ``policy``: The round, and the policy instead of its own.
+    - ``formulation``: A key of `MAX_PRODUCT`.
+    - ``optimal_value``: ``None`` for the first level, the value of what is placed, maximised. A number for the second,
+      the costs, minimised over the placements of that value, which should be the optimum of the first.
 
-    Returns
-    -------
-    LinearModel
-        Its objective is that level's objective in a plan of the round, where the costs have exact linear forms, and a
-        bound on it where they have not (the plan's ``bound_relaxes`` names them).
-
-    Raises
-    ------
-    BadInput
-        If the running placements break a rule.
-    Unsupported
-        If the round is too large, the second level is requested of a policy without costs, or the formulation cannot
-        express it.
+    Returns its objective is that level's objective in a plan of the round, where the costs have exact linear forms, and
+    a bound on it where they have not (the plan's ``bound_relaxes`` names them). Raises ``BadInput`` if the running
+    placements break a rule. Raises ``Unsupported`` if the round is too large, the second level is requested of a policy
+    without costs, or the formulation cannot express it.
     """
     problem = compile_problem(instance, policy)
     found = violations(instance, draft_plan(instance, problem, State(problem).allocation())) if problem.running else ()

@@ -18,13 +18,8 @@ def colocated_pairs(problem: Problem, job: IntArray, gpu: IntArray) -> Iterator[
     """
     Yield every pair of jobs that have GPUs on one node, each pair once, in portions.
 
-    Parameters
-    ----------
-    job, gpu
-        Shapes (H,): who holds which GPU.
+    ``job``, ``gpu``: Shapes (H,): who holds which GPU.
 
-    Notes
-    -----
     Pairs are written down node by node, once for every domain that they share, and the closest kept. Jobs over several
     nodes may meet on several of them, so pairs of those wait for the end.
     """

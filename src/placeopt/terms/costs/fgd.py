@@ -100,17 +100,9 @@ def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> Int
     """
     Fragmentation F_n of the given nodes now.
 
-    Parameters
-    ----------
-    nodes
-        Shape (k,).
-    target
-        The workload that is expected; the problem's, if left out.
+    ``nodes``: Shape (k,). ``target``: The workload that is expected; the problem's, if left out.
 
-    Returns
-    -------
-    IntArray
-        Shape (k,), in GPU-milli x ``target.total``.
+    Returns shape (k,), in GPU-milli x ``target.total``.
     """
     target = state.problem.target if target is None else target
     gpus, there = _slots(state.problem, nodes)
@@ -124,22 +116,14 @@ def changes_if_placed(
     """
     Change of F_n if one more bundle of ``option`` were put on each node, by its first GPU.
 
-    Parameters
-    ----------
-    nodes
-        Shape (k,).
-    usable
-        Shape (k, width), width the most GPUs of any node: the slots whose GPU could take one more job in the option.
-        Slot s of node n is GPU ``node_gpu_start[n] + s``.
-    target
-        The workload that is expected; the problem's, if left out.
+    - ``nodes``: Shape (k,).
+    - ``usable``: Shape (k, width), width the most GPUs of any node: the slots whose GPU could take one more job in the
+      option. Slot s of node n is GPU ``node_gpu_start[n] + s``.
+    - ``target``: The workload that is expected; the problem's, if left out.
 
-    Returns
-    -------
-    IntArray
-        Shape (k, width): with slot s as the bundle's first GPU and the next usable ones as its others; ``IMPOSSIBLE``
-        where s is not usable or too few follow. A bundle without GPUs has its change in all columns. Whether CPU and
-        the other resources of the node suffice is the caller's question.
+    Returns shape (k, width): with slot s as the bundle's first GPU and the next usable ones as its others;
+    ``IMPOSSIBLE`` where s is not usable or too few follow. A bundle without GPUs has its change in all columns. Whether
+    CPU and the other resources of the node suffice is the caller's question.
     """
     problem, options = state.problem, state.problem.options
     target = problem.target if target is None else target

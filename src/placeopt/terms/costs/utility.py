@@ -25,8 +25,6 @@ def utility(state: State, job: int) -> int:
     """
     Utility of a placed job beside the others of ``state``, by the policy's form; 1000 without GPUs.
 
-    Notes
-    -----
     *sc17*: ``0.2 / (sqrt(t) + sqrt(I))``. t = (path - best path) / (longest x max(n, n (n - 1) / 2)) for n GPUs, paths
     summed over pairs, ``longest`` the largest distance in any machine: the artifact's M(2) = 40 and M(3) = 60, and our
     continuation. I = sum of 1 / (1 + e) over the co-runners that slow the job by e > 0, over the number of all

@@ -39,10 +39,7 @@ class Uplink:
         """
         The load is a function of k_in alone, so unary digits of k_in make it linear: exact.
 
-        Raises
-        ------
-        Unsupported
-            If an option that loads a limited link was folded with others into one unit.
+        Raises ``Unsupported`` if an option that loads a limited link was folded with others into one unit.
         """
         v, problem = variables, variables.problem
         talks = (problem.options.network_mbps > 0) & (problem.options.workers > 1) & (problem.options.bundles > 1)
