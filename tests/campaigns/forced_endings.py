@@ -178,7 +178,7 @@ def ended(engine: Engine, case: Case) -> tuple[Plan, float, bool]:
         timer = threading.Timer(case.moment, _strike, (engine, number, case.number % 3 != 0))
     with contextlib.ExitStack() as stack:
         if case.ending == "error" and case.isolation == "thread":
-            broken = mock.patch("placeopt.solvers.inprocess.load", lambda name: _breaking(load(name), case.moment))
+            broken = mock.patch("placeopt.solvers.frames.load", lambda name: _breaking(load(name), case.moment))
             stack.enter_context(broken)
         if timer is not None:
             timer.start()

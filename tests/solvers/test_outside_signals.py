@@ -98,7 +98,7 @@ def test_issue16_a5_a_round_goes_on_without_the_solver() -> None:
         return Solution("no_solution", "user", bound=10**9)
 
     round_ = generate("varied", jobs=12, nodes=3, gpus=4, seed=1)
-    with mock.patch("placeopt.solvers.inprocess.load", return_value=interrupted), Engine(isolation="thread") as engine:
+    with mock.patch("placeopt.solvers.frames.load", return_value=interrupted), Engine(isolation="thread") as engine:
         plan = engine.solve(round_, method="counts-cbc", time_limit_s=20)
     assert plan.limit != "user"
     assert violations(round_, plan) == []

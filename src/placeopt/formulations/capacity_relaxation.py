@@ -47,7 +47,7 @@ class CapacityRelaxation:
         is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
         keeps these rows, so the most valuable capacity relaxation bounds the value of what can be placed.
 
-        ``option_cost``: Shape (O,): what a job in the option costs; may be negative. Rounded to a millionth of the largest.
+        ``option_cost``: shape (O,), what a job in the option costs; may be negative; rounded to 1e-6 of the largest.
         """
         options = self.problem.options
         builder = ModelBuilder(deadline)

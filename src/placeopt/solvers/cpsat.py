@@ -33,16 +33,7 @@ def solve(
     on_progress: OnProgress | None = None,
     stop: threading.Event | None = None,
 ) -> Solution:
-    """
-    Solve with CP-SAT.
-
-    - ``model``, ``options``: What and how; ``relax`` is not supported.
-    - ``on_progress``: Called, from a thread of the solver, with every better verified solution and bound.
-    - ``stop``: When set, the solve ends as soon as CP-SAT looks, with what it has.
-
-    Raises ``Unsupported`` if a relaxation is asked for. Raises ``BadInput`` if CP-SAT does not know an option in
-    ``extra``, or the hint has the wrong size.
-    """
+    """Solve with CP-SAT, which has no relaxations; see `registry.Solve`."""
     if options.relax:
         raise Unsupported("cpsat solves no relaxations; use solver 'highs'")
     reading = Reading(model, options, on_progress)
@@ -137,11 +128,7 @@ def _parameters(options: SolveOptions, time_limit_s: float) -> Any:
 
 
 def check_extra(extra: Sequence[tuple[str, str]]) -> None:
-    """
-    Refuse options that CP-SAT does not know, without solving anything.
-
-    Raises ``BadInput``, which names the option and its value.
-    """
+    """Refuse options that CP-SAT does not know by ``BadInput``, without solving anything."""
     _set_extra(cp.SatParameters(), extra)
 
 

@@ -1,16 +1,21 @@
 """
-Messages between a worker process and its parent: a length, then a pickle.
+Messages between a worker process and its parent: a length, then a pickle; and how a request is answered.
 
 Both ends are this library, started by each other and joined by pipes that no other process holds, so unpickling
 trusts no new party. `Request`, `Stop` go down; `Ready`, `Answer` come up.
 """
 
+import contextlib
 import pickle
 import struct
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import BinaryIO
 
 from placeopt.linear import LinearModel
+from placeopt.solvers.registry import load
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 
 _LENGTH = struct.Struct("<Q")
@@ -69,3 +74,25 @@ def read_frame(stream: BinaryIO) -> Frame | None:
         return None
     frame: Frame = pickle.loads(body)  # noqa: S301 - from our own child or parent, see above
     return frame
+
+
+def solve_request(
+    request: Request,
+    report: Callable[[Progress], None],
+    stop: threading.Event,
+    limits: contextlib.AbstractContextManager[None] | None = None,
+) -> Solution:
+    """Solve under ``limits``; whatever the solver raises, the other side has to hear of it as a failed solution."""
+    began, options = time.monotonic(), request.options
+    try:
+        with limits or contextlib.nullcontext():
+            solve = load(request.solver)
+            left = min(options.time_limit_s, request.stop_at - time.monotonic())
+            return solve(request.model, replace(options, time_limit_s=left), report, stop)
+    except MemoryError:
+        most = "" if options.memory_limit_mib is None else f", at {options.memory_limit_mib} MiB for the solve"
+        seconds = time.monotonic() - began
+        return Solution("error", "memory", seconds=seconds, message=f"out of memory{most}", failed=True)
+    except Exception as error:  # noqa: BLE001 - see above
+        message = f"{type(error).__name__}: {error}"
+        return Solution("error", seconds=time.monotonic() - began, message=message, failed=True)

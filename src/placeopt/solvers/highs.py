@@ -49,14 +49,10 @@ def solve(
     stop: threading.Event | None = None,
 ) -> Solution:
     """
-    Solve with HiGHS.
-
-    ``on_progress``: Called with every better verified solution and bound. ``stop``: When set, the solve ends as soon as
-    HiGHS asks, with what it has.
+    Solve with HiGHS; see `registry.Solve`.
 
     With ``relax``, returns ``optimal`` if the LP was solved, ``relaxed_values``, ``duals`` and the bound that these
-    duals prove in exact arithmetic. Raises ``BadInput`` if HiGHS does not know an option in ``extra``, or the hint has
-    the wrong size.
+    duals prove in exact arithmetic.
     """
     reading = Reading(model, options, None if options.relax else on_progress)
     settled = reading.settled()
@@ -226,11 +222,7 @@ def _set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None
 
 
 def check_extra(extra: Sequence[tuple[str, str]]) -> None:
-    """
-    Refuse options that HiGHS does not know, without solving anything.
-
-    Raises ``BadInput``, which names the option and its value.
-    """
+    """Refuse options that HiGHS does not know by ``BadInput``, without solving anything."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     _set_extra(solver, extra)

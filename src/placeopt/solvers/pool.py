@@ -7,7 +7,6 @@ losing any. The next solve finds a new child.
 """
 
 import contextlib
-import itertools
 import os
 import queue
 import signal
@@ -15,42 +14,23 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
-from types import TracebackType
-from typing import BinaryIO, Self, cast
+from collections.abc import Sequence
+from typing import BinaryIO, cast
 
-from placeopt.linear import LinearModel
 from placeopt.solvers.frames import Answer, Request, Stop, read_frame, write_frame
-from placeopt.solvers.reading import OnProgress
-from placeopt.solvers.result import Limit, Solution, SolveOptions
-from placeopt.solvers.supervise import Lost, Supervision, check_request
+from placeopt.solvers.result import Limit, Solution
+from placeopt.solvers.supervise import Lost, Runner, Supervision
 
 JOIN_S = 2.0
 
 
-class Worker:
-    """
-    A warm solver process; a context manager.
-
-    One solve at a time: a second thread waits for its turn, at most until its deadline.
-
-    ``preload``: Names of solvers the child imports when it starts, rather than at their first solve.
-    """
+class Worker(Runner):
+    """A warm solver process, which imports the solvers in ``preload`` when it starts, not at their first solve."""
 
     def __init__(self, preload: Sequence[str] = ()) -> None:
+        super().__init__()
         self._preload = tuple(preload)
         self._child: _Child | None = None
-        self._numbers = itertools.count(1)
-        self._turn = threading.Lock()
-
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):  # half made, or the interpreter is going down
@@ -66,40 +46,11 @@ class Worker:
         with contextlib.suppress(OSError):
             self._living_child()
 
-    def solve(
-        self,
-        solver: str,
-        model: LinearModel,
-        options: SolveOptions,
-        *,
-        deadline: float,
-        on_progress: OnProgress | None = None,
-        cancel: Callable[[], bool] | None = None,
-    ) -> Solution:
-        """
-        Solve a model, and return by the deadline.
-
-        - ``solver``: Name from the registry.
-        - ``model``, ``options``: What and how. The solver's own time limit ends a little before the deadline, if not
-          earlier.
-        - ``deadline``: Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is killed.
-        - ``on_progress``: Called in this thread with every better verified solution and bound. What it raises ends the
-          solve.
-        - ``cancel``: Asked about twenty times a second; true ends the solve with what there is, limit ``user``.
-
-        Returns a solution also if the child was killed, crashed, ran out of memory or could not start: then with the last verified
-        solution and bound, and a message that names the cause. After Ctrl-C, too, with limit ``user``. Raises
-        ``Unsupported`` if the solver does not exist or cannot do this.
-        """
-        check_request(solver, model, options)
-        number = next(self._numbers)
-        supervision = Supervision(number, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
-        if not self._turn.acquire(timeout=supervision.seconds_left()):
-            return supervision.cut("time", "the worker was busy until the deadline")
+    def _solve(self, request: Request, supervision: Supervision) -> Solution:
         answered = False
         try:
             child = self._living_child()
-            child.send(Request(number, solver, model, options, supervision.stop_at))
+            child.send(request)
             solution, answered = supervision.run(child)
             return solution
         except OSError as error:
@@ -109,10 +60,9 @@ class Worker:
         finally:
             if not answered and self._child is not None:
                 self._child.kill()
-            self._turn.release()
 
     def close(self) -> None:
-        """Kill the child and wait for its end; may be called twice, and a later solve starts a new one."""
+        """Kill the child and wait for its end."""
         child, self._child = self._child, None
         if child is not None:
             child.kill()

@@ -54,16 +54,10 @@ def _solve(
     stop: threading.Event | None = None,
 ) -> Solution:
     """
-    Solve with the named solver, through PuLP.
+    Solve with ``cbc`` or one of `pulp_child.INTERFACES`; see `registry.Solve`.
 
-    - ``name``: ``cbc`` or a name in `placeopt.solvers.pulp_child.INTERFACES`.
-    - ``model``, ``options``: What and how; relaxations are not supported, deterministic runs by CBC only. Seeds,
-      threads and hints reach the solvers that PuLP lets them reach; solvers without them ignore them.
-    - ``on_progress``: Called with what is known at the end; by CBC with bounds while it runs.
-    - ``stop``: When set, the solver gets a SIGINT, and 0.2 s later a SIGKILL.
-
-    Raises ``Unsupported`` if a relaxation or a deterministic run is asked for that is not supported, or PuLP does not
-    find the solver. Raises ``BadInput`` if the solver refuses an option in ``extra``, or the hint has the wrong size.
+    No relaxations; deterministic runs by CBC only, which alone reports bounds before its end. Seeds, threads and hints
+    reach the solvers that PuLP lets them reach. A stop is a SIGINT, and 0.2 s later a SIGKILL.
     """
     if options.relax:
         raise Unsupported(f"pulp-{name} solves no relaxations here; use solver 'highs'")

@@ -70,7 +70,7 @@ def race(
 
     - ``contestants``: At least one. Their runners are busy for a moment after the race, until they have stopped.
     - ``model``, ``options``: What and how; ``threads`` is what each contestant says.
-    - ``deadline``, ``on_progress``, ``cancel``: As in `placeopt.solvers.pool.Worker.solve`. News are those of the race:
+    - ``deadline``, ``on_progress``, ``cancel``: As in `Runner.solve`. News are those of the race:
       the best solution, the best bound.
 
     Returns the best verified values and the tightest bound, whichever solver they are from. ``failed`` only if all
@@ -216,12 +216,7 @@ class _Standing:
 
 
 class Beside:
-    """
-    Starts a solve in a thread of its own, on a runner whose solver is in another process.
-
-    ``runner``, ``solver``, ``model``, ``options``, ``deadline``, ``cancel``: As in
-    `placeopt.solvers.pool.Worker.solve`.
-    """
+    """Starts a solve in a thread of its own, on a runner whose solver is in another process; see `Runner.solve`."""
 
     def __init__(
         self,

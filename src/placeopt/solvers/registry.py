@@ -50,7 +50,13 @@ class Solve(Protocol):
         on_progress: "OnProgress | None" = None,
         stop: "threading.Event | None" = None,
     ) -> "Solution":
-        """Solve; see the wrappers."""
+        """
+        Solve ``model``.
+
+        ``on_progress`` is called, maybe from a thread of the solver, with every better verified solution and bound.
+        When ``stop`` is set, the solve ends as soon as the solver looks, with what it has. Raises ``Unsupported`` if it
+        cannot do what ``options`` ask, ``BadInput`` for an unknown option in ``extra`` or a hint of the wrong size.
+        """
         ...
 
 
@@ -84,11 +90,7 @@ def available() -> tuple[str, ...]:
 
 def require(name: str, needs: Iterable[str] = (), *, coefficient: int = 0) -> Entry:
     """
-    The entry of a solver, if it can do what is needed.
-
-    - ``name``: Name of the solver.
-    - ``needs``: Names of `Capability` flags, such as ``"relax"``.
-    - ``coefficient``: Largest absolute coefficient of the model.
+    The entry of a solver that has the flags ``needs`` of `Capability` and takes coefficients up to ``coefficient``.
 
     Raises ``Unsupported`` if the solver does not exist, is not installed or cannot; names those that are and can.
     """
@@ -123,8 +125,7 @@ def check_extra(name: str, extra: Sequence[tuple[str, str]]) -> None:
 
     Imports the solver's package if there are any. The solvers behind PuLP cannot be asked: there the solve fails.
 
-    Raises ``BadInput``, which names the option and its value. Raises ``Unsupported`` if the solver does not exist or is not
-    installed.
+    Raises ``BadInput``, which names the option, or ``Unsupported`` if the solver does not exist or is not installed.
     """
     check = getattr(importlib.import_module(require(name).module), "check_extra", None) if extra else None
     if check is not None:

@@ -5,15 +5,19 @@ A `Supervision` keeps the best verified solution and bound that were reported, s
 side falls silent. It asks gently first, ahead of the deadline, and gives up at the deadline.
 """
 
+import itertools
 import queue
+import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from types import TracebackType
+from typing import Protocol, Self
 
 from placeopt.linear import LinearModel
 from placeopt.solvers.certify import trivial_bound
-from placeopt.solvers.frames import Answer
+from placeopt.solvers.frames import Answer, Request
 from placeopt.solvers.reading import OnProgress
 from placeopt.solvers.registry import require
 from placeopt.solvers.result import Limit, Progress, Solution, SolveOptions, Status
@@ -43,27 +47,6 @@ class Link(Protocol):
 
     def stop(self, number: int) -> None:
         """Ask request ``number`` to end gently; must not block."""
-        ...
-
-
-class Runner(Protocol):
-    """Where solves run: `placeopt.solvers.pool.Worker` or `placeopt.solvers.inprocess.InProcess`."""
-
-    def solve(
-        self,
-        solver: str,
-        model: LinearModel,
-        options: SolveOptions,
-        *,
-        deadline: float,
-        on_progress: OnProgress | None = None,
-        cancel: Callable[[], bool] | None = None,
-    ) -> Solution:
-        """Solve; see `placeopt.solvers.pool.Worker.solve`."""
-        ...
-
-    def close(self) -> None:
-        """Free what is held; may be called twice."""
         ...
 
 
@@ -199,6 +182,72 @@ class Supervision:
             self._best = replace(self._best, bound=solution.bound)
             return self.cut(solution.limit, solution.message, failed=solution.failed)
         return solution
+
+
+class Runner(ABC):
+    """
+    Where solves run, one at a time: `placeopt.solvers.pool.Worker` or `placeopt.solvers.inprocess.InProcess`.
+
+    A context manager; a second thread waits for its turn, at most until its deadline.
+    """
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._turn = threading.Lock()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @abstractmethod
+    def start(self) -> None:
+        """Start what solves need ahead of the first one, without waiting for it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free what is held; may be called twice, and a later solve begins anew."""
+
+    @abstractmethod
+    def _solve(self, request: Request, supervision: Supervision) -> Solution:
+        """Solve in this thread's turn."""
+
+    def solve(
+        self,
+        solver: str,
+        model: LinearModel,
+        options: SolveOptions,
+        *,
+        deadline: float,
+        on_progress: OnProgress | None = None,
+        cancel: Callable[[], bool] | None = None,
+    ) -> Solution:
+        """
+        Solve a model, and return by the deadline.
+
+        - ``options``: The solver's own time limit ends a little before the deadline, if not earlier.
+        - ``deadline``: Time of ``time.monotonic()``. Shortly before it the solver is asked to stop, at it it is ended.
+        - ``on_progress``: Called in this thread with every better verified solution and bound. What it raises ends the
+          solve.
+        - ``cancel``: Asked about twenty times a second; true ends the solve with what there is, limit ``user``.
+
+        Returns a solution also if the solver was killed, crashed, ran out of memory or could not start: then with the
+        last verified solution and bound, and a message that names the cause. After Ctrl-C in a process, too, with
+        limit ``user``. Raises ``Unsupported`` if the solver does not exist or cannot do this.
+        """
+        check_request(solver, model, options)
+        number = next(self._numbers)
+        supervision = Supervision(number, model, options, deadline=deadline, on_progress=on_progress, cancel=cancel)
+        if not self._turn.acquire(timeout=supervision.seconds_left()):
+            return supervision.cut("time", "busy with another solve until the deadline")
+        try:
+            return self._solve(Request(number, solver, model, options, supervision.stop_at), supervision)
+        finally:
+            self._turn.release()
 
 
 def check_request(solver: str, model: LinearModel, options: SolveOptions) -> None:

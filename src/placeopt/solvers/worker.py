@@ -19,11 +19,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import BinaryIO
 
 from placeopt.errors import Unsupported
-from placeopt.solvers.frames import Answer, Ready, Request, Stop, read_frame, write_frame
+from placeopt.solvers.frames import Answer, Ready, Request, Stop, read_frame, solve_request, write_frame
 from placeopt.solvers.registry import load
 from placeopt.solvers.result import Progress, Solution
 
@@ -73,22 +72,11 @@ class _Worker:
             self._write(Answer(request.number, self._solve(request)))
 
     def _solve(self, request: Request) -> Solution:
-        began = time.monotonic()
-
         def report(progress: Progress) -> None:
             self._write(Answer(request.number, progress))
 
-        try:
-            with _memory_limit(request.options.memory_limit_mib, request.options.threads):
-                solve = load(request.solver)
-                left = min(request.options.time_limit_s, request.stop_at - time.monotonic())
-                return solve(request.model, replace(request.options, time_limit_s=left), report, self._stop)
-        except MemoryError:
-            message = f"out of memory, at {request.options.memory_limit_mib} MiB for the solve"
-            return Solution("error", "memory", seconds=time.monotonic() - began, message=message, failed=True)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the parent has to hear of it
-            message = f"{type(error).__name__}: {error}"
-            return Solution("error", seconds=time.monotonic() - began, message=message, failed=True)
+        limits = _memory_limit(request.options.memory_limit_mib, request.options.threads)
+        return solve_request(request, report, self._stop, limits)
 
     def _write(self, frame: Ready | Answer) -> None:
         with (

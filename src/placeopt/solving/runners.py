@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from placeopt.linear import LinearModel
-from placeopt.solvers.inprocess import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.race import RACE, Beside, race, share_out
 from placeopt.solvers.result import Progress, Solution, SolveOptions
+from placeopt.solvers.supervise import Runner
 
 if TYPE_CHECKING:
     from placeopt.solving.context import SolveContext
@@ -32,7 +32,7 @@ class Solve(Protocol):
 class SolverRunners:
     """What stages solve with: two runners, the second of which is for races only; none in a context without stages."""
 
-    def __init__(self, context: SolveContext, runners: Sequence[Worker | InProcess]) -> None:
+    def __init__(self, context: SolveContext, runners: Sequence[Runner]) -> None:
         self._context, self._runners = context, runners
 
     @property
