@@ -23,6 +23,8 @@ IntArray = NDArray[np.int64]
 Sense = Literal["max", "min"]
 Definition = Callable[[IntArray], ArrayLike]
 """From values of all columns, shape (n,), to those of the columns defined; see `ModelBuilder.define`."""
+Entries = tuple[ArrayLike, ArrayLike, ArrayLike]
+"""Rows counted from 0, columns, coefficients; shape (z,) each, or scalars beside an array."""
 
 NO_LOWER = -(2**63)
 """Value in ``row_lower`` that means: no lower bound."""
@@ -38,38 +40,30 @@ class LinearModel:
     Maximise or minimise ``objective @ x + offset`` over integer ``x``, ``row_lower <= A x <= row_upper``.
 
     With ``n`` variables, ``m`` rows and ``z`` non-zeros; all arrays are int64 and read-only.
-
-    Attributes
-    ----------
-    lower, upper
-        Shape ``(n,)``, finite bounds of the variables. ``lower > upper`` makes the model infeasible.
-    row_start, columns, coefficients
-        Shapes ``(m + 1,)``, ``(z,)``, ``(z,)``: the rows of ``A``, compressed. Row ``i`` holds the entries
-        ``row_start[i]:row_start[i + 1]``; columns ascend inside a row and do not repeat.
-    row_lower, row_upper
-        Shape ``(m,)``; `NO_LOWER` and `NO_UPPER` where there is no bound.
-    objective
-        Shape ``(n,)``.
-    offset
-        Constant added to the objective.
-    sense
-        ``"max"`` or ``"min"``.
-    row_divisor
-        Shape ``(m,)``, positive: what each row was divided by when it was added. A dual of row ``i`` is per unit of
-        the row as it stands here; per unit of the row as it was added it is ``dual[i] / row_divisor[i]``.
     """
 
     lower: IntArray
     upper: IntArray
+    """``lower``, ``upper``: Shape ``(n,)``, finite bounds. ``lower > upper`` makes the model infeasible."""
     row_start: IntArray
     columns: IntArray
     coefficients: IntArray
+    """
+    ``row_start``, ``columns``, ``coefficients``: Shapes ``(m + 1,)``, ``(z,)``, ``(z,)``: the rows of ``A``,
+    compressed. Row ``i`` holds the entries ``row_start[i]:row_start[i + 1]``; columns ascend inside a row and do not
+    repeat.
+    """
     row_lower: IntArray
     row_upper: IntArray
-    objective: IntArray
-    offset: int
-    sense: Sense
+    """``row_lower``, ``row_upper``: Shape ``(m,)``; `NO_LOWER` and `NO_UPPER` where there is no bound."""
+    objective: IntArray  # shape ``(n,)``
+    offset: int  # constant added to the objective
+    sense: Sense  # ``"max"`` or ``"min"``
     row_divisor: IntArray
+    """
+    Shape ``(m,)``, positive: what each row was divided by when it was added. A dual of row ``i`` is per unit of the row
+    as it stands here; per unit of the row as it was added it is ``dual[i] / row_divisor[i]``.
+    """
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -135,14 +129,9 @@ class ModelBuilder:
     are added (duplicates summed, zeros dropped, divided by their greatest common divisor), so a row that cannot be
     represented is refused by the call that adds it.
 
-    Parameters
-    ----------
-    deadline
-        Of ``time.monotonic()``. Building is not cut short from outside, so every call asks the clock and raises
-        ``OutOfTime`` once it has passed.
-    most_variables
-        ``add_variables`` raises ``Unsupported`` instead of going beyond, and ``is_full`` is true from then on: a model
-        that is too large to be solved is not built to its end.
+    ``deadline``: Of ``time.monotonic()``. Building is not cut short from outside, so every call asks the clock and
+    raises ``OutOfTime`` once it has passed. ``most_variables``: ``add_variables`` raises ``Unsupported`` instead of
+    going beyond, and ``is_full`` is true from then on: a model that is too large to be solved is not built to its end.
     """
 
     def __init__(self, deadline: float = float("inf"), most_variables: float = float("inf")) -> None:
@@ -186,24 +175,11 @@ class ModelBuilder:
         """
         Add integer variables and return their columns.
 
-        Parameters
-        ----------
-        lower, upper
-            Scalars or arrays of shape ``(k,)``, the bounds; at most 2**53 in absolute value.
-        count
-            Number of variables, if both bounds are scalars (default 1).
+        ``lower``, ``upper``: Scalars or arrays of shape ``(k,)``, the bounds; at most 2**53 in absolute value.
+        ``count``: Number of variables, if both bounds are scalars (default 1).
 
-        Returns
-        -------
-        IntArray
-            Shape ``(k,)``, the new column indices, ascending.
-
-        Raises
-        ------
-        Unsupported
-            If a bound exceeds 2**53, or there would be more than ``most_variables``.
-        ValueError
-            If the shapes do not agree.
+        Returns shape ``(k,)``, the new column indices, ascending. Raises ``Unsupported`` if a bound exceeds 2**53, or
+        there would be more than ``most_variables``. Raises ``ValueError`` if the shapes do not agree.
         """
         self.check_time()
         low, high = np.broadcast_arrays(_integers(lower), _integers(upper))
@@ -218,31 +194,25 @@ class ModelBuilder:
         return np.arange(first, self.num_variables, dtype=np.int64)
 
     def add_rows(
-        self, rows: ArrayLike, columns: ArrayLike, coefficients: ArrayLike, lower: ArrayLike, upper: ArrayLike
+        self,
+        rows: ArrayLike,
+        columns: ArrayLike,
+        coefficients: ArrayLike,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        count: int | None = None,
     ) -> IntArray:
         """
-        Add a block of rows ``lower <= A x <= upper``, given by coordinates.
+        Add a block of rows ``lower <= A x <= upper``, given by coordinates, and return their indices, shape ``(k,)``.
 
-        Parameters
-        ----------
-        rows, columns, coefficients
-            Shape ``(z,)`` each (coefficients may be a scalar): the entries in any order. Rows count from 0 inside
-            this block; entries with the same row and column are summed.
-        lower, upper
-            Shape ``(k,)``, one entry per row of the block (one of them may be a scalar); `NO_LOWER`, `NO_UPPER`
-            for none. A row without entries is kept: it reads ``lower <= 0 <= upper``.
+        - ``rows``, ``columns``, ``coefficients``: Shape ``(z,)`` each, or a scalar: the entries in any order. Rows
+          count from 0 inside this block; entries with the same row and column are summed.
+        - ``lower``, ``upper``: Shape ``(k,)``, one entry per row of the block, or scalars; `NO_LOWER`, `NO_UPPER` for
+          none. A row without entries is kept: it reads ``lower <= 0 <= upper``.
+        - ``count``: k, where both bounds are scalars (default 1).
 
-        Returns
-        -------
-        IntArray
-            Shape ``(k,)``, the indices of the new rows in the model.
-
-        Raises
-        ------
-        Unsupported
-            If a row can exceed 2**53 inside the variable bounds; the message names it.
-        ValueError
-            If shapes do not agree, or a row or column does not exist.
+        Raises ``Unsupported`` if a row can exceed 2**53 inside the variable bounds, ``ValueError`` if shapes do not
+        agree, or a row or column does not exist.
         """
         self.check_time()
         row_lower, row_upper = (
@@ -251,6 +221,8 @@ class ModelBuilder:
         row, column, coefficient = np.broadcast_arrays(
             np.atleast_1d(_integers(rows)), _integers(columns), _integers(coefficients)
         )
+        if count is not None:
+            row_lower, row_upper = np.broadcast_to(row_lower, (count,)), np.broadcast_to(row_upper, (count,))
         first, num_rows = self.num_rows, len(row_lower)
         if len(row) and (row.min() < 0 or row.max() >= num_rows):
             raise ValueError(f"row {row.min()}..{row.max()} outside this block of {num_rows} rows")
@@ -266,6 +238,12 @@ class ModelBuilder:
         self._row_divisor.append(divisor)
         return np.arange(first, first + num_rows, dtype=np.int64)
 
+    def add_parts(self, lower: ArrayLike, upper: ArrayLike, *parts: Entries, count: int | None = None) -> IntArray:
+        """Add a block of rows as `add_rows` does, whose entries come in several parts."""
+        broadcast = (np.broadcast_arrays(*(_integers(array) for array in part)) for part in parts)
+        rows, columns, coefficients = (np.concatenate(arrays) for arrays in zip(*broadcast, strict=True))
+        return self.add_rows(rows, columns, coefficients, lower, upper, count)
+
     def add_row(self, columns: ArrayLike, coefficients: ArrayLike, lower: int, upper: int) -> int:
         """Add one row and return its index; as `add_rows`, which is the way to add many."""
         rows = np.zeros(np.shape(columns), dtype=np.int64)
@@ -277,13 +255,8 @@ class ModelBuilder:
 
         It adds nothing to the model. A solver finds the values by itself; `complete` needs them for a hint.
 
-        Parameters
-        ----------
-        columns
-            Shape ``(k,)``.
-        definition
-            Called with values of shape ``(n,)``, returns those of ``columns``. It may read what is no helper, and
-            helpers that were defined before.
+        ``columns``: Shape ``(k,)``. ``definition``: Called with values of shape ``(n,)``, returns those of ``columns``.
+        It may read what is no helper, and helpers that were defined before.
         """
         self._definitions.append((columns, definition))
 
@@ -298,21 +271,13 @@ class ModelBuilder:
         """
         Replace the objective by the sum of ``coefficients * x[columns]`` plus ``offset``.
 
-        Parameters
-        ----------
-        columns, coefficients
-            Shape ``(k,)`` each (coefficients may be a scalar), any order; repeated columns are summed.
-        sense
-            ``"max"`` or ``"min"``.
-        offset
-            Constant, at most 2**53 in absolute value.
+        - ``columns``, ``coefficients``: Shape ``(k,)`` each (coefficients may be a scalar), any order; repeated columns
+          are summed.
+        - ``sense``: ``"max"`` or ``"min"``.
+        - ``offset``: Constant, at most 2**53 in absolute value.
 
-        Raises
-        ------
-        Unsupported
-            If the objective can exceed 2**53 inside the variable bounds.
-        ValueError
-            If shapes do not agree, a column does not exist or the sense is unknown.
+        Raises ``Unsupported`` if the objective can exceed 2**53 inside the variable bounds. Raises ``ValueError`` if
+        shapes do not agree, a column does not exist or the sense is unknown.
         """
         if sense not in ("max", "min"):
             raise ValueError(f"sense {sense!r}: expected 'max' or 'min'")
@@ -352,8 +317,8 @@ class ModelBuilder:
         return np.asarray(widest, dtype=np.float64)
 
 
-class _Entries(NamedTuple):
-    """Entries of a block, ordered by row and column, without duplicates and zeros."""
+class _Block(NamedTuple):
+    """Entries of a block of rows, ordered by row and column, without duplicates and zeros."""
 
     row: IntArray
     column: IntArray
@@ -397,7 +362,7 @@ def _row_sums(values: IntArray, row_start: IntArray) -> IntArray:
     return sums
 
 
-def _merged(row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArray[np.float64], first: int) -> _Entries:
+def _merged(row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArray[np.float64], first: int) -> _Block:
     """Order the entries and sum duplicates; refuse rows that are not exact in float64."""
     size = np.abs(coefficient.astype(np.float64))
     totals = np.bincount(row, weights=size * np.maximum(reach, 1.0))
@@ -418,7 +383,7 @@ def _merged(row: IntArray, column: IntArray, coefficient: IntArray, reach: NDArr
     if not coefficient.all():
         kept = np.flatnonzero(coefficient)
         row, column, coefficient = row[kept], column[kept], coefficient[kept]
-    return _Entries(row, column, coefficient)
+    return _Block(row, column, coefficient)
 
 
 def _row_divisors(coefficient: IntArray, counts: IntArray) -> IntArray:

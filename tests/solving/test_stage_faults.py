@@ -18,7 +18,7 @@ from placeopt.solving.stages.lookahead import hold_back
 STAGES = (
     "greedy.Greedy",
     "bound.Bound",
-    "rank_mapping.RankMapping",
+    "first_plan.RankMapping",
     "trivial_proof.TrivialProof",
     "branch_and_price.BranchAndPrice",
     "exact.Exact",

@@ -51,11 +51,11 @@ class CapacityRelaxation:
         """
         options = self.problem.options
         builder = ModelBuilder(deadline)
-        columns = builder.add_variables(np.zeros(len(self.option), dtype=np.int64), self.jobs)
+        columns = builder.add_variables(0, self.jobs)
         classes, row = np.unique(options.job_class[self.option], return_inverse=True)
         size = np.zeros(len(classes), dtype=np.int64)
         size[row] = self.jobs
-        _limit(builder, row.reshape(-1), columns, np.ones(len(columns), dtype=np.int64), size)
+        builder.add_rows(row.reshape(-1), columns, 1, NO_LOWER, size)
         self._add_nodes(builder, columns)
         self._add_bundles(builder, columns)
         self._add_parts(builder, columns)
@@ -76,7 +76,7 @@ class CapacityRelaxation:
         for r in range(demand.shape[1]):
             if demand[:, r].any():
                 room = int(np.maximum(self._state.node_free[:, r], 0).sum())
-                _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, demand[:, r], np.array([room]))
+                builder.add_row(columns, demand[:, r], NO_LOWER, room)
 
     def _add_bundles(self, builder: ModelBuilder, columns: IntArray) -> None:
         """Room for bundles of every size on nodes, and for shares on GPUs."""
@@ -85,11 +85,10 @@ class CapacityRelaxation:
         shares = np.maximum(self._state.gpu_free_milli, 0)
         for share in _largest(milli[(milli < 1000) & (gpus > 0)]):
             taken = bundles * gpus * (milli // share)
-            _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, taken, np.array([(shares // share).sum()]))
+            builder.add_row(columns, taken, NO_LOWER, int((shares // share).sum()))
         idle, whole = self._idle(), np.where(milli == 1000, gpus, 0)
         for count in _largest(whole[whole > 0]):
-            room = np.array([int((idle // count).sum())])
-            _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, bundles * (whole // count), room)
+            builder.add_row(columns, bundles * (whole // count), NO_LOWER, int((idle // count).sum()))
 
     def _add_parts(self, builder: ModelBuilder, columns: IntArray) -> None:
         """Room in domains for the parts of jobs that a split keeps together, of bundles of some size and larger."""
@@ -111,8 +110,7 @@ class CapacityRelaxation:
                 for part in _largest(each[larger]):
                     # parts that need not be even lose at most one unit each but the last by rounding
                     taken = np.where(even, parts * (each // part), np.maximum(total // part - (parts - 1), 0))
-                    limit = np.array([int((room // part).sum())])
-                    _limit(builder, np.zeros(len(columns), dtype=np.int64), columns, taken * larger, limit)
+                    builder.add_row(columns, taken * larger, NO_LOWER, int((room // part).sum()))
 
     def _sizes(self) -> tuple[IntArray, IntArray]:
         """GPUs of a bundle, and thousandths of each."""
@@ -143,8 +141,3 @@ def _parts(splits: list[tuple[Split, ...]], level: str) -> tuple[IntArray, BoolA
 def _largest(sizes: IntArray) -> list[int]:
     found: list[int] = np.unique(sizes)[::-1][:MOST_SIZES].tolist()
     return found
-
-
-def _limit(builder: ModelBuilder, row: IntArray, columns: IntArray, taken: IntArray, room: IntArray) -> None:
-    """Add rows ``sum taken x column <= room``."""
-    builder.add_rows(row, columns, taken, np.full(len(room), NO_LOWER, dtype=np.int64), room)

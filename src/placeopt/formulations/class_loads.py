@@ -57,13 +57,7 @@ def add_node_rows(
         load = builder.add_variables(0, most, count=len(most))
         limit = np.where(free >= AMPLE, NO_UPPER, free)
         np.subtract.at(limit, at, unit[at] * most)
-        builder.add_rows(
-            np.concatenate([node_class[uses], at]),
-            np.concatenate([column[uses], load]),
-            np.concatenate([need[uses], -unit[at]]),
-            np.full(classes, NO_LOWER, dtype=np.int64),
-            limit,
-        )
+        builder.add_parts(NO_LOWER, limit, (node_class[uses], column[uses], need[uses]), (at, load, -unit[at]))
         columns.append(load)
         numbers.append(np.tile(np.arange(len(pieces)), len(priced)))
         where.append(at)

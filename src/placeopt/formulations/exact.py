@@ -56,16 +56,16 @@ def add_columns(
         state=state,
         unit_jobs=tuple(units),
         unit_least=_ints([int(must) for must in must_run]),
-        start=_add(builder, columns.start_most),
+        start=builder.add_variables(0, _ints(columns.start_most)),
         start_unit=_ints(columns.start_unit),
         start_option=_ints(columns.start_option),
         start_kind=_ints(columns.start_kind),
         start_value=_ints(columns.start_value),
-        bundle=_add(builder, columns.bundle_most),
+        bundle=builder.add_variables(0, _ints(columns.bundle_most)),
         bundle_start=_ints(columns.bundle_start),
         bundle_node=_ints(columns.bundle_node),
         bundle_most=_ints(columns.bundle_most),
-        grant=_add(builder, columns.grant_most),
+        grant=builder.add_variables(0, _ints(columns.grant_most)),
         grant_bundle=_ints(columns.grant_bundle),
         grant_cell=_ints(columns.grant_cell),
         grant_most=_ints(columns.grant_most),
@@ -165,11 +165,6 @@ class _Columns:
 
 def _ints(values: list[int]) -> IntArray:
     return np.array(values, dtype=np.int64)
-
-
-def _add(builder: ModelBuilder, most: list[int]) -> IntArray:
-    upper = _ints(most)
-    return builder.add_variables(np.zeros(len(upper), dtype=np.int64), upper)
 
 
 def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) -> Variables:

@@ -167,17 +167,11 @@ def _add_jobs(builder: ModelBuilder, state: State) -> tuple[_StartColumns, _Bund
     )
     column = builder.add_variables(0, _ints(draft.placed_most), count=len(draft.placed_most))
     bundle_columns = _BundleColumns(column, _ints(draft.placed_start), _ints(draft.placed_class))
-    ones, sizes = np.ones(len(starts.column), dtype=np.int64), _ints([len(job_group.jobs) for job_group in job_groups])
+    sizes = _ints([len(job_group.jobs) for job_group in job_groups])
     least = np.where([job_group.must_run for job_group in job_groups], sizes, NO_LOWER)
-    builder.add_rows(_ints(draft.job_group), starts.column, ones, least.astype(np.int64), sizes)
-    zero = np.zeros(len(starts.column), dtype=np.int64)
-    builder.add_rows(
-        np.concatenate([bundle_columns.start, np.arange(len(starts.column))]),
-        np.concatenate([column, starts.column]),
-        np.concatenate([np.ones(len(column), dtype=np.int64), -options.bundles[starts.option]]),
-        zero,
-        zero,
-    )
+    builder.add_rows(_ints(draft.job_group), starts.column, 1, least.astype(np.int64), sizes)
+    bundles_of_start = (np.arange(len(starts.column)), starts.column, -options.bundles[starts.option])
+    builder.add_parts(0, 0, (bundle_columns.start, column, 1), bundles_of_start, count=len(starts.column))
     if problem.changeable:
         may_end = np.array([job_groups[c].jobs[0] in problem.may_preempt for c in draft.job_group], dtype=bool)
         _add_limits(builder, problem, starts, may_end)
@@ -188,11 +182,8 @@ def _add_limits(builder: ModelBuilder, problem: Problem, starts: _StartColumns, 
     """At most so many jobs moved, shrunk and preempted; ``may_end`` are the starts of those that may be preempted."""
     most = change_limits(problem)
     for kind, limit in ((MOVE, most["moved"]), (SHRINK, most["shrunk"])):
-        columns = starts.column[starts.kind == kind]
-        builder.add_row(columns, np.ones(len(columns), dtype=np.int64), NO_LOWER, limit)
-    columns = starts.column[may_end]
-    least = len(problem.may_preempt) - most["preempted"]
-    builder.add_row(columns, np.ones(len(columns), dtype=np.int64), least, NO_UPPER)
+        builder.add_row(starts.column[starts.kind == kind], 1, NO_LOWER, limit)
+    builder.add_row(starts.column[may_end], 1, len(problem.may_preempt) - most["preempted"], NO_UPPER)
 
 
 def _ints(values: list[int]) -> IntArray:
@@ -290,23 +281,12 @@ def _add_patterns(
         0, np.repeat(count, [len(f) for f in gpu_patterns]), count=sum(len(f) for f in gpu_patterns)
     )
     group = np.repeat(np.arange(len(free)), [len(f) for f in gpu_patterns])
-    builder.add_rows(
-        group,
-        gpu_pattern,
-        np.ones(len(gpu_pattern), dtype=np.int64),
-        np.full(len(free), NO_LOWER, dtype=np.int64),
-        count,
-    )
+    builder.add_rows(group, gpu_pattern, 1, NO_LOWER, count)
     slots = np.concatenate(gpu_patterns)  # (GPU patterns, sizes)
     pattern_columns.add(gpu_pattern, node_class, free[group], sizes, slots)
     at, size = np.nonzero(slots)
-    builder.add_rows(
-        np.concatenate([size, np.searchsorted(-sizes, -milli)]),
-        np.concatenate([gpu_pattern[at], column]),
-        np.concatenate([slots[at, size], -gpus]),
-        np.zeros(len(sizes), dtype=np.int64),
-        np.full(len(sizes), NO_UPPER, dtype=np.int64),
-    )
+    offered = (size, gpu_pattern[at], slots[at, size])
+    builder.add_parts(0, NO_UPPER, offered, (np.searchsorted(-sizes, -milli), column, -gpus), count=len(sizes))
     return True
 
 
@@ -318,9 +298,7 @@ def _add_queue_rows(builder: ModelBuilder, state: State, start: IntArray, start_
     use, room = option_use(problem)[start_option], queue_ceilings(problem) - state.queue_used
     selected = queue >= 0
     for r in range(use.shape[1]):
-        builder.add_rows(
-            queue[selected], start[selected], use[selected, r], np.full(len(room), NO_LOWER, dtype=np.int64), room[:, r]
-        )
+        builder.add_rows(queue[selected], start[selected], use[selected, r], NO_LOWER, room[:, r])
 
 
 def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | None:

@@ -98,24 +98,12 @@ class CostPrices:
         builder = self._builder
         both = builder.add_variables(0, 1, count=len(price))
         at = np.flatnonzero(price >= 0)
-        row, ones = np.arange(len(at)), np.ones(len(at), dtype=np.int64)
-        builder.add_rows(
-            np.concatenate([row, row, row]),
-            np.concatenate([one[at], other[at], both[at]]),
-            np.concatenate([ones, ones, -ones]),
-            np.full(len(at), NO_LOWER, dtype=np.int64),
-            ones,
-        )
+        row = np.arange(len(at))
+        builder.add_parts(NO_LOWER, 1, (row, one[at], 1), (row, other[at], 1), (row, both[at], -1), count=len(at))
         at = np.flatnonzero(price < 0)
-        row, ones = np.arange(len(at)), np.ones(len(at), dtype=np.int64)
+        row = np.arange(len(at))
         for factor in (one, other):
-            builder.add_rows(
-                np.concatenate([row, row]),
-                np.concatenate([both[at], factor[at]]),
-                np.concatenate([ones, -ones]),
-                np.full(len(at), NO_LOWER, dtype=np.int64),
-                np.zeros(len(at), dtype=np.int64),
-            )
+            builder.add_parts(NO_LOWER, 0, (row, both[at], 1), (row, factor[at], -1), count=len(at))
         builder.define(both, lambda values: values[one] * values[other])
         self.add(both, price)
 
@@ -132,16 +120,10 @@ def unary_digits(builder: ModelBuilder, sums: Sequence[tuple[IntArray, int]]) ->
     size = np.array([upper for _, upper in sums], dtype=np.int64)
     digits = builder.add_variables(0, 1, count=int(size.sum()))
     row, length = np.arange(len(sums)), np.array([len(columns) for columns, _ in sums], dtype=np.int64)
-    zero = np.zeros(len(sums), dtype=np.int64)
-    builder.add_rows(  # as many digits are 1 as the sum says
-        np.concatenate([np.repeat(row, length), np.repeat(row, size)]),
-        np.concatenate([*(columns for columns, _ in sums), digits]),
-        np.repeat(np.array([1, -1], dtype=np.int64), [int(length.sum()), len(digits)]),
-        zero,
-        zero,
-    )
     members, owner = np.concatenate([columns for columns, _ in sums]), np.repeat(row, length)
     owner_of_digit = np.repeat(row, size)
+    # as many digits are 1 as the sum says
+    builder.add_parts(0, 0, (owner, members, 1), (owner_of_digit, digits, -1), count=len(sums))
     place = np.arange(len(digits)) - np.repeat(np.cumsum(size) - size, size)
 
     def first_ones(values: IntArray) -> BoolArray:
@@ -151,15 +133,9 @@ def unary_digits(builder: ModelBuilder, sums: Sequence[tuple[IntArray, int]]) ->
         return is_one
 
     builder.define(digits, first_ones)
-    above = np.flatnonzero(np.repeat(row, size)[:-1] == np.repeat(row, size)[1:])
-    order = np.arange(len(above))
-    builder.add_rows(  # the first ones
-        np.concatenate([order, order]),
-        np.concatenate([digits[above], digits[above + 1]]),
-        np.repeat(np.array([1, -1], dtype=np.int64), len(above)),
-        np.zeros(len(above), dtype=np.int64),
-        NO_UPPER,
-    )
+    above = np.flatnonzero(owner_of_digit[:-1] == owner_of_digit[1:])
+    order = np.arange(len(above))  # the first ones
+    builder.add_parts(0, NO_UPPER, (order, digits[above], 1), (order, digits[above + 1], -1), count=len(above))
     return np.split(digits, np.cumsum(size)[:-1])
 
 

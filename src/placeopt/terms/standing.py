@@ -99,13 +99,12 @@ def add_limits(
     """
     over = np.flatnonzero(excess)
     if not len(over):
-        builder.add_rows(rows, columns, amounts, np.full(len(room), NO_LOWER, dtype=np.int64), room)
+        builder.add_rows(rows, columns, amounts, NO_LOWER, room)
         return
     kept = excess == 0
     mine = kept[rows]
     number = np.cumsum(kept) - 1
-    lower = np.full(int(kept.sum()), NO_LOWER, dtype=np.int64)
-    builder.add_rows(number[rows[mine]], columns[mine], amounts[mine], lower, room[kept])
+    builder.add_rows(number[rows[mine]], columns[mine], amounts[mine], NO_LOWER, room[kept])
     for limit in over.tolist():
         mine = rows == limit
         _add_exceeded(builder, columns[mine], amounts[mine], starts[mine], int(room[limit]), int(excess[limit]))

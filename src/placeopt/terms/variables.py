@@ -145,13 +145,7 @@ class Variables:
             steps = levels[1:] - levels[:-1]
             builder.add_row(np.append(self.grant[mine], digits), np.append(percent, -steps), 0, 0)
             rows = np.arange(len(digits) - 1)
-            builder.add_rows(
-                np.concatenate([rows, rows]),
-                np.concatenate([digits[:-1], digits[1:]]),
-                np.concatenate([np.ones(len(rows), dtype=np.int64), -np.ones(len(rows), dtype=np.int64)]),
-                np.zeros(len(rows), dtype=np.int64),
-                np.full(len(rows), NO_UPPER, dtype=np.int64),
-            )
+            builder.add_parts(0, NO_UPPER, (rows, digits[:-1], 1), (rows, digits[1:], -1), count=len(rows))
             grants = self.grant[mine]
             builder.define(digits, lambda values: base + percent @ values[grants] >= levels[1:])
             self._made[name] = digits
@@ -185,26 +179,15 @@ class Variables:
 
     def _add_busy(self, builder: ModelBuilder) -> IntArray:
         cells = len(self.cell_gpus)
-        columns = builder.add_variables(np.zeros(cells, dtype=np.int64), self.cell_size * self.cell_idle)
+        columns = builder.add_variables(0, self.cell_size * self.cell_idle)
         idle = self.cell_idle[self.grant_cell] == 1
         cell, grant, shared = self.grant_cell[idle], self.grant[idle], self.cell_shared
         # busy = sum of grants where GPUs go whole; else busy <= sum, and every grant makes its GPU busy
-        builder.add_rows(
-            np.concatenate([cell, np.arange(cells)]),
-            np.concatenate([grant, columns]),
-            np.concatenate([np.ones(len(grant), dtype=np.int64), -np.ones(cells, dtype=np.int64)]),
-            np.zeros(cells, dtype=np.int64),
-            np.where(shared, NO_UPPER, 0),
-        )
+        builder.add_parts(0, np.where(shared, NO_UPPER, 0), (cell, grant, 1), (np.arange(cells), columns, -1))
         meet = np.flatnonzero(shared[cell])
         rows = np.arange(len(meet))
-        builder.add_rows(
-            np.concatenate([rows, rows]),
-            np.concatenate([grant[meet], columns[cell[meet]]]),
-            np.concatenate([np.ones(len(meet), dtype=np.int64), -self.unit_size[self._grant_unit[idle][meet]]]),
-            np.full(len(meet), NO_LOWER, dtype=np.int64),
-            np.zeros(len(meet), dtype=np.int64),
-        )
+        most = -self.unit_size[self._grant_unit[idle][meet]]
+        builder.add_parts(NO_LOWER, 0, (rows, grant[meet], 1), (rows, columns[cell[meet]], most), count=len(meet))
 
         def held(values: IntArray) -> IntArray:
             count = np.zeros(cells, dtype=np.int64)

@@ -126,22 +126,15 @@ class ColumnMaster:
         uses = self.uses(columns)
         at, bundle_group = np.nonzero(uses)
         each = np.arange(k)
-        bundle_group_row = builder.add_rows(
-            np.concatenate([bundle_group, bundle_groups.option_bundle_group[self.options], each, each]),
-            np.concatenate([x[at], y, extra[:k], extra[k:]]),
-            np.concatenate(
-                [uses[at, bundle_group], -options.bundles[self.options], np.ones(k, dtype=np.int64), np.full(k, -1)]
-            ),
-            np.zeros(k, dtype=np.int64),
-            0,
+        placed = (bundle_group, x[at], uses[at, bundle_group])
+        started = (bundle_groups.option_bundle_group[self.options], y, -options.bundles[self.options])
+        bundle_group_row = builder.add_parts(
+            0, 0, placed, started, (each, extra[:k], 1), (each, extra[k:], -1), count=k
         )
-        rows, cols, coefs = [open_group[alone]], [x[alone]], [np.ones(len(alone), dtype=np.int64)]
         at, a = np.nonzero(self.holds[group[whole]])
-        rows.append(a)
-        cols.append(x[whole[at]])
-        coefs.append(self.holds[group[whole[at]], a])
-        group_row = builder.add_rows(
-            np.concatenate(rows), np.concatenate(cols), np.concatenate(coefs), NO_LOWER, gpu_groups.multiplicity
+        in_whole_nodes = (a, x[whole[at]], self.holds[group[whole[at]], a])
+        group_row = builder.add_parts(
+            NO_LOWER, gpu_groups.multiplicity, (open_group[alone], x[alone], 1), in_whole_nodes
         )
         link_row = np.full(len(gpu_groups.node_group_of), -1, dtype=np.int64)
         linked = np.flatnonzero(self.opening[gpu_groups.node_group_of] > 0)
@@ -149,15 +142,10 @@ class ColumnMaster:
             position = np.full(len(gpu_groups.node_group_of), -1, dtype=np.int64)
             position[linked] = np.arange(len(linked))
             selected = alone[position[open_group[alone]] >= 0]
-            link_row[linked] = builder.add_rows(
-                np.concatenate([position[open_group[selected]], np.arange(len(linked))]),
-                np.concatenate([x[selected], node[gpu_groups.node_group_of[linked]]]),
-                np.concatenate(
-                    [np.ones(len(selected), dtype=np.int64), -self.holds[gpu_groups.node_group_of[linked], linked]]
-                ),
-                np.full(len(linked), NO_LOWER, dtype=np.int64),
-                0,
-            )
+            owner = gpu_groups.node_group_of[linked]
+            nodes = (np.arange(len(linked)), node[owner], -self.holds[owner, linked])
+            filled = (position[open_group[selected]], x[selected], 1)
+            link_row[linked] = builder.add_parts(NO_LOWER, 0, filled, nodes, count=len(linked))
         count_row = [
             builder.add_row(
                 *self._count(number, open_group, pattern, group, whole, x, node),
@@ -177,8 +165,8 @@ class ColumnMaster:
             free = int(gpu_groups.state.node_free[gpu_groups.node_groups[g].nodes[0], r])
             scarce_row.append(builder.add_row(x[selected], uses[selected] @ bundle_groups.demand[:, r], NO_LOWER, free))
         if penalty is None and len(whole):
-            builder.add_rows(group[whole], x[whole], 1, np.full(len(self.size), NO_LOWER, dtype=np.int64), self.size)
-        builder.add_rows(of_class, y, 1, np.full(len(self.waiting), NO_LOWER, dtype=np.int64), self.waiting)
+            builder.add_rows(group[whole], x[whole], 1, NO_LOWER, self.size)
+        builder.add_rows(of_class, y, 1, NO_LOWER, self.waiting)
         builder.add_row(y, options.value[self.options], self.value_left, self.value_left)
         self._add_queues(builder, y)
         resource = options.cost_milli[self.options] * weight_of(bundle_groups.weighted, ResourceCost)
@@ -278,6 +266,4 @@ class ColumnMaster:
         selected = np.flatnonzero(queue >= 0)
         use, room = option_use(problem)[self.options], queue_ceilings(problem) - state.queue_used
         for r in range(use.shape[1]):
-            builder.add_rows(
-                queue[selected], y[selected], use[selected, r], np.full(len(room), NO_LOWER, dtype=np.int64), room[:, r]
-            )
+            builder.add_rows(queue[selected], y[selected], use[selected, r], NO_LOWER, room[:, r])

@@ -69,12 +69,11 @@ def build_cost_relaxation(
         raise Unsupported("flows take rounds in which running jobs stay as they are")
     builder = ModelBuilder(deadline)
     bundle_groups, node_classes = make_bundle_groups(state), make_node_classes(state, builder.check_time)
-    chosen = builder.add_variables(np.zeros(len(bundle_groups.option), dtype=np.int64), bundle_groups.jobs)
+    chosen = builder.add_variables(0, bundle_groups.jobs)
     _add_choices(builder, problem, bundle_groups, chosen)
     held = value(problem, state.allocation())
     if least > held:
-        row = np.zeros(len(chosen), dtype=np.int64)
-        builder.add_rows(row, chosen, problem.options.value[bundle_groups.option], np.array([least - held]), NO_UPPER)
+        builder.add_row(chosen, problem.options.value[bundle_groups.option], least - held, NO_UPPER)
     path_price = weight_of(weighted, Communication)
     bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price)
     capacity_rows = _add_room(builder, node_classes, bundles)
@@ -140,14 +139,8 @@ def _add_bundles(
         if size > MOST_COLUMNS:
             raise Unsupported(f"flows would have more than {MOST_COLUMNS} columns of bundles")
         asked = int(bundle_groups.jobs[selected].sum()) * bundle_group.bundles
-        column = builder.add_variables(np.zeros(len(place), np.int64), np.full(len(place), asked))
-        row = builder.add_rows(
-            np.zeros(len(column) + len(selected), dtype=np.int64),
-            np.concatenate([column, chosen[selected]]),
-            np.concatenate([np.ones(len(column), np.int64), np.full(len(selected), -bundle_group.bundles, np.int64)]),
-            np.zeros(1, dtype=np.int64),
-            0,
-        )
+        column = builder.add_variables(0, asked, count=len(place))
+        row = builder.add_parts(0, 0, (0, column, 1), (0, chosen[selected], -bundle_group.bundles))
         bundle_columns.append(BundleColumns(bundle_group, chosen[selected], column, place, int(row[0])))
         cost = lower_bound.cost[place] * path_price
         parts.append(
@@ -189,15 +182,10 @@ def _add_busy(builder: ModelBuilder, node_classes: NodeClasses, b: _Bundles, wei
         constant += level.weight * weight * int(idle.sum())
         most = node_classes.summed(idle)
         place = np.flatnonzero(most)
-        column = builder.add_variables(np.zeros(len(place), dtype=np.int64), most[place])
+        column = builder.add_variables(0, most[place])
         here = np.isin(b.place, place)
-        builder.add_rows(
-            np.concatenate([np.arange(len(place)), np.searchsorted(place, b.place[here])]),
-            np.concatenate([column, b.column[here]]),
-            np.concatenate([np.ones(len(place), dtype=np.int64), -b.gpus[here]]),
-            NO_LOWER,
-            np.zeros(len(place), dtype=np.int64),
-        )
+        bundles = (np.searchsorted(place, b.place[here]), b.column[here], -b.gpus[here])
+        builder.add_parts(NO_LOWER, 0, (np.arange(len(place)), column, 1), bundles, count=len(place))
         columns.append(column)
         costs.append(np.full(len(place), -level.weight * weight, dtype=np.int64))
     return _Busy(np.concatenate(columns), np.concatenate(costs), constant)

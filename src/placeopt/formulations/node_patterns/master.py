@@ -61,26 +61,14 @@ class PatternMaster:
         columns = builder.add_variables(least, states.count[state], count=len(state))
         entries = [len(pattern) for _, pattern in self.patterns]
         pairs = np.array([pair for _, pattern in self.patterns for pair in pattern], dtype=np.int64).reshape(-1, 2)
-        none = np.full(len(self._bundle_groups), NO_LOWER, dtype=np.int64)
-        builder.add_rows(
-            np.concatenate([job_groups.bundle_group, pairs[:, 0]]),
-            np.concatenate([starts, np.repeat(columns, entries)]),
-            np.concatenate([job_groups.bundles, -pairs[:, 1]]),
-            none,
-            np.zeros(len(self._bundle_groups), dtype=np.int64),
-        )
-        ones = np.ones(len(columns), dtype=np.int64)
-        builder.add_rows(state, columns, ones, np.full(len(states), NO_LOWER, dtype=np.int64), states.count)
+        started = (job_groups.bundle_group, starts, job_groups.bundles)
+        held = (pairs[:, 0], np.repeat(columns, entries), -pairs[:, 1])
+        builder.add_parts(NO_LOWER, 0, started, held, count=len(self._bundle_groups))
+        builder.add_rows(state, columns, 1, NO_LOWER, states.count)
         several = np.bincount(job_groups.job_group, minlength=len(job_groups.jobs)) > 1
         selected = several[job_groups.job_group]
         row = np.cumsum(several) - 1
-        builder.add_rows(
-            row[job_groups.job_group[selected]],
-            starts[selected],
-            np.ones(int(selected.sum()), dtype=np.int64),
-            np.full(int(several.sum()), NO_LOWER, dtype=np.int64),
-            job_groups.size[several],
-        )
+        builder.add_rows(row[job_groups.job_group[selected]], starts[selected], 1, NO_LOWER, job_groups.size[several])
         builder.set_objective(starts, job_groups.value, "max", self._held)
         return builder.build()
 

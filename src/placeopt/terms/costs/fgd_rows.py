@@ -6,14 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
+from placeopt.linear import NO_LOWER, NO_UPPER, Entries, ModelBuilder
 from placeopt.problem import RESOURCES, BoolArray, IntArray
 from placeopt.terms.protocols import Expression
 from placeopt.terms.variables import Variables
 
 CPU = RESOURCES.index("cpu_millicores")
-Entries = tuple[IntArray, IntArray, IntArray]
-"""Rows counted from 0, columns, coefficients; shape (z,) each."""
 
 
 class Stocks:
@@ -108,7 +106,7 @@ def _add_rest(builder: ModelBuilder, v: Variables, stocks: Stocks) -> IntArray:
     rest = builder.add_variables(np.where(fixed, stocks.free, 0), stocks.free)
     builder.define(rest, lambda x: np.maximum(free - np.bincount(cells, stocks.share * x[v.grant], size), 0))
     held = (cells, v.grant, stocks.share)
-    own = (each, rest, np.ones(size, dtype=np.int64))
+    own = (each, rest, 1)
     if not stocks.over:
         _add(builder, np.where(fixed, NO_LOWER, free), np.where(fixed, NO_UPPER, free), held, own)
         return rest
@@ -117,7 +115,7 @@ def _add_rest(builder: ModelBuilder, v: Variables, stocks: Stocks) -> IntArray:
     builder.define(over, lambda x: np.bincount(cells, stocks.share * x[v.grant], size) > free)
     _add(builder, np.where(fixed, NO_LOWER, free), NO_UPPER, held, own)
     _add(builder, NO_LOWER, np.where(fixed, NO_UPPER, free), held, own, (each, over, -np.maximum(most - free, 0)))
-    _add(builder, NO_LOWER, np.where(fixed, NO_UPPER, 1000), own, (each, over, np.full(size, 1000)))
+    _add(builder, NO_LOWER, np.where(fixed, NO_UPPER, 1000), own, (each, over, 1000))
     return rest
 
 
@@ -162,15 +160,14 @@ def _add_takes(
     """Add for every take a binary, whether there is enough, and a column: what is left if so, else 0."""
     stock, milli = _ints(kinds.take_stock), _ints(kinds.take_milli)
     each, left, most = np.arange(len(stock)), rest[stock], stocks.free[stock]
-    ones = np.ones(len(stock), dtype=np.int64)
     enough = builder.add_variables(0, 1, count=len(stock))
-    taken = builder.add_variables(np.zeros(len(stock), dtype=np.int64), most)
+    taken = builder.add_variables(0, most)
     builder.define(enough, lambda x: x[left] >= milli)
     builder.define(taken, lambda x: x[enough] * x[left])
     zero = np.zeros(len(stock), dtype=np.int64)
-    _add(builder, NO_LOWER, zero, (each, enough, milli), (each, left, -ones))
-    _add(builder, NO_LOWER, zero, (each, taken, ones), (each, left, -ones))
-    _add(builder, NO_LOWER, zero, (each, taken, ones), (each, enough, -most))
+    _add(builder, NO_LOWER, zero, (each, enough, milli), (each, left, -1))
+    _add(builder, NO_LOWER, zero, (each, taken, 1), (each, left, -1))
+    _add(builder, NO_LOWER, zero, (each, taken, 1), (each, enough, -most))
     return enough, taken
 
 
@@ -196,10 +193,10 @@ def _add_hosts(
     row = (np.cumsum(~sure) - 1)[kind[mine]]
     offer, number, unit, most = offer[mine], number[mine], unit[mine], stocks.free[stock[mine]]
     need, node, cores, size = 1000 * gpus[asks], _ints(kinds.node)[asks], cpu[asks], len(asks)
-    each, zero, ones = np.arange(size), np.zeros(size, dtype=np.int64), np.ones(len(row), dtype=np.int64)
+    each, zero = np.arange(size), np.zeros(size, dtype=np.int64)
     most_taken = np.bincount(row, most, size).astype(np.int64)
     hosted = builder.add_variables(0, 1, count=size)
-    value = builder.add_variables(zero, most_taken)
+    value = builder.add_variables(0, most_taken)
     at, bundle = _pairs(np.where(cores > 0, node, -1), v.bundle_node)
     option = v.bundle_option[bundle]
     use = v.problem.options.demand[option, CPU] * v.problem.options.bundle_workers[option]
@@ -212,8 +209,8 @@ def _add_hosts(
 
     builder.define(hosted, hosts)
     builder.define(value, lambda x: x[hosted] * np.bincount(row, x[offer], size).astype(np.int64))
-    _add(builder, NO_LOWER, zero, (each, value, zero + 1), (row, offer, -ones))
-    _add(builder, NO_LOWER, zero, (each, value, zero + 1), (each, hosted, -most_taken))
+    _add(builder, NO_LOWER, zero, (each, value, 1), (row, offer, -1))
+    _add(builder, NO_LOWER, zero, (each, value, 1), (each, hosted, -most_taken))
     _add(builder, NO_LOWER, zero, (each, hosted, need), (row, number, -unit))
     excess = v.excess.node[node, CPU]  # what running jobs that stay may hold beyond the node's
     upper = np.where(cores > 0, room + excess, NO_UPPER)
@@ -232,12 +229,15 @@ def _pairs(nodes: IntArray, of: IntArray) -> tuple[IntArray, IntArray]:
 
 def _add(builder: ModelBuilder, lower: IntArray | int, upper: IntArray | int, *parts: Entries) -> None:
     """Add a block of rows given in several parts; those without a bound are left out."""
-    row, columns, coefficients = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     low, high = np.broadcast_arrays(lower, upper)
     binds = (low != NO_LOWER) | (high != NO_UPPER)
-    mine = binds[row]
     position = np.cumsum(binds) - 1
-    builder.add_rows(position[row[mine]], columns[mine], coefficients[mine], low[binds], high[binds])
+    kept = []
+    for part in parts:
+        row, columns, coefficients = np.broadcast_arrays(*part)
+        mine = binds[row]
+        kept.append((position[row[mine]], columns[mine], coefficients[mine]))
+    builder.add_parts(low[binds], high[binds], *kept)
 
 
 def _ints(values: list[int]) -> IntArray:

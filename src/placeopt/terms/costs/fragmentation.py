@@ -111,23 +111,10 @@ class Fragmentation(CostDefaults):
         coefficients.append(np.full(len(inside), -level.weight, dtype=np.int64))
         fresh, row = np.unique(domain[inside][idle[domain[inside]]], return_inverse=True)
         mine = inside[idle[domain[inside]]]
-        used = builder.add_variables(np.zeros(len(fresh), dtype=np.int64), np.ones(len(fresh), dtype=np.int64))
-        each, zero = np.arange(len(fresh)), np.zeros(len(fresh), dtype=np.int64)
-        unbounded, ones = np.full(len(fresh), NO_LOWER, dtype=np.int64), np.ones(len(mine), dtype=np.int64)
-        builder.add_rows(  # used where any GPU is busy
-            np.concatenate([row, each]),
-            np.concatenate([busy[mine], used]),
-            np.concatenate([ones, -level.total[fresh]]),
-            unbounded,
-            zero,
-        )
-        builder.add_rows(  # and only there
-            np.concatenate([row, each]),
-            np.concatenate([busy[mine], used]),
-            np.concatenate([-ones, np.ones(len(fresh), dtype=np.int64)]),
-            unbounded,
-            zero,
-        )
+        used = builder.add_variables(0, 1, count=len(fresh))
+        for sign, price in ((1, -level.total[fresh]), (-1, 1)):  # used where any GPU is busy, and only there
+            parts = (row, busy[mine], sign), (np.arange(len(fresh)), used, price)
+            builder.add_parts(NO_LOWER, 0, *parts, count=len(fresh))
         builder.define(used, lambda values: np.bincount(row, values[busy[mine]], len(fresh)) > 0)
         columns.append(used)
         coefficients.append(level.weight * level.total[fresh])

@@ -223,36 +223,20 @@ class Together:
         builder.define(columns, lambda x: np.bincount(owner, x[one] * x[other], len(low)) > 0)
         two = (one != other).astype(np.int64)
         at = np.flatnonzero(low[owner])
-        row, ones = np.arange(len(at)), np.ones(len(at), dtype=np.int64)
-        builder.add_rows(  # they meet where both are
-            np.concatenate([row, row, row]),
-            np.concatenate([one[at], other[at], columns[owner[at]]]),
-            np.concatenate([ones, two[at], -ones]),
-            NO_LOWER,
-            two[at],
-        )
+        row = np.arange(len(at))  # they meet where both are
+        both = ((row, one[at], 1), (row, other[at], two[at]))
+        builder.add_parts(NO_LOWER, two[at], *both, (row, columns[owner[at]], -1))
         at = np.flatnonzero(high[owner])
         there = one[at].copy()  # columns that are 1 where they meet in this domain
         pair = np.flatnonzero(two[at])
         there[pair] = builder.add_variables(0, 1, count=len(pair))
         a, b = one[at[pair]], other[at[pair]]
         builder.define(there[pair], lambda x: x[a] * x[b])
-        row, ones = np.arange(len(pair)), np.ones(len(pair), dtype=np.int64)
+        row = np.arange(len(pair))
         for side in (a, b):
-            builder.add_rows(
-                np.concatenate([row, row]),
-                np.concatenate([there[pair], side]),
-                np.concatenate([ones, -ones]),
-                NO_LOWER,
-                np.zeros(len(pair), dtype=np.int64),
-            )
+            builder.add_parts(NO_LOWER, 0, (row, there[pair], 1), (row, side, -1), count=len(pair))
         asked = np.flatnonzero(high)
-        position = np.cumsum(high) - 1
-        builder.add_rows(  # they meet nowhere else
-            np.concatenate([position[owner[at]], np.arange(len(asked))]),
-            np.concatenate([there, columns[asked]]),
-            np.concatenate([-np.ones(len(at), dtype=np.int64), np.ones(len(asked), dtype=np.int64)]),
-            NO_LOWER,
-            np.zeros(len(asked), dtype=np.int64),
-        )
+        position = np.cumsum(high) - 1  # they meet nowhere else
+        meetings = (np.arange(len(asked)), columns[asked], 1)
+        builder.add_parts(NO_LOWER, 0, (position[owner[at]], there, -1), meetings, count=len(asked))
         return columns

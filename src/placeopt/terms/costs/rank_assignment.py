@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -138,7 +139,7 @@ def _price_ways(
         for n, at in enumerate(nodes):
             mine = [rank_column[r, q] for q in at.grants.tolist()]
             rows.add([*mine, int(here[r, n])], [*[1] * len(mine), -gpus], 0, 0)
-            builder.define(here[r, n : n + 1], lambda x, mine=mine: x[mine].sum(keepdims=True) > 0)  # type: ignore[misc]
+            builder.define(here[r, n : n + 1], partial(_holds_any, mine))
     below: list[tuple[int, list[int]]] = [
         (int(at.root.min() + topology.node_uplink[at.node]) - near // 2, [n]) for n, at in enumerate(nodes)
     ]
@@ -166,6 +167,10 @@ def _price_ways(
                     price, most = extra * weight * gpus, min(int(v.grant_most[q]), gpus)
                     prices.add(np.array([rank_column[one, q]]), np.array([price]))
                     prices.add_product(rank_column[one, q], most, int(here[other, n]), 1, -price)
+
+
+def _holds_any(columns: list[int], values: IntArray) -> bool:
+    return bool(values[columns].sum() > 0)
 
 
 def price_remaining(

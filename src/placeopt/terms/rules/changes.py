@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -53,14 +54,9 @@ def _tie_stays(builder: ModelBuilder, v: Variables) -> None:
     """A job that stays has all its bundles and GPUs, and no part of them (the relaxation would take a part)."""
     for columns, most, start in ((v.bundle, v.bundle_most, v.bundle_start), (v.grant, v.grant_most, v.grant_start)):
         mine = np.flatnonzero(v.start_kind[start] == STAY)
-        rows, zero = np.arange(len(mine)), np.zeros(len(mine), dtype=np.int64)
-        builder.add_rows(
-            np.concatenate([rows, rows]),
-            np.concatenate([columns[mine], v.start[start[mine]]]),
-            np.concatenate([np.ones(len(mine), dtype=np.int64), -most[mine]]),
-            zero,
-            zero,
-        )
+        rows = np.arange(len(mine))
+        starts = (rows, v.start[start[mine]], -most[mine])
+        builder.add_parts(0, 0, (rows, columns[mine], 1), starts, count=len(mine))
 
 
 def _tie_workers(builder: ModelBuilder, v: Variables, s: int) -> None:
@@ -87,26 +83,17 @@ def _tie_workers(builder: ModelBuilder, v: Variables, s: int) -> None:
 
 def _add_pairs(builder: ModelBuilder, one: IntArray, other: IntArray, lower: int) -> None:
     """``lower <= one - other <= 0``."""
-    rows, ones = np.arange(len(one)), np.ones(len(one), dtype=np.int64)
-    builder.add_rows(
-        np.concatenate([rows, rows]),
-        np.concatenate([one, other]),
-        np.concatenate([ones, -ones]),
-        np.full(len(one), lower, dtype=np.int64),
-        np.zeros(len(one), dtype=np.int64),
-    )
+    rows = np.arange(len(one))
+    builder.add_parts(lower, 0, (rows, one, 1), (rows, other, -1), count=len(one))
 
 
 def _add_limits(builder: ModelBuilder, v: Variables) -> None:
     """At most so many jobs moved, shrunk, and preempted, which is to have no start at all."""
     most = change_limits(v.problem)
     for kind, limit in ((MOVE, most["moved"]), (SHRINK, most["shrunk"])):
-        starts = v.start[v.start_kind == kind]
-        builder.add_row(starts, np.ones(len(starts), dtype=np.int64), NO_LOWER, limit)
+        builder.add_row(v.start[v.start_kind == kind], 1, NO_LOWER, limit)
     units = [u for u, jobs in enumerate(v.unit_jobs) if jobs[0] in v.problem.may_preempt]
-    starts = v.start[np.isin(v.start_unit, units)]
-    ones = np.ones(len(starts), dtype=np.int64)
-    builder.add_row(starts, ones, len(units) - most["preempted"], NO_UPPER)
+    builder.add_row(v.start[np.isin(v.start_unit, units)], 1, len(units) - most["preempted"], NO_UPPER)
 
 
 def _add_order(builder: ModelBuilder, v: Variables) -> None:
@@ -119,9 +106,13 @@ def _add_order(builder: ModelBuilder, v: Variables) -> None:
         for earlier, later in pairwise(queue):
             both = int(builder.add_variables(0, 1, count=1)[0])
             keeps = [untaken[job] for job in earlier]
-            builder.define(np.array([both]), lambda values, keeps=keeps: not all(values[own].any() for own in keeps))  # type: ignore[misc]
+            builder.define(np.array([both]), partial(_is_taken_from, keeps))
             for jobs, lower, upper in ((earlier, 1, NO_UPPER), (later, NO_LOWER, 1)):
                 columns = [[*untaken[job], both] for job in jobs]
                 row = np.repeat(np.arange(len(jobs)), [len(of_job) for of_job in columns])
-                flat = np.concatenate(columns)
-                builder.add_rows(row, flat, np.ones(len(flat), dtype=np.int64), np.full(len(jobs), lower), upper)
+                builder.add_rows(row, np.concatenate(columns), 1, lower, upper, len(jobs))
+
+
+def _is_taken_from(keeps: list[list[int]], values: IntArray) -> bool:
+    """Whether any of some jobs, given by the starts of each that keep it whole, has none of these."""
+    return not all(values[starts].any() for starts in keeps)

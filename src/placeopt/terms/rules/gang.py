@@ -29,27 +29,13 @@ class Gang:
         )
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> None:
-        """Link units to starts, starts to bundles, bundles to grants."""
+        """Link units to starts, starts to bundles (all of the option), and bundles to grants (all their GPUs)."""
         v, options = variables, variables.problem.options
-        ones = np.ones(len(v.start), dtype=np.int64)
-        builder.add_rows(v.start_unit, v.start, ones, v.unit_least, v.unit_size)
-        zero = np.zeros(len(v.start), dtype=np.int64)
-        builder.add_rows(  # sum of bundles = bundles of the option x starts
-            np.concatenate([v.bundle_start, np.arange(len(v.start))]),
-            np.concatenate([v.bundle, v.start]),
-            np.concatenate([np.ones(len(v.bundle), dtype=np.int64), -options.bundles[v.start_option]]),
-            zero,
-            zero,
-        )
+        builder.add_rows(v.start_unit, v.start, 1, v.unit_least, v.unit_size)
+        starts = (np.arange(len(v.start)), v.start, -options.bundles[v.start_option])
+        builder.add_parts(0, 0, (v.bundle_start, v.bundle, 1), starts, count=len(v.start))
         per_bundle = (options.gpus * options.bundle_workers)[v.bundle_option]
         has_gpus = per_bundle > 0
-        rows = np.full(len(v.bundle), -1, dtype=np.int64)
-        rows[has_gpus] = np.arange(int(has_gpus.sum()))
-        zero = np.zeros(int(has_gpus.sum()), dtype=np.int64)
-        builder.add_rows(  # sum of grants = GPUs of a bundle x bundles
-            np.concatenate([rows[v.grant_bundle], rows[has_gpus]]),
-            np.concatenate([v.grant, v.bundle[has_gpus]]),
-            np.concatenate([np.ones(len(v.grant), dtype=np.int64), -per_bundle[has_gpus]]),
-            zero,
-            zero,
-        )
+        rows = np.cumsum(has_gpus) - 1
+        bundles = (rows[has_gpus], v.bundle[has_gpus], -per_bundle[has_gpus])
+        builder.add_parts(0, 0, (rows[v.grant_bundle], v.grant, 1), bundles, count=int(has_gpus.sum()))

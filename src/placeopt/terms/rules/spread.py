@@ -43,14 +43,8 @@ class Spread:
         limit = options.workers_per_node[v.bundle_option]
         binds = (options.bundles[v.bundle_option] > 1) & (limit < options.workers[v.bundle_option])
         binds &= v.start_kind[v.bundle_start] != STAY
-        size, rows = v.unit_size[v.start_unit[v.bundle_start]], np.arange(int(binds.sum()))
-        builder.add_rows(
-            rows,
-            v.bundle[binds],
-            np.ones(len(rows), dtype=np.int64),
-            np.full(len(rows), NO_LOWER, dtype=np.int64),
-            (limit * size)[binds],
-        )
+        size = v.unit_size[v.start_unit[v.bundle_start]]
+        builder.add_rows(np.arange(int(binds.sum())), v.bundle[binds], 1, NO_LOWER, (limit * size)[binds])
         for s, option in enumerate(v.start_option):
             for split in options.splits[option] if v.start_kind[s] != STAY else ():
                 self._add_split(builder, v, s, split.level, split.domains, split.workers)
@@ -64,41 +58,23 @@ class Spread:
         domain_of_bundle = domain_of_nodes(v.problem, level)[v.bundle_node[mine]]
         nowhere = mine[domain_of_bundle < 0]
         if len(nowhere):
-            builder.add_row(v.bundle[nowhere], np.ones(len(nowhere), dtype=np.int64), 0, 0)
+            builder.add_row(v.bundle[nowhere], 1, 0, 0)
         mine, domain_of_bundle = mine[domain_of_bundle >= 0], domain_of_bundle[domain_of_bundle >= 0]
         numbers, row = np.unique(domain_of_bundle, return_inverse=True)
-        used = builder.add_variables(np.zeros(len(numbers), dtype=np.int64), np.ones(len(numbers), dtype=np.int64))
+        used = builder.add_variables(0, 1, count=len(numbers))
         builder.define(used, lambda values: np.bincount(row, values[v.bundle[mine]], len(numbers)) > 0)
         per_bundle = int(v.problem.options.bundle_workers[option])
         total = int(v.problem.options.workers[option])
         least, most = (workers, workers) if workers is not None else (1, total)
-        each, ones = np.arange(len(numbers)), np.ones(len(numbers), dtype=np.int64)
-        counted = np.full(len(mine), per_bundle, dtype=np.int64)
-        unbounded, zero = np.full(len(numbers), NO_LOWER, dtype=np.int64), np.zeros(len(numbers), dtype=np.int64)
-        builder.add_rows(  # workers in the domain <= most x used
-            np.concatenate([row, each]),
-            np.concatenate([v.bundle[mine], used]),
-            np.concatenate([counted, -most * ones]),
-            unbounded,
-            zero,
-        )
-        builder.add_rows(  # and >= least x used
-            np.concatenate([row, each]),
-            np.concatenate([v.bundle[mine], used]),
-            np.concatenate([-counted, least * ones]),
-            unbounded,
-            zero,
-        )
-        builder.add_row(np.append(used, v.start[s]), np.append(ones, -domains), 0, 0)
+        each, count = np.arange(len(numbers)), len(numbers)
+        for sign, bound in ((1, most), (-1, least)):  # workers in the domain <= most x used and >= least x used
+            workers_inside = (row, v.bundle[mine], sign * per_bundle)
+            builder.add_parts(NO_LOWER, 0, workers_inside, (each, used, -sign * bound), count=count)
+        builder.add_row(np.append(used, v.start[s]), np.append(np.ones(count, dtype=np.int64), -domains), 0, 0)
         if v.problem.options.bundles[option] > 1:  # the same node by node: tight even where ``used`` is a fraction
-            each, ones = np.arange(len(mine)), np.ones(len(mine), dtype=np.int64)
-            builder.add_rows(
-                np.concatenate([each, each]),
-                np.concatenate([v.bundle[mine], used[row]]),
-                np.concatenate([ones, -v.bundle_most[mine]]),
-                np.full(len(mine), NO_LOWER, dtype=np.int64),
-                np.zeros(len(mine), dtype=np.int64),
-            )
+            each = np.arange(len(mine))
+            limits = (each, used[row], -v.bundle_most[mine])
+            builder.add_parts(NO_LOWER, 0, (each, v.bundle[mine], 1), limits, count=len(mine))
 
 
 def domain_of_nodes(problem: Problem, level: str) -> IntArray:
