@@ -17,13 +17,11 @@ import numpy as np
 from placeopt.formulations.class_loads import Loads, add_node_rows
 from placeopt.formulations.job_groups import draft_starts
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import IntArray, Problem, State
-from placeopt.problem.changes import change_limits
+from placeopt.problem import IntArray, State
 from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import value
-from placeopt.terms.queue_ceilings import queue_ceilings
-from placeopt.terms.rules.capacity import option_use
-from placeopt.terms.variables import MOVE, SHRINK
+from placeopt.terms.rules.capacity import add_queue_limits
+from placeopt.terms.rules.changes import add_change_limits
 
 MAX_PATTERNS = 20_000
 """Columns of a class of nodes; where there would be more (openb needs 1,872 on idle GPUs), one row of summed shares."""
@@ -71,7 +69,7 @@ def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatte
     )
     pattern_columns = _PatternColumns(np.unique(problem.options.milli[starts.option[bundle_columns.start]])[::-1])
     relaxes = RELAXES + _add_gpu_rows(builder, state, starts.option, bundle_columns, pattern_columns)
-    _add_queue_rows(builder, state, starts.column, starts.option)
+    add_queue_limits(builder, state, starts.column, starts.option)
     held = state.allocation()
     builder.set_objective(starts.column, starts.value, "max", value(problem, held))
     if problem.changeable:
@@ -174,16 +172,8 @@ def _add_jobs(builder: ModelBuilder, state: State) -> tuple[_StartColumns, _Bund
     builder.add_parts(0, 0, (bundle_columns.start, column, 1), bundles_of_start, count=len(starts.column))
     if problem.changeable:
         may_end = np.array([job_groups[c].jobs[0] in problem.may_preempt for c in draft.job_group], dtype=bool)
-        _add_limits(builder, problem, starts, may_end)
+        add_change_limits(builder, problem, starts.column, starts.kind, starts.column[may_end])
     return starts, bundle_columns
-
-
-def _add_limits(builder: ModelBuilder, problem: Problem, starts: _StartColumns, may_end: np.ndarray) -> None:
-    """At most so many jobs moved, shrunk and preempted; ``may_end`` are the starts of those that may be preempted."""
-    most = change_limits(problem)
-    for kind, limit in ((MOVE, most["moved"]), (SHRINK, most["shrunk"])):
-        builder.add_row(starts.column[starts.kind == kind], 1, NO_LOWER, limit)
-    builder.add_row(starts.column[may_end], 1, len(problem.may_preempt) - most["preempted"], NO_UPPER)
 
 
 def _ints(values: list[int]) -> IntArray:
@@ -288,17 +278,6 @@ def _add_patterns(
     offered = (size, gpu_pattern[at], slots[at, size])
     builder.add_parts(0, NO_UPPER, offered, (np.searchsorted(-sizes, -milli), column, -gpus), count=len(sizes))
     return True
-
-
-def _add_queue_rows(builder: ModelBuilder, state: State, start: IntArray, start_option: IntArray) -> None:
-    problem = state.problem
-    if not problem.policy.queues:
-        return
-    queue = problem.class_queue[problem.options.job_class[start_option]]
-    use, room = option_use(problem)[start_option], queue_ceilings(problem) - state.queue_used
-    selected = queue >= 0
-    for r in range(use.shape[1]):
-        builder.add_rows(queue[selected], start[selected], use[selected, r], NO_LOWER, room[:, r])
 
 
 def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | None:

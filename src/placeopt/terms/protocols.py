@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Literal, Protocol
 
 from placeopt.linear import ModelBuilder
@@ -42,45 +43,64 @@ class FoldGuard(Protocol):
         ...
 
 
-class Cost(FoldGuard, Protocol):
-    """What is good: an integer, the lower the better. `costs.defaults.CostDefaults` has the common answers."""
+class Cost(ABC):
+    """
+    What is good: an integer, the lower the better.
+
+    What a cost does not state has the safe or the common answer: one form, exact, blind to single GPUs, unknown to
+    relaxations.
+    """
 
     name: str
     """Field of ``policy.weights``, and key in a plan's ``costs``."""
     unit: str
-    default_weight: int
+    default_weight = 0
     """Thousandths: the default of the field of ``policy.weights``."""
-    never_lowered_by_starts: bool
+    never_lowered_by_starts = False
     """Whether no start lowers the score, so that the score of the running jobs alone bounds it from below."""
+
+    @property
+    def omitted_by_cost_relaxation(self) -> str | None:
+        """What ``formulations/cost_relaxation`` leaves out of the score, in words; None if nothing."""
+        return f"the cost {self.name!r}"
+
+    @property
+    def unsupported_by_columns(self) -> str | None:
+        """Why columns of ``formulations/branch_and_price`` cannot charge the cost; None if they can."""
+        return f"arrangements do not know the cost {self.name!r}"
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether this is the form of the cost that the policy names; True for a cost of one form."""
-        ...
+        del policy
+        return True
 
-    def score(self, problem: Problem, allocation: Allocation) -> int:
-        """Return the cost of the whole allocation: the one definition."""
-        ...
+    def gpu_classes(self, problem: Problem) -> IntArray | None:
+        """Return None: all GPUs of a node and type are interchangeable."""
+        del problem
+        return None
 
-    def delta(self, state: State, move: Move) -> int:
-        """Return exactly ``score(after) - score(before)`` without changing ``state``."""
-        ...
-
-    def worst(self, problem: Problem) -> int:
-        """Return a constant of the instance that no allocation's score exceeds (0: the term cannot cost anything)."""
-        ...
+    def forbids_folding(self, problem: Problem, option: int) -> bool:
+        """Return False: jobs of a class are interchangeable."""
+        del problem, option
+        return False
 
     def form(self, problem: Problem) -> Form:
         """Return whether ``add_to`` is exact for this problem."""
-        ...
+        del problem
+        return "exact"
 
+    @abstractmethod
+    def score(self, problem: Problem, allocation: Allocation) -> int:
+        """Return the cost of the whole allocation: the one definition."""
+
+    @abstractmethod
+    def delta(self, state: State, move: Move) -> int:
+        """Return exactly ``score(after) - score(before)`` without changing ``state``."""
+
+    @abstractmethod
+    def worst(self, problem: Problem) -> int:
+        """Return a constant of the instance that no allocation's score exceeds (0: the term cannot cost anything)."""
+
+    @abstractmethod
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Add columns and rows as needed and return the cost, or a lower bound on it, as an expression."""
-        ...
-
-    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return what ``formulations/cost_relaxation`` leaves out of the score, in words; None if nothing."""
-        ...
-
-    def unsupported_by_columns(self, problem: Problem) -> str | None:
-        """Return why columns of ``formulations/branch_and_price`` cannot charge the cost; None if they can."""
-        ...

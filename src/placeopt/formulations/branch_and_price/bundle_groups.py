@@ -104,9 +104,8 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
 
 def _refuse(problem: Problem, weighted: tuple[Weighted, ...]) -> None:
     for w in last_name_first(weighted):
-        obstacle = w.cost.unsupported_by_columns(problem)
-        if obstacle is not None:
-            raise Unsupported(obstacle)
+        if w.cost.unsupported_by_columns is not None:
+            raise Unsupported(w.cost.unsupported_by_columns)
     if applies(problem):
         raise Unsupported("arrangements know no minimal utility")
     if problem.changeable:

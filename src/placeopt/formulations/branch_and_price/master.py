@@ -16,8 +16,7 @@ from placeopt.problem import IntArray
 from placeopt.problem.job_groups import waiting_per_class
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, cost, value, weight_of
-from placeopt.terms.queue_ceilings import queue_ceilings
-from placeopt.terms.rules.capacity import option_use
+from placeopt.terms.rules.capacity import add_queue_limits
 
 BranchLimits = dict[int, tuple[int, int]]
 """Number of a count (`ColumnMaster.counts`) -> least and most."""
@@ -168,7 +167,7 @@ class ColumnMaster:
             builder.add_rows(group[whole], x[whole], 1, NO_LOWER, self.size)
         builder.add_rows(of_class, y, 1, NO_LOWER, self.waiting)
         builder.add_row(y, options.value[self.options], self.value_left, self.value_left)
-        self._add_queues(builder, y)
+        add_queue_limits(builder, gpu_groups.state, y, self.options)
         resource = options.cost_milli[self.options] * weight_of(bundle_groups.weighted, ResourceCost)
         builder.set_objective(
             np.concatenate([x, y, node, wide, extra]),
@@ -256,14 +255,3 @@ class ColumnMaster:
             np.concatenate([x[alone], x[whole[gpu_groups > 0]]]),
             np.concatenate([np.ones(len(alone), dtype=np.int64), gpu_groups[gpu_groups > 0]]),
         )
-
-    def _add_queues(self, builder: ModelBuilder, y: IntArray) -> None:
-        """What the jobs of each queue may hold."""
-        problem, state = self.gpu_groups.problem, self.gpu_groups.state
-        if not problem.policy.queues:
-            return
-        queue = problem.class_queue[problem.options.job_class[self.options]]
-        selected = np.flatnonzero(queue >= 0)
-        use, room = option_use(problem)[self.options], queue_ceilings(problem) - state.queue_used
-        for r in range(use.shape[1]):
-            builder.add_rows(queue[selected], y[selected], use[selected, r], NO_LOWER, room[:, r])

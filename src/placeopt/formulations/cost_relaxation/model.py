@@ -201,7 +201,7 @@ def _relaxes(problem: Problem, weighted: tuple[Weighted, ...]) -> tuple[str, ...
     """Return what the bound leaves out."""
     out = ["which nodes a job's bundles share: each costs what it costs where most of its job find room"]
     out.append("CPU, memory, bandwidths and queues")
-    omitted = (w.cost.omitted_by_cost_relaxation(problem) for w in last_name_first(weighted))
+    omitted = (w.cost.omitted_by_cost_relaxation for w in last_name_first(weighted))
     out.extend(text for text in omitted if text is not None)
     if any(communication.edges for communication in problem.class_communication):
         out.append("traffic graphs")

@@ -9,15 +9,14 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import UNLIMITED, Allocation, IntArray, Move, Placement, Problem, State
-from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.costs.rank_assignment import price_by_ranks, price_remaining
 from placeopt.terms.linearized_costs import CostPrices
-from placeopt.terms.protocols import Expression, Form
+from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import SHRINK, STAY, Variables
 from placeopt.topology.cluster_topology import ClusterTopology
 
 
-class Communication(CostDefaults):
+class Communication(Cost):
     """
     Sum over pairs of a job's GPUs of pair weight x shortest-path distance; 0 for one GPU.
 
@@ -28,6 +27,8 @@ class Communication(CostDefaults):
     unit = "weighted path"
     default_weight = 400
     never_lowered_by_starts = True
+    omitted_by_cost_relaxation = None  # paths are charged; the relaxation itself says that traffic graphs are not
+    unsupported_by_columns = None  # columns charge paths inside a node and on the way out of it
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs; those of equally many GPUs are looked up together."""
@@ -106,16 +107,6 @@ class Communication(CostDefaults):
                 least = _traffic(variables.problem, int(option)) * _shortest(variables.problem)
                 prices.add(variables.start[s : s + 1], np.array([least], dtype=np.int64))
         return (*prices.hand_over(), self.score(variables.problem, variables.state.allocation()))
-
-    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return None: paths are charged; that traffic graphs are not is said by the relaxation, whatever counts."""
-        del problem
-        return None
-
-    def unsupported_by_columns(self, problem: Problem) -> str | None:
-        """Return None: columns charge paths inside a node and on the way out of it."""
-        del problem
-        return None
 
 
 MAX_RANK_PAIRS = 40_000

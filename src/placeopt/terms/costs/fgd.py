@@ -9,8 +9,7 @@ from placeopt.model import Policy
 from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
 from placeopt.problem.target import Target
 from placeopt.terms.costs import fgd_rows as rows
-from placeopt.terms.costs.defaults import CostDefaults
-from placeopt.terms.protocols import Expression, Form
+from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import Variables
 
 CPU = RESOURCES.index("cpu_millicores")
@@ -24,7 +23,7 @@ _CHUNK = 1 << 22
 """Entries of the tables that are made at once."""
 
 
-class Fgd(CostDefaults):
+class Fgd(Cost):
     """
     ``fgd``: the sum over nodes of F_n = sum over typical workers m of p_m f_n(m), with integers for p.
 
@@ -40,6 +39,8 @@ class Fgd(CostDefaults):
     name = "fragmentation"
     unit = "weighted GPU-milli"
     default_weight = 300
+    omitted_by_cost_relaxation = "fragmentation"
+    unsupported_by_columns = "arrangements know fragmentation in the form 'partial' only"
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether the policy's form is ``fgd``."""
@@ -76,16 +77,6 @@ class Fgd(CostDefaults):
         if self.form(variables.problem) == "bound":
             return rows.bound(variables, left_of(variables.state))
         return rows.exact(builder, variables, left_of(variables.state))
-
-    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return that this form is not charged at all."""
-        del problem
-        return "fragmentation"
-
-    def unsupported_by_columns(self, problem: Problem) -> str | None:
-        """Return that columns charge the other form only."""
-        del problem
-        return "arrangements know fragmentation in the form 'partial' only"
 
 
 def left_of(state: State) -> IntArray:

@@ -7,12 +7,11 @@ import numpy as np
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.model import Policy
 from placeopt.problem import Allocation, IntArray, Level, Move, Problem, State
-from placeopt.terms.costs.defaults import CostDefaults
-from placeopt.terms.protocols import Expression
+from placeopt.terms.protocols import Cost, Expression
 from placeopt.terms.variables import Variables
 
 
-class Fragmentation(CostDefaults):
+class Fragmentation(Cost):
     """
     ``partial``: the sum over levels of weight x free GPUs in the level's partly used domains.
 
@@ -23,6 +22,8 @@ class Fragmentation(CostDefaults):
     name = "fragmentation"
     unit = "weighted GPUs"
     default_weight = 300
+    omitted_by_cost_relaxation = "free GPUs in domains that are idle now"
+    unsupported_by_columns = None  # columns charge the domains inside a node, the master those above
 
     def selected_by(self, policy: Policy) -> bool:
         """Return whether the policy's form is ``partial``."""
@@ -83,16 +84,6 @@ class Fragmentation(CostDefaults):
         if not columns:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), constant
         return np.concatenate(columns), np.concatenate(coefficients), constant
-
-    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return that only domains which are used already are charged."""
-        del problem
-        return "free GPUs in domains that are idle now"
-
-    def unsupported_by_columns(self, problem: Problem) -> str | None:
-        """Return None: columns charge the domains inside a node, the master those above."""
-        del problem
-        return None
 
     @staticmethod
     def _add_level(

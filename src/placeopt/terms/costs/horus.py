@@ -7,12 +7,11 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, IntArray, Move, Problem, State
 from placeopt.terms.costs.curves import cost_table
-from placeopt.terms.costs.defaults import CostDefaults
-from placeopt.terms.protocols import Expression, Form
+from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import Variables
 
 
-class HorusCost(CostDefaults):
+class HorusCost(Cost):
     """
     Sum over GPUs in use of ``w1 x memory used / capacity + w2 x f(total utilisation)``, in thousandths.
 
@@ -22,6 +21,7 @@ class HorusCost(CostDefaults):
 
     name = "horus"
     unit = "thousandths"
+    omitted_by_cost_relaxation = "the Horus cost"
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Memory by job, utilisation by GPU."""
@@ -93,11 +93,6 @@ class HorusCost(CostDefaults):
             columns.append(v.busy(builder)[first])
             coefficients.append(np.full(len(first), use[0]))
         return np.concatenate(columns), np.concatenate(coefficients), fixed
-
-    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return that nothing of it is charged."""
-        del problem
-        return "the Horus cost"
 
 
 def decision_costs(state: State, option: int, gpus: IntArray) -> IntArray:

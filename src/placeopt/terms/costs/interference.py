@@ -13,14 +13,13 @@ from placeopt.problem.holdings import holdings
 from placeopt.terms.costs import interference_rows as rows
 from placeopt.terms.costs.colocated_pairs import colocated_pairs
 from placeopt.terms.costs.curves import excess_table
-from placeopt.terms.costs.defaults import CostDefaults
 from placeopt.terms.costs.horus import few_levels, most_percent
 from placeopt.terms.costs.presence import count_shared_domains, steps
-from placeopt.terms.protocols import Expression, Form
+from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import Variables
 
 
-class Interference(CostDefaults):
+class Interference(Cost):
     """
     Sum over jobs, running ones included, of s_j - 1 in thousandths.
 
@@ -35,6 +34,8 @@ class Interference(CostDefaults):
     unit = "thousandths"
     default_weight = 300
     never_lowered_by_starts = True
+    omitted_by_cost_relaxation = "what jobs that start do to others and to each other"
+    unsupported_by_columns = None  # columns charge pairs of profiles, and refuse other models where they tabulate them
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over all jobs that hold a GPU."""
@@ -116,16 +117,6 @@ class Interference(CostDefaults):
             return columns, coefficients, 0
         columns, coefficients, _ = rows.pairwise(builder, variables, problem.slowdown)
         return columns, coefficients, sum(base.values())
-
-    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return that only the running jobs' effect on each other is charged."""
-        del problem
-        return "what jobs that start do to others and to each other"
-
-    def unsupported_by_columns(self, problem: Problem) -> str | None:
-        """Return None: columns charge pairs of profiles, and refuse other models where they tabulate them."""
-        del problem
-        return None
 
 
 MAX_SHARED_DOMAINS = 200_000

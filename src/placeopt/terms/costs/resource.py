@@ -6,17 +6,18 @@ import numpy as np
 
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, Move, Problem, State
-from placeopt.terms.costs.defaults import CostDefaults
-from placeopt.terms.protocols import Expression
+from placeopt.terms.protocols import Cost, Expression
 from placeopt.terms.variables import Variables
 
 
-class ResourceCost(CostDefaults):
+class ResourceCost(Cost):
     """Sum of ``cost_milli`` of the options taken."""
 
     name = "resource"
     unit = "thousandths"
     never_lowered_by_starts = True
+    omitted_by_cost_relaxation = None  # each chosen option is charged
+    unsupported_by_columns = None  # the master charges each chosen option
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over jobs."""
@@ -41,13 +42,3 @@ class ResourceCost(CostDefaults):
         v = variables
         fixed = self.score(v.problem, v.state.allocation())
         return v.start, v.problem.options.cost_milli[v.start_option], fixed
-
-    def omitted_by_cost_relaxation(self, problem: Problem) -> str | None:
-        """Return None: each chosen option is charged."""
-        del problem
-        return None
-
-    def unsupported_by_columns(self, problem: Problem) -> str | None:
-        """Return None: the master charges each chosen option."""
-        del problem
-        return None

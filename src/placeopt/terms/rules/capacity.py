@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 
-from placeopt.linear import ModelBuilder
+from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.problem import RESOURCES, IntArray, Placement, Problem, State
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import add_limits
@@ -135,6 +135,17 @@ class QueueShare:
         for r in range(use.shape[1]):
             amounts, starts = use[mine, r], v.starts_new[mine]
             add_limits(builder, queue[mine], v.start[mine], amounts, starts, room[:, r], v.excess.queue[:, r])
+
+
+def add_queue_limits(builder: ModelBuilder, state: State, columns: IntArray, option: IntArray) -> None:
+    """Add a row per queue and resource, over ``columns`` that count whole jobs, each in its ``option``, shape (n,)."""
+    problem = state.problem
+    if not problem.policy.queues:
+        return
+    queue = problem.class_queue[problem.options.job_class[option]]
+    mine, use, room = queue >= 0, option_use(problem)[option], queue_ceilings(problem) - state.queue_used
+    for r in range(use.shape[1]):
+        builder.add_rows(queue[mine], columns[mine], use[mine, r], NO_LOWER, room[:, r])
 
 
 def option_use(problem: Problem) -> IntArray:

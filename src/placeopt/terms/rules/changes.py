@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from placeopt.linear import NO_LOWER, NO_UPPER, ModelBuilder
-from placeopt.problem import IntArray, Placement, State
+from placeopt.problem import IntArray, Placement, Problem, State
 from placeopt.problem.changes import change_limits, change_of, may_become, submission_order
 from placeopt.terms.variables import MOVE, SHRINK, STAY, Variables
 
@@ -46,7 +46,9 @@ class RunningChanges:
         _tie_stays(builder, variables)
         for s in np.flatnonzero(variables.start_kind == SHRINK).tolist():
             _tie_workers(builder, variables, s)
-        _add_limits(builder, variables)
+        v = variables
+        units = [u for u, jobs in enumerate(v.unit_jobs) if jobs[0] in v.problem.may_preempt]
+        add_change_limits(builder, v.problem, v.start, v.start_kind, v.start[np.isin(v.start_unit, units)])
         _add_order(builder, variables)
 
 
@@ -87,13 +89,18 @@ def _add_pairs(builder: ModelBuilder, one: IntArray, other: IntArray, lower: int
     builder.add_parts(lower, 0, (rows, one, 1), (rows, other, -1), count=len(one))
 
 
-def _add_limits(builder: ModelBuilder, v: Variables) -> None:
-    """At most so many jobs moved, shrunk, and preempted, which is to have no start at all."""
-    most = change_limits(v.problem)
-    for kind, limit in ((MOVE, most["moved"]), (SHRINK, most["shrunk"])):
-        builder.add_row(v.start[v.start_kind == kind], 1, NO_LOWER, limit)
-    units = [u for u, jobs in enumerate(v.unit_jobs) if jobs[0] in v.problem.may_preempt]
-    builder.add_row(v.start[np.isin(v.start_unit, units)], 1, len(units) - most["preempted"], NO_UPPER)
+def add_change_limits(
+    builder: ModelBuilder, problem: Problem, start: IntArray, kind: IntArray, may_end: IntArray
+) -> None:
+    """
+    At most so many jobs moved, shrunk, and preempted, which is to have no start at all.
+
+    ``start``, ``kind``: columns and what they do; ``may_end``: the columns of all jobs that may be preempted.
+    """
+    most = change_limits(problem)
+    builder.add_row(start[kind == MOVE], 1, NO_LOWER, most["moved"])
+    builder.add_row(start[kind == SHRINK], 1, NO_LOWER, most["shrunk"])
+    builder.add_row(may_end, 1, len(problem.may_preempt) - most["preempted"], NO_UPPER)
 
 
 def _add_order(builder: ModelBuilder, v: Variables) -> None:
