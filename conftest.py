@@ -2,7 +2,7 @@
 
 import pytest
 
-from placeopt.solving import pipeline
+from placeopt.solving import stage
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +16,7 @@ def faults_are_loud(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
         if not isinstance(error, MemoryError):
             raise error
 
-    monkeypatch.setattr(pipeline, "note_fault", raise_it)
+    monkeypatch.setattr(stage, "note_fault", raise_it)
 
 
 @pytest.fixture

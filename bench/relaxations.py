@@ -25,16 +25,15 @@ from placeopt.errors import PlaceoptError
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
 from placeopt.linear import ModelBuilder
 from placeopt.problem import Allocation, Problem, compile_problem
-from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import InProcess
 from placeopt.solving import sizes
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.methods import METHODS
 from placeopt.solving.params import SolveParams
-from placeopt.solving.pipeline import run_stage, run_stages
 from placeopt.solving.runners import SolverRunners
-from placeopt.solving.stage import Stage
+from placeopt.solving.stage import Stage, run_stage, run_stages
 from placeopt.solving.stages.bound import NO_PRESOLVE, SIMPLEX_WORK, Bound
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from placeopt.solving.stages.exact import build_level

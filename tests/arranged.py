@@ -22,7 +22,7 @@ from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.params import SolveParams
-from placeopt.solving.pipeline import run_stage
+from placeopt.solving.stage import run_stage
 from placeopt.solving.stages.branch_and_price import BranchAndPrice
 from plans import plan_of
 from rounds import Dice, random_round

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import builders
-from placeopt.formulations import cuts
-from placeopt.formulations.cuts import dual_feasible, with_cuts
+from placeopt.formulations import node_rows
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
+from placeopt.formulations.node_rows import dual_feasible, with_cuts
 from placeopt.model import Policy
 from placeopt.problem import State, compile_problem
 from placeopt.solvers import highs
@@ -51,7 +51,7 @@ def test_many_sizes_make_few_functions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten thousand demands of as many sizes would make a matrix of a gigabyte; what is left of it still holds."""
     need = np.arange(1, 61, dtype=np.int64)
     assert len(dual_feasible(need, 100)[0]) > 60
-    monkeypatch.setattr(cuts, "MOST_CELLS", 600)
+    monkeypatch.setattr(node_rows, "MOST_CELLS", 600)
     weights, most = dual_feasible(need, 100)
     assert len(weights) <= 10 + 8 + 10
     together = np.array([40, 35, 25]) - 1  # fill a node

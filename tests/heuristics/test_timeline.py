@@ -11,7 +11,7 @@ from placeopt.heuristics.timeline import Seen, Start, Timeline
 from placeopt.model import Communication, Gpu, Instance, Job, Machine, Part, Policy, Slowdown
 from placeopt.model.policy import Interference, Postpone
 from placeopt.problem import Move, Placement, compile_problem
-from placeopt.terms.costs.run_time import run_time_ms
+from placeopt.terms.costs.utility import run_time_ms
 from placeopt.terms.rules import fits
 
 NOW = 1_000_000

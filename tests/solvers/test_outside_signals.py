@@ -15,8 +15,7 @@ from test_pulp_gateway import running_cbc
 from placeopt import Engine, generate, violations
 from placeopt.solvers import cbc, supervise
 from placeopt.solvers.frames import Answer
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
+from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.reading import Reading
 from placeopt.solvers.result import Limit, Solution, SolveOptions
 

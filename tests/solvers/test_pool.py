@@ -17,8 +17,7 @@ from solver_models import hard, infeasible, knapsack
 
 from placeopt.errors import Unsupported
 from placeopt.linear import ModelBuilder
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
+from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solvers.supervise import Runner
 

@@ -18,8 +18,7 @@ from test_pool import alive, eventually, within
 from placeopt.errors import BadInput, Unsupported
 from placeopt.linear import NO_LOWER, ModelBuilder
 from placeopt.solvers import cbc, launch, pulp_child, pulp_gateway
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
+from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.registry import SOLVERS, Solve, available, load
 from placeopt.solvers.result import Progress, SolveOptions
 
@@ -221,7 +220,7 @@ def test_cbc_dies_with_the_host(how: signal.Signals, isolation: str, tmp_path: P
 import sys, time
 sys.path.insert(0, {os.path.dirname(__file__)!r})
 from solver_models import hard
-from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import InProcess
 from placeopt.solvers.pool import Worker
 from placeopt.solvers.result import SolveOptions
 runner = {isolation}()

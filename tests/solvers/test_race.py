@@ -13,8 +13,7 @@ from solver_models import hard, infeasible, knapsack
 
 from placeopt.errors import Unsupported
 from placeopt.linear import LinearModel
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
+from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.race import Contestant, race, share_out, stand_in
 from placeopt.solvers.reading import OnProgress
 from placeopt.solvers.result import Progress, Solution, SolveOptions

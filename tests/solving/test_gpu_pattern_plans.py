@@ -9,8 +9,8 @@ import pytest
 
 import builders
 from placeopt import solve
-from placeopt.formulations.class_loads import fullness, with_class_limits
 from placeopt.formulations.gpu_patterns import build_gpu_patterns
+from placeopt.formulations.node_rows import fullness, with_class_limits
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Policy
 from placeopt.model.policy import Weights
@@ -21,7 +21,7 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule, has_many_fractions
 from placeopt.solving.params import SolveParams
-from placeopt.solving.pipeline import run_stages
+from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.gpu_patterns import GpuPatternPlans
 from rounds import random_round

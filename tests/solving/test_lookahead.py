@@ -14,7 +14,7 @@ from placeopt.problem import Move, Placement, State, compile_problem
 from placeopt.solving import finish as finish_module
 from placeopt.solving import incumbent as incumbent_module
 from placeopt.solving.audit import audit
-from placeopt.terms.costs.run_time import expected_ends, run_time_ms
+from placeopt.terms.costs.utility import expected_ends, run_time_ms
 
 MINSKY = machine(
     gpus=[Gpu(model="P100", memory_mib=16_384, part=f"s{i // 2}") for i in range(4)],

@@ -11,8 +11,7 @@ from placeopt.problem import Placement, compile_problem
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.params import SolveParams
-from placeopt.solving.pipeline import run_stages
-from placeopt.solving.stage import Block, StageReport, StatedReason
+from placeopt.solving.stage import Block, StageReport, StatedReason, run_stages
 
 NO_COST = Policy(weights=Weights(communication=0, interference=0, fragmentation=0))
 

@@ -8,7 +8,7 @@ import pytest
 from builders import instance, job
 from placeopt.linear import LinearModel, ModelBuilder
 from placeopt.problem import compile_problem
-from placeopt.solvers.inprocess import InProcess
+from placeopt.solvers.pool import InProcess
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext

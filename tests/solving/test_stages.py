@@ -23,8 +23,7 @@ from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Accepted, NotBetter, Refused
 from placeopt.solving.params import SolveParams
-from placeopt.solving.pipeline import run_stages
-from placeopt.solving.stage import Stage
+from placeopt.solving.stage import Stage, run_stages
 from placeopt.solving.stages import greedy
 from placeopt.solving.stages.bound import Bound
 from placeopt.solving.stages.exact import Exact

@@ -15,7 +15,7 @@ from placeopt.solving.budget import Budget
 from placeopt.solving.context import SolveContext
 from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.params import SolveParams
-from placeopt.solving.pipeline import run_stages
+from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import MakeRoom
 from placeopt.solving.stages.greedy import Greedy
 from placeopt.solving.stages.trivial_proof import TrivialProof

@@ -4,7 +4,7 @@ from builders import instance, job, machine, node
 from placeopt import solve
 from placeopt.model import Domain, Gpu, Part
 from placeopt.problem import Move, Placement, State, compile_problem
-from placeopt.terms.costs.free_gpus import slots_left
+from placeopt.solving.finish import slots_left
 
 PARTS = (Part(id="s0", level="socket"), Part(id="s1", level="socket"))
 GPUS = [Gpu(model="A", part=part) for part in ("s0", "s0", "s1", "s1")]

@@ -9,8 +9,7 @@ from placeopt.formats.documents import loads
 from placeopt.model import Gpu, Policy
 from placeopt.model.policy import Horus, Interference
 from placeopt.problem import Placement, Problem, compile_problem
-from placeopt.terms.costs.curves import cost_table, excess_table, slowdown
-from placeopt.terms.costs.horus import HorusCost, most_percent
+from placeopt.terms.costs.horus import HorusCost, cost_table, excess_table, most_percent, slowdown
 
 TERM = HorusCost()
 

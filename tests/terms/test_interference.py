@@ -15,8 +15,7 @@ from placeopt.model import Gpu, Part, Policy, Slowdown
 from placeopt.model.policy import Curve, SlowdownCurve, Weights
 from placeopt.model.policy import Interference as Choice
 from placeopt.problem import Allocation, Move, Placement, Problem, State, compile_problem
-from placeopt.terms.costs.curves import slowdown
-from placeopt.terms.costs.horus import HorusCost
+from placeopt.terms.costs.horus import HorusCost, slowdown
 from placeopt.terms.costs.interference import Interference, slowdowns
 from placeopt.terms.costs.presence import count_shared_domains
 

@@ -11,8 +11,7 @@ from placeopt.errors import BadInput, PlaceoptError
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
 from placeopt.linear import LinearModel
 from placeopt.problem import IntArray, State, compile_problem
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
+from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import SolveOptions
 from placeopt_papers.one_at_a_time.arrivals import Arrivals
 

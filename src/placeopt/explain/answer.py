@@ -16,8 +16,7 @@ from placeopt.explain.states import ExplainCase, case_of
 from placeopt.explain.waiting import explain_waiting
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
+from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.result import Progress, Solution, SolveOptions
 from placeopt.solving.runners import Solve
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from placeopt.formulations.class_loads import Loads, add_node_rows
 from placeopt.formulations.job_groups import draft_starts
+from placeopt.formulations.node_rows import Loads, add_node_rows
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray, State
 from placeopt.problem.free_capacity import usable_gpus

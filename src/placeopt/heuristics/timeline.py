@@ -13,7 +13,7 @@ from placeopt.heuristics.scores.registry import score_named
 from placeopt.heuristics.start_estimate import Occupants, StartEstimate
 from placeopt.problem import Move, Placement, Problem, State
 from placeopt.terms.costs.interference import meets
-from placeopt.terms.costs.run_time import company_of, expected_ends, option_of, run_time_ms, run_time_there_ms, together
+from placeopt.terms.costs.utility import company_of, expected_ends, option_of, run_time_ms, run_time_there_ms, together
 from placeopt.terms.rules import fits_beyond_room
 
 MAX_STARTS = 16

@@ -14,8 +14,8 @@ from placeopt.problem.grants import Bounds, grants
 from placeopt.problem.indexing import running_placement
 from placeopt.simulation.bandwidth import MemoryBandwidthUse
 from placeopt.simulation.shares import Shares
-from placeopt.terms.costs.curves import excess_table
-from placeopt.terms.costs.run_time import path_excess
+from placeopt.terms.costs.horus import excess_table
+from placeopt.terms.costs.utility import path_excess
 
 Domains = tuple[frozenset[int], ...]
 """GPUs, switches, sockets and nodes that a job uses, by number: the closest kind first."""

@@ -1,9 +1,12 @@
 """
-A solver in a process of its own, which can be killed.
+Where solves run: in a process of their own, which can be killed, or in a thread of this one, which cannot.
 
 Limits inside solvers overshoot by seconds and more, and a crash in a solver takes its process along. So solves run
 in a warm child process; incumbents and bounds stream back while it works, and at the deadline it is killed without
 losing any. The next solve finds a new child.
+
+In a thread, where no process can be started, a solver that does not stop when asked is left behind at the deadline,
+and the next solve waits for it first. Memory limits do not apply, and a crash of the solver is one of the program.
 """
 
 import contextlib
@@ -17,8 +20,8 @@ import threading
 from collections.abc import Sequence
 from typing import BinaryIO, cast
 
-from placeopt.solvers.frames import Answer, Request, Stop, read_frame, write_frame
-from placeopt.solvers.result import Limit, Solution
+from placeopt.solvers.frames import Answer, Request, Stop, read_frame, solve_request, write_frame
+from placeopt.solvers.result import Limit, Progress, Solution
 from placeopt.solvers.supervise import Lost, Runner, Supervision
 
 JOIN_S = 2.0
@@ -174,3 +177,61 @@ def _oom_kills() -> int:
             if name == "oom_kill":
                 return int(value)
     return 0
+
+
+CLOSE_S = 1.0
+
+
+class InProcess(Runner):
+    """Solves in a thread; same use as `placeopt.solvers.pool.Worker`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._run: _Run | None = None
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    def _solve(self, request: Request, supervision: Supervision) -> Solution:
+        if self._run is not None and not self._run.ended_within(supervision.seconds_left()):
+            return supervision.cut("time", "an earlier solve did not stop until the deadline")
+        self._run = run = _Run(request)
+        try:
+            solution, answered = supervision.run(run)
+            if answered:
+                run.ended_within(supervision.seconds_left())
+            return solution
+        finally:
+            run.stop(request.number)
+
+    def close(self) -> None:
+        """Ask a solve that was left behind to stop, and wait a second for it."""
+        if self._run is not None:
+            self._run.stop(0)
+            self._run.ended_within(CLOSE_S)
+
+
+class _Run:
+    """A solve in a daemon thread."""
+
+    def __init__(self, request: Request) -> None:
+        self.inbox: queue.SimpleQueue[Answer | Lost] = queue.SimpleQueue()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, args=(request,), name="placeopt-solve", daemon=True)
+        self._thread.start()
+
+    def stop(self, number: int) -> None:
+        """Ask it to stop; there is only the one."""
+        del number
+        self._stop.set()
+
+    def ended_within(self, seconds: float) -> bool:
+        """Wait for the end, at most so long; whether it came."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _work(self, request: Request) -> None:
+        def report(progress: Progress) -> None:
+            self.inbox.put(Answer(request.number, progress))
+
+        self.inbox.put(Answer(request.number, solve_request(request, report, self._stop)))

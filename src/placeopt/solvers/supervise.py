@@ -186,7 +186,7 @@ class Supervision:
 
 class Runner(ABC):
     """
-    Where solves run, one at a time: `placeopt.solvers.pool.Worker` or `placeopt.solvers.inprocess.InProcess`.
+    Where solves run, one at a time: `placeopt.solvers.pool.Worker` or `placeopt.solvers.pool.InProcess`.
 
     A context manager; a second thread waits for its turn, at most until its deadline.
     """

@@ -16,19 +16,17 @@ from placeopt.formats.gc_pause import gc_paused
 from placeopt.heuristics.lookahead import LookaheadDecision
 from placeopt.model import Instance, Plan, Policy
 from placeopt.problem import Problem, compile_problem
-from placeopt.solvers.inprocess import InProcess
-from placeopt.solvers.pool import Worker
+from placeopt.solvers.pool import InProcess, Worker
 from placeopt.solvers.registry import check_extra
 from placeopt.solving.bounds import Progress
 from placeopt.solving.budget import Budget, solver_of
-from placeopt.solving.context import SolveContext
+from placeopt.solving.context import Handover, SolveContext
 from placeopt.solving.draft import plan_without_time
 from placeopt.solving.finish import finish
-from placeopt.solving.handover import Handover
 from placeopt.solving.methods import Method, method_of
 from placeopt.solving.params import SolveParams, check_call
-from placeopt.solving.pipeline import run_stages
 from placeopt.solving.runners import SolverRunners
+from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 
+import numpy as np
+
 from placeopt.check import violations
 from placeopt.environment import versions
 from placeopt.errors import InternalFault
 from placeopt.model import Plan
 from placeopt.model.plan import Cost, Level, Seconds
-from placeopt.problem import State, change_of
+from placeopt.problem import IntArray, State, change_of
 from placeopt.problem.changes import change_limits
+from placeopt.problem.domains import gpu_parts, node_domains
 from placeopt.solving.audit import audit
 from placeopt.solving.bounds import relative_gap
 from placeopt.solving.context import SolveContext
 from placeopt.solving.waiting_reasons import reasons
-from placeopt.terms.costs.free_gpus import slots_left
 from placeopt.terms.objective import most_milli
 from placeopt.terms.rules import relaxed
 
@@ -117,3 +119,31 @@ def _changed(context: SolveContext) -> dict[str, int]:
     held = context.incumbent.allocation
     count = Counter(change_of(problem, job, held[job]) for job in problem.changeable)
     return {f"jobs_{change}": count[change] for change in change_limits(problem)}
+
+
+SIZES = (1, 2, 4, 8)
+
+
+def slots_left(state: State) -> dict[str, int]:
+    """
+    Count the slots of 1, 2, 4 and 8 whole free GPUs that are left, at every level that the cluster has.
+
+    A domain of f free GPUs has ``f // N`` slots of N; ``slots_node_4`` is their sum over nodes. Drained nodes take no
+    new work and count nothing. Levels: socket, switch, node, those of the cluster's domains, and ``cluster``.
+    """
+    problem = state.problem
+    free = (state.gpu_jobs == 0) & problem.node_schedulable[problem.gpu_node]
+    levels: dict[str, IntArray] = {
+        level: gpu_parts(problem.instance, problem.topology, level) for level in ("switch", "socket")
+    }
+    levels["node"] = problem.gpu_node
+    for level in dict.fromkeys(domain.level for domain in problem.instance.cluster.domains):
+        levels[level] = node_domains(problem.instance, level)[problem.gpu_node]
+    levels["cluster"] = np.zeros(problem.num_gpus, dtype=np.int64)
+    out: dict[str, int] = {}
+    for level, domain in levels.items():
+        if not (domain >= 0).any():
+            continue
+        count = np.bincount(domain[free & (domain >= 0)])
+        out.update({f"slots_{level}_{size}": int((count // size).sum()) for size in SIZES})
+    return out

@@ -11,15 +11,14 @@ import numpy as np
 
 from placeopt.errors import PlaceoptError
 from placeopt.formats.gc_pause import gc_paused
-from placeopt.formulations.cuts import with_cuts
 from placeopt.formulations.gpu_patterns import GpuPatterns, build_gpu_patterns, gpu_milli_objective
+from placeopt.formulations.node_rows import with_cuts
 from placeopt.model.plan import StageOutcome
 from placeopt.problem import State, open_state
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
 from placeopt.solving import sizes
-from placeopt.solving.context import SolveContext
-from placeopt.solving.handover import BegunBound
+from placeopt.solving.context import BegunBound, SolveContext
 from placeopt.solving.stage import StageReport, StatedReason
 from placeopt.terms.standing import relaxed_state
 

@@ -15,9 +15,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from placeopt.formulations.class_loads import LOADS, fullness, with_class_limits
-from placeopt.formulations.cuts import with_cuts
 from placeopt.formulations.gpu_patterns import GpuPatterns
+from placeopt.formulations.node_rows import LOADS, fullness, with_class_limits, with_cuts
 from placeopt.heuristics import greedy
 from placeopt.heuristics.bundles import BundleQuota, realise
 from placeopt.linear import IntArray, LinearModel

@@ -19,7 +19,7 @@ from placeopt.solving.greedy_rule import GreedyRule
 from placeopt.solving.incumbent import Offer, Refused
 from placeopt.solving.stage import StageReport
 from placeopt.solving.stages.trivial_proof import all_start
-from placeopt.terms.costs.run_time import longest_run_ms
+from placeopt.terms.costs.utility import longest_run_ms
 
 FOREVER = np.iinfo(np.int64).max
 

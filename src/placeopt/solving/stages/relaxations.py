@@ -17,8 +17,7 @@ from placeopt.heuristics.search import Guide
 from placeopt.problem import IntArray
 from placeopt.solvers.certify import dual_bound
 from placeopt.solvers.result import Solution, SolveOptions
-from placeopt.solving.context import SolveContext
-from placeopt.solving.handover import CapacityPlan, CostGuide
+from placeopt.solving.context import CapacityPlan, CostGuide, SolveContext
 from placeopt.solving.stage import StageReport
 from placeopt.terms.objective import value
 

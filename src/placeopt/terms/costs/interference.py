@@ -12,8 +12,7 @@ from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, Sta
 from placeopt.problem.holdings import holdings
 from placeopt.terms.costs import interference_rows as rows
 from placeopt.terms.costs.colocated_pairs import colocated_pairs
-from placeopt.terms.costs.curves import excess_table
-from placeopt.terms.costs.horus import few_levels, most_percent
+from placeopt.terms.costs.horus import excess_table, few_levels, most_percent
 from placeopt.terms.costs.presence import count_shared_domains, steps
 from placeopt.terms.protocols import Cost, Expression, Form
 from placeopt.terms.variables import Variables

@@ -1,0 +1,204 @@
+"""
+Rows of CPU, memory and bandwidths, summed over the nodes of a class: how full it is, how far needs can be packed.
+
+What fits in aggregate to the last core fits no nodes. So the use of a resource beyond ``LOADS[0]`` has columns of its
+own, piece by piece, and an objective may ask for room there. To the bound they make no difference.
+
+Cuts: the row of a class lets two nodes of 16 cores take 11 + 6 and 11 + 4 cores, for together they have enough. A dual
+feasible function f gives every need x of a node's room C a weight, such that needs that fit together never weigh more
+than the room (Fekete and Schepers, Mathematical Programming 91, 2001). So the sum of f(x) over all that a class takes
+is at most its number of nodes times f(C). Three families, in integers:
+
+- threshold e: C where x > C - e, 0 where x < e, else x. (What leaves less than e on a node may as well fill it.)
+- steps k: k x where (k + 1) x is a multiple of C, else C floor((k + 1) x / C); f(C) = k C.
+- remainder d: floor(x / d) (d - C mod d) + max(0, x mod d - C mod d); f(C) = floor(C / d) (d - C mod d). (As many needs
+  of d as fit leave C mod d: so much of each may be waste. Mixed-integer rounding of the node's row.)
+
+Only rows that a solution of the relaxation breaks are added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
+from placeopt.problem import RESOURCES, UNLIMITED, IntArray, Problem, State
+
+if TYPE_CHECKING:
+    from placeopt.formulations.gpu_patterns import GpuPatterns
+
+
+LOADS = (600, 700, 800, 850, 900, 940, 970, 1000)
+"""Thousandths of a resource between which its use has a column of its own."""
+AMPLE = 1 << 43
+"""More of a resource than any node states, and little enough to be summed over all nodes in 64 bits."""
+RANGE = 10.0**7
+"""Largest coefficient of the objective with prices: enough for them to count, far from where float tolerances hurt."""
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Columns that take the use of a resource of a class of nodes beyond ``LOADS[0]``, in thousandths of all of it."""
+
+    column: IntArray  # (L,)
+    piece: IntArray  # (L,) the one between ``LOADS[piece]`` and ``LOADS[piece + 1]``
+    node_class: IntArray  # (L,)
+    share: np.ndarray  # (L,) of what all classes have of the resource
+
+
+def add_node_rows(
+    builder: ModelBuilder, state: State, option: IntArray, column: IntArray, node_class: IntArray
+) -> Loads:
+    """
+    Add a row a resource and class of nodes: what bundles need is at most what there is.
+
+    ``option``, ``column``, ``node_class``: Shape (P,) each: the columns that count bundles of an option on the nodes of
+    a class.
+    """
+    problem, options = state.problem, state.problem.options
+    classes, pieces = int(problem.node_class.max()) + 1, np.diff(LOADS)
+    none = np.zeros(0, dtype=np.int64)
+    columns, numbers, where, shares = [none], [none], [none], [np.zeros(0)]
+    for r in range(len(RESOURCES)):
+        need = (options.demand[:, r] * options.bundle_workers)[option]
+        free = np.zeros(classes, dtype=np.int64)
+        np.add.at(free, problem.node_class, np.clip(state.node_free[:, r], 0, AMPLE))
+        uses = need > 0
+        used = np.bincount(node_class[uses], minlength=classes) > 0
+        priced = np.flatnonzero(used & (free < AMPLE) & (free >= LOADS[-1]))
+        at, unit = np.repeat(priced, len(pieces)), free // LOADS[-1]
+        most = np.tile(pieces, len(priced))
+        load = builder.add_variables(0, most, count=len(most))
+        limit = np.where(free >= AMPLE, NO_UPPER, free)
+        np.subtract.at(limit, at, unit[at] * most)
+        builder.add_parts(NO_LOWER, limit, (node_class[uses], column[uses], need[uses]), (at, load, -unit[at]))
+        columns.append(load)
+        numbers.append(np.tile(np.arange(len(pieces)), len(priced)))
+        where.append(at)
+        shares.append(free[at] / max(int(free[priced].sum()), 1))
+    return Loads(np.concatenate(columns), np.concatenate(numbers), np.concatenate(where), np.concatenate(shares))
+
+
+def with_class_limits(
+    model: LinearModel, loads: Loads, problem: Problem, rates: np.ndarray, most: IntArray
+) -> LinearModel:
+    """
+    Return the model with no class of nodes too full, and its objective less a price for full ones, of no meaning else.
+
+    ``rates``: Shape (classes of nodes,): how much the price counts there; 1 is ``PRICES``. ``most``: Shape (classes of
+    nodes,): thousandths of every resource that may be used, at least ``LOADS[0]``.
+    """
+    total = float(np.maximum(model.objective * model.upper, 0).sum())
+    gpus = np.bincount(problem.node_class[problem.gpu_node], minlength=len(most)) / max(problem.num_gpus, 1)
+    worth = np.maximum(gpus[loads.node_class], loads.share) * total / LOADS[-1]  # of a thousandth of the class
+    scale = RANGE / max(float(np.abs(model.objective).max(initial=1)), 1.0)
+    objective, upper = np.rint(model.objective * scale).astype(np.int64), model.upper.copy()
+    price = np.array(PRICES)[loads.piece] * rates[loads.node_class] * worth * scale
+    objective[loads.column] -= np.maximum(np.rint(price), 1).astype(np.int64)
+    room = most[loads.node_class] - np.array(LOADS)[loads.piece]
+    upper[loads.column] = np.clip(room, 0, upper[loads.column])
+    return replace(model, objective=objective, upper=upper, offset=0)
+
+
+def fullness(loads: Loads, values: np.ndarray, classes: int) -> np.ndarray:
+    """Shape (classes,): thousandths used of the resource that is used most, by a solution; ``LOADS[0]`` if less."""
+    pieces = len(LOADS) - 1
+    used = LOADS[0] + values[loads.column].reshape(-1, pieces).sum(axis=1)
+    out = np.full(classes, float(LOADS[0]))
+    np.maximum.at(out, loads.node_class[::pieces], used)
+    return out
+
+
+PRICES = (0.001, 0.002, 0.006, 0.015, 0.03, 0.15, 0.9)
+"""
+Of using a resource of a class in each piece of ``LOADS``, in shares of what so much of the class is worth: about what
+is lost on nodes when bundles are made for a class that is as full.
+"""
+
+
+STEPS = 8
+EACH = 2
+"""Rows added for a resource of a class of nodes at a time: those that are broken most."""
+MOST_CELLS = 2_000_000
+"""Functions x demands looked at together; where demands are of more sizes, only some sizes make functions."""
+BROKEN = 1e-4
+"""By so much of the class's room at least."""
+
+
+def with_cuts(gpu_patterns: GpuPatterns, state: State, values: np.ndarray) -> GpuPatterns | None:
+    """Return the relaxation with rows that ``values``, a solution of it, break; None if there are none."""
+    problem, options = state.problem, state.problem.options
+    amount = values[gpu_patterns.bundle]
+    option = gpu_patterns.start_option[gpu_patterns.bundle_start]
+    rows: list[tuple[IntArray, IntArray, int]] = []
+    for r in range(len(RESOURCES)):
+        need = (options.demand[:, r] * options.bundle_workers)[option]
+        free = np.maximum(state.node_free[:, r], 0)
+        for c in np.unique(gpu_patterns.bundle_class[(need > 0) & (amount > 0)]).tolist():
+            nodes = free[problem.node_class == c]
+            room, count = int(nodes.max()), int((nodes > 0).sum())
+            if room >= UNLIMITED:
+                continue
+            selected = np.flatnonzero((gpu_patterns.bundle_class == c) & (need > 0))
+            weights, most = dual_feasible(need[selected], room)
+            excess = weights @ amount[selected] / (most * count) - 1
+            worst = [i for i in np.argsort(-excess, kind="stable")[:EACH].tolist() if excess[i] > BROKEN]
+            rows.extend((gpu_patterns.bundle[selected], weights[i], int(most[i]) * count) for i in worst)
+    return replace(gpu_patterns, model=_extended(gpu_patterns.model, rows)) if rows else None
+
+
+def dual_feasible(need: IntArray, room: int) -> tuple[IntArray, IntArray]:
+    """
+    Return weights under which whatever fits together into ``room`` weighs at most so much.
+
+    ``need``: Shape (n,): at most ``room`` each.
+
+    Returns weights, shape (functions, n), and what a full node weighs, shape (functions,).
+    """
+    most = max(MOST_CELLS // max(len(need), 1), STEPS)
+    threshold = _some(np.unique(need[2 * need <= room]), most)[:, None]
+    by_threshold = np.where(need > room - threshold, room, np.where(need < threshold, 0, need))
+    steps = np.arange(1, STEPS + 1, dtype=np.int64)[:, None]
+    whole, rest = np.divmod((steps + 1) * need, room)
+    by_steps = np.where(rest == 0, steps * need, room * whole)
+    divisor = _some(np.unique(need), most)[:, None]
+    waste = room % divisor
+    whole, rest = np.divmod(need, divisor)
+    by_remainder = whole * (divisor - waste) + np.maximum(rest - waste, 0)
+    full = (
+        np.full(len(threshold), room, dtype=np.int64),
+        steps[:, 0] * room,
+        ((room // divisor) * (divisor - waste))[:, 0],
+    )
+    return np.concatenate([by_threshold, by_steps, by_remainder]), np.concatenate(full)
+
+
+def _some(sizes: IntArray, most: int) -> IntArray:
+    """At most so many of them, evenly chosen."""
+    return sizes if len(sizes) <= most else sizes[np.linspace(0, len(sizes) - 1, most).astype(np.int64)]
+
+
+def _extended(model: LinearModel, rows: list[tuple[IntArray, IntArray, int]]) -> LinearModel:
+    """Append rows (columns, coefficients, upper bound), each divided by its greatest common divisor."""
+    columns, coefficients, upper, divisors = [], [], [], []
+    for column, coefficient, most in rows:
+        kept = np.flatnonzero(coefficient)
+        order = kept[np.argsort(column[kept])]
+        divisor = int(np.gcd.reduce(coefficient[order]))
+        columns.append(column[order])
+        coefficients.append(coefficient[order] // divisor)
+        upper.append(most // divisor)
+        divisors.append(divisor)
+    ends = model.row_start[-1] + np.cumsum([len(column) for column in columns])
+    return replace(
+        model,
+        row_start=np.concatenate([model.row_start, ends]),
+        columns=np.concatenate([model.columns, *columns]),
+        coefficients=np.concatenate([model.coefficients, *coefficients]),
+        row_lower=np.concatenate([model.row_lower, np.full(len(rows), NO_LOWER, dtype=np.int64)]),
+        row_upper=np.concatenate([model.row_upper, upper]),
+        row_divisor=np.concatenate([model.row_divisor, divisors]),
+    )
