@@ -10,14 +10,14 @@ and where the workers of a job are; communication, spread and uplinks.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from placeopt.formulations.job_groups import draft_starts
+from placeopt.formulations.job_groups import Starts, draft_starts
 from placeopt.formulations.node_rows import Loads, add_node_rows
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
-from placeopt.problem import IntArray, State
+from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.free_capacity import usable_gpus
 from placeopt.terms.objective import value
 from placeopt.terms.rules.capacity import add_queue_limits
@@ -30,10 +30,6 @@ RELAXES = (
     "which GPUs make up a worker, and where the workers of a job are",
 )
 CHANGES_RELAX = "running jobs that may be changed stand anywhere on alike nodes, and end in any order of submission"
-
-
-PatternCache = dict[tuple[int, tuple[int, ...]], IntArray | None]
-"""Maximal GPU patterns by share and sizes; None where there are too many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,37 +57,36 @@ class GpuPatterns:
 
 def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatterns:
     """Build the relaxation of net value: its optimum bounds what any plan is worth that keeps what ``state`` holds."""
-    problem = state.problem
-    builder = ModelBuilder(deadline)
-    starts, bundle_columns = _add_jobs(builder, state)
-    loads = add_node_rows(
-        builder, state, starts.option[bundle_columns.start], bundle_columns.column, bundle_columns.node_class
-    )
-    pattern_columns = _PatternColumns(np.unique(problem.options.milli[starts.option[bundle_columns.start]])[::-1])
-    relaxes = RELAXES + _add_gpu_rows(builder, state, starts.option, bundle_columns, pattern_columns)
-    add_queue_limits(builder, state, starts.column, starts.option)
+    problem, builder, starts = state.problem, ModelBuilder(deadline), draft_starts(state)
+    start = builder.add_variables(0, starts.most)
+    bundle = builder.add_variables(0, starts.bundle_most)
+    _add_start_rows(builder, problem, starts, start, bundle)
+    option = starts.option[starts.bundle_start]
+    loads = add_node_rows(builder, state, option, bundle, starts.bundle_class)
+    rows = _GpuRows(builder, state, np.unique(problem.options.milli[option])[::-1])
+    rows.add(bundle, starts.bundle_class, option)
+    add_queue_limits(builder, state, start, starts.option)
     held = state.allocation()
-    builder.set_objective(starts.column, starts.value, "max", value(problem, held))
-    if problem.changeable:
-        relaxes += (CHANGES_RELAX,)
+    builder.set_objective(start, starts.value, "max", value(problem, held))
+    gpu_pattern, pattern_class, pattern_share, slots = rows.patterns()
     return GpuPatterns(
         model=builder.build(),
-        start=starts.column,
+        start=start,
         start_milli=starts.milli,
         start_option=starts.option,
         start_kind=starts.kind,
-        start_jobs=starts.jobs,
-        bundle=bundle_columns.column,
-        bundle_start=bundle_columns.start,
-        bundle_class=bundle_columns.node_class,
-        gpu_pattern=_joined(pattern_columns.column),
-        pattern_class=_joined(pattern_columns.node_class),
-        pattern_share=_joined(pattern_columns.share),
-        slots=np.concatenate([np.zeros((0, len(pattern_columns.sizes)), dtype=np.int64), *pattern_columns.slots]),
-        sizes=pattern_columns.sizes,
+        start_jobs=tuple(tuple(starts.groups[c]) for c in starts.job_group.tolist()),
+        bundle=bundle,
+        bundle_start=starts.bundle_start,
+        bundle_class=starts.bundle_class,
+        gpu_pattern=gpu_pattern,
+        pattern_class=pattern_class,
+        pattern_share=pattern_share,
+        slots=slots,
+        sizes=rows.sizes,
         loads=loads,
         fixed_milli=int(problem.options.total_milli[[placement.option for placement in held if placement]].sum()),
-        relaxes=relaxes,
+        relaxes=(*RELAXES, *dict.fromkeys(rows.relaxed), *((CHANGES_RELAX,) if problem.changeable else ())),
     )
 
 
@@ -103,181 +98,93 @@ def gpu_milli_objective(gpu_patterns: GpuPatterns) -> LinearModel:
     return replace(model, objective=objective, offset=gpu_patterns.fixed_milli)
 
 
-@dataclass(frozen=True, eq=False)
-class _BundleColumns:
-    """Columns that count bundles: (P,) each, by option (position in ``start``) and node class."""
-
-    column: IntArray
-    start: IntArray
-    node_class: IntArray
-
-
-@dataclass(frozen=True, eq=False)
-class _StartColumns:
-    """Start columns: (S,) each, what the jobs of a job group do."""
-
-    column: IntArray
-    option: IntArray
-    kind: IntArray
-    value: IntArray
-    milli: IntArray
-    jobs: tuple[tuple[int, ...], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _PatternColumns:
-    """Columns of GPU patterns, a piece for each class of nodes, over the ``sizes`` of all classes, descending."""
-
-    sizes: IntArray
-    column: list[IntArray] = field(default_factory=list)
-    node_class: list[IntArray] = field(default_factory=list)
-    share: list[IntArray] = field(default_factory=list)
-    slots: list[IntArray] = field(default_factory=list)
-
-    def add(self, column: IntArray, node_class: int, share: IntArray, sizes: IntArray, slots: IntArray) -> None:
-        """Note columns of a class of nodes; ``slots`` count only its own ``sizes``."""
-        wide = np.zeros((len(column), len(self.sizes)), dtype=np.int64)
-        wide[:, np.searchsorted(-self.sizes, -sizes)] = slots
-        self.column.append(column)
-        self.node_class.append(np.full(len(column), node_class, dtype=np.int64))
-        self.share.append(share)
-        self.slots.append(wide)
-
-
-def _joined(pieces: list[IntArray]) -> IntArray:
-    return np.concatenate([np.zeros(0, dtype=np.int64), *pieces])
-
-
-def _add_jobs(builder: ModelBuilder, state: State) -> tuple[_StartColumns, _BundleColumns]:
-    """
-    Starts, bundles per node class, and: starts <= jobs of the job group, bundles = starts x bundles of the option.
-    """
-    problem, options = state.problem, state.problem.options
-    draft = draft_starts(state)
-    job_groups = draft.job_groups
-    starts = _StartColumns(
-        column=builder.add_variables(0, _ints(draft.most), count=len(draft.most)),
-        option=_ints(draft.option),
-        kind=_ints(draft.kind),
-        value=_ints(draft.value),
-        milli=_ints(draft.milli),
-        jobs=tuple(tuple(job_groups[c].jobs) for c in draft.job_group),
-    )
-    column = builder.add_variables(0, _ints(draft.placed_most), count=len(draft.placed_most))
-    bundle_columns = _BundleColumns(column, _ints(draft.placed_start), _ints(draft.placed_class))
-    sizes = _ints([len(job_group.jobs) for job_group in job_groups])
-    least = np.where([job_group.must_run for job_group in job_groups], sizes, NO_LOWER)
-    builder.add_rows(_ints(draft.job_group), starts.column, 1, least.astype(np.int64), sizes)
-    bundles_of_start = (np.arange(len(starts.column)), starts.column, -options.bundles[starts.option])
-    builder.add_parts(0, 0, (bundle_columns.start, column, 1), bundles_of_start, count=len(starts.column))
+def _add_start_rows(builder: ModelBuilder, problem: Problem, starts: Starts, start: IntArray, bundle: IntArray) -> None:
+    """Starts <= jobs of the job group, bundles = starts x bundles of the option; limits on changes of running jobs."""
+    firsts = [jobs[0] for jobs in starts.groups]
+    sizes = np.array([len(jobs) for jobs in starts.groups], dtype=np.int64)
+    must_run = [job in problem.running and job not in problem.may_preempt for job in firsts]
+    builder.add_rows(starts.job_group, start, 1, np.where(must_run, sizes, NO_LOWER), sizes)
+    bundles_of_start = (np.arange(len(start)), start, -problem.options.bundles[starts.option])
+    builder.add_parts(0, 0, (starts.bundle_start, bundle, 1), bundles_of_start, count=len(start))
     if problem.changeable:
-        may_end = np.array([job_groups[c].jobs[0] in problem.may_preempt for c in draft.job_group], dtype=bool)
-        add_change_limits(builder, problem, starts.column, starts.kind, starts.column[may_end])
-    return starts, bundle_columns
+        may_end = np.array([job in problem.may_preempt for job in firsts], dtype=bool)[starts.job_group]
+        add_change_limits(builder, problem, start, starts.kind, start[may_end])
 
 
-def _ints(values: list[int]) -> IntArray:
-    return np.array(values, dtype=np.int64)
+class _GpuRows:
+    """Rows of memory, number of jobs and slots of every share, by class of nodes; and the columns of GPU patterns."""
 
+    def __init__(self, builder: ModelBuilder, state: State, sizes: IntArray) -> None:
+        """``sizes``, descending, are the shares that jobs ask for."""
+        self._builder, self._state, self.sizes = builder, state, sizes
+        self.relaxed: list[str] = []
+        self._patterns: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
+        self._cache: dict[tuple[int, tuple[int, ...]], IntArray | None] = {}
+        """Maximal GPU patterns by share and sizes, which most classes of nodes have in common; None for too many."""
 
-def _add_gpu_rows(
-    builder: ModelBuilder,
-    state: State,
-    start_option: IntArray,
-    bundle_columns: _BundleColumns,
-    pattern_columns: _PatternColumns,
-) -> tuple[str, ...]:
-    """Slots of every share, by class of nodes: those that the GPU patterns offer cover those that jobs take."""
-    problem, options = state.problem, state.problem.options
-    option = start_option[bundle_columns.start]
-    gpus = (options.gpus * options.bundle_workers)[option]
-    relaxed: list[str] = []
-    cached: PatternCache = {}
-    if options.gpu_memory_mib.any():
-        relaxed.append("GPU memory is summed over alike nodes")
-    for c in np.unique(bundle_columns.node_class[gpus > 0]):
-        selected = np.flatnonzero((bundle_columns.node_class == c) & (gpus > 0))
-        usable = _gpus_of_class(state, int(c), np.unique(option[selected]))
-        _add_memory_row(builder, state, usable, bundle_columns.column[selected], option[selected], gpus[selected])
-        if problem.jobs_per_gpu is not None:
-            room = int(np.maximum(problem.jobs_per_gpu - state.gpu_jobs[usable], 0).sum())
-            builder.add_row(bundle_columns.column[selected], gpus[selected], NO_LOWER, room)
-        if not problem.shares_bind or problem.jobs_per_gpu == 1:
-            continue
-        if not _add_patterns(
-            builder,
-            state,
-            usable,
-            bundle_columns.column[selected],
-            option[selected],
-            gpus[selected],
-            cached,
-            int(c),
-            pattern_columns,
-        ):
-            relaxed.append("shares are summed over alike nodes")
-    return tuple(dict.fromkeys(relaxed))
+    def add(self, bundle: IntArray, bundle_class: IntArray, option: IntArray) -> None:
+        """Add the rows of ``bundle``, columns that count bundles of an option on a class of nodes."""
+        state, problem, options = self._state, self._state.problem, self._state.problem.options
+        gpus = (options.gpus * options.bundle_workers)[option]
+        if options.gpu_memory_mib.any():
+            self.relaxed.append("GPU memory is summed over alike nodes")
+        for c in np.unique(bundle_class[gpus > 0]).tolist():
+            here = np.flatnonzero((bundle_class == c) & (gpus > 0))
+            usable = self._gpus_of_class(c, np.unique(option[here]))
+            memory = options.gpu_memory_mib[option[here]] * gpus[here]
+            if memory.any():
+                free = np.maximum(state.gpu_free_memory[usable], 0)
+                self._builder.add_row(bundle[here], memory, NO_LOWER, int(free.sum()))
+            if problem.jobs_per_gpu is not None:
+                room = int(np.maximum(problem.jobs_per_gpu - state.gpu_jobs[usable], 0).sum())
+                self._builder.add_row(bundle[here], gpus[here], NO_LOWER, room)
+            if problem.shares_bind and problem.jobs_per_gpu != 1:
+                self._add_patterns(c, usable, bundle[here], options.milli[option[here]], gpus[here])
 
+    def patterns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Return columns, classes of nodes and free shares of all GPU patterns, (F,) each, and slots, (F, Z)."""
+        none = np.zeros(0, dtype=np.int64)
+        empty = (none, none, none, np.zeros((0, len(self.sizes)), dtype=np.int64))
+        column, node_class, share, slots = (np.concatenate(a) for a in zip(empty, *self._patterns, strict=True))
+        return column, node_class, share, slots
 
-def _gpus_of_class(state: State, node_class: int, option: IntArray) -> IntArray:
-    """GPUs on nodes of the class that at least one of the options could use, or that running jobs may stay on."""
-    problem = state.problem
-    usable = np.zeros(problem.num_gpus, dtype=bool)
-    for o in option:
-        usable |= usable_gpus(state, int(o))
-    usable[[gpu for job in problem.changeable for gpu in problem.running[job].gpus]] = True
-    return np.flatnonzero(usable & (state.problem.node_class[state.problem.gpu_node] == node_class))
+    def _gpus_of_class(self, node_class: int, option: IntArray) -> IntArray:
+        """GPUs on nodes of the class that at least one of the options could use, or that running jobs may stay on."""
+        problem = self._state.problem
+        usable = np.zeros(problem.num_gpus, dtype=bool)
+        for o in option:
+            usable |= usable_gpus(self._state, int(o))
+        usable[[gpu for job in problem.changeable for gpu in problem.running[job].gpus]] = True
+        return np.flatnonzero(usable & (problem.node_class[problem.gpu_node] == node_class))
 
-
-def _add_memory_row(
-    builder: ModelBuilder, state: State, usable: IntArray, column: IntArray, option: IntArray, gpus: IntArray
-) -> None:
-    need = state.problem.options.gpu_memory_mib[option] * gpus
-    if need.any():
-        builder.add_row(column, need, NO_LOWER, int(np.maximum(state.gpu_free_memory[usable], 0).sum()))
-
-
-def _add_patterns(
-    builder: ModelBuilder,
-    state: State,
-    usable: IntArray,
-    column: IntArray,
-    option: IntArray,
-    gpus: IntArray,
-    cached: PatternCache,
-    node_class: int,
-    pattern_columns: _PatternColumns,
-) -> bool:
-    """
-    Add a column per free share and maximal GPU pattern; where these are too many, one row of summed shares.
-
-    ``cached`` holds what was enumerated for other classes of nodes, most of which ask for the same.
-    """
-    milli = state.problem.options.milli[option]
-    sizes = np.unique(milli)[::-1]
-    free, count = np.unique(state.gpu_free_milli[usable], return_counts=True)
-    gpu_patterns: list[IntArray] = []
-    for share in free:
-        builder.check_time()
-        key = (int(share), tuple(sizes.tolist()))
-        if key not in cached:
-            cached[key] = maximal_gpu_patterns(int(share), sizes, MAX_PATTERNS)
-        found = cached[key]
-        if found is None or sum(len(f) for f in gpu_patterns) + len(found) > MAX_PATTERNS:
-            builder.add_row(column, gpus * milli, NO_LOWER, int((free * count).sum()))
-            return False
-        gpu_patterns.append(found)
-    gpu_pattern = builder.add_variables(
-        0, np.repeat(count, [len(f) for f in gpu_patterns]), count=sum(len(f) for f in gpu_patterns)
-    )
-    group = np.repeat(np.arange(len(free)), [len(f) for f in gpu_patterns])
-    builder.add_rows(group, gpu_pattern, 1, NO_LOWER, count)
-    slots = np.concatenate(gpu_patterns)  # (GPU patterns, sizes)
-    pattern_columns.add(gpu_pattern, node_class, free[group], sizes, slots)
-    at, size = np.nonzero(slots)
-    offered = (size, gpu_pattern[at], slots[at, size])
-    builder.add_parts(0, NO_UPPER, offered, (np.searchsorted(-sizes, -milli), column, -gpus), count=len(sizes))
-    return True
+    def _add_patterns(
+        self, node_class: int, usable: IntArray, column: IntArray, milli: IntArray, gpus: IntArray
+    ) -> None:
+        """Add a column per free share and maximal GPU pattern; where these are too many, one row of summed shares."""
+        builder, sizes = self._builder, np.unique(milli)[::-1]
+        free, count = np.unique(self._state.gpu_free_milli[usable], return_counts=True)
+        fillings: list[IntArray] = []
+        for share in free.tolist():
+            builder.check_time()
+            key = (share, tuple(sizes.tolist()))
+            if key not in self._cache:
+                self._cache[key] = maximal_gpu_patterns(share, sizes, MAX_PATTERNS)
+            found = self._cache[key]
+            if found is None or sum(map(len, fillings)) + len(found) > MAX_PATTERNS:
+                builder.add_row(column, gpus * milli, NO_LOWER, int((free * count).sum()))
+                self.relaxed.append("shares are summed over alike nodes")
+                return
+            fillings.append(found)
+        group = np.repeat(np.arange(len(free)), [len(found) for found in fillings])
+        pattern = builder.add_variables(0, count[group])
+        builder.add_rows(group, pattern, 1, NO_LOWER, count)
+        slots = np.concatenate(fillings)
+        wide = np.zeros((len(slots), len(self.sizes)), dtype=np.int64)
+        wide[:, np.searchsorted(-self.sizes, -sizes)] = slots
+        self._patterns.append((pattern, np.full(len(slots), node_class, dtype=np.int64), free[group], wide))
+        at, size = np.nonzero(slots)
+        taken = (np.searchsorted(-sizes, -milli), column, -gpus)
+        builder.add_parts(0, NO_UPPER, (size, pattern[at], slots[at, size]), taken, count=len(sizes))
 
 
 def maximal_gpu_patterns(share: int, sizes: IntArray, most: int) -> IntArray | None:
