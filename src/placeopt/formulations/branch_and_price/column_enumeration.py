@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from placeopt.errors import Unsupported
-from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups, OpenGroups
+from placeopt.formulations.branch_and_price.gpu_groups import NO_ROOM, GpuGroups, OpenGroups
 from placeopt.problem import IntArray
 
 NEVER = -(1 << 55)
@@ -63,7 +63,7 @@ class ColumnSearch:
     """
 
     def __init__(self, gpu_groups: GpuGroups, check: Callable[[], None]) -> None:
-        self._bundle_groups, self._gpu_groups, self._check = gpu_groups.bundle_groups, gpu_groups, check
+        self._bundle_groups, self._check = gpu_groups.bundle_groups, check
         self.families = _families(gpu_groups)
         profiles = [family.profile for family in self.families]
         self._pair = gpu_groups.bundle_groups.pair[np.ix_(profiles, profiles)]
@@ -96,83 +96,94 @@ class ColumnSearch:
             for family, cost in zip(self.families, fixed, strict=True)
         ]
         bound = _Bound(self.families, open_groups, values, price)
-        width = len(self.families)
         rows = np.flatnonzero(bound.root >= least)
-        open_group = rows
-        gain, units, gpus = (np.zeros(len(rows), dtype=np.int64) for _ in range(3))
-        slots = np.zeros((len(rows), open_groups.slots.shape[1]), dtype=np.int64)
-        internal_interference = np.zeros((len(rows), width), dtype=np.int64)
-        bundle_counts = np.zeros((len(rows), 0), dtype=np.int64)
+        partial = _Partial.empty(rows, open_groups.slots.shape[1], len(self.families))
         complete = True
         for f, family in enumerate(self.families):
             self._check()
-            rest = bound.rest(open_group, internal_interference, f + 1)
-            at, combination = self._pairs(
-                bound, family, values[f], open_group, gain, units, gpus, internal_interference[:, f], rest, least
-            )
-            filled = slots[at] + family.slots[combination]
-            fits = (filled <= open_groups.slots[open_group[at]]).all(axis=1)
-            at, combination, slots = at[fits], combination[fits], filled[fits]
-            jobs = family.jobs[combination]
-            gain = gain[at] + values[f][open_group[at], combination] - internal_interference[at, f] * jobs
-            internal_interference = internal_interference[at] + jobs[:, None] * self._pair[f]
-            units, gpus = units[at] + family.units[combination], gpus[at] + family.gpus[combination]
-            bundle_counts = np.concatenate([bundle_counts[at], combination[:, None]], axis=1)
-            open_group = open_group[at]
-            if f + 1 < width:
-                reach = bound.total(
-                    open_group, gain + bound.rest(open_group, internal_interference, f + 1), units, gpus
-                )
-                keep = np.flatnonzero(reach >= least[open_group])
+            at, combination = _pairs(bound, f, family, values[f], partial, least)
+            fits = partial.slots[at] + family.slots[combination] <= open_groups.slots[partial.open_group[at]]
+            at, combination = at[fits.all(axis=1)], combination[fits.all(axis=1)]
+            partial = partial.extended(f, family, at, combination, values[f], self._pair[f])
+            if f + 1 < len(self.families):
+                reach = bound.reach(partial, f + 1) - least[partial.open_group]
+                keep = np.flatnonzero(reach >= 0)
                 if most is not None and len(keep) > most:
-                    kept = best_of(open_group[keep], (reach - least[open_group])[keep], most)
+                    kept = best_of(partial.open_group[keep], reach[keep], most)
                     complete &= len(kept) == len(keep)
                     keep = keep[np.sort(kept)]
-                open_group, gain, units, gpus = open_group[keep], gain[keep], units[keep], gpus[keep]
-                slots, internal_interference, bundle_counts = (
-                    slots[keep],
-                    internal_interference[keep],
-                    bundle_counts[keep],
-                )
-        gain = gain + open_groups.busy[open_group] * np.minimum(gpus, open_groups.idle[open_group])
+                partial = partial.take(keep)
+        open_group = partial.open_group
+        gain = partial.gain + open_groups.busy[open_group] * np.minimum(partial.gpus, open_groups.idle[open_group])
         gain = gain - np.where(open_groups.idle[open_group] > 0, open_groups.opening[open_group], 0)
-        keep = np.flatnonzero((gain >= least[open_group]) & (gpus > 0))
+        keep = np.flatnonzero((gain >= least[open_group]) & (partial.gpus > 0))
         counts = np.zeros((len(keep), len(self._bundle_groups)), dtype=np.int64)
         for f, family in enumerate(self.families):
-            counts[:, family.bundle_groups] = family.bundle_counts[bundle_counts[keep, f]]
+            counts[:, family.bundle_groups] = family.bundle_counts[partial.combinations[keep, f]]
         return FoundColumns(open_group[keep], counts, counts @ price - gain[keep], gain[keep], complete)
 
-    @staticmethod
-    def _pairs(
-        bound: _Bound,
-        family: ColumnFamily,
-        values: IntArray,
-        open_group: IntArray,
-        gain: IntArray,
-        units: IntArray,
-        gpus: IntArray,
-        internal_interference: IntArray,
-        rest: IntArray,
-        least: IntArray,
-    ) -> tuple[IntArray, IntArray]:
-        """Return (partial pattern, combination) of all pairs that may still reach ``least``."""
-        ats, picked = [], []
-        step = max(1, MAX_CELLS // max(1, len(family.jobs)))
-        for start in range(0, len(open_group), step):
-            part = slice(start, start + step)
-            selected = open_group[part]
-            reach = bound.total(
-                selected[:, None],
-                (gain + rest)[part][:, None] + values[selected] - internal_interference[part][:, None] * family.jobs,
-                units[part][:, None] + family.units,
-                gpus[part][:, None] + family.gpus,
-            )
-            at, combination = np.nonzero(reach >= least[selected][:, None])
-            ats.append(at + start)
-            picked.append(combination)
-        if not ats:
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return np.concatenate(ats), np.concatenate(picked)
+
+@dataclass(frozen=True, eq=False)
+class _Partial:
+    """S partial patterns: what they gain, and what they take of the GPU group that they are for."""
+
+    open_group: IntArray  # (S,)
+    gain: IntArray  # (S,)
+    units: IntArray  # (S,) thousandths of a GPU
+    gpus: IntArray  # (S,)
+    slots: IntArray  # (S, M)
+    interference: IntArray  # (S, F) cost of a job of each family beside the jobs that are in the pattern
+    combinations: IntArray  # (S, F) chosen of each family
+
+    @classmethod
+    def empty(cls, open_group: IntArray, shares: int, families: int) -> _Partial:
+        """Return one without jobs for each of the GPU groups."""
+        shapes = ((), (), (), (shares,), (families,), (families,))
+        return cls(open_group, *(np.zeros((len(open_group), *shape), dtype=np.int64) for shape in shapes))
+
+    def take(self, rows: IntArray) -> _Partial:
+        """Return some of the patterns."""
+        return _Partial(*(array[rows] for array in vars(self).values()))
+
+    def extended(
+        self, f: int, family: ColumnFamily, at: IntArray, combination: IntArray, values: IntArray, pair: IntArray
+    ) -> _Partial:
+        """Return the patterns ``at``, each with a combination of family ``f``; ``pair`` is its cost beside each."""
+        base, jobs = self.take(at), family.jobs[combination]
+        combinations = base.combinations.copy()
+        combinations[:, f] = combination
+        return _Partial(
+            open_group=base.open_group,
+            gain=base.gain + values[base.open_group, combination] - base.interference[:, f] * jobs,
+            units=base.units + family.units[combination],
+            gpus=base.gpus + family.gpus[combination],
+            slots=base.slots + family.slots[combination],
+            interference=base.interference + jobs[:, None] * pair,
+            combinations=combinations,
+        )
+
+
+def _pairs(
+    bound: _Bound, f: int, family: ColumnFamily, values: IntArray, partial: _Partial, least: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Return (partial pattern, combination) of all pairs that may still reach ``least``."""
+    ats, picked = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    rest = bound.rest(partial, f + 1)
+    step = max(1, MAX_CELLS // max(1, len(family.jobs)))
+    for start in range(0, len(partial.open_group), step):
+        part = slice(start, start + step)
+        open_group = partial.open_group[part]
+        gain = (partial.gain + rest)[part][:, None] + values[open_group]
+        reach = bound.total(
+            open_group[:, None],
+            gain - partial.interference[part, f][:, None] * family.jobs,
+            partial.units[part][:, None] + family.units,
+            partial.gpus[part][:, None] + family.gpus,
+        )
+        at, combination = np.nonzero(reach >= least[open_group][:, None])
+        ats.append(at + start)
+        picked.append(combination)
+    return np.concatenate(ats), np.concatenate(picked)
 
 
 def best_of(open_group: IntArray, gain: IntArray, each: int) -> IntArray:
@@ -230,13 +241,17 @@ class _Bound:
         best += rate * open_groups.units + (np.maximum(open_groups.busy, 0) - credit) * open_groups.idle
         return best
 
-    def rest(self, open_group: IntArray, internal_interference: IntArray, after: int) -> IntArray:
+    def rest(self, partial: _Partial, after: int) -> IntArray:
         """Shape (S,): what families from ``after`` on can add, in the bound's prices."""
-        total = np.zeros(len(open_group), dtype=np.int64)
+        total = np.zeros(len(partial.open_group), dtype=np.int64)
         for f in range(after, len(self._families)):
-            number = self._families[f].number
-            total += (self._tables[f][open_group] - internal_interference[:, f][:, None] * number).max(axis=1)
+            cost = partial.interference[:, f][:, None] * self._families[f].number
+            total += (self._tables[f][partial.open_group] - cost).max(axis=1)
         return total
+
+    def reach(self, partial: _Partial, after: int) -> IntArray:
+        """Shape (S,): bound on the gain of all patterns that add families from ``after`` on."""
+        return self.total(partial.open_group, partial.gain + self.rest(partial, after), partial.units, partial.gpus)
 
     def total(self, open_group: IntArray, gain: IntArray, units: IntArray, gpus: IntArray) -> IntArray:
         """Bound on the gain of all patterns that go on from partial ones."""
@@ -276,7 +291,7 @@ def _families(gpu_groups: GpuGroups) -> list[ColumnFamily]:
         if chunk:
             out.append(_family(gpu_groups, profile, chunk, room, most))
     if not out:
-        raise Unsupported("no waiting job fits into a room")
+        raise Unsupported(NO_ROOM)
     return out
 
 

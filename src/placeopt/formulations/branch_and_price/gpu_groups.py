@@ -12,6 +12,8 @@ from placeopt.problem import BoolArray, IntArray, Problem, State
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import weight_of
 
+NO_ROOM = "no waiting job fits into a room"
+
 
 @dataclass(frozen=True, eq=False)
 class OpenGroups:
@@ -93,11 +95,9 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
     charges = _CostTables(state, bundle_groups)
     found: dict[tuple[object, ...], NodeGroup] = {}
     rows: dict[tuple[object, ...], int] = {}
-    columns: dict[str, list[object]] = {name: [] for name in OpenGroups.__dataclass_fields__}
+    columns: list[dict[str, object]] = []
     node_group_of: list[int] = []
-    multiplicity: list[int] = []
     smallest = int(shares.min(initial=1001))
-    node_groups: list[NodeGroup] = []
     for n in range(problem.num_nodes):
         a, b = int(problem.node_gpu_start[n]), int(problem.node_gpu_start[n + 1])
         free = free_milli[a:b]
@@ -118,43 +118,30 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
             found[key].nodes.append(n)
             continue
         found[key] = group
-        node_groups.append(group)
         for r in range(len(group.parts)):
             open_group = charges.open_group(n, group, r, free, shares)
-            tied = len(node_groups) - 1 if group.opening or group.wider or group.binding else -1
+            tied = len(found) - 1 if group.opening or group.wider or group.binding else -1
             same = (tied, tuple(np.asarray(value).tobytes() for value in open_group.values()))
             if same not in rows:
-                rows[same] = len(node_group_of)
+                rows[same] = len(rows)
                 node_group_of.append(tied)
-                multiplicity.append(0)
-                for name, value in open_group.items():
-                    columns[name].append(value)
+                columns.append(open_group)
             group.room.append(rows[same])
+    if not rows:
+        raise Unsupported(NO_ROOM)
+    node_groups, multiplicity = list(found.values()), np.zeros(len(rows), dtype=np.int64)
     for group in node_groups:
-        for row in group.room:
-            multiplicity[row] += len(group.nodes)
+        np.add.at(multiplicity, group.room, len(group.nodes))
     open_groups = OpenGroups(
         **{
-            name: np.array(values, dtype=bool if name == "ok" else np.int64).reshape(len(node_group_of), *shape)
-            for (name, values), shape in zip(
-                columns.items(),
-                [
-                    (len(shares),),
-                    (),
-                    (),
-                    (),
-                    (),
-                    (len(bundle_groups.pair),),
-                    (len(bundle_groups),),
-                    (len(bundle_groups),),
-                ],
-                strict=True,
-            )
+            name: np.array([column[name] for column in columns], dtype=bool if name == "ok" else np.int64)
+            for name in columns[0]
         }
     )
-    counts = np.array(multiplicity, dtype=np.int64)
     owner = np.array([len(node_groups) if tied < 0 else tied for tied in node_group_of], dtype=np.int64)
-    return GpuGroups(bundle_groups, state, node_groups, open_groups, owner, counts, shares, use, charges.wider_cost)
+    return GpuGroups(
+        bundle_groups, state, node_groups, open_groups, owner, multiplicity, shares, use, charges.wider_cost
+    )
 
 
 def _shares(bundle_groups: BundleGroups) -> IntArray:
