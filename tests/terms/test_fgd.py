@@ -12,7 +12,8 @@ from placeopt.linear import ModelBuilder
 from placeopt.model import Gpu, Policy
 from placeopt.model.policy import Fragmentation, TargetWorker
 from placeopt.problem import Move, Placement, Problem, State, compile_problem, open_state
-from placeopt.terms.costs.fgd import IMPOSSIBLE, Fgd, changes_if_placed, left_of, of_nodes
+from placeopt.problem.free_capacity import gpu_milli_left
+from placeopt.terms.costs.fgd import IMPOSSIBLE, Fgd, changes_if_placed, of_nodes
 
 TERM = Fgd()
 OPENB = Path(__file__).parents[2] / "instances" / "openb"
@@ -93,7 +94,7 @@ def test_what_is_left_of_a_gpu(fields: dict[str, object], left: list[int]) -> No
     problem = four_gpus(HALF, **fields)  # type: ignore[arg-type]
     state = State(problem)
     state.load(at(problem, 0, None, 1))
-    assert left_of(state)[:3].tolist() == left
+    assert gpu_milli_left(state)[:3].tolist() == left
 
 
 def test_overcommitted_gpus_have_nothing_left_but_not_less() -> None:
@@ -101,7 +102,7 @@ def test_overcommitted_gpus_have_nothing_left_but_not_less() -> None:
     problem = four_gpus(HALF, share_mode="overcommit", jobs_per_gpu_max=2)
     state = State(problem)
     state.load(at(problem, 0, None, 0))
-    assert left_of(state)[0] == 0
+    assert gpu_milli_left(state)[0] == 0
 
 
 def test_the_own_jobs_are_the_workload_where_none_is_stated() -> None:

@@ -51,6 +51,13 @@ def gpus_with_room(
     return room
 
 
+def gpu_milli_left(state: State) -> IntArray:
+    """Shape (G,): thousandths of each GPU that are left to others; none of one that may have one job and has it."""
+    if state.problem.jobs_per_gpu == 1:
+        return np.where(state.gpu_jobs == 0, 1000, 0)
+    return np.maximum(state.gpu_free_milli, 0)
+
+
 def usable_gpus(state: State, option: int) -> BoolArray:
     """Shape (G,): GPUs that can take one more job in ``option`` now."""
     options = state.problem.options

@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Problem, State
-from placeopt.problem.job_groups import waiting_per_class
+from placeopt.problem.job_groups import group_by_key, startable_options
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.costs.interference import Interference
 from placeopt.terms.objective import Weighted, last_name_first, weight_of
@@ -48,46 +48,40 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     problem = state.problem
     _refuse(problem, weighted)
     path_weight = weight_of(weighted, Communication)
-    options, wait = problem.options, waiting_per_class(state)
+    options, (startable, jobs) = problem.options, startable_options(state)
     pair = _pairs(problem, weight_of(weighted, Interference))
     active = [bool(row.any()) for row in pair]
-    found: dict[tuple[object, ...], int] = {}
-    members: list[int] = []
-    option_bundle_group = np.full(len(options), -1, dtype=np.int64)
-    supply: dict[int, int] = {}
-    for o in np.flatnonzero(wait[options.job_class] > 0).tolist():
-        if not options.node_class_ok[o].any():
-            continue
+
+    def key(o: int) -> tuple[object, ...]:
         _refuse_option(problem, o)
         k = int(options.job_class[o])
-        traffic_matters = problem.class_communication[k]
-        gpus, workers = int(options.gpus[o] * options.bundle_workers[o]), int(options.workers[o])
-        total = workers * int(options.gpus[o])
+        gpus, total = int(options.gpus[o] * options.bundle_workers[o]), int(options.workers[o] * options.gpus[o])
         profile = int(problem.class_profile[k]) if problem.class_profile[k] >= 0 else len(pair) - 1
-        key = (
+        return (
             gpus,
             int(options.milli[o]),
             int(options.gpu_memory_mib[o]),
             (options.demand[o] * options.bundle_workers[o]).tobytes(),
             profile if active[profile] else -1,
-            int(traffic_matters.weight) if path_weight and total > 1 else 0,
+            int(problem.class_communication[k].weight) if path_weight and total > 1 else 0,
             total if total > gpus else 0,
             options.gpu_type_ok[o].tobytes(),
             options.node_class_ok[o].tobytes(),
         )
-        number = found.setdefault(key, len(members))
-        if number == len(members):
-            members.append(o)
-        option_bundle_group[o] = number
-        supply[number] = supply.get(number, 0) + int(wait[k] * options.bundles[o])
-    first = np.array(members, dtype=np.int64)
+
+    group, members = group_by_key(key(o) for o in startable.tolist())
+    option_bundle_group = np.full(len(options), -1, dtype=np.int64)
+    option_bundle_group[startable] = group
+    supply = np.zeros(len(members), dtype=np.int64)
+    np.add.at(supply, group, jobs * options.bundles[startable])
+    first = startable[members]
     profiles = problem.class_profile[options.job_class[first]]
     weights = np.array([c.weight for c in problem.class_communication], dtype=np.int64)
     alone = problem.jobs_per_gpu == 1
     return BundleGroups(
         problem=problem,
         option_bundle_group=option_bundle_group,
-        supply=np.array([supply[number] for number in range(len(members))], dtype=np.int64),
+        supply=supply,
         gpus=(options.gpus * options.bundle_workers)[first],
         milli=np.where(alone, 1000, options.milli[first]),
         memory=options.gpu_memory_mib[first],

@@ -9,6 +9,7 @@ import numpy as np
 from placeopt.errors import Unsupported
 from placeopt.formulations.branch_and_price.bundle_groups import BundleGroups
 from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.problem.free_capacity import gpu_milli_left
 from placeopt.terms.costs.fragmentation import Fragmentation
 from placeopt.terms.objective import weight_of
 
@@ -90,7 +91,7 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
     use = np.where(
         bundle_groups.milli >= shares[:, None], bundle_groups.gpus * (bundle_groups.milli // shares[:, None]), 0
     )
-    free_milli = np.where(state.gpu_jobs > 0, 0, 1000) if problem.jobs_per_gpu == 1 else state.gpu_free_milli
+    free_milli = gpu_milli_left(state)
     _refuse_memory(state, bundle_groups, free_milli)
     charges = _CostTables(state, bundle_groups)
     found: dict[tuple[object, ...], NodeGroup] = {}

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.problem import UNLIMITED, BoolArray, IntArray, Level, Problem, State
-from placeopt.problem.free_capacity import gpus_with_room
+from placeopt.problem.free_capacity import gpu_milli_left, gpus_with_room
 
 MOST_CLASSES = 400
 """Classes of nodes beyond which they are told apart by less: without their domains, then without their sockets."""
@@ -89,10 +89,7 @@ def make_node_classes(state: State, check_time: Callable[[], None]) -> NodeClass
     paths = [of[id(distance)] for distance in topology.distance]
     free_gpu = state.gpu_jobs == 0
     idle = np.bincount(problem.gpu_node[free_gpu], minlength=problem.num_nodes)
-    milli = np.maximum(state.gpu_free_milli, 0)
-    if problem.jobs_per_gpu == 1:
-        milli = np.where(free_gpu, 1000, 0)
-    free_milli = np.bincount(problem.gpu_node, weights=milli, minlength=problem.num_nodes).astype(np.int64)
+    free_milli = np.bincount(problem.gpu_node, gpu_milli_left(state), problem.num_nodes).astype(np.int64)
     able = (free_milli > 0) | ~np.array(problem.shares_bind)
     domains = _domains(problem)
     shapes, closeness = _shapes(state, paths, free_gpu, check_time), [_sums(d, idle) for d in domains]

@@ -10,6 +10,7 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.problem import BoolArray, IntArray, Problem, State
+from placeopt.problem.job_groups import group_by_key
 
 CPU_ONLY = -1
 """Level of bundle groups that hold no GPU."""
@@ -117,17 +118,15 @@ def job_groups_of(state: State, bundle_groups: BundleGroups) -> JobGroups:
     waiting = np.array([placement is None for placement in state.placements], dtype=bool)
     waiting[list(problem.running)] = False
     jobs = np.flatnonzero(waiting)
-    numbers: dict[tuple[tuple[int, int, int], ...], int] = {}
-    of_class = np.full(len(problem.class_communication), -1, dtype=np.int64)
-    for k in np.unique(problem.job_class[jobs]).tolist():
-        of_options = slice(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
-        columns = (bundle_groups.of_option[of_options], options.bundles[of_options], options.value[of_options])
-        key = tuple(zip(*(column.tolist() for column in columns), strict=True))
-        of_class[k] = numbers.setdefault(key, len(numbers))
-    job_group = of_class[problem.job_class[jobs]]
+    of_option = np.stack([bundle_groups.of_option, options.bundles, options.value], axis=1)
+    classes, of_job = np.unique(problem.job_class[jobs], return_inverse=True)
+    begin, end = problem.class_option_start[classes].tolist(), problem.class_option_start[classes + 1].tolist()
+    keys = [tuple(map(tuple, of_option[a:b].tolist())) for a, b in zip(begin, end, strict=True)]
+    group_of_class, first = group_by_key(keys)
+    job_group = np.array(group_of_class, dtype=np.int64)[of_job]
     order = np.argsort(job_group, kind="stable")
-    members = np.split(jobs[order], np.cumsum(np.bincount(job_group, minlength=len(numbers)))[:-1]) if numbers else []
-    starts = [(c, i, *start) for key, c in numbers.items() for i, start in enumerate(key) if start[2] > 0]
+    members = np.split(jobs[order], np.cumsum(np.bincount(job_group, minlength=len(first)))[:-1]) if first else []
+    starts = [(c, i, *start) for c, k in enumerate(first) for i, start in enumerate(keys[k]) if start[2] > 0]
     table = np.array(starts, dtype=np.int64).reshape(len(starts), 5)
     return JobGroups(tuple(members), table[:, 0], table[:, 1], table[:, 2], table[:, 3], table[:, 4])
 

@@ -7,6 +7,7 @@ import numpy as np
 from placeopt.linear import ModelBuilder
 from placeopt.model import Policy
 from placeopt.problem import RESOURCES, Allocation, BoolArray, IntArray, Move, Problem, State
+from placeopt.problem.free_capacity import gpu_milli_left
 from placeopt.problem.target import Target
 from placeopt.terms.costs import fgd_rows as rows
 from placeopt.terms.protocols import Cost, Expression, Form
@@ -75,16 +76,8 @@ class Fgd(Cost):
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
         """Add what is left of every GPU, who may take it, and who can be hosted where."""
         if self.form(variables.problem) == "bound":
-            return rows.bound(variables, left_of(variables.state))
-        return rows.exact(builder, variables, left_of(variables.state))
-
-
-def left_of(state: State) -> IntArray:
-    """Shape (G,): thousandths of each GPU that are left to others."""
-    problem = state.problem
-    if problem.jobs_per_gpu == 1:
-        return np.where(state.gpu_jobs == 0, 1000, 0)
-    return np.maximum(state.gpu_free_milli, 0)
+            return rows.bound(variables, gpu_milli_left(variables.state))
+        return rows.exact(builder, variables, gpu_milli_left(variables.state))
 
 
 def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> IntArray:
@@ -97,7 +90,7 @@ def of_nodes(state: State, nodes: IntArray, target: Target | None = None) -> Int
     """
     target = state.problem.target if target is None else target
     gpus, there = _slots(state.problem, nodes)
-    left = np.where(there, left_of(state)[gpus], 0)
+    left = np.where(there, gpu_milli_left(state)[gpus], 0)
     return _fragmentation(target, left, state.problem.gpu_type[gpus], state.node_free[nodes, CPU])
 
 
@@ -121,7 +114,7 @@ def changes_if_placed(
     workers = int(options.bundle_workers[option])
     need, cpu = workers * int(options.gpus[option]), workers * int(options.demand[option, CPU])
     gpus, there = _slots(problem, nodes)
-    left, types = np.where(there, left_of(state)[gpus], 0), problem.gpu_type[gpus]
+    left, types = np.where(there, gpu_milli_left(state)[gpus], 0), problem.gpu_type[gpus]
     before = of_nodes(state, nodes, target)
     width = left.shape[1]
     if not need:
