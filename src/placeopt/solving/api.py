@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
@@ -28,6 +28,14 @@ from placeopt.solving.params import SolveParams, check_call
 from placeopt.solving.runners import SolverRunners
 from placeopt.solving.stage import run_stages
 from placeopt.solving.stages.first_plan import first_reserve_s
+
+__all__ = ["Interrupted", "Solver", "solve"]
+
+DISTANCES_S = 0.2
+"""
+Seconds that distances inside machines get in any case: machines of some tens of GPUs take a few milliseconds, and
+reading may have taken all the time there was.
+"""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -61,63 +69,6 @@ class RoundInput:
         )
 
 
-def solve_round(
-    runners: Sequence[Worker | InProcess],
-    compiled: Callable[[], Problem | Plan],
-    params: SolveParams,
-    given: RoundInput,
-    *,
-    prove: bool = True,
-    explain: bool = True,
-    decision: LookaheadDecision | None = None,
-) -> Plan:
-    """
-    Solve a round.
-
-    - ``runners``: Two, of solvers.
-    - ``compiled``: Compiles the round, whose running jobs are valid; a plan in place of a problem is returned as it is.
-    - ``prove``: Whether methods of greedy alone bound the value.
-    - ``explain``: Whether the plan says why each job waits.
-    - ``decision``: What look-ahead has decided on this very problem.
-
-    Raises ``BadInput`` if the method or a solver option is unknown, or running jobs contradict each other. Raises
-    ``Interrupted`` at Ctrl-C, with the best plan in it. Raises ``InternalFault`` if referee or audit refuse the plan.
-    """
-    method = method_of(params.method)
-    if not prove and method.is_greedy:
-        method = method.without_bound()
-    _check_solver_options(method, params)
-    if method.needs_solver:
-        runners[0].start()
-    compiling = time.monotonic()
-    with gc_paused():
-        problem = compiled()
-    if isinstance(problem, Plan):
-        return problem
-    compile_s = time.monotonic() - compiling
-    budget = given.budget(params, first_reserve_s(problem.num_jobs, compile_s))
-    solving = time.monotonic()
-    with gc_paused():
-        context = SolveContext(
-            problem,
-            budget,
-            greedy=method.greedy,
-            handover=Handover(previous_plan=given.previous, decision=decision),
-            on_progress=given.on_progress,
-        )
-    context.solvers = SolverRunners(context, runners)
-    try:
-        run_stages(context, method.stages)
-    except KeyboardInterrupt:
-        budget.note_limit("user")
-    solve_s = time.monotonic() - solving - budget.check_s
-    with gc_paused():
-        plan = finish(context, given.read_s, compile_s, solve_s, explain=explain)
-    if budget.limit == "user" and budget.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
-        raise Interrupted(plan)
-    return plan
-
-
 def _check_solver_options(method: Method, params: SolveParams) -> None:
     if not params.solver_options:
         return
@@ -126,15 +77,6 @@ def _check_solver_options(method: Method, params: SolveParams) -> None:
         raise BadInput(f"solver_options: method {params.method!r} runs no exact solver; use another method")
     for solver in dict.fromkeys(solvers):
         check_extra(solver, tuple(params.solver_options.items()))
-
-
-__all__ = ["Interrupted", "Solver", "solve"]
-
-DISTANCES_S = 0.2
-"""
-Seconds that distances inside machines get in any case: machines of some tens of GPUs take a few milliseconds, and
-reading may have taken all the time there was.
-"""
 
 
 class Solver:
@@ -246,8 +188,49 @@ class Solver:
         explain: bool = True,
         decision: LookaheadDecision | None = None,
     ) -> Plan:
-        """Solve the round that ``compiled`` gives, whose running jobs are valid; see ``one_round.solve_round``."""
-        return solve_round(self._runners, compiled, params, given, prove=prove, explain=explain, decision=decision)
+        """
+        Solve the round that ``compiled`` gives, whose running jobs are valid; a plan is returned as it is.
+
+        - ``prove``: Whether methods of greedy alone bound the value.
+        - ``explain``: Whether the plan says why each job waits.
+        - ``decision``: What look-ahead has decided on this very problem.
+
+        Raises ``BadInput`` if the method or a solver option is unknown, or running jobs contradict each other,
+        ``Interrupted`` at Ctrl-C, with the best plan in it, ``InternalFault`` if referee or audit refuse the plan.
+        """
+        method = method_of(params.method)
+        if not prove and method.is_greedy:
+            method = method.without_bound()
+        _check_solver_options(method, params)
+        if method.needs_solver:
+            self.start()
+        compiling = time.monotonic()
+        with gc_paused():
+            problem = compiled()
+        if isinstance(problem, Plan):
+            return problem
+        compile_s = time.monotonic() - compiling
+        budget = given.budget(params, first_reserve_s(problem.num_jobs, compile_s))
+        solving = time.monotonic()
+        with gc_paused():
+            context = SolveContext(
+                problem,
+                budget,
+                greedy=method.greedy,
+                handover=Handover(previous_plan=given.previous, decision=decision),
+                on_progress=given.on_progress,
+            )
+        context.solvers = SolverRunners(context, self._runners)
+        try:
+            run_stages(context, method.stages)
+        except KeyboardInterrupt:
+            budget.note_limit("user")
+        solve_s = time.monotonic() - solving - budget.check_s
+        with gc_paused():
+            plan = finish(context, given.read_s, compile_s, solve_s, explain=explain)
+        if budget.limit == "user" and budget.cancelled is None:  # then only Ctrl-C can have done it, in a solve maybe
+            raise Interrupted(plan)
+        return plan
 
 
 @only_documented
