@@ -26,9 +26,7 @@ class CrossGroupPatterns:
     cross_group_jobs: list[tuple[CrossGroupJob, ...]]
     group: IntArray  # (Q,) node group
     uses: IntArray  # (Q, K)
-    cost: (
-        IntArray  # (Q,) all that the set costs by itself; each job where its GPUs are closest, regardless of the others
-    )
+    cost: IntArray  # (Q,) of the set by itself; each job where its GPUs are closest, regardless of the others
     opens: IntArray  # (Q, A) GPU groups of each GPU group, idle so far, that have parts of its jobs
     occupied_group: IntArray  # (Q, R) row of ``occupied_groups`` for each room of the node, -1 where nothing more fits
     occupied_groups: OpenGroups  # (Z,) GPU groups with parts of such jobs in them
@@ -43,49 +41,38 @@ def make_cross_group_patterns(gpu_groups: GpuGroups) -> CrossGroupPatterns:
     """
     List every set of jobs across GPU groups that fits a node, with its price but for what the GPU groups hold besides.
     """
-    cross_group_jobs: list[tuple[CrossGroupJob, ...]] = []
-    group: list[int] = []
-    cost: list[int] = []
-    uses: list[IntArray] = []
+    bundle_groups, size = gpu_groups.bundle_groups, len(gpu_groups.bundle_groups)
+    patterns: list[tuple[CrossGroupJob, ...]] = []
+    rows: list[tuple[int, IntArray, int, IntArray]] = []  # node group, uses, cost, opens
     occupied_group: list[list[int]] = []
-    opens: list[IntArray] = []
     occupied_groups: dict[tuple[int, int, tuple[int, ...]], int] = {}
     widest = max((len(g.parts) for g in gpu_groups.node_groups), default=0)
     for number, nodes in enumerate(gpu_groups.node_groups):
         distances = _Distances(gpu_groups, nodes)
         for pattern in _sets(gpu_groups, nodes):
-            if len(cross_group_jobs) == MAX_PATTERNS:
+            if len(patterns) == MAX_PATTERNS:
                 raise Unsupported(f"jobs across rooms of nodes make more than {MAX_PATTERNS} sets")
-            cross_group_jobs.append(pattern)
-            group.append(number)
-            uses.append(
-                np.bincount([bundle_group for bundle_group, _ in pattern], minlength=len(gpu_groups.bundle_groups))
-            )
-            cost.append(
-                _cost(gpu_groups, nodes, pattern) + sum(distances.least(cross_group_job) for cross_group_job in pattern)
-            )
+            patterns.append(pattern)
+            uses = np.bincount([bundle_group for bundle_group, _ in pattern], minlength=size)
+            cost = _cost(gpu_groups, nodes, pattern) + sum(map(distances.least, pattern))
+            rows.append((number, uses, cost, _opened(gpu_groups, nodes, pattern)))
             selected = [-1] * widest
             for r, open_group in enumerate(nodes.room):
-                held = sum(split[r] for _, split in pattern)
-                beside = tuple(
-                    sorted(
-                        int(gpu_groups.bundle_groups.profile[bundle_group])
-                        for bundle_group, split in pattern
-                        if split[r]
-                    )
-                )
+                inside = [(bundle_group, split[r]) for bundle_group, split in pattern if split[r]]
+                held = sum(part for _, part in inside)
+                beside = tuple(sorted(int(bundle_groups.profile[bundle_group]) for bundle_group, _ in inside))
                 if gpu_groups.open_groups.units[open_group] - 1000 * held >= gpu_groups.shares[0]:
                     selected[r] = occupied_groups.setdefault((open_group, held, beside), len(occupied_groups))
             occupied_group.append(selected)
-            opens.append(_opened(gpu_groups, nodes, pattern))
     occupied_row = np.array([key[0] for key in occupied_groups], dtype=np.int64)
+    group, uses_of, cost_of, opens = zip(*rows, strict=True) if rows else ((),) * 4
     return CrossGroupPatterns(
-        cross_group_jobs=cross_group_jobs,
+        cross_group_jobs=patterns,
         group=np.array(group, dtype=np.int64),
-        uses=np.array(uses, dtype=np.int64).reshape(len(cross_group_jobs), len(gpu_groups.bundle_groups)),
-        cost=np.array(cost, dtype=np.int64),
-        opens=np.array(opens, dtype=np.int64).reshape(len(cross_group_jobs), len(gpu_groups.open_groups)),
-        occupied_group=np.array(occupied_group, dtype=np.int64).reshape(len(cross_group_jobs), widest),
+        uses=np.array(uses_of, dtype=np.int64).reshape(len(patterns), size),
+        cost=np.array(cost_of, dtype=np.int64),
+        opens=np.array(opens, dtype=np.int64).reshape(len(patterns), len(gpu_groups.open_groups)),
+        occupied_group=np.array(occupied_group, dtype=np.int64).reshape(len(patterns), widest),
         occupied_groups=_search_occupied(gpu_groups, list(occupied_groups), occupied_row),
         occupied_row=occupied_row,
     )
@@ -123,32 +110,23 @@ def _sets(gpu_groups: GpuGroups, nodes: NodeGroup) -> Iterator[tuple[CrossGroupJ
     """Yield every multiset of jobs across GPU groups that the idle GPUs of a node of the group can hold."""
     bundle_groups, open_groups = gpu_groups.bundle_groups, gpu_groups.open_groups
     idle = [len(free) for free in nodes.free]
-    cross_group_jobs: list[CrossGroupJob] = []
-    for bundle_group in range(len(bundle_groups)):
-        if bundle_groups.gpus[bundle_group] > 1 and bundle_groups.milli[bundle_group] == 1000:
-            most = [
-                n if open_groups.ok[open_group, bundle_group] else 0
-                for n, open_group in zip(idle, nodes.room, strict=True)
-            ]
-            splits = product(*(range(min(n, int(bundle_groups.gpus[bundle_group])) + 1) for n in most))
-            gpus = int(bundle_groups.gpus[bundle_group])
-            cross_group_jobs.extend(
-                (bundle_group, s) for s in splits if sum(s) == gpus and sum(part > 0 for part in s) > 1
-            )
+    jobs: list[CrossGroupJob] = []
+    for k in np.flatnonzero((bundle_groups.gpus > 1) & (bundle_groups.milli == 1000)).tolist():
+        gpus = int(bundle_groups.gpus[k])
+        most = [min(n, gpus) if open_groups.ok[room, k] else 0 for n, room in zip(idle, nodes.room, strict=True)]
+        splits = product(*(range(n + 1) for n in most))
+        jobs.extend((k, split) for split in splits if sum(split) == gpus and sum(part > 0 for part in split) > 1)
     count = np.zeros(len(bundle_groups), dtype=np.int64)
 
     def extend(first: int, left: list[int], held: tuple[CrossGroupJob, ...]) -> Iterator[tuple[CrossGroupJob, ...]]:
-        for i in range(first, len(cross_group_jobs)):
-            bundle_group, split = cross_group_jobs[i]
-            if count[bundle_group] < bundle_groups.supply[bundle_group] and all(
-                part <= n for part, n in zip(split, left, strict=True)
-            ):
-                count[bundle_group] += 1
-                yield (*held, cross_group_jobs[i])
-                yield from extend(
-                    i, [n - part for n, part in zip(left, split, strict=True)], (*held, cross_group_jobs[i])
-                )
-                count[bundle_group] -= 1
+        for i in range(first, len(jobs)):
+            k, split = jobs[i]
+            rest = [n - part for n, part in zip(left, split, strict=True)]
+            if count[k] < bundle_groups.supply[k] and min(rest) >= 0:
+                count[k] += 1
+                yield (*held, jobs[i])
+                yield from extend(i, rest, (*held, jobs[i]))
+                count[k] -= 1
 
     return extend(0, idle, ())
 

@@ -65,9 +65,7 @@ class GpuGroups:
     state: State
     node_groups: list[NodeGroup]
     open_groups: OpenGroups
-    node_group_of: (
-        IntArray  # (A,) node group of each room; their number where node_groups share it, which nothing then ties
-    )
+    node_group_of: IntArray  # (A,) node group of each room; their number where several share it: nothing ties it then
     multiplicity: IntArray  # (A,) GPU groups counted together
     shares: IntArray  # (M,)
     demand: IntArray  # (M, K) slots of each share that a bundle fills

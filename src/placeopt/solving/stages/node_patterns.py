@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,9 +11,6 @@ import numpy as np
 from placeopt.errors import OutOfTime, PlaceoptError
 from placeopt.formulations.node_patterns import (
     RELAXES,
-    BundleGroups,
-    JobGroups,
-    NodeStates,
     PatternMaster,
     PatternPricing,
     PlacementRequest,
@@ -95,33 +92,24 @@ def _offer(context: SolveContext, search: _PatternSearch) -> Offer:
     return context.incumbent.offer(context.greedy.fill_up(context.problem, context.budget, start))
 
 
-@dataclass
 class _PatternSearch:
     """Column generation on one round."""
 
-    context: SolveContext
-    bundle_groups: BundleGroups = field(init=False)
-    states: NodeStates = field(init=False)
-    job_groups: JobGroups = field(init=False)
-    master: PatternMaster = field(init=False)
-    price: IntArray = field(init=False)
-    whole: IntArray = field(init=False)
-    rest: np.ndarray = field(init=False)
-    values: np.ndarray | None = None
-    fixed: IntArray = field(init=False)
-    programs: int = 0
-    objective: int = 0
-    mixed: int = 0
-    _basis: Basis | None = None
+    price: IntArray  # of a bundle of each bundle group, by the last linear program
+    whole: IntArray  # how often it uses each pattern, in whole nodes
+    rest: np.ndarray  # what is left of that
 
-    def __post_init__(self) -> None:
+    def __init__(self, context: SolveContext) -> None:
         """Begin with the patterns of the best plan so far."""
-        context, state = self.context, self.context.base
+        self.context, state = context, context.base
         self.bundle_groups = bundle_groups_of(context.problem)
         self.states = node_states_of(state, self.bundle_groups)
         self.job_groups = job_groups_of(state, self.bundle_groups)
+        self.values: np.ndarray | None = None
+        self.fixed: IntArray = np.zeros(0, dtype=np.int64)
+        self.programs = self.objective = self.mixed = 0
+        self._basis: Basis | None = None
         self._held = value(context.problem, state.allocation())
-        self.fixed = np.zeros(0, dtype=np.int64)
         self.master = PatternMaster(self.bundle_groups, self.states, self.job_groups, self._held)
         best = context.incumbent.allocation
         self.master.add(patterns_of_plan(context.problem, best, self.bundle_groups, self.states))

@@ -191,11 +191,8 @@ class Together:
 
     def __init__(self, builder: ModelBuilder) -> None:
         self._builder = builder
-        self._owner: list[int] = []
-        self._one: list[int] = []
-        self._other: list[int] = []
-        self._low: list[bool] = []
-        self._high: list[bool] = []
+        self._meetings: list[tuple[int, int, int]] = []  # number of the binary, columns that are both 1
+        self._low_high: list[tuple[bool, bool]] = []
 
     def request(self, shared_domains: list[list[int]], *, low: bool, high: bool) -> int:
         """
@@ -205,20 +202,16 @@ class Together:
         what meeting saves.
         """
         self._builder.check_time()
-        number = len(self._low)
-        for shared_domain in shared_domains:
-            self._owner.append(number)
-            self._one.append(shared_domain[0])
-            self._other.append(shared_domain[-1])
-        self._low.append(low)
-        self._high.append(high)
+        number = len(self._low_high)
+        self._meetings.extend((number, columns[0], columns[-1]) for columns in shared_domains)
+        self._low_high.append((low, high))
         return number
 
     def hand_over(self) -> IntArray:
         """Add all binaries with their rows, and return their columns."""
         builder = self._builder
-        owner, one, other = (np.array(a, dtype=np.int64) for a in (self._owner, self._one, self._other))
-        low, high = np.array(self._low, dtype=bool), np.array(self._high, dtype=bool)
+        owner, one, other = np.array(self._meetings, dtype=np.int64).reshape(-1, 3).T
+        low, high = np.array(self._low_high, dtype=bool).reshape(-1, 2).T
         columns = builder.add_variables(0, 1, count=len(low))
         builder.define(columns, lambda x: np.bincount(owner, x[one] * x[other], len(low)) > 0)
         two = (one != other).astype(np.int64)
