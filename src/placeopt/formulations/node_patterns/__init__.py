@@ -16,11 +16,13 @@ from placeopt.formulations.node_patterns.groups import (
     node_states_of,
     shares_nest,
 )
-from placeopt.formulations.node_patterns.master import RELAXES, PatternMaster, proven_bound
-from placeopt.formulations.node_patterns.placement_requests import (
+from placeopt.formulations.node_patterns.master import (
+    RELAXES,
+    PatternMaster,
     PlacementRequest,
     patterns_of_plan,
     placement_requests,
+    proven_bound,
 )
 from placeopt.formulations.node_patterns.pricing import NodePattern, PatternPricing
 

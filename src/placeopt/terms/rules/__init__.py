@@ -7,9 +7,8 @@ from placeopt.problem import Placement, Problem, State
 from placeopt.terms.protocols import Rule
 from placeopt.terms.rules.capacity import GpuMemoryCapacity, GpuShare, JobsPerGpu, NodeCapacity, QueueShare
 from placeopt.terms.rules.changes import RunningChanges
-from placeopt.terms.rules.gang import Gang
 from placeopt.terms.rules.minimal_utility import MinimalUtility
-from placeopt.terms.rules.spread import Spread
+from placeopt.terms.rules.spread import Gang, Spread
 from placeopt.terms.rules.uplink import Uplink
 from placeopt.terms.rules.where import Where
 from placeopt.terms.variables import Variables
