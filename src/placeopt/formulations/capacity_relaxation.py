@@ -39,13 +39,13 @@ class CapacityRelaxation:
         self, option_cost: np.ndarray | None = None, least_value: int = 0, deadline: float = float("inf")
     ) -> LinearModel:
         """
-        Ask for the most valuable capacity relaxation, or, with ``option_cost``, for the cheapest that is worth
+        Return the model of the most valuable set of jobs, or, with ``option_cost``, of the cheapest that is worth
         ``least_value``.
 
         A node with k idle GPUs has room for ``floor(k / s)`` bundles of ``s`` GPUs, and a bundle of b takes the room of
         ``floor(b / s)`` of them, since floors of parts never exceed the floor of their sum. The sum over all nodes
         is a row for every size; likewise over domains, for the parts of jobs that a split keeps inside one. Every plan
-        keeps these rows, so the most valuable capacity relaxation bounds the value of what can be placed.
+        keeps these rows, so the most valuable set bounds the value of what can be placed.
 
         ``option_cost``: shape (O,), what a job in the option costs; may be negative; rounded to 1e-6 of the largest.
         """
@@ -126,12 +126,12 @@ class CapacityRelaxation:
 
 
 def build_capacity_relaxation(state: State) -> CapacityRelaxation:
-    """Return a capacity relaxation of all jobs that are not placed in ``state``."""
+    """Return the relaxation over all jobs that are not placed in ``state``."""
     return CapacityRelaxation(state.problem, *startable_options(state), state)
 
 
 def _parts(splits: list[tuple[Split, ...]], level: str) -> tuple[IntArray, BoolArray]:
-    """Return for each option in how many domains of the level it lies, 0 if that is open, and whether evenly."""
+    """Return the number of domains of the level over which each option spreads, 0 if open, and whether evenly."""
     stated = [next((split for split in own if split.level == level), None) for own in splits]
     parts = np.array([0 if split is None else split.domains for split in stated], dtype=np.int64)
     even = np.array([split is not None and (split.domains == 1 or split.workers is not None) for split in stated])

@@ -171,7 +171,7 @@ def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) 
     """
     Fold what the rules and ``costs`` cannot tell apart.
 
-    Jobs of a class fold if each option has one bundle, no splits, no cost that asks for columns of its own, and either
+    Jobs of a class fold if each option has one bundle, no splits, no cost that needs columns of its own, and either
     takes whole GPUs or one only (or two jobs could not be told apart on the GPUs that both share).
 
     GPUs of a node fold if they are idle, of one type, alike to every cost, and no

@@ -115,7 +115,7 @@ class _GpuRows:
     """Rows of memory, number of jobs and slots of every share, by class of nodes; and the columns of GPU patterns."""
 
     def __init__(self, builder: ModelBuilder, state: State, sizes: IntArray) -> None:
-        """``sizes``, descending, are the shares that jobs ask for."""
+        """``sizes``: the shares that jobs request, descending."""
         self._builder, self._state, self.sizes = builder, state, sizes
         self.relaxed: list[str] = []
         self._patterns: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []

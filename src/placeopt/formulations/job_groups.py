@@ -20,7 +20,7 @@ from placeopt.terms.variables import MOVE, NEW, SHRINK, STAY
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """S starts of job groups: what so many of a group's jobs do; and P bundles, each of a start on a class of nodes."""
+    """S starts, each what jobs of one group may do; and P bundles, each of a start on a class of nodes."""
 
     groups: list[list[int]]
     """The jobs of each group; all of them run now, or none."""

@@ -177,7 +177,7 @@ def dual_feasible(need: IntArray, room: int) -> tuple[IntArray, IntArray]:
 
 
 def _some(sizes: IntArray, most: int) -> IntArray:
-    """At most so many of them, evenly chosen."""
+    """Return at most ``most`` sizes, evenly chosen."""
     return sizes if len(sizes) <= most else sizes[np.linspace(0, len(sizes) - 1, most).astype(np.int64)]
 
 

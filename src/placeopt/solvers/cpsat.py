@@ -128,7 +128,7 @@ def _parameters(options: SolveOptions, time_limit_s: float) -> Any:
 
 
 def check_extra(extra: Sequence[tuple[str, str]]) -> None:
-    """Refuse options that CP-SAT does not know by ``BadInput``, without solving anything."""
+    """Raise ``BadInput`` for options that CP-SAT does not have, without solving anything."""
     _set_extra(cp.SatParameters(), extra)
 
 

@@ -222,7 +222,7 @@ def _set_options(solver: Any, model: LinearModel, options: SolveOptions) -> None
 
 
 def check_extra(extra: Sequence[tuple[str, str]]) -> None:
-    """Refuse options that HiGHS does not know by ``BadInput``, without solving anything."""
+    """Raise ``BadInput`` for options that HiGHS does not have, without solving anything."""
     solver = highspy.Highs()
     solver.setOptionValue("output_flag", False)
     _set_extra(solver, extra)

@@ -2,7 +2,7 @@
 The process in which PuLP calls a solver; `placeopt.solvers.pulp_gateway` starts it.
 
 Reads a pickled `Task` from the descriptor in its first argument, writes a pickled `ChildOutcome` to standard output.
-Nothing is believed here and nothing rounded: that is for the gateway, on the other side. The offset of the objective
+Values are neither verified nor rounded here: that is for the gateway, on the other side. The offset of the objective
 stays there too, for PuLP hands it to some solvers and not to others.
 """
 

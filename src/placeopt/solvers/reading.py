@@ -1,5 +1,5 @@
 """
-What a solver says, turned into what we know.
+What a solver returns, verified.
 
 Every value that a solver returns passes through a `Reading`, which believes nothing: sizes are compared, values are
 rounded and put into the model again, objectives are recomputed in integers, bounds are rounded to the safe side, and

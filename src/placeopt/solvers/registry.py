@@ -37,7 +37,7 @@ class Entry:
     package: str  # which it needs, by the name that is imported
     capability: Capability  # what it can do
     name: str | None = None
-    """By which the wrapper knows it, if that serves several solvers: there ``solver(name)`` returns the ``solve``."""
+    """Name of the solver in a wrapper of several: there ``solver(name)`` returns the ``solve``."""
 
 
 class Solve(Protocol):
@@ -121,7 +121,7 @@ def load(name: str) -> Solve:
 
 def check_extra(name: str, extra: Sequence[tuple[str, str]]) -> None:
     """
-    Refuse options of a solver that it does not know, where it can be asked without a model.
+    Refuse options that a solver does not have, where that can be checked without a model.
 
     Imports the solver's package if there are any. The solvers behind PuLP cannot be asked: there the solve fails.
 

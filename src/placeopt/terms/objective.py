@@ -75,7 +75,7 @@ def trivial_value_bound(problem: Problem) -> int:
 
 
 def most_milli(problem: Problem) -> IntArray:
-    """Shape (K,): the largest GPU share, in thousandths of a GPU, that a job of each class asks for in any option."""
+    """Shape (K,): the largest GPU share, in thousandths of a GPU, that a job of each class requests in any option."""
     most = np.zeros(len(problem.class_communication), dtype=np.int64)
     np.maximum.at(most, problem.options.job_class, problem.options.total_milli)
     return most

@@ -25,7 +25,7 @@ def queue_ceilings(problem: Problem) -> IntArray:
 
 def in_amounts(queues: Iterable[Queue], cluster: Cluster) -> tuple[Queue, ...]:
     """
-    Return queues that may hold as much as on ``cluster``, whatever cluster they come to: no shares, only quotas.
+    Return queues that may hold as much as on ``cluster`` on any other one: no shares, only quotas.
 
     For rounds on a part of a cluster, or on what a failure leaves of it: what runs there within its share of the whole
     may be beyond the same share of less.

@@ -60,7 +60,7 @@ class Variables:
     cell_gpus: tuple[tuple[int, ...], ...]  # (C,)
     gpu_to_cell: IntArray  # (G,) -1 where no option may hold the GPU
     rank_columns: dict[int, RankVariables] = field(default_factory=dict)
-    """By start; only where a cost asked who sits where. Other workers are handed out in order."""
+    """By start; only where a cost depends on which rank holds which GPU. Other workers are placed in order."""
     _made: dict[str, IntArray] = field(default_factory=dict, repr=False)
     """Columns that several terms use, by name, once they are added."""
 

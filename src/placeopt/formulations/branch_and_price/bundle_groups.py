@@ -43,7 +43,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     """
     Fold the options of all waiting jobs into bundle groups.
 
-    Raises ``Unsupported`` if a cost or rule of the round is not one that arrangements know.
+    Raises ``Unsupported`` if columns cannot express a cost or rule of the round.
     """
     problem = state.problem
     _refuse(problem, weighted)

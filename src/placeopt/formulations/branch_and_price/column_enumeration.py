@@ -24,7 +24,7 @@ MAX_CELLS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class ColumnFamily:
-    """Kinds of one profile, and H *combinations*: how many bundles of each may go to one room, ordered by their sum."""
+    """Bundle groups of one profile, and H *combinations*: how many bundles of each one GPU group takes, by their sum."""
 
     profile: int
     bundle_groups: IntArray  # (k,)

@@ -164,7 +164,7 @@ class _Distances:
         self._choices: dict[tuple[int, ...], list[tuple[int, frozenset[int]]]] = {}
 
     def choices(self, split: tuple[int, ...]) -> list[tuple[int, frozenset[int]]]:
-        """Sets of idle GPUs with so many in each room, with the sum of their paths, the shortest first."""
+        """Sets of idle GPUs, split over the GPU groups as given, each with the sum of its paths, the shortest first."""
         if split not in self._choices:
             parts = product(*(combinations(free, n) for free, n in zip(self._free, split, strict=True)))
             gpus = np.array([[gpu for part in choice for gpu in part] for choice in parts], dtype=np.int64)

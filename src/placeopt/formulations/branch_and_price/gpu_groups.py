@@ -18,9 +18,7 @@ NO_ROOM = "no waiting job fits into a room"
 
 @dataclass(frozen=True, eq=False)
 class OpenGroups:
-    """
-    A GPU groups as they stand, with what may be added to each and at what price; M shares that bundle groups ask for.
-    """
+    """A GPU groups as they are, with what may be added to each and at what price; M shares that bundle groups need."""
 
     slots: IntArray  # (A, M) how many grants of each share, ascending, or of more fit into what is free
     units: IntArray  # (A,) free share in thousandths, summed
@@ -144,7 +142,7 @@ def make_gpu_groups(state: State, bundle_groups: BundleGroups) -> GpuGroups:
 
 
 def _shares(bundle_groups: BundleGroups) -> IntArray:
-    """Shares that bundle groups ask for, ascending. Where each divides the next, slots of each size tell what fits."""
+    """Shares that bundle groups need, ascending. Each divides the next, so the slots of each size say what fits."""
     if (bundle_groups.gpus[bundle_groups.milli < 1000] > 1).any():
         raise Unsupported("arrangements know shares on single GPUs only")
     shares = np.unique(np.append(bundle_groups.milli, 1000))
@@ -315,7 +313,7 @@ class _CostTables:
         return int(apart[0]) if len(apart) else 0
 
     def _binding(self, n: int, free_milli: int) -> tuple[int, ...]:
-        """Resources of which jobs that fit on the free GPUs could ask for more than the node has."""
+        """Resources of which jobs that fit on the free GPUs could need more than the node has."""
         bundle_groups, room = self.bundle_groups, self.state.node_free[n]
         asked = bundle_groups.demand * free_milli > room[None, :] * (bundle_groups.gpus * bundle_groups.milli)[:, None]
         return tuple(np.flatnonzero(asked.any(axis=0)).tolist())

@@ -34,7 +34,7 @@ class BundleGroup:
 
 @dataclass(frozen=True)
 class BundleGroups:
-    """Kinds and, for every option that a waiting job has, its number of jobs and bundle group."""
+    """Bundle groups and, for every option of a waiting job, its number of jobs and its bundle group."""
 
     bundle_groups: list[BundleGroup]
     option: IntArray  # (Y,) options of waiting jobs

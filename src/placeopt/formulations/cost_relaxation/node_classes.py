@@ -12,7 +12,7 @@ from placeopt.problem import UNLIMITED, BoolArray, IntArray, Level, Problem, Sta
 from placeopt.problem.free_capacity import gpu_milli_left, gpus_with_room
 
 MOST_CLASSES = 400
-"""Classes of nodes beyond which they are told apart by less: without their domains, then without their sockets."""
+"""Most classes; where there would be more, domains no longer distinguish nodes, then sockets."""
 
 
 @dataclass(frozen=True)

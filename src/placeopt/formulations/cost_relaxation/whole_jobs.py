@@ -36,7 +36,7 @@ class WholeJobs:
     """
     raised_costs: LinearModel
     """
-    The relaxation with jobs that cost so much more as whole jobs do than their relaxation: its duals are better prices.
+    The relaxation with the cost of each job raised by what whole jobs cost beyond it: its duals are better prices.
     """
 
 
@@ -52,7 +52,7 @@ def with_whole_jobs(
     of all rows but those that tie the bundles of a bundle group to its jobs, jobs have nothing to do with each other,
     and what the cheapest one of a bundle group costs is found by dynamic programming: over the nodes of a domain, for
     every number of bundles, then over domains. Divided by its bundles and rounded down that is a lawful price for the
-    bundle group's row, once its relaxation are fixed to 0, for each of its jobs pays as much or more wherever it is.
+    bundle group's row, once its columns are fixed to 0, for each of its jobs pays as much or more wherever it is.
     Any prices prove something. What jobs cost beyond what they are worth follows: duals of a solver leave it open for
     bundle groups of which no job is chosen.
     """
@@ -109,7 +109,7 @@ def _cheapest(relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes
 def _parts(
     problem: Problem, nodes: IntArray, cost: IntArray, bundle_group: BundleGroup, scale: int, own: IntArray
 ) -> IntArray:
-    """Shape (bundles + 1,): what so many bundles cost in the ``own`` domain that is cheapest; ``FAR``: in none."""
+    """Shape (bundles + 1,): least cost of each number of bundles in one ``own`` domain; ``FAR`` where none takes them."""
     topology, bundles = problem.topology, bundle_group.bundles
     apart = len(topology.domain_parent) + np.arange(problem.num_nodes)  # a node without a domain is one by itself
     domain = np.where(own[nodes] >= 0, own[nodes], apart[nodes])

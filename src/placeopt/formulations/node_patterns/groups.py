@@ -83,7 +83,7 @@ FINEST = 20
 @dataclass(frozen=True, eq=False)
 class JobGroups:
     """
-    W starts to start, of job groups of waiting jobs: a job of the job group runs as so many bundles of a bundle group.
+    W starts of groups of waiting jobs: a job of the group runs as a number of bundles of one bundle group.
 
     ``jobs`` are those of each job group, by arrival as in the file; start i of a job group stands for option i of every
     job.
@@ -192,7 +192,7 @@ def _room(state: State, bundle_groups: BundleGroups) -> IntArray:
 
 
 def _asked(problem: Problem) -> IntArray:
-    """Shape (R,): as much as all jobs together ask for, each in its most demanding option."""
+    """Shape (R,): the demand of all jobs together, each in its most demanding option."""
     options = problem.options
     most = np.zeros((len(problem.class_communication), options.demand.shape[1]), dtype=np.int64)
     np.maximum.at(most, options.job_class, options.demand * options.workers[:, None])

@@ -23,7 +23,7 @@ Key = tuple[int, tuple[tuple[int, int], ...]]
 
 class PatternMaster:
     """
-    Starts of job groups, and patterns of states: bundles that start lie in patterns, and a state has so many nodes.
+    Rows of a mix: the bundles of jobs that start lie in patterns, and a state has no more patterns than nodes.
 
     Columns: one per start to start, then one per pattern in the order in which they were added, so a basis stays valid
     when patterns are added. Rows: bundles by bundle group, nodes by state, then jobs by job group where a job has
@@ -196,7 +196,7 @@ def placement_requests(
     used: Iterable[tuple[Key, int]],
 ) -> Iterator[PlacementRequest]:
     """
-    Yield jobs for patterns that are used so many times, in the order in which they are best settled: large parts first.
+    Yield the jobs of patterns, each with how often it is used; those with large bundles first, which fit worst later.
 
     Nodes of a state take their patterns rack by rack, so equal patterns lie together, and with them the bundles of a
     bundle group. Of a bundle group the most valuable jobs go first. Where a job has several starts, the first that

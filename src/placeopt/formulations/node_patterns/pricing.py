@@ -20,7 +20,7 @@ MOST_UNITS = 4000
 
 Rounding = Literal["down", "up"]
 NodePattern = dict[int, int]
-"""Kind -> number of bundles."""
+"""Bundle group -> number of bundles."""
 
 
 class PatternPricing:
@@ -51,7 +51,7 @@ class PatternPricing:
         self.free_of_charge: IntArray = np.flatnonzero(
             (bundle_groups.level == CPU_ONLY) & (self._need == 0).all(axis=1)
         )
-        """Kinds that take nothing that is counted: any number of them fits. Their price must be 0."""
+        """Bundle groups that need nothing that is counted: any number of them fits. Their price must be 0."""
 
     def price(self, pays: IntArray, *, patterns: bool = True) -> tuple[IntArray, list[NodePattern]]:
         """

@@ -93,7 +93,7 @@ class BranchAndPrice:
 
 
 class _RefusedColumns(Exception):
-    """The referee refused a plan made of columns: nothing that they prove may be believed."""
+    """The referee refused a plan made of columns, so nothing that they prove counts."""
 
     def __init__(self, offer: Refused) -> None:
         super().__init__(offer.why)

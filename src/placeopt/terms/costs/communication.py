@@ -168,7 +168,7 @@ def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
 
 
 def _seated(problem: Problem) -> bool:
-    """Return whether traffic graphs are few and small enough to say who of the workers sits where."""
+    """Return whether traffic graphs are few and small enough for columns that assign ranks to GPUs."""
     pairs = int((np.diff(problem.node_gpu_start) ** 2).sum())
     edges = np.array([len(c.edges) for c in problem.class_communication], dtype=np.int64)
     return int(edges[problem.job_class].sum()) * pairs <= MAX_RANK_PAIRS

@@ -18,7 +18,7 @@ IMPOSSIBLE = np.iinfo(np.int64).max
 """In ``changes_if_placed``, where a bundle does not fit."""
 
 MAX_CHECKS = 20_000
-"""Up to so many pairs of a typical worker and a node, and of one and a GPU that jobs may share, the form is exact."""
+"""Most pairs of a typical worker and a node, or a GPU that jobs may share, up to which the form is exact."""
 
 _CHUNK = 1 << 22
 """Entries of the tables that are made at once."""
@@ -74,7 +74,7 @@ class Fgd(Cost):
         return "exact" if len(problem.target) * (with_gpus + shared) <= MAX_CHECKS else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """Add what is left of every GPU, who may take it, and who can be hosted where."""
+        """Add what is left of every GPU, which workers may take it, and which nodes can host them."""
         if self.form(variables.problem) == "bound":
             return rows.bound(variables, gpu_milli_left(variables.state))
         return rows.exact(builder, variables, gpu_milli_left(variables.state))

@@ -103,7 +103,7 @@ class Interference(Cost):
         return "exact" if _shared_domains(problem) <= MAX_SHARED_DOMAINS else "bound"
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:
-        """Add who meets whom and how full GPUs get; the trivial bound is a constant."""
+        """Add which jobs meet and how full GPUs become; the trivial bound is a constant."""
         problem, state = variables.problem, variables.state
         base = slowdowns(state)
         nothing = np.zeros(0, dtype=np.int64)

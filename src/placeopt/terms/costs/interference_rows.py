@@ -1,4 +1,4 @@
-"""The exact linear forms of interference: who meets whom at which domain, and how full a shared GPU gets."""
+"""The exact linear forms of interference: which jobs meet in which domain, and how full a shared GPU becomes."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def curve(builder: ModelBuilder, variables: Variables, table: IntArray, base: di
 
 
 def _more_than(columns: IntArray, count: int, values: IntArray) -> bool:
-    """Return whether more than so many of the binary columns are 1."""
+    """Return whether more than ``count`` of the binary columns are 1."""
     return int(values[columns].sum()) > count
 
 

@@ -21,7 +21,7 @@ Where = tuple[int, int]
 
 def nested_domains(problem: Problem) -> list[IntArray]:
     """
-    Shape (G,) for each level: the domain of every GPU, so that who shares one shares all above.
+    Shape (G,) for each level: the domain of every GPU; jobs that share one share all above it.
 
     A GPU without a switch stands under one of its own, and what has no socket likewise: it adds no place to meet.
     """
@@ -32,7 +32,7 @@ def nested_domains(problem: Problem) -> list[IntArray]:
 
 
 def _single_gpus(problem: Problem) -> list[BoolArray]:
-    """Shape (G,) for each level: whether the GPU is all there is of its domain, so that only who shares it meets."""
+    """Shape (G,) for each level: whether the GPU is its whole domain, so that only jobs that share it meet."""
     lonely = problem.gpu_switch < 0
     return [np.ones_like(lonely), lonely, lonely & (problem.gpu_socket < 0), np.zeros_like(lonely)]
 

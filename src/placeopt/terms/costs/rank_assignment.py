@@ -179,7 +179,7 @@ def price_remaining(
     """
     State the traffic of a running job that shrinks: its workers close ranks, in their order, on their GPUs.
 
-    A column for every new rank and former worker; the rows leave no choice once it is known who remains.
+    A column for every new rank and former worker; the rows leave no choice once the remaining workers are fixed.
     """
     job, option = v.unit_jobs[v.start_unit[s]][0], int(v.start_option[s])
     workers, gpus = int(v.problem.options.workers[option]), int(v.problem.options.gpus[option])

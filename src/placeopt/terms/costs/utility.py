@@ -94,7 +94,7 @@ def most_path(problem: Problem, option: int) -> int:
 
 
 FEW, MOST_PATHS = 8, 100_000
-"""GPUs up to which a placement's path is remembered, and how many are: look-ahead asks for the same again and again."""
+"""GPUs up to which a placement's path is cached, and how many paths are: look-ahead needs the same ones repeatedly."""
 _paths: WeakKeyDictionary[ClusterTopology, dict[tuple[int, ...], int]] = WeakKeyDictionary()
 
 

@@ -15,7 +15,7 @@ from placeopt.terms.variables import MOVE, SHRINK, STAY, Variables
 
 class RunningChanges:
     """
-    Running jobs change only as policy and job allow, at most so many of each kind.
+    Running jobs change only as policy and job allow, and no more of each kind than the policy allows.
 
     ``fits`` looks at jobs that are placed: how many may be absent, and in which order, is a matter of the whole
     allocation (``placeopt.problem.changes.keeps_limits``).
@@ -93,7 +93,7 @@ def add_change_limits(
     builder: ModelBuilder, problem: Problem, start: IntArray, kind: IntArray, may_end: IntArray
 ) -> None:
     """
-    At most so many jobs moved, shrunk, and preempted, which is to have no start at all.
+    Limit the jobs that are moved, shrunk, and preempted, which is to have no start at all.
 
     ``start``, ``kind``: columns and what they do; ``may_end``: the columns of all jobs that may be preempted.
     """

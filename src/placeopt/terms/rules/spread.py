@@ -44,7 +44,7 @@ class Gang:
 
 
 class Spread:
-    """Single node, at most so many workers a node, exactly so many domains of a level with so many workers each."""
+    """Single node, most workers per node, an exact number of domains of a level with an exact number of workers each."""
 
     name = "spread"
 
