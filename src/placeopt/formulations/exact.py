@@ -51,25 +51,28 @@ def add_columns(
             for option in problem.options_of(jobs[0]):
                 columns.add_anywhere(u, len(jobs), option, NEW, int(problem.options.value[option]))
     must_run = [jobs[0] in problem.running and jobs[0] not in problem.may_preempt for jobs in units]
+    start_unit, start_option, start_kind, start_value, start_most = _rows(columns.starts, 5)
+    bundle_start, bundle_node, bundle_most = _rows(columns.bundles, 3)
+    grant_bundle, grant_cell, grant_most, grant_milli = _rows(columns.grants, 4)
     variables = Variables(
         problem=problem,
         state=state,
         unit_jobs=tuple(units),
-        unit_least=_ints([int(must) for must in must_run]),
-        start=builder.add_variables(0, _ints(columns.start_most)),
-        start_unit=_ints(columns.start_unit),
-        start_option=_ints(columns.start_option),
-        start_kind=_ints(columns.start_kind),
-        start_value=_ints(columns.start_value),
-        bundle=builder.add_variables(0, _ints(columns.bundle_most)),
-        bundle_start=_ints(columns.bundle_start),
-        bundle_node=_ints(columns.bundle_node),
-        bundle_most=_ints(columns.bundle_most),
-        grant=builder.add_variables(0, _ints(columns.grant_most)),
-        grant_bundle=_ints(columns.grant_bundle),
-        grant_cell=_ints(columns.grant_cell),
-        grant_most=_ints(columns.grant_most),
-        grant_milli=_ints(columns.grant_milli),
+        unit_least=np.array(must_run, dtype=np.int64),
+        start=builder.add_variables(0, start_most),
+        start_unit=start_unit,
+        start_option=start_option,
+        start_kind=start_kind,
+        start_value=start_value,
+        bundle=builder.add_variables(0, bundle_most),
+        bundle_start=bundle_start,
+        bundle_node=bundle_node,
+        bundle_most=bundle_most,
+        grant=builder.add_variables(0, grant_most),
+        grant_bundle=grant_bundle,
+        grant_cell=grant_cell,
+        grant_most=grant_most,
+        grant_milli=grant_milli,
         cell_gpus=tuple(cells),
         gpu_to_cell=gpu_to_cell,
     )
@@ -78,7 +81,11 @@ def add_columns(
 
 
 class _Columns:
-    """Lists of what the columns stand for, as they are found."""
+    """
+    What the columns stand for, in blocks of rows.
+
+    Starts: (unit, option, kind, value, most). Bundles: (start, node, most). Grants: (bundle, cell, most, milli).
+    """
 
     def __init__(self, state: State, cells: Sequence[tuple[int, ...]], gpu_to_cell: IntArray) -> None:
         self.state = state
@@ -87,18 +94,10 @@ class _Columns:
         self.cell_gpu = np.array([gpus[0] for gpus in cells], dtype=np.int64)
         self.cell_size = np.array([len(gpus) for gpus in cells], dtype=np.int64)
         self.cell_node = self.problem.gpu_node[self.cell_gpu] if len(cells) else np.zeros(0, dtype=np.int64)
-        self.start_unit: list[int] = []
-        self.start_option: list[int] = []
-        self.start_kind: list[int] = []
-        self.start_value: list[int] = []
-        self.start_most: list[int] = []
-        self.bundle_start: list[int] = []
-        self.bundle_node: list[int] = []
-        self.bundle_most: list[int] = []
-        self.grant_bundle: list[int] = []
-        self.grant_cell: list[int] = []
-        self.grant_most: list[int] = []
-        self.grant_milli: list[int] = []
+        self.starts: list[IntArray] = []
+        self.bundles: list[IntArray] = []
+        self.grants: list[IntArray] = []
+        self._num_bundles = 0
 
     def add_running(self, unit: int, job: int) -> None:
         """Add what may become of a running job: to stay, to shrink to each number of workers, to move."""
@@ -121,8 +120,7 @@ class _Columns:
         bundles = int(options.bundles[option])
         if int(per_node.sum()) < bundles:
             return
-        first = len(self.bundle_node)
-        most = np.minimum(per_node, size * bundles)
+        first, most = self._num_bundles, np.minimum(per_node, size * bundles)
         self._add_start(unit, option, kind, value, min(size, int(per_node.sum()) // bundles), nodes, most)
         need = int(options.gpus[option] * options.bundle_workers[option])
         if need:
@@ -130,41 +128,32 @@ class _Columns:
             position[nodes] = np.arange(len(nodes))
             here = np.flatnonzero(usable_gpus(state, option)[self.cell_gpu] & (position[self.cell_node] >= 0))
             at = position[self.cell_node[here]]
-            self.grant_bundle.extend((first + at).tolist())
-            self.grant_cell.extend(here.tolist())
-            self.grant_most.extend(np.minimum(need * most[at], self.cell_size[here] * size).tolist())
-            self.grant_milli.extend([int(options.milli[option])] * len(here))
+            amount = np.minimum(need * most[at], self.cell_size[here] * size)
+            self.grants.append(np.column_stack((first + at, here, amount, np.full(len(here), options.milli[option]))))
 
     def _add_where_it_is(self, unit: int, held: Placement, option: int, kind: int, value: int) -> None:
         """Add a start in ``option`` with bundles and grants only where the running job has its workers now."""
-        first = len(self.bundle_node)
+        first = self._num_bundles
         single = int(self.problem.options.bundles[option]) == 1
         workers = dict.fromkeys(held.nodes, 1) if single else Counter(held.nodes)
         at = {node: first + i for i, node in enumerate(workers)}
-        self._add_start(unit, option, kind, value, 1, _ints(list(workers)), _ints(list(workers.values())))
-        cells = Counter(int(self.gpu_to_cell[gpu]) for gpu in held.gpus)
-        for cell, amount in cells.items():
-            self.grant_bundle.append(at[int(self.cell_node[cell])])
-            self.grant_cell.append(cell)
-            self.grant_most.append(amount)
-            self.grant_milli.append(int(self.problem.options.milli[option]))
+        self._add_start(unit, option, kind, value, 1, np.array(list(workers)), np.array(list(workers.values())))
+        milli = int(self.problem.options.milli[option])
+        for cell, amount in Counter(int(self.gpu_to_cell[gpu]) for gpu in held.gpus).items():
+            self.grants.append(np.array([[at[int(self.cell_node[cell])], cell, amount, milli]]))
 
     def _add_start(
         self, unit: int, option: int, kind: int, value: int, most: int, nodes: IntArray, per_node: IntArray
     ) -> None:
-        s = len(self.start_unit)
-        self.start_unit.append(unit)
-        self.start_option.append(option)
-        self.start_kind.append(kind)
-        self.start_value.append(value)
-        self.start_most.append(most)
-        self.bundle_start.extend([s] * len(nodes))
-        self.bundle_node.extend(nodes.tolist())
-        self.bundle_most.extend(per_node.tolist())
+        start = np.full(len(nodes), len(self.starts))
+        self.starts.append(np.array([[unit, option, kind, value, most]]))
+        self.bundles.append(np.column_stack((start, nodes, per_node)))
+        self._num_bundles += len(nodes)
 
 
-def _ints(values: list[int]) -> IntArray:
-    return np.array(values, dtype=np.int64)
+def _rows(blocks: list[IntArray], width: int) -> IntArray:
+    """Shape (width, n): the rows of all blocks, as columns."""
+    return np.concatenate([np.zeros((0, width), dtype=np.int64), *blocks]).T.copy()
 
 
 def add_counts(builder: ModelBuilder, state: State, costs: Sequence[Cost] = ()) -> Variables:

@@ -24,7 +24,7 @@ MAX_CELLS = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class ColumnFamily:
-    """Bundle groups of one profile, and H *combinations*: how many bundles of each one GPU group takes, by their sum."""
+    """Bundle groups of one profile, and H *combinations* of their bundles in one GPU group, ordered by their sum."""
 
     profile: int
     bundle_groups: IntArray  # (k,)

@@ -109,7 +109,7 @@ def _cheapest(relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes
 def _parts(
     problem: Problem, nodes: IntArray, cost: IntArray, bundle_group: BundleGroup, scale: int, own: IntArray
 ) -> IntArray:
-    """Shape (bundles + 1,): least cost of each number of bundles in one ``own`` domain; ``FAR`` where none takes them."""
+    """Shape (bundles + 1,): least cost of each number of bundles in one ``own`` domain; ``FAR`` if none takes them."""
     topology, bundles = problem.topology, bundle_group.bundles
     apart = len(topology.domain_parent) + np.arange(problem.num_nodes)  # a node without a domain is one by itself
     domain = np.where(own[nodes] >= 0, own[nodes], apart[nodes])

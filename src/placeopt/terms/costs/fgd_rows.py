@@ -1,4 +1,4 @@
-"""The linear forms of fragmentation ``fgd``: what is left of the GPUs, which workers may take it, which nodes can host them."""
+"""The linear forms of fragmentation ``fgd``: what is left of GPUs, which workers may take it, which nodes host them."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Gang:
 
 
 class Spread:
-    """Single node, most workers per node, an exact number of domains of a level with an exact number of workers each."""
+    """Single node, most workers per node, an exact number of domains of a level, with an exact number of workers."""
 
     name = "spread"
 
