@@ -12,11 +12,11 @@ from placeopt.generators import generate
 from placeopt.heuristics import greedy
 from placeopt.heuristics.job_orders import order_jobs
 from placeopt.heuristics.search import Guide, Search
-from placeopt.heuristics.search.destroy import Destroy
 from placeopt.heuristics.search.gang_placer import GangPlacer
 from placeopt.heuristics.search.incremental_solution import IncrementalSolution
 from placeopt.heuristics.search.insertion import Insertion
-from placeopt.heuristics.search.job_selection import choose
+from placeopt.heuristics.search.repair import choose
+from placeopt.heuristics.search.search import Destroy
 from placeopt.model import Communication, Domain, Split
 from placeopt.problem import Placement, Problem, State, compile_problem
 from placeopt.terms.costs.communication import job_cost

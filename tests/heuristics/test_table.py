@@ -6,10 +6,10 @@ import pytest
 from builders import instance, job, machine, node
 from placeopt.generators import generate
 from placeopt.heuristics import Candidates, Table, place, score_named, table_for
+from placeopt.heuristics.score_cache import option_shapes
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
 from placeopt.heuristics.scores.prices import PriceScore
 from placeopt.heuristics.scores.table import NEVER, serves
-from placeopt.heuristics.shapes import option_shapes
 from placeopt.model import Gpu, Instance, Policy
 from placeopt.problem import Problem, State, compile_problem
 

@@ -5,9 +5,7 @@ from typing import Any
 import pytest
 
 from builders import instance, job, machine, node, option
-from placeopt.model import Job, Option, Split
-from placeopt.problem import compile_problem
-from placeopt.problem.allowance import (
+from placeopt.heuristics.job_orders import (
     cost_of,
     due_ms,
     latency_of,
@@ -15,13 +13,15 @@ from placeopt.problem.allowance import (
     rate_of,
     waiting_allowances,
 )
+from placeopt.model import Job, Option, Split
+from placeopt.problem import compile_problem
 
 
 def settled(*jobs: Job, nodes: Any = 4, **fields: Any) -> list[tuple[str, int]]:
     """Of every job: the option settled on, and the allowance in ms; nodes of four GPUs unless stated."""
     problem = compile_problem(instance(nodes, jobs, **fields))
     found = waiting_allowances(problem)
-    names = [problem.options.name[o] if o >= 0 else "none" for o in found.option.tolist()]
+    names = [problem.arrays.name[o] if o >= 0 else "none" for o in found.option.tolist()]
     return list(zip(names, found.slack_ms.tolist(), strict=True))
 
 
@@ -173,7 +173,7 @@ def test_an_elastic_shape_is_one_for_every_number_of_workers() -> None:
     elastic = option("e", workers=5, workers_min=1)
     problem = compile_problem(instance(4, [job("a", options=(elastic,))]))
     (chosen,) = waiting_allowances(problem).option.tolist()
-    assert problem.options.workers[chosen] == 4
+    assert problem.arrays.workers[chosen] == 4
 
 
 def test_a_job_that_fits_nowhere_waits_until_it_is_due() -> None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from placeopt.heuristics import Candidates, score_named
-from placeopt.heuristics.scores.fragmentation_columns import GradientColumns
-from placeopt.heuristics.scores.packing import free_share
+from placeopt.heuristics.scores.fragmentation import GradientColumns
+from placeopt.heuristics.scores.published import free_share
 from placeopt.heuristics.scores.table import NEVER, Columns
 from placeopt.model import Job
 from placeopt.problem import RESOURCES, IntArray, Problem, State

@@ -44,9 +44,9 @@ def spot_of(case: ExplainCase, others: State, placement: Placement, weighted: tu
         raw = w.cost.delta(others, move)
         terms.append(TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw))
     return JobPosition(
-        option=problem.options.name[placement.option],
+        option=problem.arrays.name[placement.option],
         nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(placement.nodes).items())},
-        value=int(problem.options.value[placement.option]),
+        value=int(problem.arrays.value[placement.option]),
         cost=sum(term.cost for term in terms),
         terms=tuple(terms),
     )

@@ -43,7 +43,7 @@ def place_of(q: Question, found: Reach) -> BestPlace:
     return BestPlace(
         utility=found.utility,
         asks=q.case.job.utility_min_thousandths or 0,
-        option=problem.options.name[found.placement.option],
+        option=problem.arrays.name[found.placement.option],
         nodes=tuple(problem.node_ids[node] for node in dict.fromkeys(found.placement.nodes)),
         gpus=tuple(freed(q, gpu) for gpu in sorted(found.placement.gpus)),
         falls_short=tuple(problem.job_ids[job] for job in found.hurt),
@@ -95,7 +95,7 @@ def _with_freed(free: State, gpus: Sequence[int]) -> State:
         mine = [] if held is None else [gpu for gpu in held.gpus if gpu in gone]
         if held is None or not mine:
             continue
-        each = problem.options.demand[held.option] // max(1, int(problem.options.gpus[held.option]))
+        each = problem.arrays.demand[held.option] // max(1, int(problem.arrays.gpus[held.option]))
         for gpu in mine:
             state.node_free[problem.gpu_node[gpu]] += each
         left = tuple(gpu for gpu in held.gpus if gpu not in gone)

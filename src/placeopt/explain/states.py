@@ -9,8 +9,7 @@ from placeopt.errors import BadInput
 from placeopt.model import Instance, Job, Plan, Running
 from placeopt.model.policy import Changes
 from placeopt.problem import Move, Placement, Problem, State, compile_problem
-from placeopt.problem.indexing import running_placement
-from placeopt.problem.lost import find_lost
+from placeopt.problem.running import find_lost, running_placement
 from placeopt.problem.target import target_workload
 
 

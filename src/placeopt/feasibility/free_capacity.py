@@ -10,8 +10,8 @@ from placeopt.feasibility.requirement import BARRIERS, Requirement
 from placeopt.model import Job
 from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
-from placeopt.problem.domains import node_domains
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
+from placeopt.problem.hardware import node_domains
 from placeopt.terms.queue_ceilings import queue_ceilings
 from placeopt.terms.standing import link_room
 

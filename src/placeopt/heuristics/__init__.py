@@ -1,9 +1,9 @@
 """Heuristics: an allocation in milliseconds, with nothing proven."""
 
 from placeopt.aliases import former_names
-from placeopt.heuristics.assign_gpus import assign_gpus
+from placeopt.heuristics.bundles import assign_gpus
 from placeopt.heuristics.candidates import Candidates
-from placeopt.heuristics.choosers import CHOOSERS
+from placeopt.heuristics.drb import CHOOSERS
 from placeopt.heuristics.greedy import Chooser, GreedyResult, greedy, place, places, table_for
 from placeopt.heuristics.online_placer import DemandQuota, Moves, OnlinePlacer
 from placeopt.heuristics.preemption import make_room

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from operator import ge, sub
 
 import numpy as np
 
+from placeopt.errors import OutOfTime
+from placeopt.heuristics.candidates import Candidates, never
 from placeopt.heuristics.exchange import exchange
-from placeopt.problem import IntArray, Placement, Problem, State
+from placeopt.heuristics.scores.registry import score_named
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
+from placeopt.terms.rules.registry import fits
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ def _exchange_between(groups: list[_Nodes], unplaced: list[BundleItem]) -> list[
 
 def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[BundleItem]:
     """Jobs of several GPUs, jobs without, then bundles; the heaviest first."""
-    options = problem.options
+    options = problem.arrays
     shared: list[tuple[float, int, int, int]] = []
     others: list[BundleItem] = []
     for o, jobs in quota.jobs:
@@ -107,9 +111,9 @@ def _bundles(
     problem: Problem, quota: BundleQuota, shared: list[tuple[float, int, int, int]], nodes: _Nodes
 ) -> list[BundleItem]:
     """One bundle a GPU; ``shared`` are (-weight, job, option, share), the heaviest first."""
-    demand, value = problem.options.demand.tolist(), problem.options.value.tolist()
-    anywhere = np.arange(problem.options.node_class_ok.shape[1])
-    allowed = [np.flatnonzero(row) for row in problem.options.node_class_ok]
+    demand, value = problem.arrays.demand.tolist(), problem.arrays.value.tolist()
+    anywhere = np.arange(problem.arrays.node_class_ok.shape[1])
+    allowed = [np.flatnonzero(row) for row in problem.arrays.node_class_ok]
     bundles: list[BundleItem] = []
     slots: list[Counter[int]] = []
     lightest: dict[int, list[tuple[float, int]]] = defaultdict(list)  # size -> heap of (weight, bundle)
@@ -119,7 +123,7 @@ def _bundles(
                 lightest[size].append((0.0, len(bundles)))
             slots.append(Counter(sizes))
             bundles.append(
-                BundleItem(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
+                BundleItem(1, share, [], [0] * problem.arrays.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
             )
     for _, job, o, size in shared:
         heap = lightest[size]
@@ -205,3 +209,36 @@ class _Nodes:
                 taken, gpus[item.share] = tuple(pool[: item.gpus]), pool[item.gpus :]
                 for job, option in item.jobs:
                     yield job, Placement(option, (node,) * self._workers[option], taken)
+
+
+def assign_gpus(
+    problem: Problem, wanted: Iterable[tuple[int, int, tuple[int, ...]]], over: Callable[[], bool] = never
+) -> Allocation:
+    """
+    Return the running jobs, and of (job, option, one node a bundle) each that every rule allows, one after the other.
+
+    GPUs are chosen as greedy does; a job that finds no room there, or was placed before, is passed over, and so are all
+    that are left once ``over()`` is true.
+    """
+    state = State(problem)
+    candidates = Candidates(state, score_named("first_fit", problem), over)
+    workers = problem.arrays.bundle_workers.tolist()
+    gpus = problem.arrays.gpus.tolist()
+    for job, option, nodes in wanted:
+        if state.placements[job] is not None:
+            continue
+        each = workers[option]
+        held: list[int] = []
+        try:
+            for node in nodes:
+                held.extend(candidates.choose_gpus(option, node, frozenset(held)))
+        except OutOfTime:
+            break
+        if len(held) != gpus[option] * each * len(nodes):
+            continue
+        placement = Placement(option, tuple(node for node in nodes for _ in range(each)), tuple(held))
+        if fits(state, job, placement):
+            state.apply(Move(job, placement))
+            for node in dict.fromkeys(nodes):
+                candidates.changed(node)
+    return state.allocation()

@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placeopt.errors import OutOfTime
-from placeopt.heuristics.score_cache import NodeViews, ScoreCache
-from placeopt.heuristics.shapes import option_shapes
+from placeopt.heuristics.score_cache import NodeViews, ScoreCache, option_shapes
 from placeopt.problem import IntArray, Problem, State
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.growth import grown_sets, starts

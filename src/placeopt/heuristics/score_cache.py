@@ -1,11 +1,14 @@
-"""What greedy remembers of nodes that looked alike."""
+"""Keys for what looks alike, options and nodes, and what greedy remembers by them."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar
 
-from placeopt.problem import State
+import numpy as np
+
+from placeopt.problem import IntArray, Problem, State
+from placeopt.problem.classes import group_by_key
 
 T = TypeVar("T")
 View = tuple[Any, ...]
@@ -55,7 +58,7 @@ class NodeViews:
         self._arrays = [state.gpu_free_milli]
         if problem.jobs_per_gpu is not None:
             self._arrays.append(state.gpu_jobs)
-        if problem.options.gpu_memory_mib.any():
+        if problem.arrays.gpu_memory_mib.any():
             self._arrays.append(state.gpu_free_memory)
         if not problem.shares_bind:
             self._arrays.append(state.gpu_utilisation)
@@ -82,3 +85,26 @@ class NodeViews:
         if len(self._arrays) == 1:
             return (self._class[node], *self._arrays[0][start:end].tolist())
         return (self._class[node], *zip(*(array[start:end].tolist() for array in self._arrays), strict=True))
+
+
+def option_shapes(problem: Problem, features: IntArray | None = None) -> list[int]:
+    """
+    Number the options: two have the same number if every node has the same room for both, and likes both alike.
+
+    ``features``, shape (O, anything): what else of each option decides how well a node is liked.
+    """
+    options = problem.arrays
+    rows = np.column_stack(
+        (
+            options.gpus,
+            options.milli,
+            options.gpu_memory_mib,
+            options.bundles,
+            options.workers,
+            options.workers_per_node,
+            options.demand,
+            np.zeros((len(options), 0), dtype=np.int64) if features is None else features,
+        )
+    )
+    masks = np.packbits(np.column_stack((options.gpu_type_ok, options.node_class_ok)), axis=1)
+    return group_by_key(row.tobytes() + mask.tobytes() for row, mask in zip(rows, masks, strict=True))[0]

@@ -9,11 +9,11 @@ import numpy as np
 from placeopt.live_cluster.job_table import JobTable
 from placeopt.model import Instance, Job, Node, Policy
 from placeopt.problem import IntArray, Placement, Problem
+from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import classes_by_view, views
 from placeopt.problem.compile import Classes, Jobs, assemble, compile_classes, may_change
 from placeopt.problem.hardware import Hardware, compile_hardware
-from placeopt.problem.lost import find_lost
-from placeopt.problem.standing import without_fixed
+from placeopt.problem.running import find_lost
 
 KEPT_VIEWS = 4
 """Node classes that are kept: those of the class problem and of the whole may differ, and change with the jobs."""

@@ -125,7 +125,7 @@ def _deal_jobs(
 
 def _asked_worth(problem: Problem, price: np.ndarray) -> np.ndarray:
     """Shape (J,): GPU share that a job asks for in its first option, by the mean price of the types it may take."""
-    options, first = problem.options, problem.class_option_start[:-1]
+    options, first = problem.arrays, problem.class_option_start[:-1]
     none = first == problem.class_option_start[1:]
     if none.all():
         return np.zeros(problem.num_jobs)

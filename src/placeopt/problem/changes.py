@@ -21,9 +21,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Literal
 
-from placeopt.problem.placement import Allocation, Placement
+import numpy as np
+
+from placeopt.problem.arrays import Allocation, Placement
 from placeopt.problem.problem import Problem
-from placeopt.problem.state import Move, State
+from placeopt.problem.state import Move, State, holdings
 
 Change = Literal["kept", "shrunk", "moved", "preempted"]
 
@@ -114,7 +116,7 @@ def open_state(problem: Problem) -> State:
 def part_of(problem: Problem, job: int, option: int, ranks: tuple[int, ...]) -> Placement:
     """Return the running job shrunk to the workers ``ranks``, ascending, in ``option``: its own with that many."""
     running = problem.running[job]
-    gpus = int(problem.options.gpus[option])
+    gpus = int(problem.arrays.gpus[option])
     held = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
     nodes = tuple(running.nodes[rank] for rank in ranks)
     return Placement(option, nodes, tuple(running.gpus[i] for i in held))
@@ -135,7 +137,7 @@ def same_place(problem: Problem, one: Placement, other: Placement) -> bool:
 
 def is_part(problem: Problem, part: Placement, whole: Placement) -> bool:
     """Return whether ``part`` is ``whole`` shrunk: its chief and some of its other workers, as they are."""
-    if problem.options.name[part.option] != problem.options.name[whole.option]:
+    if problem.arrays.name[part.option] != problem.arrays.name[whole.option]:
         return False
     now, then = _workers(problem, part), _workers(problem, whole)
     if len(now) >= len(then) or now[0] != then[0]:
@@ -150,7 +152,37 @@ def _allowed(problem: Problem) -> dict[Change, frozenset[int]]:
 
 def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozenset[int]]]:
     """Node and GPUs of every worker."""
-    gpus = int(problem.options.gpus[placement.option])
+    gpus = int(problem.arrays.gpus[placement.option])
     return [
         (node, frozenset(placement.gpus[rank * gpus : (rank + 1) * gpus])) for rank, node in enumerate(placement.nodes)
     ]
+
+
+def without_fixed(problem: Problem) -> Problem:
+    """
+    Return the problem in which running jobs that stand in a way no option allows may not be changed.
+
+    These are jobs of single-node options on several nodes, and jobs on GPUs that more jobs hold than the policy lets
+    share one: the linear models have no form for leaving such a place, and what they would leave takes nothing new.
+    """
+    if not problem.changeable:
+        return problem
+    fixed = frozenset(
+        job
+        for job, held in problem.running.items()
+        if problem.arrays.bundles[held.option] == 1 and len(set(held.nodes)) > 1
+    ) | _on_crowded_gpus(problem)
+    if not fixed & problem.changeable:
+        return problem
+    may = {name: getattr(problem, name) - fixed for name in ("may_move", "may_shrink", "may_preempt")}
+    return replace(problem, **may)
+
+
+def _on_crowded_gpus(problem: Problem) -> frozenset[int]:
+    """Running jobs with a GPU that more of them hold than may share one."""
+    most = problem.jobs_per_gpu
+    if most is None:
+        return frozenset()
+    held = holdings(problem, problem.running.items())
+    crowded = np.bincount(held.gpu, minlength=problem.num_gpus) > most
+    return frozenset(held.job[crowded[held.gpu]].tolist())

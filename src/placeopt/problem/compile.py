@@ -9,17 +9,13 @@ import numpy as np
 
 from placeopt.errors import BadInput, Unsupported
 from placeopt.model import Communication, Instance, Job, Option, Policy
-from placeopt.problem.arrays import RESOURCES, Frozen, IntArray
+from placeopt.problem.arrays import RESOURCES, Frozen, IntArray, Options, Placement
+from placeopt.problem.changes import without_fixed
 from placeopt.problem.classes import allowed_nodes, job_classes, node_classes
-from placeopt.problem.domains import node_domains
 from placeopt.problem.grants import refuse_overfull
-from placeopt.problem.hardware import Hardware, compile_hardware
-from placeopt.problem.indexing import running_placement
-from placeopt.problem.lost import Lost, find_lost
-from placeopt.problem.options import Options
-from placeopt.problem.placement import Placement
+from placeopt.problem.hardware import Hardware, compile_hardware, node_domains
 from placeopt.problem.problem import Problem
-from placeopt.problem.standing import without_fixed
+from placeopt.problem.running import Lost, find_lost, running_placement
 from placeopt.problem.target import target_workload
 
 MAX_OPTION_ROWS = 200_000

@@ -10,10 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from placeopt.model import Communication, Instance, Policy, Running
-from placeopt.problem.arrays import BoolArray, Frozen, IntArray
-from placeopt.problem.options import Options
-from placeopt.problem.placement import Placement
-from placeopt.problem.reference import best_paths
+from placeopt.problem.arrays import BoolArray, Frozen, IntArray, Options, Placement
+from placeopt.problem.growth import best_paths
 from placeopt.problem.target import Target
 from placeopt.topology.cluster_topology import ClusterTopology
 

@@ -1,17 +1,44 @@
-"""What is used by whom: the mutable side of a problem, with apply and undo."""
+"""What is used by whom: an allocation as arrays, and the mutable side of a problem, with apply and undo."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
-from placeopt.problem.arrays import RESOURCES, IntArray
-from placeopt.problem.holdings import holdings
-from placeopt.problem.placement import Allocation, Placement
+from placeopt.problem.arrays import CPU, MEMORY, Allocation, IntArray, Placement
 from placeopt.problem.problem import Problem
 
-CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
+
+@dataclass(frozen=True, eq=False)
+class Holdings:
+    """H grants, one a job and GPU, and W workers, in the order of the jobs given and of their ranks."""
+
+    job: IntArray  # (H,)
+    gpu: IntArray  # (H,)
+    option: IntArray  # (H,) the job's
+    milli: IntArray  # (H,) thousandths requested
+    worker_node: IntArray  # (W,)
+    worker_option: IntArray  # (W,) the job's
+
+
+def holdings(problem: Problem, placed: Iterable[tuple[int, Placement]]) -> Holdings:
+    """Write (job, placement) pairs, of different jobs, as arrays."""
+    pairs = list(placed)
+    option = np.array([p.option for _, p in pairs], dtype=np.int64)
+    gpus = np.array([len(p.gpus) for _, p in pairs], dtype=np.int64)
+    workers = np.array([len(p.nodes) for _, p in pairs], dtype=np.int64)
+    of_grant = np.repeat(option, gpus)
+    return Holdings(
+        job=np.repeat(np.array([job for job, _ in pairs], dtype=np.int64), gpus),
+        gpu=np.fromiter(chain.from_iterable(p.gpus for _, p in pairs), dtype=np.int64, count=int(gpus.sum())),
+        option=of_grant,
+        milli=problem.arrays.milli[of_grant],
+        worker_node=np.fromiter(chain.from_iterable(p.nodes for _, p in pairs), np.int64, count=int(workers.sum())),
+        worker_option=np.repeat(option, workers),
+    )
 
 
 Tenant = tuple[int, tuple[int, ...]]
@@ -154,7 +181,7 @@ class State:
 
     def _change_tenants(self, placement: Placement, sign: int) -> None:
         problem, tenants = self.problem, self.tenants
-        profile = int(problem.class_profile[problem.options.job_class[placement.option]])
+        profile = int(problem.class_profile[problem.arrays.job_class[placement.option]])
         for node in dict.fromkeys(placement.nodes):
             first, end = problem.node_gpu_start[node], problem.node_gpu_start[node + 1]
             key = profile, tuple(gpu for gpu in placement.gpus if first <= gpu < end)
@@ -183,7 +210,7 @@ def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, i
 
     Returns (``machine`` or ``domain``, index, MB/s) for every uplink with a load.
     """
-    k, mbps = len(placement.nodes), int(problem.options.network_mbps[placement.option])
+    k, mbps = len(placement.nodes), int(problem.arrays.network_mbps[placement.option])
     inside: dict[tuple[str, int], int] = {}
     for node in placement.nodes:
         inside["machine", node] = inside.get(("machine", node), 0) + 1

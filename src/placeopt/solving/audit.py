@@ -8,7 +8,7 @@ from placeopt.errors import BadInput, PlaceoptError
 from placeopt.model import Instance, Plan
 from placeopt.problem import Allocation, Placement, Problem, compile_problem
 from placeopt.problem.changes import restarted
-from placeopt.problem.indexing import running_placement
+from placeopt.problem.running import running_placement
 from placeopt.terms.objective import Weighted, value, weighted_costs
 
 
@@ -35,7 +35,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
         actual = {"value": value(problem, allocation)}
     else:  # a plan for some jobs: what these are worth; no costs
         options = {problem.job_ids[job]: placement.option for job, placement in enumerate(allocation) if placement}
-        actual = {"value": sum(int(problem.options.value[options[held.job]]) for held in plan.placements)}
+        actual = {"value": sum(int(problem.arrays.value[options[held.job]]) for held in plan.placements)}
     raws = [w.cost.score(problem, allocation) for w in weighted]
     if weighted:
         actual["cost"] = sum(w.weight * raw for w, raw in zip(weighted, raws, strict=True))

@@ -13,7 +13,7 @@ from placeopt.formulations.branch_and_price.gpu_groups import GpuGroups
 from placeopt.formulations.branch_and_price.pricing import Column, DualPrices
 from placeopt.linear import NO_LOWER, NO_UPPER, LinearModel, ModelBuilder
 from placeopt.problem import IntArray
-from placeopt.problem.job_groups import waiting_per_class
+from placeopt.problem.classes import waiting_per_class
 from placeopt.terms.costs.resource import ResourceCost
 from placeopt.terms.objective import Weighted, cost, value, weight_of
 from placeopt.terms.queue_ceilings import queue_ceilings
@@ -115,7 +115,7 @@ class ColumnMaster:
         if len(whole):
             group[whole] = self.patterns.group[pattern[whole]]
         x = builder.add_variables(0, np.where(open_group >= 0, gpu_groups.multiplicity[open_group], self.size[group]))
-        options = problem.options
+        options = problem.arrays
         of_class = options.job_class[self.options]
         y = builder.add_variables(0, self.waiting[of_class])
         node = builder.add_variables(0, np.where(self.opening > 0, self.size, 0))
@@ -274,7 +274,7 @@ class ColumnMaster:
         problem, state = self.gpu_groups.problem, self.gpu_groups.state
         if not problem.policy.queues:
             return
-        queue = problem.class_queue[problem.options.job_class[self.options]]
+        queue = problem.class_queue[problem.arrays.job_class[self.options]]
         selected = np.flatnonzero(queue >= 0)
         use, room = option_use(problem)[self.options], queue_ceilings(problem) - state.queue_used
         for r in range(use.shape[1]):

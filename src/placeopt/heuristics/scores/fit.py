@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.problem import RESOURCES, IntArray, Problem
+from placeopt.problem import CPU, MEMORY, IntArray, Problem
 
-CPU, MEMORY = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
 SOFTPLUS_WIDTH = 0.3
 STRANDING_WEIGHT = 3.0
 UNTOUCHED_WEIGHT = 0.1 / 8
@@ -51,7 +50,7 @@ class Stranding:
             counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
         first = problem.class_option_start[:-1]
         has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
-        options, weight = problem.options, counts[has]
+        options, weight = problem.arrays, counts[has]
         o = first[has]
         gpus = max(float((weight * options.total_milli[o]).sum()) / 1000, 1e-9)
         with_gpus = options.gpus[o] > 0

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from placeopt.heuristics.candidates import Score
-from placeopt.heuristics.sc17 import LastMachine, LastMachineFullestSocket
 from placeopt.heuristics.scores.fit import Stranding, best_fit, first_fit
 from placeopt.heuristics.scores.fragmentation import FragmentationGradient
-from placeopt.heuristics.scores.packing import Random, dot_product, gpu_clustering, gpu_packing
 from placeopt.heuristics.scores.prices import PriceScore
-from placeopt.heuristics.scores.sharing import HorusByCost, MostFreeMemory
+from placeopt.heuristics.scores.published import (
+    HorusByCost,
+    LastMachine,
+    LastMachineFullestSocket,
+    MostFreeMemory,
+    Random,
+    dot_product,
+    gpu_clustering,
+    gpu_packing,
+)
 from placeopt.heuristics.scores.slowdown import LeastSlowdown
 from placeopt.problem import IntArray, Problem
 

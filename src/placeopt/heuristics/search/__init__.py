@@ -6,7 +6,7 @@ back and in which order, with ``choose`` for the competition, ``spots`` where, f
 ``guide`` is what a relaxation says about all of that; ``search`` is the loop.
 """
 
-from placeopt.heuristics.search.guide import Guide
+from placeopt.heuristics.search.incremental_solution import Guide
 from placeopt.heuristics.search.search import Search
 
 __all__ = ["Guide", "Search"]

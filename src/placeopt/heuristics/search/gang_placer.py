@@ -8,9 +8,9 @@ import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.node_selection import nodes_for_bundles
-from placeopt.heuristics.search.guide import Guide
+from placeopt.heuristics.search.incremental_solution import Guide
 from placeopt.problem import UNLIMITED, IntArray
-from placeopt.problem.reference import grown_paths
+from placeopt.problem.growth import grown_paths
 
 FAR = 1 << 60
 """More than any cost; two of them still fit."""

@@ -1,12 +1,46 @@
-"""A state with its value and cost kept exact from move to move, and a way back."""
+"""A solution that the search changes: a state with value and cost kept exact, a way back, and a relaxation's prices."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from placeopt.heuristics.candidates import Candidates
 from placeopt.heuristics.scores.registry import score_named
-from placeopt.problem import Allocation, Move, Placement, Problem, State
+from placeopt.problem import Allocation, IntArray, Move, Placement, Problem, State
 from placeopt.terms.costs.communication import Communication, job_cost
 from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_of
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """
+    Prices, in units of the cost level. They steer; nothing is proven by them.
+
+    Attributes
+    ----------
+    surplus
+        Shape (O,): what a job in the option costs beyond what it is worth, at these prices; the less the better.
+    gpu_rent
+        Shape (N,): of a GPU on each node.
+    node_rent
+        Shape (N,): of a bundle that needs more than ``half`` of the GPUs that are idle on the node.
+    half
+        Shape (N,).
+    """
+
+    surplus: np.ndarray
+    gpu_rent: IntArray
+    node_rent: IntArray
+    half: IntArray
+
+    def rent(self, gpus: int, nodes: IntArray) -> IntArray:
+        """Shape (len(nodes),): what a bundle of so many GPUs pays for its place."""
+        large = np.where(gpus > self.half[nodes], self.node_rent[nodes], 0)
+        paid: IntArray = gpus * self.gpu_rent[nodes] + large
+        return paid
+
 
 Mark = tuple[int, int, int]
 """Moves made so far, value and cost at that point."""

@@ -7,8 +7,7 @@ from itertools import islice
 
 from placeopt.heuristics.greedy import place_on_nodes, places
 from placeopt.heuristics.search.gang_placer import GangPlacer
-from placeopt.heuristics.search.guide import Guide
-from placeopt.heuristics.search.incremental_solution import IncrementalSolution
+from placeopt.heuristics.search.incremental_solution import Guide, IncrementalSolution
 from placeopt.problem import Placement
 from placeopt.terms.costs.communication import Communication
 from placeopt.terms.objective import weight_of

@@ -9,7 +9,7 @@ from typing import ClassVar
 from placeopt.errors import BadInput
 from placeopt.model import Plan
 from placeopt.problem import Allocation, Move, State
-from placeopt.problem.indexing import running_placement
+from placeopt.problem.running import running_placement
 from placeopt.solving.context import SolveContext
 from placeopt.solving.stage import StageReport
 from placeopt.terms.rules.registry import fits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from placeopt.problem import IntArray, State
-from placeopt.problem.domains import gpu_parts, node_domains
+from placeopt.problem.hardware import gpu_parts, node_domains
 
 SIZES = (1, 2, 4, 8)
 

@@ -1,19 +1,12 @@
-"""
-Scores of the packing family: dot product, GPU packing, GPU clustering, random. The lower the better.
-
-They are the policies that FGD (Weng et al., ATC'23, section 6.1) is measured against. Orders are kept exactly; where
-the authors' simulator rounds to whole points of 100 and breaks ties by node name, these do not round. Its sizes of the
-largest node (128 cores, 8 GPUs) are those of the largest node of the round.
-"""
+"""Scores of published schedulers, the lower the better: packing, Horus, opportunistic bin packing, SC'17's artifact."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates
-from placeopt.problem import RESOURCES, IntArray, Problem
-
-CPU = RESOURCES.index("cpu_millicores")
+from placeopt.problem import CPU, IntArray, Problem
+from placeopt.terms.costs.horus import decision_costs
 
 
 def free_share(candidates: Candidates, nodes: IntArray) -> IntArray:
@@ -89,7 +82,7 @@ def gpu_clustering(candidates: Candidates, option: int, nodes: IntArray) -> np.n
 
 def _sizes(problem: Problem) -> IntArray:
     """Shape (O,): 0 for a share of a GPU, else GPUs of a bundle."""
-    options = problem.options
+    options = problem.arrays
     sizes: IntArray = np.where(options.milli < 1000, 0, options.gpus * options.bundle_workers)
     return sizes
 
@@ -118,3 +111,98 @@ class Random:
 
 for _score in (dot_product, gpu_packing):
     _score.cacheable = True  # type: ignore[attr-defined]  # read by Candidates
+
+
+class HorusByCost:
+    """
+    The node whose lambda cheapest GPUs cost the least, and these GPUs (Horus, algorithm 1 with eq. 7-10).
+
+    Cost of one GPU for one job: w1 x (GPU memory used after) / capacity + w2 x f(utilisation after), f the fitted
+    slowdown curve. It depends on what was placed before, unlike the term ``horus``, which counts a GPU once.
+    Departures: the paper takes the lambda cheapest GPUs of all nodes with room; here they lie on one node where the job
+    asks for that, and a job that may spread goes to few, close nodes, the best of them by this cost.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        del problem
+
+    def option_features(self, problem: Problem) -> IntArray:
+        """Return the utilisation of each option, which its cost goes by."""
+        return problem.arrays.utilisation[:, None]
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """Sum of the cheapest GPUs' costs, shape (len(nodes),)."""
+        need = _gpus_of_bundle(candidates.problem, option)
+        if not need:
+            return np.zeros(len(nodes))
+        cost = decision_costs(candidates.state, option, candidates.slot_gpu[nodes])
+        usable = np.where(candidates.usable(option, nodes), cost, np.iinfo(np.int64).max // 2048)
+        score: np.ndarray = np.sort(usable, axis=1)[:, :need].sum(axis=1).astype(float)
+        return score
+
+    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """Return the cheapest; ties by number."""
+        cost = decision_costs(candidates.state, option, np.array(gpus, dtype=np.int64))
+        return tuple(sorted(gpus[i] for i in np.argsort(cost, kind="stable")[:need].tolist()))
+
+
+class MostFreeMemory:
+    """
+    Opportunistic bin packing (Horus section 5, "OBP"): GPUs with the most memory free, the least loaded of them.
+
+    A GPU takes a job if its memory suffices; which one is "similar to least-loaded" in the paper: read as the most free
+    GPU memory, then the fewest jobs. Where no GPU states its memory, only the number of jobs is left.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._most_jobs = problem.num_jobs + 1
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """Sum over the GPUs that would be taken, shape (len(nodes),)."""
+        need = _gpus_of_bundle(candidates.problem, option)
+        if not need:
+            return np.zeros(len(nodes))
+        load = self._load(candidates, candidates.slot_gpu[nodes]).astype(float)
+        load = np.where(candidates.usable(option, nodes), load, np.inf)
+        score: np.ndarray = np.sort(load, axis=1)[:, :need].sum(axis=1)
+        return score
+
+    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """Return the least loaded; ties by number."""
+        del option
+        load = self._load(candidates, np.array(gpus, dtype=np.int64))
+        return tuple(sorted(gpus[i] for i in np.argsort(load, kind="stable")[:need].tolist()))
+
+    def _load(self, candidates: Candidates, gpus: IntArray) -> IntArray:
+        state = candidates.state
+        load: IntArray = state.gpu_jobs[gpus] - self._most_jobs * state.gpu_free_memory[gpus]
+        return load
+
+
+def _gpus_of_bundle(problem: Problem, option: int) -> int:
+    return int(problem.arrays.gpus[option] * problem.arrays.bundle_workers[option])
+
+
+class LastMachine:
+    """The last node of the file with room; GPUs in the order of their numbers."""
+
+    def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
+        """Score ``nodes``: the later the better."""
+        del candidates, option
+        return -nodes.astype(float)
+
+    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """Return the first ``need`` of ``gpus``."""
+        del candidates, option
+        return tuple(sorted(gpus)[:need])
+
+
+class LastMachineFullestSocket(LastMachine):
+    """The same machine; GPUs of the socket with the fewest free ones first, of equal sockets the last."""
+
+    def pick(self, candidates: Candidates, option: int, gpus: list[int], need: int) -> tuple[int, ...]:
+        """Return ``need`` of ``gpus``, socket after socket."""
+        del option
+        sockets = candidates.problem.gpu_socket[gpus].tolist()
+        ranked = sorted(zip(sockets, gpus, strict=True), key=lambda pair: (sockets.count(pair[0]), -pair[0], pair[1]))
+        return tuple(sorted(gpu for _, gpu in ranked[:need]))
