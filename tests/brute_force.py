@@ -95,7 +95,7 @@ def fates(problem: Problem, job: int) -> Iterator[Fate]:
     if changes.moves_max and record.movable:
         shrunk = [[at[rank] for rank in ranks] for ranks in parts]
         for placement in _everywhere(problem, job):
-            now, same_option = _places(problem, placement), problem.arrays.name[placement.option] == name
+            now, same_option = _places(problem, placement), problem.options.name[placement.option] == name
             if not (same_option and now == at):
                 part = same_option and now in shrunk
                 yield Fate(replace(placement, restarts=part), "moved", changes.move_price)
@@ -107,13 +107,13 @@ def _is_fixed(problem: Problem, job: int) -> bool:
     """Tell whether a running job lies on several nodes against its option, or on a GPU with too many others."""
     held, most = problem.running[job], problem.jobs_per_gpu
     crowds = [sum(gpu in other.gpus for other in problem.running.values()) for gpu in held.gpus]
-    apart = problem.arrays.bundles[held.option] == 1 and len(set(held.nodes)) > 1
+    apart = problem.options.bundles[held.option] == 1 and len(set(held.nodes)) > 1
     return apart or (most is not None and max(crowds, default=0) > most)
 
 
 def _places(problem: Problem, placement: Placement) -> list[tuple[int, tuple[int, ...]]]:
     """Node and GPUs of every worker."""
-    gpus = int(problem.arrays.gpus[placement.option])
+    gpus = int(problem.options.gpus[placement.option])
     parts = [slice(rank * gpus, (rank + 1) * gpus) for rank in range(len(placement.nodes))]
     return [(node, placement.gpus[part]) for node, part in zip(placement.nodes, parts, strict=True)]
 
@@ -121,9 +121,11 @@ def _places(problem: Problem, placement: Placement) -> list[tuple[int, tuple[int
 def _remains(problem: Problem, job: int, ranks: tuple[int, ...]) -> Placement:
     """Return the running job with only the workers ``ranks``, as they are."""
     held = problem.running[job]
-    name, gpus = problem.arrays.name[held.option], int(problem.arrays.gpus[held.option])
+    name, gpus = problem.options.name[held.option], int(problem.options.gpus[held.option])
     option = next(
-        o for o in problem.options_of(job) if (problem.arrays.name[o], problem.arrays.workers[o]) == (name, len(ranks))
+        o
+        for o in problem.options_of(job)
+        if (problem.options.name[o], problem.options.workers[o]) == (name, len(ranks))
     )
     kept = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
     return Placement(option, tuple(held.nodes[rank] for rank in ranks), tuple(held.gpus[i] for i in kept))
@@ -140,7 +142,7 @@ def _edges(problem: Problem, job: int) -> tuple[object, ...]:
 
 
 def _anywhere(problem: Problem, option: int, *, ordered: bool) -> Iterator[Placement]:
-    workers, gpus = int(problem.arrays.workers[option]), int(problem.arrays.gpus[option])
+    workers, gpus = int(problem.options.workers[option]), int(problem.options.gpus[option])
     allowed = problem.gpu_ok(option)
     start = problem.node_gpu_start
     at = {n: [g for g in range(int(start[n]), int(start[n + 1])) if allowed[g]] for n in range(problem.num_nodes)}
@@ -175,7 +177,7 @@ class Enumeration:
             for job in range(problem.num_jobs)
         ]
         self._values = [
-            np.array([0 if p is None else problem.arrays.value[p.option] for p in of_job], dtype=np.int64)
+            np.array([0 if p is None else problem.options.value[p.option] for p in of_job], dtype=np.int64)
             for of_job in self.candidates
         ]
         for job, of_job in self._fates.items():
@@ -282,7 +284,7 @@ class Enumeration:
             "interference": self._interference(rows),
             "fragmentation": self._fragmentation(rows),
             "horus": self._horus(rows),
-            "resource": self._alone(rows, lambda problem, _, p: int(problem.arrays.cost_milli[p.option])),
+            "resource": self._alone(rows, lambda problem, _, p: int(problem.options.cost_milli[p.option])),
         }
 
     def costs(self, rows: IntArray) -> IntArray:
@@ -407,7 +409,7 @@ class Enumeration:
         ]
 
         def memory(problem: Problem, _: int, placement: Placement) -> int:
-            need = int(problem.arrays.gpu_memory_mib[placement.option])
+            need = int(problem.options.gpu_memory_mib[placement.option])
             sizes = [int(problem.gpu_memory_mib[gpu]) for gpu in placement.gpus]
             return sum(round(Fraction(horus.memory_thousandths * need, size)) for size in sizes if size)
 
@@ -513,7 +515,7 @@ def _held(problem: Problem, of_job: list[Placement | None]) -> IntArray:
 def _communication(problem: Problem, job: int, placement: Placement) -> int:
     communication = problem.instance.jobs[job].communication
     between = {frozenset(edge.ranks): edge.weight for edge in communication.edges}
-    per_worker = int(problem.arrays.gpus[placement.option])
+    per_worker = int(problem.options.gpus[placement.option])
     distance = problem.topology.pair_distances(np.array(placement.gpus, dtype=np.int64)).tolist()
     total = 0
     for a, b in combinations(range(len(placement.gpus)), 2):
@@ -582,7 +584,7 @@ def _limit_link(
 def _uses(problem: Problem, job: int, placement: Placement) -> Iterator[tuple[tuple[object, ...], int]]:
     """Yield what a placement adds to which sum."""
     record = problem.instance.jobs[job]
-    demand = next(o for o in record.options if o.id == problem.arrays.name[placement.option]).demand
+    demand = next(o for o in record.options if o.id == problem.options.name[placement.option]).demand
     workers = len(placement.nodes)
     for gpu in placement.gpus:
         yield ("milli", gpu), demand.gpu_milli

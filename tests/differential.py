@@ -330,7 +330,7 @@ def _examine_flows(report: Report, problem: Problem, weighted: tuple[Weighted, .
 
 def gpu_milli(problem: Problem, placement: Placement) -> int:
     """GPU share that a placement holds, in thousandths of a GPU."""
-    return int(problem.arrays.total_milli[placement.option])
+    return int(problem.options.total_milli[placement.option])
 
 
 def _examine_scores(report: Report, everything: Enumeration, rows: IntArray) -> None:

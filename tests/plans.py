@@ -14,7 +14,7 @@ from shares import with_due
 
 def assignments_of(problem: Problem, placement: Indices) -> tuple[Assignment, ...]:
     """Write a placement node by node, as the option states the amounts: of GPUs the request."""
-    options, topology, o = problem.arrays, problem.topology, placement.option
+    options, topology, o = problem.options, problem.topology, placement.option
     per_worker = int(options.gpus[o])
     workers: dict[int, list[WorkerGpus]] = {}
     shares: dict[int, dict[str, int]] = {}
@@ -53,7 +53,7 @@ def plan_of(problem: Problem, allocation: Allocation) -> Plan:
             (
                 Placement(
                     job=problem.job_ids[j],
-                    option=problem.arrays.name[placement.option],
+                    option=problem.options.name[placement.option],
                     assignments=assignments_of(problem, placement),
                 )
                 for j, placement in enumerate(allocation)
@@ -78,7 +78,7 @@ def changes_of(problem: Problem, allocation: Allocation) -> dict[str, Any]:
         now = allocation[job]
         change = change_of(problem, job, now)
         if now is None:
-            freed = int(problem.arrays.total_milli[problem.running[job].option])
+            freed = int(problem.options.total_milli[problem.running[job].option])
             out["preempted"].append(Preempted(job=running.job, freed_gpu_milli=freed))
         elif change == "moved":
             ends = {

@@ -468,7 +468,7 @@ def _running(problem: Problem, held: Sequence[Placement | None]) -> tuple[Runnin
     return tuple(
         Running(
             job=problem.job_ids[j],
-            option=problem.arrays.name[placement.option],
+            option=problem.options.name[placement.option],
             assignments=assignments_of(problem, placement),
         )
         for j, placement in enumerate(held)

@@ -151,7 +151,7 @@ class TestChanges:
         round_ = instance([node("n0")], [a, b, new], machines=machines, running=runs, policy=NO_COST)
         problem = compile_problem(round_)
         started = compile_problem(instance([node("n0")], [new], running=[running(new, [("n0", [2])])])).running[0]
-        options = dict(enumerate(problem.arrays.job_class.tolist()))
+        options = dict(enumerate(problem.options.job_class.tolist()))
         mine = next(o for o, k in options.items() if k == int(problem.job_class[2]))
         placement = type(started)(mine, started.nodes, started.gpus)
         found = judge(round_, plan_of(problem, (*(problem.running[j] for j in (0, 1)), placement)))

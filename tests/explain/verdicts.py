@@ -272,7 +272,7 @@ def _freed(problem: Problem, gpus: Sequence[int]) -> State:
     """Return the state in which these GPUs are free, and who holds no other on a node is not there any more."""
     state, gone = State(problem), set(gpus)
     for job, held in problem.running.items():
-        each = problem.arrays.demand[held.option] // max(1, int(problem.arrays.gpus[held.option]))
+        each = problem.options.demand[held.option] // max(1, int(problem.options.gpus[held.option]))
         kept = [gpu not in gone for gpu in held.gpus]
         for gpu in gone & set(held.gpus):
             state.node_free[problem.gpu_node[gpu]] += each
@@ -307,7 +307,7 @@ def _cheapest(round_: Instance, job: str, prices: dict[str, int]) -> tuple[int, 
 
 def _values(round_: Instance) -> dict[str, int]:
     problem = compile_problem(round_)
-    return {problem.job_ids[j]: int(problem.arrays.value[p.option]) for j, p in problem.running.items()}
+    return {problem.job_ids[j]: int(problem.options.value[p.option]) for j, p in problem.running.items()}
 
 
 def _preempt_faults(instance: Instance, round_: Instance, found: Explanation) -> Iterator[str]:
@@ -354,7 +354,7 @@ def _placed_faults(instance: Instance, plan: Plan, found: Explanation, elsewhere
         nodes = {name: n for n, name in enumerate(problem.node_ids)}  # it may stay where nobody may start any more
         places.append(running_placement(now, problem, job, nodes))
     best = min(
-        ((-int(problem.arrays.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),
+        ((-int(problem.options.value[p.option]), cost_delta(state, Move(job, p), weighted)) for p in places),
         default=None,
     )
     stated: Alternative | None = found.elsewhere if elsewhere else found.best

@@ -80,7 +80,7 @@ def test_against_the_rules(seed: int) -> None:
         round_ = random_tree(Dice(np.random.default_rng(s)))
         problem = compile_problem(round_)
         state, option = State(problem), problem.options_of(0)[0]
-        workers = int(problem.arrays.workers[option])
+        workers = int(problem.options.workers[option])
 
         def allowed(counts: tuple[int, ...], state: State = state, option: int = option) -> bool:
             nodes = tuple(n for n, count in enumerate(counts) for _ in range(count))

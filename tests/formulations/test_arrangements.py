@@ -41,7 +41,7 @@ def alone(master: ColumnMaster, column: Column) -> Allocation:
         for number, placement in enumerate(out):
             options = [o for o in problem.options_of(number) if bundle_groups.option_bundle_group[o] == bundle_group]
             if placement is None and options:
-                out[number] = Placement(options[0], (node,) * int(problem.arrays.workers[options[0]]), gpus)
+                out[number] = Placement(options[0], (node,) * int(problem.options.workers[options[0]]), gpus)
                 break
         else:
             raise AssertionError("more bundles than jobs")

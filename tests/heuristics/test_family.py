@@ -190,7 +190,7 @@ def test_who_asks_first_changes_no_score(first: int) -> None:
             if spec.needs_seed:
                 continue
             shared = Candidates(state, spec.make(problem))
-            for option in range(len(problem.arrays)):
+            for option in range(len(problem.options)):
                 fresh = Candidates(state, spec.make(problem)).scores(option)
                 assert shared.scores(option).tolist() == fresh.tolist(), (seed, score, option)
 

@@ -29,7 +29,7 @@ def evaluated(*jobs: Job, now_ms: int = 0) -> list[tuple[str, int]]:
     """Of every job: the option evaluated on, and the allowance in seconds. Four nodes of four GPUs."""
     problem = compile_problem(instance(4, jobs, now_ms=now_ms))
     found = waiting_allowances(problem)
-    names = [problem.arrays.name[o] if o >= 0 else "none" for o in found.option.tolist()]
+    names = [problem.options.name[o] if o >= 0 else "none" for o in found.option.tolist()]
     return list(zip(names, (found.slack_ms // 1000).tolist(), strict=True))
 
 

@@ -21,7 +21,7 @@ def settled(*jobs: Job, nodes: Any = 4, **fields: Any) -> list[tuple[str, int]]:
     """Of every job: the option settled on, and the allowance in ms; nodes of four GPUs unless stated."""
     problem = compile_problem(instance(nodes, jobs, **fields))
     found = waiting_allowances(problem)
-    names = [problem.arrays.name[o] if o >= 0 else "none" for o in found.option.tolist()]
+    names = [problem.options.name[o] if o >= 0 else "none" for o in found.option.tolist()]
     return list(zip(names, found.slack_ms.tolist(), strict=True))
 
 
@@ -173,7 +173,7 @@ def test_an_elastic_shape_is_one_for_every_number_of_workers() -> None:
     elastic = option("e", workers=5, workers_min=1)
     problem = compile_problem(instance(4, [job("a", options=(elastic,))]))
     (chosen,) = waiting_allowances(problem).option.tolist()
-    assert problem.arrays.workers[chosen] == 4
+    assert problem.options.workers[chosen] == 4
 
 
 def test_a_job_that_fits_nowhere_waits_until_it_is_due() -> None:

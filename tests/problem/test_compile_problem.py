@@ -35,7 +35,7 @@ def test_an_elastic_option_is_a_row_for_every_number_of_workers() -> None:
     """DynamoML 3.3: worth the value at the minimum plus so much for every worker above."""
     elastic = option("e", workers=4, workers_min=2, value=5, value_per_extra_worker=3, gpus=2)
     problem = compile_problem(instance(2, [job("a", options=(elastic, option("f", single_node=True, workers=3)))]))
-    options = problem.arrays
+    options = problem.options
     assert options.name == ("e", "e", "e", "f")
     assert options.workers.tolist() == [2, 3, 4, 3]
     assert options.value.tolist() == [5, 8, 11, 1]
@@ -52,7 +52,7 @@ def test_an_option_below_the_jobs_minimal_utility_has_no_row() -> None:
         option("unknown"),
     )
     problem = compile_problem(instance(1, [job("a", options=options, utility_min_thousandths=300)]))
-    assert problem.arrays.name == ("just", "unknown")
+    assert problem.options.name == ("just", "unknown")
 
 
 def test_a_machine_that_is_only_listed_is_no_part_of_the_cluster() -> None:
@@ -228,7 +228,7 @@ def test_values_that_cannot_be_summed_exactly_are_refused() -> None:
 def test_arrays_are_read_only() -> None:
     """States share them."""
     problem = compile_problem(instance(1, [job("a")]))
-    for array in (problem.node_capacity, problem.arrays.value, problem.levels[0].total):
+    for array in (problem.node_capacity, problem.options.value, problem.levels[0].total):
         with pytest.raises(ValueError, match="read-only"):
             np.add(array, 1, out=array)
 
@@ -236,5 +236,5 @@ def test_arrays_are_read_only() -> None:
 def test_a_cluster_without_gpus_or_jobs_compiles() -> None:
     """The empty shapes are where array code breaks."""
     problem = compile_problem(instance(1, machines=[machine(gpus=0)]))
-    assert (problem.num_gpus, problem.num_jobs, len(problem.arrays)) == (0, 0, 0)
+    assert (problem.num_gpus, problem.num_jobs, len(problem.options)) == (0, 0, 0)
     assert compile_problem(instance(1, [job("a", gpus=0)], machines=[machine(gpus=0)])).node_ok(0).tolist() == [True]

@@ -322,7 +322,7 @@ class TestOptions:
 
         def options_of(value: int) -> Any:
             problem = self.problem(option(value=value, workers=3), option("less"))
-            return problem.arrays
+            return problem.options
 
         counts = np.array([2**52])
         refuse_huge_values(options_of(2), counts, Policy(), 0)
@@ -341,9 +341,9 @@ class TestOptions:
         """3 x 5 + 2 x 7, against 2^53 - 29 more of a third class."""
         jobs = [job("a", options=(option("x", value=1), option("y", value=5))), job("b", value=7), job("c")]
         problem = compile_problem(instance(1, jobs))
-        refuse_huge_values(problem.arrays, np.array([3, 2, 2**53 - 29]), Policy(), 0)
+        refuse_huge_values(problem.options, np.array([3, 2, 2**53 - 29]), Policy(), 0)
         with pytest.raises(Unsupported, match=str(2**53 + 1)):
-            refuse_huge_values(problem.arrays, np.array([3, 2, 2**53 - 28]), Policy(), 0)
+            refuse_huge_values(problem.options, np.array([3, 2, 2**53 - 28]), Policy(), 0)
 
 
 class TestTables:

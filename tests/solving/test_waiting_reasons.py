@@ -117,7 +117,7 @@ def _allowed(
     problem: Problem, room: list[Placement], reaching: list[Placement], alone: list[Placement]
 ) -> set[UnplacedReason]:
     """``room`` beside the plan, ``reaching`` of it with all minimal utilities, ``alone`` beside what must stay."""
-    worth = max((int(problem.arrays.value[p.option]) for p in reaching), default=0)
+    worth = max((int(problem.options.value[p.option]) for p in reaching), default=0)
     if len(reaching) < len(room):  # greedy may have found none of those that reach them
         return {"postponed", "not_reached" if worth else "outvoted"} if reaching else {"postponed"}
     if reaching:

@@ -152,7 +152,7 @@ def test_changes_if_placed_are_what_placing_changes() -> None:
     state.apply(Move(0, Placement(0, (0,), (1,))))
     before = of_nodes(state, nodes)
     for option, need in ((1, 1), (2, 2), (3, 0)):
-        milli = int(problem.arrays.milli[option]) if need else 0
+        milli = int(problem.options.milli[option]) if need else 0
         usable = (state.gpu_free_milli >= milli).reshape(2, 4)
         found = changes_if_placed(state, option, nodes, usable)
         for n in range(2):

@@ -103,7 +103,7 @@ def anywhere(problem: Problem, job: int, rng: Generator) -> Placement | None:
     if not len(options):
         return None
     option = int(rng.choice(options))
-    workers, gpus = int(problem.arrays.workers[option]), int(problem.arrays.gpus[option])
+    workers, gpus = int(problem.options.workers[option]), int(problem.options.gpus[option])
     nodes = rng.integers(problem.num_nodes, size=1 if rng.random() < 0.4 else workers)
     nodes = np.resize(nodes, workers)
     held: list[int] = []

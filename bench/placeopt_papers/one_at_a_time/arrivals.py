@@ -98,7 +98,7 @@ def arrivals_of(instance: Instance) -> Arrivals:
     """Compile the pods and nodes of ``instance``, in their order."""
     problem = compile_problem(instance)
     first = problem.class_option_start[problem.job_class]
-    return Arrivals(instance, problem, problem.arrays.total_milli[first], 1000 * problem.num_gpus)
+    return Arrivals(instance, problem, problem.options.total_milli[first], 1000 * problem.num_gpus)
 
 
 def list_files(folder: Path, name: str) -> tuple[Path, Path]:

@@ -10,9 +10,8 @@ from typing import Literal
 from placeopt.arguments import checked
 from placeopt.errors import BadInput
 from placeopt.explain.placed import alternative, spot_of, weights_of
-from placeopt.explain.question import Question
+from placeopt.explain.question import ExplainCase, Question, case_of
 from placeopt.explain.records import Explanation
-from placeopt.explain.states import ExplainCase, case_of
 from placeopt.explain.waiting import explain_waiting
 from placeopt.linear import LinearModel
 from placeopt.model import Instance, Plan

@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 
 from placeopt.errors import OutOfTime, SolverFault, Unsupported
+from placeopt.explain.question import ExplainCase
 from placeopt.explain.records import Alternative, JobPosition, TermShare
-from placeopt.explain.states import ExplainCase
 from placeopt.formulations import add_counts, decode
 from placeopt.linear import NO_UPPER, ModelBuilder
 from placeopt.model import Plan
@@ -44,9 +44,9 @@ def spot_of(case: ExplainCase, others: State, placement: Placement, weighted: tu
         raw = w.cost.delta(others, move)
         terms.append(TermShare(term=w.cost.name, raw=raw, unit=w.cost.unit, cost=w.weight * raw))
     return JobPosition(
-        option=problem.arrays.name[placement.option],
+        option=problem.options.name[placement.option],
         nodes={problem.node_ids[node]: workers for node, workers in sorted(Counter(placement.nodes).items())},
-        value=int(problem.arrays.value[placement.option]),
+        value=int(problem.options.value[placement.option]),
         cost=sum(term.cost for term in terms),
         terms=tuple(terms),
     )

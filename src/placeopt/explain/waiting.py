@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from placeopt.errors import OutOfTime
-from placeopt.explain.conflict import conflict
-from placeopt.explain.offers import REMEDIES, remedies, to_reach
+from placeopt.explain.offers import REMEDIES, judged, place_of, reach_beside, reach_without, remedies, to_reach
 from placeopt.explain.question import Question
-from placeopt.explain.reaching import judged, place_of, reach_beside, reach_without
 from placeopt.explain.records import Constraint, Explanation, Outvoted, Remedies
+from placeopt.explain.remedies import conflict
+from placeopt.explain.removal import cheapest_removal, rivals
 from placeopt.explain.words import constraints, listed
 from placeopt.feasibility.fit import Fit, best_fit, fit
 from placeopt.feasibility.free_capacity import FreeCapacity, free_capacity_of
@@ -149,14 +149,14 @@ def _outvoted(q: Question, after: State) -> Outvoted | None:
     started = [job for job in q.case.placed if job not in q.case.running]
     running = [job for job in q.case.placed if job in q.case.changeable]
     values = {job: int(q.case.problem.options.value[q.case.placed[job].option]) for job in (*started, *running)}
-    for rivals in (started, [*started, *running]):
-        found = q.cheapest(after, rivals, [values[job] for job in rivals])
+    for candidates in (started, [*started, *running]):
+        found = cheapest_removal(q, after, candidates, [values[job] for job in candidates])
         if found is not None:
             break
     else:
         return None
     givers, given = found
-    gone = q.rivals(givers, given, values)
+    gone = rivals(q, givers, given, values)
     if judged(q):
         without = [job for job, leaves in zip(givers.jobs, given.given, strict=True) if leaves]
         reached = reach_without(q, after, without)

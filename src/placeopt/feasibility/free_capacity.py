@@ -8,7 +8,7 @@ import numpy as np
 
 from placeopt.feasibility.requirement import BARRIERS, Requirement
 from placeopt.model import Job
-from placeopt.problem import RESOURCES, BoolArray, IntArray, Problem, State
+from placeopt.problem import CPU, MEMORY, BoolArray, IntArray, Problem, State
 from placeopt.problem.classes import effective_labels
 from placeopt.problem.free_capacity import gpus_with_room, times_by_resources
 from placeopt.problem.hardware import node_domains
@@ -90,8 +90,7 @@ class FreeCapacity:
 
 def queue_use(requirement: Requirement) -> tuple[int, int, int]:
     """GPU-milli, millicores and MiB that one worker holds of a queue."""
-    cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
-    return requirement.gpus * requirement.milli, requirement.demand[cpu], requirement.demand[memory]
+    return requirement.gpus * requirement.milli, requirement.demand[CPU], requirement.demand[MEMORY]
 
 
 def free_capacity_of(state: State, job: Job) -> FreeCapacity:

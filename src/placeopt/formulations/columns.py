@@ -46,7 +46,7 @@ def add_columns(
             columns.add_running(u, jobs[0])
         else:
             for option in problem.options_of(jobs[0]):
-                columns.add_anywhere(u, len(jobs), option, NEW, int(problem.arrays.value[option]))
+                columns.add_anywhere(u, len(jobs), option, NEW, int(problem.options.value[option]))
     must_run = [jobs[0] in problem.running and jobs[0] not in problem.may_preempt for jobs in units]
     variables = Variables(
         problem=problem,

@@ -45,7 +45,7 @@ def _units(state: State, apart: Sequence[FoldGuard]) -> list[tuple[int, ...]]:
 
 
 def _folds(problem: Problem, job: int, apart: Sequence[FoldGuard]) -> bool:
-    options = problem.arrays
+    options = problem.options
     one_or_whole = (options.gpus * options.bundle_workers <= 1) | ((options.milli == 1000) & problem.shares_bind)
     return all(
         options.bundles[o] == 1

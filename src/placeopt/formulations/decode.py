@@ -43,12 +43,12 @@ def decode(variables: Variables, values: IntArray) -> Allocation:
             out[first] = restarted(problem, first, placement) if kind == MOVE else placement
             continue
         parts = [part for b in bundles_of[s] for part in _bundles(v, values, b, grants_of[b], free)]
-        per_job, unit = int(problem.arrays.bundles[option]), waiting[v.start_unit[s]]
+        per_job, unit = int(problem.options.bundles[option]), waiting[v.start_unit[s]]
         if len(parts) != per_job * count or len(unit) < count:
             raise ValueError(f"{len(parts)} bundles for {count} starts of {per_job} bundles")
         for i in range(count):
             selected = parts[i * per_job : (i + 1) * per_job]
-            workers = int(problem.arrays.bundle_workers[option])
+            workers = int(problem.options.bundle_workers[option])
             nodes = tuple(node for node, _ in selected for _ in range(workers))
             job, placement = unit.pop(0), Placement(option, nodes, tuple(gpu for _, gpus in selected for gpu in gpus))
             out[job] = restarted(problem, job, placement) if kind == MOVE else placement

@@ -76,7 +76,7 @@ def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatte
     loads = add_node_rows(
         builder, state, starts.option[bundle_columns.start], bundle_columns.column, bundle_columns.node_class
     )
-    pattern_columns = _PatternColumns(np.unique(problem.arrays.milli[starts.option[bundle_columns.start]])[::-1])
+    pattern_columns = _PatternColumns(np.unique(problem.options.milli[starts.option[bundle_columns.start]])[::-1])
     relaxes = RELAXES + _add_gpu_rows(builder, state, starts.option, bundle_columns, pattern_columns)
     _add_queue_rows(builder, state, starts.column, starts.option)
     held = state.allocation()
@@ -99,7 +99,7 @@ def build_gpu_patterns(state: State, deadline: float = float("inf")) -> GpuPatte
         slots=np.concatenate([np.zeros((0, len(pattern_columns.sizes)), dtype=np.int64), *pattern_columns.slots]),
         sizes=pattern_columns.sizes,
         loads=loads,
-        fixed_milli=int(problem.arrays.total_milli[[placement.option for placement in held if placement]].sum()),
+        fixed_milli=int(problem.options.total_milli[[placement.option for placement in held if placement]].sum()),
         relaxes=relaxes,
     )
 
@@ -321,7 +321,7 @@ def _add_queue_rows(builder: ModelBuilder, state: State, start: IntArray, start_
     problem = state.problem
     if not problem.policy.queues:
         return
-    queue = problem.class_queue[problem.arrays.job_class[start_option]]
+    queue = problem.class_queue[problem.options.job_class[start_option]]
     use, room = option_use(problem)[start_option], queue_ceilings(problem) - state.queue_used
     selected = queue >= 0
     for r in range(use.shape[1]):

@@ -73,7 +73,7 @@ def draft_starts(state: State) -> Starts:
             _draft_running(starts, class_capacity, c)
         else:
             for o in problem.options_of(first):
-                _draft_anywhere(starts, class_capacity, c, o, NEW, int(problem.arrays.value[o]))
+                _draft_anywhere(starts, class_capacity, c, o, NEW, int(problem.options.value[o]))
     return starts
 
 

@@ -85,7 +85,7 @@ def _exchange_between(groups: list[_Nodes], unplaced: list[BundleItem]) -> list[
 
 def _bundle_items(problem: Problem, quota: BundleQuota, nodes: _Nodes) -> list[BundleItem]:
     """Jobs of several GPUs, jobs without, then bundles; the heaviest first."""
-    options = problem.arrays
+    options = problem.options
     shared: list[tuple[float, int, int, int]] = []
     others: list[BundleItem] = []
     for o, jobs in quota.jobs:
@@ -111,9 +111,9 @@ def _bundles(
     problem: Problem, quota: BundleQuota, shared: list[tuple[float, int, int, int]], nodes: _Nodes
 ) -> list[BundleItem]:
     """One bundle a GPU; ``shared`` are (-weight, job, option, share), the heaviest first."""
-    demand, value = problem.arrays.demand.tolist(), problem.arrays.value.tolist()
-    anywhere = np.arange(problem.arrays.node_class_ok.shape[1])
-    allowed = [np.flatnonzero(row) for row in problem.arrays.node_class_ok]
+    demand, value = problem.options.demand.tolist(), problem.options.value.tolist()
+    anywhere = np.arange(problem.options.node_class_ok.shape[1])
+    allowed = [np.flatnonzero(row) for row in problem.options.node_class_ok]
     bundles: list[BundleItem] = []
     slots: list[Counter[int]] = []
     lightest: dict[int, list[tuple[float, int]]] = defaultdict(list)  # size -> heap of (weight, bundle)
@@ -123,7 +123,7 @@ def _bundles(
                 lightest[size].append((0.0, len(bundles)))
             slots.append(Counter(sizes))
             bundles.append(
-                BundleItem(1, share, [], [0] * problem.arrays.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
+                BundleItem(1, share, [], [0] * problem.options.demand.shape[1], 0.0, 0, quota.node_class, anywhere)
             )
     for _, job, o, size in shared:
         heap = lightest[size]
@@ -222,8 +222,8 @@ def assign_gpus(
     """
     state = State(problem)
     candidates = Candidates(state, score_named("first_fit", problem), over)
-    workers = problem.arrays.bundle_workers.tolist()
-    gpus = problem.arrays.gpus.tolist()
+    workers = problem.options.bundle_workers.tolist()
+    gpus = problem.options.gpus.tolist()
     for job, option, nodes in wanted:
         if state.placements[job] is not None:
             continue

@@ -138,7 +138,7 @@ def place(candidates: Candidates, job: int) -> Placement | None:
     problem = candidates.problem
     options: Sequence[int] = problem.options_of(job)
     if len(options) > 1:
-        options = sorted(options, key=lambda o: -int(problem.arrays.value[o]))
+        options = sorted(options, key=lambda o: -int(problem.options.value[o]))
     for option in options:
         for placement in places(candidates, option):
             if fits_beyond_room(candidates.state, job, placement):
@@ -166,7 +166,7 @@ def places(candidates: Candidates, option: int) -> Iterator[Placement]:
 def places_on_node(candidates: Candidates, option: int, node: int) -> Iterator[Placement]:
     """Yield places on a node that takes the whole job: its closest GPUs, then those of each socket."""
     problem, workers = candidates.problem, int(candidates.problem.options.bundle_workers[option])
-    need = int(problem.arrays.gpus[option]) * workers
+    need = int(problem.options.gpus[option]) * workers
     chosen = candidates.choose_gpus(option, node)
     yield Placement(option, (node,) * workers, chosen)
     here = np.arange(problem.node_gpu_start[node], problem.node_gpu_start[node + 1]) if need else np.zeros(0, int)

@@ -46,7 +46,7 @@ def waiting_allowances(problem: Problem) -> Allowances:
     per_node = np.diff(problem.node_gpu_start)
     with_gpus, largest = max(int((per_node > 0).sum()), 1), max(int(per_node.max(initial=0)), 1)
     records = {job.id: job for job in problem.instance.jobs}
-    now, options = problem.instance.now_ms, problem.arrays
+    now, options = problem.instance.now_ms, problem.options
     possible = frozenset(np.flatnonzero(np.any(options.node_class_ok, axis=1)).tolist())
     for j, name in enumerate(problem.job_ids):
         job = records[name]
@@ -137,7 +137,7 @@ def value_density(problem: Problem, jobs: IntArray) -> IntArray:
     need the room that small ones would break up. Turns keep the mix of CPU and memory even: sorting the classes one
     after the other places 2.8 % less of openb-default.
     """
-    options = problem.arrays
+    options = problem.options
     classes = len(problem.class_communication)
     milli, value = np.zeros(classes, dtype=np.int64), np.zeros(classes, dtype=np.int64)
     np.maximum.at(value, options.job_class, options.value)
@@ -160,7 +160,7 @@ def weighted_fair(problem: Problem, jobs: IntArray) -> IntArray:
     most that any of its options asks for (self-clocked fair queuing of a backlog that is all there, after Demers,
     Keshav and Shenker 1989). Jobs of no queue are one queue of weight 1. Ties: first come, first served.
     """
-    options, queues = problem.arrays, problem.policy.queues
+    options, queues = problem.options, problem.policy.queues
     most = np.zeros(len(problem.class_communication), dtype=np.int64)
     np.maximum.at(most, options.job_class, options.total_milli)
     of_job = problem.class_queue[problem.job_class]  # -1, the last entry below, is no queue
@@ -184,7 +184,7 @@ def swaf(problem: Problem, jobs: IntArray) -> IntArray:
 
 def _eligible_gpus(problem: Problem) -> IntArray:
     """Shape (K,): GPUs that may serve a job of each class in one of its options, were they idle; most over options."""
-    options, classes = problem.arrays, problem.arrays.node_class_ok.shape[1]
+    options, classes = problem.options, problem.options.node_class_ok.shape[1]
     counts = np.zeros((classes, len(problem.type_model)), dtype=np.int64)
     np.add.at(counts, (problem.node_class[problem.gpu_node], problem.gpu_type), 1)
     per_option = ((options.node_class_ok.astype(np.int64) @ counts) * options.gpu_type_ok).sum(axis=1)

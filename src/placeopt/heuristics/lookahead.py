@@ -153,7 +153,7 @@ def _schedule(line: Timeline, jobs: Sequence[int], least: int | None = None) -> 
 
 def _weight(problem: Problem, job: int) -> int:
     """Return the value of a GPU of the job, at least 1."""
-    options, rows = problem.arrays, list(problem.options_of(job))
+    options, rows = problem.options, list(problem.options_of(job))
     return max((SCALE * int(options.value[o]) // max(1000, int(options.total_milli[o])) for o in rows), default=0) or 1
 
 

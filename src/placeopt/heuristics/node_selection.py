@@ -20,8 +20,8 @@ def nodes_for_bundles(candidates: Candidates, option: int) -> list[int] | None:
     problem = candidates.problem
     nodes = np.flatnonzero(np.isfinite(candidates.scores(option)))
     rooms = candidates.free_rooms(option)[nodes]
-    splits = sorted(problem.arrays.splits[option], key=lambda split: split.domains)
-    return _fill(candidates, option, nodes, rooms, int(problem.arrays.bundles[option]), splits)
+    splits = sorted(problem.options.splits[option], key=lambda split: split.domains)
+    return _fill(candidates, option, nodes, rooms, int(problem.options.bundles[option]), splits)
 
 
 def _fill(

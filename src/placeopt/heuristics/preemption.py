@@ -142,12 +142,12 @@ class _PreemptionSearch:
     def _targets(self, option: int) -> list[tuple[int, list[tuple[int, int]]]]:
         """Return (estimated loss, [(node, bundles)]) of nodes or domains that could take the option, cheap first."""
         problem = self.problem
-        bundles = int(problem.arrays.bundles[option])
+        bundles = int(problem.options.bundles[option])
         nodes = np.flatnonzero(problem.node_ok(option))
         rooms = self.candidates.rooms(option, nodes)
         useful = (rooms > 0) | np.isin(nodes, list(self.on_node))
         nodes, free = nodes[useful], dict(zip(nodes[useful].tolist(), rooms[useful].tolist(), strict=True))
-        together = next((split.level for split in problem.arrays.splits[option] if split.domains == 1), None)
+        together = next((split.level for split in problem.options.splits[option] if split.domains == 1), None)
         if bundles == 1:
             domain = nodes
         elif together is not None:

@@ -58,7 +58,7 @@ class NodeViews:
         self._arrays = [state.gpu_free_milli]
         if problem.jobs_per_gpu is not None:
             self._arrays.append(state.gpu_jobs)
-        if problem.arrays.gpu_memory_mib.any():
+        if problem.options.gpu_memory_mib.any():
             self._arrays.append(state.gpu_free_memory)
         if not problem.shares_bind:
             self._arrays.append(state.gpu_utilisation)
@@ -93,7 +93,7 @@ def option_shapes(problem: Problem, features: IntArray | None = None) -> list[in
 
     ``features``, shape (O, anything): what else of each option decides how well a node is liked.
     """
-    options = problem.arrays
+    options = problem.options
     rows = np.column_stack(
         (
             options.gpus,

@@ -92,7 +92,7 @@ def _cheapest(candidates: Candidates, ahead: list[int]) -> int:
 
 def _price(candidates: Candidates, problem: Problem, job: int) -> float | None:
     """Score per GPU of the job's most valuable option that has room somewhere; None: none has."""
-    options = problem.arrays
+    options = problem.options
     for option in sorted(problem.options_of(job), key=lambda o: -int(options.value[o])):
         scores = candidates.scores(option)
         least = float(scores.min()) if len(scores) else np.inf

@@ -50,7 +50,7 @@ def choose_by_greedy(problem: Problem, method: Method, budget: Budget) -> Choice
         for job, placement in enumerate(found.allocation)
         if placement is not None and job not in problem.running
     }
-    if starts and not any(problem.arrays.value[placement.option] for placement in starts.values()):
+    if starts and not any(problem.options.value[placement.option] for placement in starts.values()):
         return None  # a round places what is worth nothing only where that costs less
     return Choice(starts, "heuristic", True, f"{rule.chooser or rule.score} in order {rule.order}")
 
@@ -66,7 +66,7 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
     starts = sorted(placed)
     recorder = Recorder(problem) if starts else None
     options = [placed[job].option for job in starts]
-    worth = int(problem.arrays.value[options].sum())
+    worth = int(problem.options.value[options].sum())
     made = () if recorder is None else tuple(recorder.record(job, placed[job]) for job in starts)
     placements = tuple(record.granted(made))
     plan = Plan.model_construct(
@@ -79,7 +79,7 @@ def fast_path_plan(record: ClusterRecord, policy: Policy, problem: Problem, choi
         levels=(trusted(Level, {"name": "value", "sense": "max", "objective": worth, "bound": None}),),
         gap=None,
         facts={
-            "gpu_milli_placed": int(problem.arrays.total_milli[options].sum()),
+            "gpu_milli_placed": int(problem.options.total_milli[options].sum()),
             "jobs_placed": len(starts),
             "jobs_waiting": 0,  # of those in the plan
         },

@@ -62,7 +62,7 @@ class LiveCluster:
         self._parts = Parts(instance, self.policy)
         table = self._parts.table
         problem = self._parts.class_problem(self.record.bare())
-        refuse_huge_values(problem.arrays, table.count, self.policy, len(instance.running))
+        refuse_huge_values(problem.options, table.count, self.policy, len(instance.running))
         self._node_number = {name: n for n, name in enumerate(problem.node_ids)}
         for running in instance.running:
             number = table.number(running.job)
@@ -366,7 +366,7 @@ class LiveCluster:
         mix_is_old = len(table) + len(numbers) > 2 * max(self._placer.jobs_known, 1)
         problem = parts.class_problem(bare) if records or grown or mix_is_old else self._placer.problem
         counts = table.count + np.bincount(np.array(numbers, dtype=np.int64), minlength=len(table.members))
-        refuse_huge_values(problem.arrays, counts, self.policy, len(self.record.running))
+        refuse_huge_values(problem.options, counts, self.policy, len(self.record.running))
         return problem
 
     def _take_over(self, problem: Problem, *, same_hardware: bool) -> None:

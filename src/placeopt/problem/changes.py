@@ -116,7 +116,7 @@ def open_state(problem: Problem) -> State:
 def part_of(problem: Problem, job: int, option: int, ranks: tuple[int, ...]) -> Placement:
     """Return the running job shrunk to the workers ``ranks``, ascending, in ``option``: its own with that many."""
     running = problem.running[job]
-    gpus = int(problem.arrays.gpus[option])
+    gpus = int(problem.options.gpus[option])
     held = [i for rank in ranks for i in range(rank * gpus, (rank + 1) * gpus)]
     nodes = tuple(running.nodes[rank] for rank in ranks)
     return Placement(option, nodes, tuple(running.gpus[i] for i in held))
@@ -137,7 +137,7 @@ def same_place(problem: Problem, one: Placement, other: Placement) -> bool:
 
 def is_part(problem: Problem, part: Placement, whole: Placement) -> bool:
     """Return whether ``part`` is ``whole`` shrunk: its chief and some of its other workers, as they are."""
-    if problem.arrays.name[part.option] != problem.arrays.name[whole.option]:
+    if problem.options.name[part.option] != problem.options.name[whole.option]:
         return False
     now, then = _workers(problem, part), _workers(problem, whole)
     if len(now) >= len(then) or now[0] != then[0]:
@@ -152,7 +152,7 @@ def _allowed(problem: Problem) -> dict[Change, frozenset[int]]:
 
 def _workers(problem: Problem, placement: Placement) -> list[tuple[int, frozenset[int]]]:
     """Node and GPUs of every worker."""
-    gpus = int(problem.arrays.gpus[placement.option])
+    gpus = int(problem.options.gpus[placement.option])
     return [
         (node, frozenset(placement.gpus[rank * gpus : (rank + 1) * gpus])) for rank, node in enumerate(placement.nodes)
     ]
@@ -170,7 +170,7 @@ def without_fixed(problem: Problem) -> Problem:
     fixed = frozenset(
         job
         for job, held in problem.running.items()
-        if problem.arrays.bundles[held.option] == 1 and len(set(held.nodes)) > 1
+        if problem.options.bundles[held.option] == 1 and len(set(held.nodes)) > 1
     ) | _on_crowded_gpus(problem)
     if not fixed & problem.changeable:
         return problem

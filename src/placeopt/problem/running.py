@@ -145,7 +145,7 @@ def running_placement(running: PlacementRecord, problem: Problem, job: int, node
         workers.sort()
     held = tuple([gpu for _, _, gpus in workers for gpu in gpus])
     for o in problem.options_of(job):
-        name, count, each = problem.arrays.shapes[o]
+        name, count, each = problem.options.shapes[o]
         if name == running.option and count == len(workers):
             if any([len(gpus) != each for _, _, gpus in workers]):  # noqa: C419 - half the time of a generator
                 raise BadInput(

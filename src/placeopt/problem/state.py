@@ -35,7 +35,7 @@ def holdings(problem: Problem, placed: Iterable[tuple[int, Placement]]) -> Holdi
         job=np.repeat(np.array([job for job, _ in pairs], dtype=np.int64), gpus),
         gpu=np.fromiter(chain.from_iterable(p.gpus for _, p in pairs), dtype=np.int64, count=int(gpus.sum())),
         option=of_grant,
-        milli=problem.arrays.milli[of_grant],
+        milli=problem.options.milli[of_grant],
         worker_node=np.fromiter(chain.from_iterable(p.nodes for _, p in pairs), np.int64, count=int(workers.sum())),
         worker_option=np.repeat(option, workers),
     )
@@ -181,7 +181,7 @@ class State:
 
     def _change_tenants(self, placement: Placement, sign: int) -> None:
         problem, tenants = self.problem, self.tenants
-        profile = int(problem.class_profile[problem.arrays.job_class[placement.option]])
+        profile = int(problem.class_profile[problem.options.job_class[placement.option]])
         for node in dict.fromkeys(placement.nodes):
             first, end = problem.node_gpu_start[node], problem.node_gpu_start[node + 1]
             key = profile, tuple(gpu for gpu in placement.gpus if first <= gpu < end)
@@ -210,7 +210,7 @@ def hose_loads(problem: Problem, placement: Placement) -> list[tuple[str, int, i
 
     Returns (``machine`` or ``domain``, index, MB/s) for every uplink with a load.
     """
-    k, mbps = len(placement.nodes), int(problem.arrays.network_mbps[placement.option])
+    k, mbps = len(placement.nodes), int(problem.options.network_mbps[placement.option])
     inside: dict[tuple[str, int], int] = {}
     for node in placement.nodes:
         inside["machine", node] = inside.get(("machine", node), 0) + 1

@@ -35,7 +35,7 @@ def audit(instance: Instance, plan: Plan, problem: Problem | None = None) -> lis
         actual = {"value": value(problem, allocation)}
     else:  # a plan for some jobs: what these are worth; no costs
         options = {problem.job_ids[job]: placement.option for job, placement in enumerate(allocation) if placement}
-        actual = {"value": sum(int(problem.arrays.value[options[held.job]]) for held in plan.placements)}
+        actual = {"value": sum(int(problem.options.value[options[held.job]]) for held in plan.placements)}
     raws = [w.cost.score(problem, allocation) for w in weighted]
     if weighted:
         actual["cost"] = sum(w.weight * raw for w, raw in zip(weighted, raws, strict=True))

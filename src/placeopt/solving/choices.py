@@ -82,6 +82,6 @@ def _has_its_place(problem: Problem, ahead: LookaheadDecision, job: int) -> bool
         job in ahead.scheduled
         and bool(ahead.starts[job].gpus)
         and len(problem.options_of(job)) == 1
-        and problem.arrays.value[ahead.starts[job].option] > 0
+        and problem.options.value[ahead.starts[job].option] > 0
         and not problem.class_communication[problem.job_class[job]].edges
     )

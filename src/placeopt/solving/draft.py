@@ -60,7 +60,7 @@ def _changes(problem: Problem, allocation: Allocation) -> tuple[list[Moved], lis
         now, before, name = allocation[job], problem.running[job], problem.job_ids[job]
         change = change_of(problem, job, now)
         if now is None:
-            freed = int(problem.arrays.total_milli[before.option])
+            freed = int(problem.options.total_milli[before.option])
             preempted.append(Preempted.model_construct(job=name, freed_gpu_milli=freed))
         elif change == "shrunk":
             shrunk.append(Shrunk.model_construct(job=name, workers=len(now.nodes)))
@@ -86,7 +86,7 @@ class Recorder:
     """
 
     def __init__(self, problem: Problem) -> None:
-        options = problem.arrays
+        options = problem.options
         self.problem = problem
         self.same = {job: record.assignments for job, record in problem.running_records.items()}
         self._shape = list(
@@ -110,7 +110,7 @@ class Recorder:
         """Return the placement of one job."""
         problem = self.problem
         assignments = self.same[job] if problem.running.get(job) is placement else self.assignments(placement)
-        name = problem.arrays.name[placement.option]
+        name = problem.options.name[placement.option]
         return trusted(Placement, {"job": problem.job_ids[job], "option": name, "assignments": assignments})
 
     def assignments(self, placement: Indexed) -> tuple[Assignment, ...]:

@@ -24,7 +24,7 @@ def has_many_fractions(problem: Problem) -> bool:
 
     Fractions that divide one another do not count: patterns of whole nodes handle them.
     """
-    options = problem.arrays
+    options = problem.options
     sizes = np.unique(options.milli[options.gpus > 0])
     return (
         problem.shares_bind

@@ -33,7 +33,7 @@ def renumbered(problem: Problem, job: int, placement: Placement, former: Problem
     """Return the placement with the option's number in another compilation of the same jobs."""
     options, o = former.options, placement.option
     same = (options.name[o], int(options.workers[o]))
-    number = next(p for p in problem.options_of(job) if (problem.arrays.name[p], problem.arrays.workers[p]) == same)
+    number = next(p for p in problem.options_of(job) if (problem.options.name[p], problem.options.workers[p]) == same)
     return replace(placement, option=number)
 
 
@@ -55,7 +55,7 @@ def _close_gpus(problem: Problem, needed: dict[int, int], places: dict[int, froz
     ``needed`` is GPU -> when it is needed, ``places`` class -> GPUs. Their nodes get classes of their own: nodes of a
     class have GPUs of the same types.
     """
-    options, gpu_type = problem.arrays, problem.gpu_type.copy()
+    options, gpu_type = problem.options, problem.gpu_type.copy()
     classes_of: dict[int, list[int]] = {}
     for k, gpus in places.items():
         for gpu in gpus:
@@ -101,7 +101,7 @@ def _latest_ends(problem: Problem) -> np.ndarray:
     """Shape (options,): when a job in the option ends at the latest if it starts now, undisturbed on a machine."""
     _, firsts = np.unique(problem.job_class, return_index=True)
     ends = []
-    for o, k in enumerate(problem.arrays.job_class.tolist()):
+    for o, k in enumerate(problem.options.job_class.tolist()):
         length = longest_run_ms(problem, int(firsts[k]), o)
         ends.append(FOREVER if length is None else problem.instance.now_ms + length)
     return np.array(ends, dtype=np.int64)

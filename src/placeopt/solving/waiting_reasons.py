@@ -151,7 +151,7 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
     problem = candidates.problem
     placement = place(candidates, job)
     if placement is not None:
-        return _Way(tuple(dict.fromkeys(placement.nodes)), int(problem.arrays.value[placement.option]), counted=False)
+        return _Way(tuple(dict.fromkeys(placement.nodes)), int(problem.options.value[placement.option]), counted=False)
     if not applies(problem) and not any(is_laid_out(problem, option) for option in problem.options_of(job)):
         return None
     record = problem.instance.jobs[job]
@@ -161,7 +161,7 @@ def _way(candidates: Candidates, job: int, deadline: float) -> _Way | None:
 
 def is_laid_out(problem: Problem, option: int) -> bool:
     """Tell whether workers have to be spread in a certain way or share links: greedy may miss a way then."""
-    options = problem.arrays
+    options = problem.options
     return bool(options.splits[option]) or bool(options.bundles[option] > 1 and options.network_mbps[option] > 0)
 
 
@@ -235,7 +235,7 @@ def utility_is_low(beside: Candidates, job: int) -> str | None:
 def need_of(problem: Problem, job: int, record: Job, option: int | None = None) -> str:
     """Return what an option of a job needs, in words, the first unless one is given."""
     o = problem.options_of(job)[0] if option is None else option
-    options = problem.arrays
+    options = problem.options
     workers, gpus = int(options.workers[o]), int(options.gpus[o])
     each = f"{int(options.milli[o])}/1000 of a GPU" if options.milli[o] < 1000 else f"{gpus} GPU{'s' * (gpus != 1)}"
     if gpus == 0:

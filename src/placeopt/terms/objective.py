@@ -39,7 +39,7 @@ def last_name_first(weighted: Iterable[Weighted]) -> list[Weighted]:
 
 def value(problem: Problem, allocation: Allocation) -> int:
     """Net value: what the options that run after the round are worth, less the prices of changes to running jobs."""
-    worth = sum(int(problem.arrays.value[p.option]) for p in allocation if p is not None)
+    worth = sum(int(problem.options.value[p.option]) for p in allocation if p is not None)
     return worth - sum(price_of(problem, job, allocation[job]) for job in problem.changeable)
 
 
@@ -51,7 +51,7 @@ def value_expression(variables: Variables) -> Expression:
 
 def start_value(problem: Problem, job: int, placement: Placement) -> int:
     """Net value of a running job that may be changed, at ``placement``, over its being preempted."""
-    worth = int(problem.arrays.value[placement.option])
+    worth = int(problem.options.value[placement.option])
     return worth - price_of(problem, job, placement) + price_of(problem, job, None)
 
 
@@ -61,7 +61,7 @@ def trivial_value_bound(problem: Problem) -> int:
 
     Running ones as they run, or moved if that may gain more; never shrunk or preempted, which by itself gains nothing.
     """
-    options = problem.arrays
+    options = problem.options
     possible = options.node_class_ok.any(axis=1)
     best = np.zeros(len(problem.class_communication), dtype=np.int64)
     np.maximum.at(best, options.job_class[possible], options.value[possible])
@@ -77,7 +77,7 @@ def trivial_value_bound(problem: Problem) -> int:
 def most_milli(problem: Problem) -> IntArray:
     """Shape (K,): the largest GPU share, in thousandths of a GPU, that a job of each class asks for in any option."""
     most = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.maximum.at(most, problem.arrays.job_class, problem.arrays.total_milli)
+    np.maximum.at(most, problem.options.job_class, problem.options.total_milli)
     return most
 
 

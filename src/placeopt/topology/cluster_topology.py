@@ -6,9 +6,14 @@ import numpy as np
 
 from placeopt.errors import Unsupported
 from placeopt.model import Cluster, Machine
-from placeopt.topology.machine_distances import gpu_distances, root_distances
-from placeopt.topology.tree import IntArray, tree_distances
-from placeopt.topology.weights import LEVEL_WEIGHTS, domain_weights
+from placeopt.topology.machine_distances import (
+    LEVEL_WEIGHTS,
+    IntArray,
+    domain_weights,
+    gpu_distances,
+    root_distances,
+    tree_distances,
+)
 
 MAX_TABLE_DOMAINS = 2_048
 """Up to here the table of distances between domains is made (34 MB); above, pairs are found by climbing."""

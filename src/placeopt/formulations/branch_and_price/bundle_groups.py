@@ -51,7 +51,7 @@ def make_bundle_groups(state: State, weighted: tuple[Weighted, ...]) -> BundleGr
     problem = state.problem
     _refuse(problem, weighted)
     path_weight = weight_of(weighted, Communication)
-    options, wait = problem.arrays, waiting_per_class(state)
+    options, wait = problem.options, waiting_per_class(state)
     pair = _pairs(problem, weight_of(weighted, Interference))
     active = [bool(row.any()) for row in pair]
     found: dict[tuple[object, ...], int] = {}
@@ -119,7 +119,7 @@ def _refuse(problem: Problem, weighted: tuple[Weighted, ...]) -> None:
 
 
 def _refuse_option(problem: Problem, o: int) -> None:
-    options = problem.arrays
+    options = problem.options
     if not options.gpus[o]:
         raise Unsupported("arrangements place jobs with GPUs only")
     if options.splits[o]:

@@ -115,7 +115,7 @@ class ColumnMaster:
         if len(whole):
             group[whole] = self.patterns.group[pattern[whole]]
         x = builder.add_variables(0, np.where(open_group >= 0, gpu_groups.multiplicity[open_group], self.size[group]))
-        options = problem.arrays
+        options = problem.options
         of_class = options.job_class[self.options]
         y = builder.add_variables(0, self.waiting[of_class])
         node = builder.add_variables(0, np.where(self.opening > 0, self.size, 0))
@@ -274,7 +274,7 @@ class ColumnMaster:
         problem, state = self.gpu_groups.problem, self.gpu_groups.state
         if not problem.policy.queues:
             return
-        queue = problem.class_queue[problem.arrays.job_class[self.options]]
+        queue = problem.class_queue[problem.options.job_class[self.options]]
         selected = np.flatnonzero(queue >= 0)
         use, room = option_use(problem)[self.options], queue_ceilings(problem) - state.queue_used
         for r in range(use.shape[1]):

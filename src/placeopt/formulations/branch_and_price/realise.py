@@ -130,7 +130,7 @@ def columns_of(gpu_groups: GpuGroups, patterns: CrossGroupPatterns, allocation: 
         ):
             continue
         bundle_group = int(bundle_groups.option_bundle_group[placement.option])
-        gpus, bundles = int(bundle_groups.gpus[bundle_group]), int(problem.arrays.bundles[placement.option])
+        gpus, bundles = int(bundle_groups.gpus[bundle_group]), int(problem.options.bundles[placement.option])
         for i in range(bundles):
             held = placement.gpus[i * gpus : (i + 1) * gpus]
             on_node.setdefault(int(problem.gpu_node[held[0]]), []).append((bundle_group, held))

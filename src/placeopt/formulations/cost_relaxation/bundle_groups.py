@@ -62,7 +62,7 @@ def make_bundle_groups(state: State) -> BundleGroups:
 
 def _bundle_group(problem: Problem, o: int) -> BundleGroup:
     """Return what the bundles of option ``o`` are to distances and GPUs."""
-    options, communication = problem.arrays, problem.class_communication[problem.arrays.job_class[o]]
+    options, communication = problem.options, problem.class_communication[problem.options.job_class[o]]
     has_traffic = not communication.edges and int(options.workers[o] * options.gpus[o]) > 1
     return BundleGroup(
         option=o,

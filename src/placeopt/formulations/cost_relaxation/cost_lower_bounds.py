@@ -80,7 +80,7 @@ class CostLowerBounds:
     def _usable(self, bundle_group: BundleGroup) -> tuple[IntArray, IntArray]:
         """Usable GPUs, shape (N,), and least paths between k of them, shape (N, most GPUs of a node + 1)."""
         problem = self._node_classes.problem
-        options = problem.arrays
+        options = problem.options
         key = (
             options.node_class_ok[bundle_group.option].tobytes(),
             options.gpu_type_ok[bundle_group.option].tobytes(),
@@ -121,7 +121,7 @@ class CostLowerBounds:
                 continue
             named = problem.split_domain[split.level]
             at = inside & (domain == named)  # the domains of this depth that the split counts
-            fewest, most = per_domain(bundle_group, split, int(problem.arrays.bundle_workers[bundle_group.option]))
+            fewest, most = per_domain(bundle_group, split, int(problem.options.bundle_workers[bundle_group.option]))
             room[at & (capacity_rows[domain] < fewest)] = 0
             room[named < 0] = 0
             counted = np.unique(domain[at])

@@ -83,12 +83,12 @@ def build_cost_relaxation(
     held = value(problem, state.allocation())
     if least > held:
         row = np.zeros(len(chosen), dtype=np.int64)
-        builder.add_rows(row, chosen, problem.arrays.value[bundle_groups.option], np.array([least - held]), NO_UPPER)
+        builder.add_rows(row, chosen, problem.options.value[bundle_groups.option], np.array([least - held]), NO_UPPER)
     path_price = weight_of(weighted, Communication)
     bundles, bundle_columns = _add_bundles(builder, bundle_groups, node_classes, chosen, path_price)
     capacity_rows = _add_room(builder, node_classes, bundles)
     busy = _add_busy(builder, node_classes, bundles, weight_of(weighted, Fragmentation))
-    resource = problem.arrays.cost_milli[bundle_groups.option] * weight_of(weighted, ResourceCost)
+    resource = problem.options.cost_milli[bundle_groups.option] * weight_of(weighted, ResourceCost)
     columns = np.concatenate([chosen, bundles.column, busy.column])
     costs = np.concatenate([resource, bundles.cost, busy.cost])
     builder.set_objective(columns, costs, "min", busy.constant + _fixed(state, weighted))
@@ -125,7 +125,7 @@ class _Busy:
 
 def _add_choices(builder: ModelBuilder, problem: Problem, bundle_groups: BundleGroups, chosen: IntArray) -> None:
     """A job runs in one option at most."""
-    _, row, counts = np.unique(problem.arrays.job_class[bundle_groups.option], return_inverse=True, return_counts=True)
+    _, row, counts = np.unique(problem.options.job_class[bundle_groups.option], return_inverse=True, return_counts=True)
     several = np.flatnonzero(counts[row] > 1)
     if len(several):
         rows, first = np.unique(row[several], return_index=True)

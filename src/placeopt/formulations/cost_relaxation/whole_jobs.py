@@ -112,7 +112,7 @@ def _cheapest(relaxation: CostRelaxation, bundle_group: BundleGroup, on: OnNodes
     for split in bundle_group.splits:
         if len(bundle_group.splits) > 1 or not np.array_equal(problem.split_domain[split.level], own):
             break
-        fewest, most = per_domain(bundle_group, split, int(problem.arrays.bundle_workers[bundle_group.option]))
+        fewest, most = per_domain(bundle_group, split, int(problem.options.bundle_workers[bundle_group.option]))
         if fewest == most:  # all parts are alike
             return min(split.domains * int(parts[most]), FAR)
     return _dealt(parts)

@@ -32,7 +32,7 @@ class BundleGroups:
 
 def shares_nest(problem: Problem) -> bool:
     """Return whether each share of a GPU that jobs ask for divides the next larger one, as far as shares matter."""
-    options = problem.arrays
+    options = problem.options
     if not problem.shares_bind or problem.jobs_per_gpu == 1:
         return True
     sizes = np.unique(options.milli[options.gpus > 0]).tolist()
@@ -51,7 +51,7 @@ def bundle_groups_of(problem: Problem) -> BundleGroups:
     Unsupported
         If the shares that jobs ask for do not divide one another.
     """
-    options = problem.arrays
+    options = problem.options
     share = options.milli if problem.shares_bind and problem.jobs_per_gpu != 1 else np.full(len(options), 1000)
     units = options.gpus * options.bundle_workers
     share = np.where(units > 0, share, 0)

@@ -72,7 +72,7 @@ def _room(state: State, bundle_groups: BundleGroups) -> IntArray:
 
 def _asked(problem: Problem) -> IntArray:
     """Shape (R,): as much as all jobs together ask for, each in its most demanding option."""
-    options = problem.arrays
+    options = problem.options
     most = np.zeros((len(problem.class_communication), options.demand.shape[1]), dtype=np.int64)
     np.maximum.at(most, options.job_class, options.demand * options.workers[:, None])
     jobs = np.bincount(problem.job_class, minlength=len(most)).astype(float)

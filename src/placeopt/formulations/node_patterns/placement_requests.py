@@ -32,7 +32,7 @@ def patterns_of_plan(
     for s, nodes in enumerate(states.nodes):
         state_of[nodes] = s
     per_node: dict[int, NodePattern] = {}
-    workers = problem.arrays.bundle_workers.tolist()
+    workers = problem.options.bundle_workers.tolist()
     for job, placement in enumerate(allocation):
         if placement is None or job in problem.running:
             continue
@@ -76,9 +76,9 @@ def placement_requests(
                 free -= bundles
         for start, job in sorted(taken, key=lambda pair: -int(job_groups.bundles[pair[0]])):
             option = problem.options_of(job)[int(job_groups.place[start])]
-            workers = int(problem.arrays.bundle_workers[option])
+            workers = int(problem.options.bundle_workers[option])
             nodes = rack_slots.take(
-                int(job_groups.bundles[start]), int(problem.arrays.workers_per_node[option]) // workers
+                int(job_groups.bundles[start]), int(problem.options.workers_per_node[option]) // workers
             )
             if nodes is not None:
                 yield PlacementRequest(job, option, nodes)

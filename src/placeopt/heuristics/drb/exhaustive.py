@@ -65,8 +65,8 @@ class Exhaustive(Bipartition):
     def _best(self, job: int, option: int, node: int) -> tuple[float, tuple[int, ...]]:
         """Return the greatest utility on a node, and the GPUs by index."""
         problem = self.problem
-        workers = int(problem.arrays.bundle_workers[option])
-        need, start = int(problem.arrays.gpus[option]) * workers, problem.first_gpu[node]
+        workers = int(problem.options.bundle_workers[option])
+        need, start = int(problem.options.gpus[option]) * workers, problem.first_gpu[node]
         usable = np.flatnonzero(self.candidates.usable(option, np.array([node]))[0]).tolist()
         sets: list[tuple[int, ...]]
         if comb(len(usable), need) > MOST_SETS:

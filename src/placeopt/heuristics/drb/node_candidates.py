@@ -109,11 +109,11 @@ class NodeCandidates:
 
     def _edges(self, option: int) -> bool:
         problem = self.state.problem
-        return bool(problem.class_communication[problem.arrays.job_class[option]].edges)
+        return bool(problem.class_communication[problem.options.job_class[option]].edges)
 
     def _find(self, job: int, option: int, node: int, ranks: list[int]) -> NodeCandidate | None:
         problem, state = self.state.problem, self.state
-        need = int(problem.arrays.gpus[option]) * len(ranks)
+        need = int(problem.options.gpus[option]) * len(ranks)
         if not need:
             return NodeCandidate((), 0, self.preference.interference + self.preference.fragmentation)
         start = problem.first_gpu[node]
@@ -187,22 +187,22 @@ def _socket_in_node(state: State) -> IntArray:
 def traffic(state: State, option: int, ranks: list[int]) -> IntArray | None:
     """Shape (k, k): weights between the GPUs of some ranks, worker after worker; None where all pairs talk alike."""
     problem = state.problem
-    communication = problem.class_communication[problem.arrays.job_class[option]]
+    communication = problem.class_communication[problem.options.job_class[option]]
     if not communication.edges:
         return None
     between = rank_traffic(state, option)[np.ix_(ranks, ranks)] + np.eye(len(ranks), dtype=np.int64) * int(
         communication.weight
     )
-    gpus = int(problem.arrays.gpus[option])
+    gpus = int(problem.options.gpus[option])
     return np.kron(between, np.ones((gpus, gpus), dtype=np.int64))
 
 
 def rank_traffic(state: State, option: int) -> IntArray:
     """Shape (workers, workers): weights of the edges between a job's workers."""
     problem = state.problem
-    workers = int(problem.arrays.workers[option])
+    workers = int(problem.options.workers[option])
     out = np.zeros((workers, workers), dtype=np.int64)
-    for edge in problem.class_communication[problem.arrays.job_class[option]].edges:
+    for edge in problem.class_communication[problem.options.job_class[option]].edges:
         a, b = edge.ranks
         if max(a, b) < workers:
             out[a, b] = out[b, a] = edge.weight

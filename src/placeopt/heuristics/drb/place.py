@@ -120,9 +120,9 @@ class _Across:
         if len(nodes):
             self.worth[nodes] = chooser.node_candidates.at(job, option, nodes)[1]
         self.worth = self.worth[self.tree.order]
-        edges = problem.class_communication[problem.arrays.job_class[option]].edges
+        edges = problem.class_communication[problem.options.job_class[option]].edges
         self.weights = rank_traffic(state, option) if edges else None
-        self.tasks = list(range(int(problem.arrays.workers[option])))
+        self.tasks = list(range(int(problem.options.workers[option])))
         self.told: dict[int, list[int]] = {}
 
     def run(self) -> dict[int, list[int]] | None:

@@ -50,7 +50,7 @@ class Stranding:
             counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
         first = problem.class_option_start[:-1]
         has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
-        options, weight = problem.arrays, counts[has]
+        options, weight = problem.options, counts[has]
         o = first[has]
         gpus = max(float((weight * options.total_milli[o]).sum()) / 1000, 1e-9)
         with_gpus = options.gpus[o] > 0

@@ -185,7 +185,7 @@ class FragmentationGradient:
 
 def _own_target(problem: Problem, jobs: IntArray) -> Target:
     """Return the jobs of the round as target: the first option of every class, weighted by its workers."""
-    options = problem.arrays
+    options = problem.options
     has = np.flatnonzero(np.diff(problem.class_option_start) > 0)
     first = problem.class_option_start[:-1][has]
     return weigh(

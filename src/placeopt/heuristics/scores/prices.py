@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placeopt.heuristics.candidates import Candidates, closest
@@ -11,10 +9,6 @@ from placeopt.heuristics.scores.cutting_stock import share_prices
 from placeopt.heuristics.scores.fit import Stranding
 from placeopt.heuristics.scores.table import NEVER
 from placeopt.problem import CPU, MEMORY, IntArray, Problem, State
-
-if TYPE_CHECKING:
-    from placeopt.heuristics.scores.prices import PriceScore
-
 
 MOST_KNOWN = 200_000
 """States of a node's GPUs that are remembered; when there are more, all are forgotten."""
@@ -169,7 +163,7 @@ class PriceScore:
             counts = np.bincount(problem.job_class, minlength=len(problem.class_communication))
         means = Stranding(problem, counts)
         self.per_gpu = np.array([max(round(means.cpu_per_gpu), 1), max(round(means.memory_per_gpu), 1)])  # (2,)
-        self.need: IntArray = np.rint(problem.arrays.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
+        self.need: IntArray = np.rint(problem.options.demand[:, [CPU, MEMORY]] * 1000 / self.per_gpu).astype(np.int64)
         """(O, 2) thousandths of a GPU whose mean CPU and memory a worker takes."""
         most = int(np.diff(problem.node_gpu_start).max(initial=0))
         x = np.arange(LOWEST, 1000 * most + 1) / (1000 * WIDTH)
@@ -177,7 +171,7 @@ class PriceScore:
         """By thousandths of a GPU that CPU or memory cannot serve, from ``LOWEST`` on."""
         self.lowest = LOWEST
         self.shares, self.loss = losses(problem, counts)
-        self.kind: IntArray = np.searchsorted(self.shares, problem.arrays.milli)  # (O,) row of ``loss``
+        self.kind: IntArray = np.searchsorted(self.shares, problem.options.milli)  # (O,) row of ``loss``
         self.untouched = int(UNTOUCHED_WEIGHT * MICRO)
         price = prices_of_nodes(problem, counts)[problem.node_class]
         self.node_price: IntArray = np.rint(nodes * NODE_WEIGHT * price * (MICRO // 1000)).astype(np.int64)
@@ -224,7 +218,7 @@ def losses(problem: Problem, counts: IntArray) -> tuple[IntArray, IntArray]:
 
     The cost of a share there: what it loses by the prices of shares, part of what is left over, less an untouched GPU.
     """
-    options, has = problem.arrays, np.flatnonzero(np.diff(problem.class_option_start) > 0)
+    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
     first = problem.class_option_start[:-1][has]
     wanted = counts[has] * options.gpus[first] * options.workers[first]
     shares = np.unique(options.milli)
@@ -249,7 +243,7 @@ def prices_of_nodes(problem: Problem, counts: IntArray) -> np.ndarray:
     nodes. Demand is scaled so that all of it is the capacity of the cluster. A kind that runs anywhere raises all
     prices alike, so only jobs bound to GPU models, or to nodes that are large enough, make a difference.
     """
-    options, has = problem.arrays, np.flatnonzero(np.diff(problem.class_option_start) > 0)
+    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
     first = problem.class_option_start[:-1][has]
     demand = counts[has] * options.total_milli[first]
     runs = options.node_class_ok[first] & (demand > 0)[:, None]
@@ -268,7 +262,7 @@ def prices_of_types(problem: Problem, counts: IntArray) -> np.ndarray:
     Demand is scaled so that all of it is the capacity of the cluster. A kind that may take every type raises all prices
     alike, so only jobs bound to models make a difference.
     """
-    options, has = problem.arrays, np.flatnonzero(np.diff(problem.class_option_start) > 0)
+    options, has = problem.options, np.flatnonzero(np.diff(problem.class_option_start) > 0)
     first = problem.class_option_start[:-1][has]
     demand = counts[has] * options.total_milli[first]
     capacity = np.bincount(problem.gpu_type, minlength=len(problem.type_model))

@@ -82,7 +82,7 @@ def gpu_clustering(candidates: Candidates, option: int, nodes: IntArray) -> np.n
 
 def _sizes(problem: Problem) -> IntArray:
     """Shape (O,): 0 for a share of a GPU, else GPUs of a bundle."""
-    options = problem.arrays
+    options = problem.options
     sizes: IntArray = np.where(options.milli < 1000, 0, options.gpus * options.bundle_workers)
     return sizes
 
@@ -128,7 +128,7 @@ class HorusByCost:
 
     def option_features(self, problem: Problem) -> IntArray:
         """Return the utilisation of each option, which its cost goes by."""
-        return problem.arrays.utilisation[:, None]
+        return problem.options.utilisation[:, None]
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
         """Sum of the cheapest GPUs' costs, shape (len(nodes),)."""
@@ -180,7 +180,7 @@ class MostFreeMemory:
 
 
 def _gpus_of_bundle(problem: Problem, option: int) -> int:
-    return int(problem.arrays.gpus[option] * problem.arrays.bundle_workers[option])
+    return int(problem.options.gpus[option] * problem.options.bundle_workers[option])
 
 
 class LastMachine:

@@ -47,7 +47,7 @@ class LeastSlowdown:
     def option_features(self, problem: Problem) -> IntArray:
         """Return profile and spread slowdown of each option's jobs, and its utilisation."""
         each = np.column_stack((problem.class_profile, np.array(self._spread, dtype=np.int64)))
-        asked: IntArray = np.column_stack((each[problem.arrays.job_class], problem.arrays.utilisation))
+        asked: IntArray = np.column_stack((each[problem.options.job_class], problem.options.utilisation))
         return asked
 
     def __call__(self, candidates: Candidates, option: int, nodes: IntArray) -> np.ndarray:
@@ -138,9 +138,9 @@ class LeastSlowdown:
     def _price(self, candidates: Candidates, option: int, node: int, gpus: tuple[int, ...]) -> int:
         """Excess run time of all, in thousandths, that a bundle on ``gpus`` adds."""
         problem, k = self._problem, int(self._problem.options.job_class[option])
-        workers = int(problem.arrays.bundle_workers[option])
+        workers = int(problem.options.bundle_workers[option])
         total = 0
-        if len(gpus) > 1 and problem.arrays.bundles[option] == 1:
+        if len(gpus) > 1 and problem.options.bundles[option] == 1:
             total += path_excess(problem, Placement(option, (node,) * workers, gpus), self._spread[k])
         profile = int(problem.class_profile[k])
         if profile < 0 or not candidates.state.tenants:

@@ -47,7 +47,7 @@ class ColumnScore(Protocol):
 
 def serves(problem: Problem) -> bool:
     """Return whether a table decides the problem as candidates would: one worker a job, and nothing but room binds."""
-    options = problem.arrays
+    options = problem.options
     first = problem.gpu_type[problem.node_gpu_start[:-1].clip(max=max(problem.num_gpus - 1, 0))[problem.gpu_node]]
     return bool(
         problem.shares_bind
@@ -86,7 +86,7 @@ class Table:
         self._options: list[list[int]] = []
         for k in range(len(problem.class_option_start) - 1):
             own = range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1]))
-            self._options.append(sorted(own, key=lambda o: -int(problem.arrays.value[o])))
+            self._options.append(sorted(own, key=lambda o: -int(problem.options.value[o])))
         self._job_class: list[int] = problem.job_class.tolist()
         self._stale: dict[int, None] = {}
         self._cost: IntArray = np.empty((count, problem.num_nodes), dtype=np.int64)

@@ -164,4 +164,4 @@ class Repair:
                 failed_classes.add(k)
                 continue
             solution.put(job, spot)
-            free -= int(problem.arrays.total_milli[spot.option])
+            free -= int(problem.options.total_milli[spot.option])

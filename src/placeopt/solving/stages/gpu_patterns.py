@@ -221,7 +221,7 @@ def quotas(patterns: GpuPatterns, values: IntArray) -> list[BundleQuota]:
 
 def _allowed(problem: Problem, allocation: Allocation) -> Allocation:
     """Return the allocation without the placements that break rules which bundles leave out."""
-    options = problem.arrays
+    options = problem.options
     plain = not options.gpu_memory_mib.any() and problem.jobs_per_gpu is None and not problem.policy.queues
     if plain and _one_type_a_node(problem):
         return allocation

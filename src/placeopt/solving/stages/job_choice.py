@@ -28,7 +28,7 @@ def choose_jobs(context: SolveContext, plan: CapacityPlan, surplus: np.ndarray) 
     except PlaceoptError:
         budget.stopped()  # the most valuable set does as well
     counts = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.add.at(counts, problem.arrays.job_class[relaxation.option], numbers)
+    np.add.at(counts, problem.options.job_class[relaxation.option], numbers)
     jobs = np.flatnonzero(np.array([placement is None for placement in context.open.placements], dtype=bool))
     jobs = jobs[np.argsort(problem.job_class[jobs], kind="stable")]
     of_class = problem.job_class[jobs]

@@ -58,14 +58,14 @@ class Communication(CostDefaults):
         """Return the sum over jobs of each one's own worst: all its traffic over the longest path of the cluster."""
         longest = problem.topology.max_distance()
         per_class = [0] * len(problem.class_communication)  # of Python's integers, which do not overflow
-        for o, k in enumerate(problem.arrays.job_class):
+        for o, k in enumerate(problem.options.job_class):
             per_class[k] = max(per_class[k], _traffic(problem, o) * longest)
         jobs = np.bincount(problem.job_class, minlength=len(per_class)).tolist()
         return sum(worst * count for worst, count in zip(per_class, jobs, strict=True))
 
     def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance; all alone on machines such as a cube mesh."""
-        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.arrays)))
+        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.options)))
         return alike_by_distance(problem) if apart else None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
@@ -167,7 +167,7 @@ def alike_by_distance(problem: Problem) -> IntArray:
 def _pair_weights(problem: Problem, job: int, option: int) -> IntArray:
     """Shape (k, k): weights between a job's GPUs, in the order of ``Placement.gpus``, where it states edges."""
     communication = problem.class_communication[problem.job_class[job]]
-    workers, gpus = int(problem.arrays.workers[option]), int(problem.arrays.gpus[option])
+    workers, gpus = int(problem.options.workers[option]), int(problem.options.gpus[option])
     between = np.eye(workers, dtype=np.int64) * communication.weight
     for edge in communication.edges:
         a, b = edge.ranks
@@ -194,7 +194,7 @@ def _shortest(problem: Problem) -> int:
 
 def _traffic(problem: Problem, option: int) -> int:
     """Sum of pair weights of a job in the option."""
-    options = problem.arrays
+    options = problem.options
     communication = problem.class_communication[options.job_class[option]]
     workers, gpus = int(options.workers[option]), int(options.gpus[option])
     if not communication.edges:
@@ -254,8 +254,8 @@ def price_start(prices: CostPrices, v: Variables, s: int, weight: int) -> None:
     """State the path between all pairs of GPUs x ``weight`` of one start, whose unit is one job."""
     problem, topology = v.problem, v.problem.topology
     option = int(v.start_option[s])
-    total = int(problem.arrays.workers[option] * problem.arrays.gpus[option])
-    together = problem.arrays.bundles[option] == 1  # all on one node or none
+    total = int(problem.options.workers[option] * problem.options.gpus[option])
+    together = problem.options.bundles[option] == 1  # all on one node or none
     grants = np.flatnonzero(v.grant_start == s)
     cell_node = problem.gpu_node[v.cell_gpu[v.grant_cell[grants]]]
     order = np.argsort(cell_node, kind="stable")

@@ -33,7 +33,7 @@ class HorusCost(CostDefaults):
             if placement is not None and placement.gpus:
                 gpus = list(placement.gpus)
                 total += int(memory[placement.option, problem.gpu_type[gpus]].sum())
-                use[gpus] += problem.arrays.utilisation[placement.option]
+                use[gpus] += problem.options.utilisation[placement.option]
                 held[gpus] = True
         return total + int(_use_cost(problem, int(use.max(initial=0)))[use[held]].sum())
 
@@ -48,7 +48,7 @@ class HorusCost(CostDefaults):
             if placement is not None:
                 for gpu in placement.gpus:
                     total += sign * int(memory[placement.option, problem.gpu_type[gpu]])
-                    use[gpu] = use.get(gpu, 0) + sign * int(problem.arrays.utilisation[placement.option])
+                    use[gpu] = use.get(gpu, 0) + sign * int(problem.options.utilisation[placement.option])
                     jobs[gpu] = jobs.get(gpu, 0) + sign
         full = [int(state.gpu_utilisation[gpu]) + max(change, 0) for gpu, change in use.items()]
         cost = _use_cost(problem, max(full, default=0))
@@ -62,7 +62,7 @@ class HorusCost(CostDefaults):
         """Return the sum over jobs of each one's own worst: its memory, and a GPU used to the full by m jobs a GPU."""
         highest = int(_use_cost(problem).max(initial=0))
         per_gpu = _memory_cost(problem).max(axis=1, initial=0) + highest
-        gpus = problem.arrays.workers * problem.arrays.gpus
+        gpus = problem.options.workers * problem.options.gpus
         return _sum_over_jobs(problem, per_gpu * gpus)
 
     def form(self, problem: Problem) -> Form:
@@ -123,8 +123,8 @@ MAX_LEVELS = 20_000
 
 def few_levels(problem: Problem) -> bool:
     """Return whether cumulative utilisations are few enough to be told apart one by one."""
-    alone = not problem.gpus_are_shared or (problem.shares_bind and bool((problem.arrays.milli == 1000).all()))
-    unit = int(np.gcd.reduce(problem.arrays.utilisation)) if len(problem.arrays) else 0
+    alone = not problem.gpus_are_shared or (problem.shares_bind and bool((problem.options.milli == 1000).all()))
+    unit = int(np.gcd.reduce(problem.options.utilisation)) if len(problem.options) else 0
     return alone or not unit or problem.num_gpus * most_percent(problem) // unit <= MAX_LEVELS
 
 
@@ -139,7 +139,7 @@ def _bounded(v: Variables, use: IntArray, memory: IntArray, fixed: int) -> Expre
 def _memory_cost(problem: Problem) -> IntArray:
     """Shape (O, T): w1 x memory / capacity in thousandths, rounded half to even."""
     weight = problem.policy.horus.memory_thousandths
-    need, capacity = problem.arrays.gpu_memory_mib[:, None], problem.type_memory_mib[None, :]
+    need, capacity = problem.options.gpu_memory_mib[:, None], problem.type_memory_mib[None, :]
     fits = (capacity >= np.maximum(need, 1)) | (problem.held_types & (capacity > 0))
     ratio = weight * need / np.maximum(capacity, 1)
     return np.where(fits, np.rint(ratio), 0).astype(np.int64)
@@ -160,11 +160,11 @@ def most_percent(problem: Problem) -> int:
     """Return the highest cumulative utilisation that any GPU can reach, in percent."""
     limits = [] if problem.jobs_per_gpu is None else [problem.jobs_per_gpu]
     if problem.shares_bind:
-        limits.append(1000 // int(problem.arrays.milli.min(initial=1000)))
-    return int(problem.arrays.utilisation.max(initial=0)) * max(min(limits), problem.max_running_per_gpu)
+        limits.append(1000 // int(problem.options.milli.min(initial=1000)))
+    return int(problem.options.utilisation.max(initial=0)) * max(min(limits), problem.max_running_per_gpu)
 
 
 def _sum_over_jobs(problem: Problem, per_option: IntArray) -> int:
     worst = np.zeros(len(problem.class_communication), dtype=np.int64)
-    np.maximum.at(worst, problem.arrays.job_class, per_option)
+    np.maximum.at(worst, problem.options.job_class, per_option)
     return int(worst[problem.job_class].sum())

@@ -80,11 +80,11 @@ class Interference(CostDefaults):
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
         """Return whether a job in the option slows others or is slowed, and the exact form is used."""
-        if not problem.arrays.gpus[option] or self.worst(problem) == 0 or self.form(problem) == "bound":
+        if not problem.options.gpus[option] or self.worst(problem) == 0 or self.form(problem) == "bound":
             return False
         if problem.policy.interference.model == "curve":
             return True
-        p = int(problem.class_profile[problem.arrays.job_class[option]])
+        p = int(problem.class_profile[problem.options.job_class[option]])
         return p >= 0 and bool(problem.slowdown[:, p].any() or problem.slowdown[:, :, p].any())
 
     def form(self, problem: Problem) -> Form:
@@ -166,7 +166,7 @@ def excesses(problem: Problem, allocation: Allocation) -> IntArray:
         count = np.bincount(held.gpu, minlength=problem.num_gpus)
         shared = count[held.gpu] > 1
         total = np.zeros(problem.num_gpus, dtype=np.int64)
-        np.add.at(total, held.gpu, problem.arrays.utilisation[held.option])
+        np.add.at(total, held.gpu, problem.options.utilisation[held.option])
         table = _curve(problem, int(total.max(initial=0)))
         np.maximum.at(out, held.job[shared], table[total[held.gpu[shared]]])
         return out

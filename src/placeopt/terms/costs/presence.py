@@ -52,7 +52,7 @@ def count_shared_domains(problem: Problem) -> int:
     matters = steps(problem.slowdown) != 0
     matters |= matters.transpose(0, 2, 1)
     profiles, domains = problem.slowdown.shape[1], nested_domains(problem)
-    options, single = problem.arrays, _single_gpus(problem)
+    options, single = problem.options, _single_gpus(problem)
     shares = ((options.milli < 1000) | (not problem.shares_bind)) & (problem.jobs_per_gpu != 1)
     fixed = {job: held for job, held in problem.running.items() if job not in problem.changeable}
     jobs = np.bincount(problem.job_class, minlength=len(problem.class_profile))
@@ -85,7 +85,7 @@ def _reach(problem: Problem, k: int, counts: BoolArray) -> BoolArray:
     """Shape (G,): GPUs that a job of class k may hold in an option that ``counts``."""
     out = np.zeros(problem.num_gpus, dtype=bool)
     for o in range(int(problem.class_option_start[k]), int(problem.class_option_start[k + 1])):
-        if counts[o] and problem.arrays.gpus[o]:
+        if counts[o] and problem.options.gpus[o]:
             out |= problem.gpu_ok(o) & problem.node_ok(o)[problem.gpu_node]
     return out
 

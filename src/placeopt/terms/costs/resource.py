@@ -20,7 +20,7 @@ class ResourceCost(CostDefaults):
 
     def score(self, problem: Problem, allocation: Allocation) -> int:
         """Sum over jobs."""
-        return sum(int(problem.arrays.cost_milli[p.option]) for p in allocation if p is not None)
+        return sum(int(problem.options.cost_milli[p.option]) for p in allocation if p is not None)
 
     def delta(self, state: State, move: Move) -> int:
         """Difference of the two options."""
@@ -32,7 +32,7 @@ class ResourceCost(CostDefaults):
     def worst(self, problem: Problem) -> int:
         """Every job in its dearest option."""
         dearest = np.zeros(len(problem.class_communication), dtype=np.int64)
-        np.maximum.at(dearest, problem.arrays.job_class, problem.arrays.cost_milli)
+        np.maximum.at(dearest, problem.options.job_class, problem.options.cost_milli)
         return int(dearest[problem.job_class].sum())
 
     def add_to(self, builder: ModelBuilder, variables: Variables) -> Expression:

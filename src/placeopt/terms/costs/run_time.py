@@ -87,7 +87,7 @@ def expected_ends(state: State) -> dict[int, int]:
 
 def option_of(problem: Problem, job: int, option: int) -> Option:
     """Return the record of an option of a job."""
-    return next(o for o in problem.instance.jobs[job].options if o.id == problem.arrays.name[option])
+    return next(o for o in problem.instance.jobs[job].options if o.id == problem.options.name[option])
 
 
 def spread_of(problem: Problem, job: int) -> int:

@@ -83,7 +83,7 @@ def longest_path_for(problem: Problem, option: int, least: int) -> int | None:
 
 def most_path(problem: Problem, option: int) -> int:
     """Path length between all pairs of a job's GPUs that no placement exceeds."""
-    n = int(problem.arrays.workers[option] * problem.arrays.gpus[option])
+    n = int(problem.options.workers[option] * problem.options.gpus[option])
     return n * (n - 1) // 2 * problem.topology.max_distance()
 
 
@@ -110,7 +110,7 @@ def path_of(problem: Problem, placement: Placement) -> int:
 
 def talks(problem: Problem, option: int) -> bool:
     """Return whether a job in the option has several GPUs and any traffic between them."""
-    options = problem.arrays
+    options = problem.options
     traffic = problem.class_communication[options.job_class[option]]
     return bool(options.workers[option] * options.gpus[option] > 1 and (traffic.weight or traffic.edges))
 
@@ -120,7 +120,7 @@ def _path_share(problem: Problem, option: int, path: int) -> Fraction:
     more = path - int(problem.best_path[option])
     if more <= 0 or not talks(problem, option):
         return Fraction(0)
-    n = int(problem.arrays.workers[option] * problem.arrays.gpus[option])
+    n = int(problem.options.workers[option] * problem.options.gpus[option])
     return Fraction(more, max(1, problem.topology.max_machine_distance()) * max(n, n * (n - 1) // 2))
 
 

@@ -71,7 +71,7 @@ def _tie_workers(builder: ModelBuilder, v: Variables, s: int) -> None:
     """
     problem, start = v.problem, int(v.start[s])
     placement = problem.running[v.unit_jobs[v.start_unit[s]][0]]
-    gpus = int(problem.arrays.gpus[placement.option])
+    gpus = int(problem.options.gpus[placement.option])
     if not gpus:
         chief = np.flatnonzero((v.bundle_start == s) & (v.bundle_node == placement.nodes[0]))
         builder.add_row(np.append(v.bundle[chief], start), [1, -1], 0, NO_UPPER)

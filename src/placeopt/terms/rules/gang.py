@@ -17,7 +17,7 @@ class Gang:
     def fits(self, state: State, job: int, placement: Placement) -> bool:
         """Return whether the placement is one of the job's options in full, each GPU on its worker's node."""
         problem, o = state.problem, placement.option
-        options = problem.arrays
+        options = problem.options
         gpus = int(options.gpus[o])
         return (
             o in problem.options_of(job)

@@ -37,7 +37,7 @@ class MinimalUtility:
 
     def gpu_classes(self, problem: Problem) -> IntArray | None:
         """GPUs alike: those that swap without changing any distance."""
-        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.arrays)))
+        apart = any(self.forbids_folding(problem, o) for o in range(len(problem.options)))
         return alike_by_distance(problem) if apart else None
 
     def forbids_folding(self, problem: Problem, option: int) -> bool:
@@ -58,7 +58,7 @@ class MinimalUtility:
             disturbed = disturbed or Interference().worst(problem) > 0
         else:
             profiles = {
-                int(problem.class_profile[k]) for o, k in enumerate(problem.arrays.job_class) if _judged(problem, o)
+                int(problem.class_profile[k]) for o, k in enumerate(problem.options.job_class) if _judged(problem, o)
             } - {-1}
             disturbed = disturbed or any(problem.slowdown[:, p].any() for p in profiles)
         return "exact" if level and not disturbed else "bound"
@@ -121,22 +121,22 @@ def _moved(problem: Problem, job: int, placement: Placement) -> bool:
 
 def _judged(problem: Problem, option: int) -> bool:
     """Return whether the rule looks at jobs in the option."""
-    least = problem.class_utility_min[problem.arrays.job_class[option]]
-    return applies(problem) and bool(least >= 0 and problem.arrays.gpus[option])
+    least = problem.class_utility_min[problem.options.job_class[option]]
+    return applies(problem) and bool(least >= 0 and problem.options.gpus[option])
 
 
 def _limit(problem: Problem, option: int) -> int | None:
     """Return the longest path at which a job in the option can reach its minimum; None if that is no matter of it."""
     if not _judged(problem, option) or not talks(problem, option):
         return None
-    least = int(problem.class_utility_min[problem.arrays.job_class[option]])
+    least = int(problem.class_utility_min[problem.options.job_class[option]])
     longest = longest_path_for(problem, option, least)
     return None if longest == most_path(problem, option) else longest
 
 
 def _hopeless(problem: Problem, option: int) -> bool:
     """Return whether a job in the option reaches its minimum nowhere: it asks for more than 1000."""
-    return _judged(problem, option) and bool(problem.class_utility_min[problem.arrays.job_class[option]] > 1000)
+    return _judged(problem, option) and bool(problem.class_utility_min[problem.options.job_class[option]] > 1000)
 
 
 def _unequal_sockets(problem: Problem) -> bool:

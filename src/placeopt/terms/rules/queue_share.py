@@ -31,7 +31,7 @@ class QueueShare:
         v, problem = variables, variables.problem
         if not problem.policy.queues:
             return
-        queue = problem.class_queue[problem.arrays.job_class[v.start_option]]
+        queue = problem.class_queue[problem.options.job_class[v.start_option]]
         use, room = option_use(problem)[v.start_option], queue_ceilings(problem) - v.state.queue_used
         mine = queue >= 0
         for r in range(use.shape[1]):
@@ -41,7 +41,7 @@ class QueueShare:
 
 def option_use(problem: Problem) -> IntArray:
     """Shape (O, 3): GPU share in thousandths, millicores and MiB that a whole job in the option holds."""
-    options = problem.arrays
+    options = problem.options
     cpu, memory = RESOURCES.index("cpu_millicores"), RESOURCES.index("memory_mib")
     node = options.demand[:, [cpu, memory]] * options.workers[:, None]
     return np.concatenate([options.total_milli[:, None], node], axis=1)

@@ -21,14 +21,14 @@ class Spread:
         problem, o = state.problem, placement.option
         if job in problem.running and change_of(problem, job, placement) == "kept":
             return True
-        if len(placement.nodes) == 1 and not problem.arrays.splits[o]:
-            return bool(problem.arrays.workers_per_node[o] >= 1)
+        if len(placement.nodes) == 1 and not problem.options.splits[o]:
+            return bool(problem.options.workers_per_node[o] >= 1)
         per_node = Counter(placement.nodes)
-        if problem.arrays.bundles[o] == 1 and len(per_node) > 1:
+        if problem.options.bundles[o] == 1 and len(per_node) > 1:
             return False
-        if max(per_node.values()) > problem.arrays.workers_per_node[o]:
+        if max(per_node.values()) > problem.options.workers_per_node[o]:
             return False
-        for split in problem.arrays.splits[o]:
+        for split in problem.options.splits[o]:
             domain = domain_of_nodes(problem, split.level)
             per_domain = Counter(int(domain[node]) for node in placement.nodes)
             if -1 in per_domain or len(per_domain) != split.domains:

@@ -25,9 +25,9 @@ class Uplink:
         """Return whether every uplink has room in the part of the job's kind."""
         del job
         problem, o = state.problem, placement.option
-        if not problem.arrays.network_mbps[o] or len(placement.nodes) == 1:
+        if not problem.options.network_mbps[o] or len(placement.nodes) == 1:
             return True
-        kind = 0 if problem.arrays.gpus[o] else 1
+        kind = 0 if problem.options.gpus[o] else 1
         for where, at, amount in hose_loads(problem, placement):
             load = (state.machine_load if where == "machine" else state.domain_load)[[at]]
             link = (problem.machine_link_mbps if where == "machine" else problem.domain_link_mbps)[[at]]
@@ -45,7 +45,7 @@ class Uplink:
             If an option that loads a limited link was folded with others into one unit.
         """
         v, problem = variables, variables.problem
-        talks = (problem.arrays.network_mbps > 0) & (problem.arrays.workers > 1) & (problem.arrays.bundles > 1)
+        talks = (problem.options.network_mbps > 0) & (problem.options.workers > 1) & (problem.options.bundles > 1)
         starts = np.flatnonzero(talks[v.start_option])
         if not len(starts):
             return
@@ -56,7 +56,7 @@ class Uplink:
             free = link_room(problem, links, load)
             limited = {at: bundles for at, bundles in members.items() if links[at] < UNLIMITED}
             for kind in (0, 1):
-                mine = [s for s in starts if (problem.arrays.gpus[v.start_option[s]] == 0) == bool(kind)]
+                mine = [s for s in starts if (problem.options.gpus[v.start_option[s]] == 0) == bool(kind)]
                 sums: list[tuple[IntArray, int]] = []
                 loads: list[tuple[int, int, IntArray]] = []
                 for s in mine:
