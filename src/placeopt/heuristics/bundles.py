@@ -1,9 +1,9 @@
 """
-Bundles: jobs counted by class of nodes, and fillings of single GPUs, made into placements on nodes.
+Counts made into placements: jobs on nodes chosen elsewhere, and jobs counted by node class with GPU fillings.
 
-A bundle is what one GPU takes: the jobs that share it. The heaviest job goes into the lightest bundle, so that bundles
-weigh alike; the heaviest bundle to the node with most left per idle GPU, so that nodes do; and where a bundle finds no
-node, ``heuristics.exchange`` makes room for it.
+A bundle is the jobs that share one GPU. The heaviest job goes into the lightest bundle, so that bundles weigh alike;
+the heaviest bundle goes to the node with most left per idle GPU, so that nodes do. Where a bundle fits on no node,
+``heuristics.exchange`` makes room for it.
 """
 
 from __future__ import annotations
@@ -49,15 +49,11 @@ class BundleItem:
 
 def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Placement]], Counter[tuple[int, int]]]:
     """
-    Place the jobs of ``quotas`` on the nodes of their classes, as many as fit.
+    Place the jobs of ``quotas`` on the nodes of their classes, as many as fit; ``state`` is not changed.
 
-    Only options of one bundle are placed, with shares of one GPU, whole GPUs, or none; a node's resources and the
-    shares of its GPUs are kept, no other rule is asked. ``state`` is not changed; what it holds stays.
-
-    Returns
-    -------
-    tuple
-        The placements by job, and how many jobs found no room, by (class of nodes, option).
+    Returns the placements by job, and how many jobs found no room, by (node class, option). Only options of one bundle
+    are placed, with shares of one GPU, whole GPUs, or none. A node's resources and the shares of its GPUs are kept; no
+    other rule is checked.
     """
     groups: list[_Nodes] = []
     unplaced: list[BundleItem] = []
@@ -75,7 +71,7 @@ def realise(state: State, quotas: list[BundleQuota]) -> tuple[list[tuple[int, Pl
 
 
 def _exchange_between(groups: list[_Nodes], unplaced: list[BundleItem]) -> list[BundleItem]:
-    """Exchange once more, now between all classes of nodes; returns the items that have no node in the end."""
+    """Exchange once more, between all node classes; return the items that have no node in the end."""
     free = [row for nodes in groups for row in nodes.free]
     idle = [shares for nodes in groups for shares in nodes.idle]
     held = [items for nodes in groups for items in nodes.held]
@@ -172,11 +168,11 @@ class _Nodes:
         heapq.heapify(self._roomiest)
 
     def weight(self, need: list[int]) -> float:
-        """Largest share of a resource, of what there is for a GPU."""
+        """Largest share of a resource, relative to the mean amount per GPU."""
         return max(x / u for x, u in zip(need, self.unit, strict=True))
 
     def _room(self, n: int) -> float:
-        """What is left of the scarcest resource for each idle GPU."""
+        """Free amount of the scarcest resource per idle GPU."""
         return min(x / u for x, u in zip(self.free[n], self.unit, strict=True)) / max(self._num_idle[n], 1)
 
     def place(self, item: BundleItem) -> bool:
@@ -202,7 +198,7 @@ class _Nodes:
         return found
 
     def placements(self) -> Iterator[tuple[int, Placement]]:
-        """Yield the node of each job, on which GPUs: those of several GPUs choose first."""
+        """Yield job and placement; items of several GPUs choose first."""
         for node, gpus, items in zip(self.nodes, self.gpus, self.held, strict=True):
             for item in sorted(items, key=lambda i: -i.gpus):
                 pool = gpus.get(item.share, [])
@@ -217,8 +213,8 @@ def assign_gpus(
     """
     Return the running jobs, and of (job, option, one node a bundle) each that every rule allows, one after the other.
 
-    GPUs are chosen as greedy does; a job that finds no room there, or was placed before, is passed over, and so are all
-    that are left once ``over()`` is true.
+    GPUs are chosen as greedy does. A job that finds no room there, or was placed before, is skipped, and so are all
+    that remain once ``over()`` is true.
     """
     state = State(problem)
     candidates = Candidates(state, score_named("first_fit", problem), over)

@@ -1,8 +1,8 @@
 """
-Exchange: a bundle that found no node is put onto one that is too full for it, which then gives heavy ones for lighter.
+Exchange: a bundle without a node is put onto one that is too full for it, which then gives heavy ones for lighter.
 
-Every exchange leaves the other node within its capacity, and the overloaded one less overloaded. If none is left that
-helps, the node gives up the bundle that is worth least.
+Every exchange leaves the other node within its capacity, and the overloaded one less overloaded. If no exchange helps
+any more, the node gives up the bundle that is worth least.
 """
 
 from __future__ import annotations
@@ -41,21 +41,11 @@ def exchange(
     unit: list[float],
 ) -> list[P]:
     """
-    Find nodes for bundles of one GPU by exchanging others of the same free share, one for one.
+    Return the pieces that have no node in the end, not always those that had none before.
 
-    Parameters
-    ----------
-    node_class, free, idle, held
-        By node: its class, free resources, idle GPUs by free share, pieces. All but the first are updated.
-    unplaced
-        Pieces without a node; those of one GPU are tried, the first first.
-    unit
-        Of each resource, an amount that counts as one.
-
-    Returns
-    -------
-    list
-        The pieces that have no node in the end; not always those that had none before.
+    Nodes for bundles of one GPU are found by exchanging others of the same free share, one for one. ``node_class``,
+    ``free`` resources, ``idle`` GPUs by free share and ``held`` pieces are by node; all but the first are updated. Of
+    ``unplaced`` those of one GPU are tried in order. ``unit``: of each resource, an amount that counts as one.
     """
     solution = _Assignment(node_class, free, [piece for pieces in held for piece in pieces] + list(unplaced), unit)
     solution.at[: sum(map(len, held))] = np.repeat(np.arange(len(held)), [len(pieces) for pieces in held])
@@ -94,7 +84,9 @@ class _Assignment(Generic[P]):
         self.worth = np.array([piece.worth for piece in pieces], dtype=np.int64)
 
     def enter(self, p: int, n: int) -> bool:
-        """Put piece ``p``, which is nowhere, onto node ``n`` and mend it; tell whether one piece more has a node."""
+        """
+        Put piece ``p``, which has no node, onto node ``n`` and repair it; return whether one piece more has a node.
+        """
         self._put(p, n)
         done: list[tuple[int, int]] = []
         while (self.free[n] < 0).any() and len(done) < MAX_EXCHANGES:

@@ -28,13 +28,11 @@ class Allowances:
 
 def waiting_allowances(problem: Problem) -> Allowances:
     """
-    Choose an option for every job, and say how long it can wait (GENIE algorithm 1, lines 1 to 14).
+    Choose an option for every job, and its waiting allowance (GENIE algorithm 1, lines 1 to 14).
 
     Of the options that end by the job's ECT the one with the highest CER = rate / cost (eq. 11, 12), of all options if
     none does; ties by the lower latency, then by the order of the file. w = ECT - (latency + now) (eq. 13).
 
-    Notes
-    -----
     ECT is ``expected_completion_ms``; where it is left out, arrival + 0 for an urgent job, + the latency on one GPU for
     a prior one, + twice that for a normal one (eq. 9, with absolute times). Latency is ``latency_ms``, else
     ``run_time_ms``, else 0; rate is ``rate_milli``, else 1 / latency, else the number of GPUs. Cost is ``cost_milli``

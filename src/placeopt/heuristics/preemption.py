@@ -1,4 +1,4 @@
-"""Room for waiting jobs where running ones stand: the cheapest victims on some node, or in some domain."""
+"""Room for waiting jobs where running ones are: the cheapest victims on some node, or in some domain."""
 
 from __future__ import annotations
 
@@ -36,20 +36,10 @@ def make_room(
     """
     Place jobs that wait in ``allocation`` where running ones are preempted or shrunk for less than what that gains.
 
-    Parameters
-    ----------
-    allocation
-        What greedy made of the round.
-    order
-        Waiting jobs, first to be considered first; those that are placed are passed over.
-    score, deadline, cancelled, stop_at_first_failure
-        As in ``greedy``.
-
-    Notes
-    -----
-    For each job: what one, two, ... of its bundles cost on every node, victims taken by their loss per GPU; the nodes
-    or domains by the sum; on the cheapest few the victims are taken, those that the job can do without are put back,
-    the dearest first, and it is placed. Nobody is moved. A class that failed once is not tried again.
+    ``allocation`` is the result of greedy, ``order`` the waiting jobs, of which placed ones are skipped; the rest is as
+    in ``greedy``. For each job: the cost of one, two, ... of its bundles on every node, victims taken by their loss per
+    GPU; the nodes or domains by the sum. On the cheapest few the victims are taken, those that the job does not need
+    are put back, the dearest first, and it is placed. No job is moved. A class that failed once is not tried again.
     """
     round_ = _PreemptionSearch(problem, allocation, score)
     failed_classes: set[int] = set()
@@ -68,7 +58,7 @@ def make_room(
 
 @dataclass(frozen=True)
 class _Victim:
-    """A running job, what is left of it (None: nothing), and the net value that is lost by that."""
+    """A running job, what remains of it (None: nothing), and the net value that is lost by that."""
 
     job: int
     left: Placement | None
@@ -76,7 +66,7 @@ class _Victim:
 
 
 class _PreemptionSearch:
-    """The state of the pass: placements, victims by node, and what bundles cost there."""
+    """The state of the pass: placements, victims by node, and the cost of bundles there."""
 
     def __init__(self, problem: Problem, allocation: Allocation, score: str) -> None:
         self.problem = problem
@@ -114,7 +104,7 @@ class _PreemptionSearch:
         return False
 
     def _reductions(self, job: int) -> list[_Victim]:
-        """Return in what ways the job may give: as a whole, or down to the first workers of its minimum."""
+        """Return the ways to reduce the job: as a whole, or down to the first workers of its minimum."""
         problem, options, held = self.problem, self.problem.options, self.problem.running[job]
         kept = start_value(problem, job, held)
         out = [_Victim(job, None, kept)] if job in problem.may_preempt else []
@@ -218,7 +208,10 @@ class _PreemptionSearch:
         return list(chosen.values())
 
     def _try(self, job: int, victims: list[_Victim]) -> bool:
-        """Take the victims, spare whom it can do without, place the job; undo all unless value is gained lawfully."""
+        """
+        Take the victims, put back those that the job does not need, place it; undo all unless value is gained within
+        the limits.
+        """
         undo = self._apply([Move(victim.job, victim.left) for victim in victims])
         if place(self.candidates, job) is not None:
             lost = sum(v.loss for v in sorted(victims, key=_dearest) if not self._restore_victim(job, v, undo))

@@ -15,7 +15,7 @@ View = tuple[Any, ...]
 
 
 class ScoreCache(Generic[T]):
-    """Answers by question. It stops helping where questions do not repeat, so that it costs next to nothing there."""
+    """Cached values by key. It stops helping where keys do not repeat, so that it costs next to nothing there."""
 
     TRIAL = 2000
     """Questions after each of which it is judged: at least a third of all so far must have been answered."""
@@ -48,7 +48,7 @@ class ScoreCache(Generic[T]):
 
 
 class NodeViews:
-    """Nodes as keys: equal for nodes in which nothing that room or scores depend on differs."""
+    """Keys of nodes: equal for nodes in which nothing that room or scores depend on differs."""
 
     def __init__(self, state: State) -> None:
         problem = state.problem
@@ -72,7 +72,7 @@ class NodeViews:
         self._states.pop(node, None)
 
     def state_of(self, node: int) -> View:
-        """Return class, free resources, and what is left of the GPUs, whichever of them it is."""
+        """Return class, free resources, and what is left of the GPUs, in no order."""
         cached = self._states.get(node)
         if cached is None:
             free = self._state.node_free[node].tolist()
@@ -89,9 +89,9 @@ class NodeViews:
 
 def option_shapes(problem: Problem, features: IntArray | None = None) -> list[int]:
     """
-    Number the options: two have the same number if every node has the same room for both, and likes both alike.
+    Number the options: two have the same number if every node has the same room for both, and scores both alike.
 
-    ``features``, shape (O, anything): what else of each option decides how well a node is liked.
+    ``features``, shape (O, anything): what else of each option the score depends on.
     """
     options = problem.options
     rows = np.column_stack(

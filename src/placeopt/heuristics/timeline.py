@@ -41,9 +41,9 @@ class Timeline:
     """
     Jobs get starts one after the other: now, or at the end of something that holds GPUs then.
 
-    ``state`` is the one of now, ``ends`` tells until when its jobs stay, ``reserved`` has the later starts: at that
-    time their GPUs are taken. A start scores by its end, by how much longer its sockets are not whole, weighed with
-    what a job loses that finds no whole one, and by what it costs its neighbours.
+    ``state`` is the present one, ``ends`` are the ends of its jobs, ``reserved`` has the later starts: at that time
+    their GPUs are taken. A start scores by its end, by how much longer its sockets are not whole, weighted with the
+    loss of a job that finds no whole one, and by its cost to neighbours.
     """
 
     def __init__(self, problem: Problem, score: str) -> None:
@@ -68,8 +68,8 @@ class Timeline:
         """
         Give the job its best start, now or later; None: there is none in the window, or its run time is not known.
 
-        One that can start now and would run as well as it can does. ``if_room_now``: it gets a later start only where
-        it could start now, be it on GPUs that are taken later.
+        A job that can start now at full speed does. ``if_room_now``: it gets a later start only where it could start
+        now, if on GPUs that are taken later.
         """
         k = int(self.problem.job_class[job])
         key = (k, if_room_now, self._given_starts)
@@ -114,7 +114,7 @@ class Timeline:
         return min((length for length in times if length is not None), default=0)
 
     def put(self, job: int, placement: Placement | None) -> None:
-        """Let the state have a job there, or nowhere."""
+        """Put a job at a placement in the state, or remove it."""
         undo = self.state.apply(Move(job, placement))
         self._slowdown_cache.pop(job, None)
         for held in (undo.placement, placement):
@@ -150,7 +150,7 @@ class Timeline:
         """
         Return the start of least score, one of unknown end only if there is no other; ``heed`` what is reserved.
 
-        ``evaluated`` has nodes with those who are there that were asked for an earlier start, and is added to. Later
+        ``evaluated`` has pairs of option and occupants that were tried for an earlier start, and is added to. Later
         starts there are worse: the job ends later, and no socket is held up for a shorter time.
         """
         best: Start | None = None
@@ -177,7 +177,7 @@ class Timeline:
     def _asked(
         self, job: int, option: int, evaluated: set[Seen] | None
     ) -> Iterator[tuple[Seen | None, tuple[StartEstimate, ...]]]:
-        """Yield what starts in an option would come to, node by node, and what that is remembered by."""
+        """Yield the estimates of starts in an option, node by node, and the key that they are cached by."""
         candidates = self._candidates
         if self.problem.options.bundles[option] > 1:
             for placement in places(candidates, option):
@@ -199,7 +199,10 @@ class Timeline:
         return StartEstimate(placement, self._alike(placement), length, harm, self._clear(placement))
 
     def _alike(self, placement: Placement) -> tuple[int, ...] | None:
-        """Return what is equal for placements on idle nodes of a class that differ in the node alone; None: not so."""
+        """
+        Return a key that is equal for placements on idle nodes of a class that differ in the node alone; None if there
+        is none.
+        """
         problem, node = self.problem, placement.nodes[0]
         if self.state.node_jobs[node] or any(other != node for other in placement.nodes):
             return None
@@ -249,7 +252,7 @@ class Timeline:
         return self.ends.get(job) if reserved is None else reserved.end_ms
 
     def _clear(self, placement: Placement) -> tuple[int, ...]:
-        """Return when the others on each socket in use have ended, but for sockets where it is unknown of one."""
+        """Return when the others on each socket in use have ended; sockets where one end is unknown are left out."""
         problem, clear = self.problem, []
         for node in dict.fromkeys(placement.nodes):
             for socket in {int(problem.gpu_socket[gpu]) for gpu in placement.gpus if problem.gpu_node[gpu] == node}:
@@ -286,7 +289,7 @@ def _both_ends(scores: np.ndarray) -> list[int]:
 
 
 class _FutureState:
-    """The state of a timeline at later and later moments: what ends by then is gone, what is reserved is there."""
+    """The state of a timeline at later and later times: what ends by then is gone, what is reserved is there."""
 
     def __init__(self, line: Timeline) -> None:
         self._line = line
@@ -295,7 +298,7 @@ class _FutureState:
         self._there: set[int] = set()
 
     def advance(self, time_ms: int) -> None:
-        """Move the state to a moment, not before the last one."""
+        """Move the state to a time, not before the last one."""
         line = self._line
         for job in [job for job in self._there if time_ms >= (line.reserved[job].end_ms or 0)]:
             line.put(job, None)
@@ -310,7 +313,7 @@ class _FutureState:
                 self._there.add(job)
 
     def restore(self) -> None:
-        """Move the state to what it is now."""
+        """Move the state back to the present."""
         for job in self._there:
             self._line.put(job, None)
         for job, placement in reversed(self._gone):

@@ -1,4 +1,4 @@
-"""The hardware cut in two, again and again: a cluster down to its nodes, a machine down to its GPUs (algorithm 2)."""
+"""The hardware halved recursively: a cluster down to its nodes, a machine down to its GPUs (SC'17 algorithm 2)."""
 
 from __future__ import annotations
 
@@ -16,26 +16,13 @@ from placeopt.topology.cluster_topology import ClusterTopology
 
 @dataclass(frozen=True, eq=False)
 class HalvingTree:
-    """
-    A binary tree over n leaves, parts numbered in preorder: the part after ``v`` is its first half.
+    """A binary tree over n leaves, parts numbered in preorder: the part after ``v`` is its first half."""
 
-    Attributes
-    ----------
-    order
-        Shape ``(n,)``: leaves from left to right; part ``v`` has ``order[first[v]:end[v]]``.
-    first, end
-        Shape ``(2 n - 1,)``, see above.
-    second
-        Shape ``(2 n - 1,)``: the second half of a part, -1 of a leaf.
-    last
-        Shape ``(2 n - 1,)``: parts below ``v``, itself included, are ``v`` up to ``last[v]``.
-    """
-
-    order: IntArray
-    first: IntArray
-    end: IntArray
-    second: IntArray
-    last: IntArray
+    order: IntArray  # (n,) leaves from left to right; part v has order[first[v]:end[v]]
+    first: IntArray  # (2 n - 1,)
+    end: IntArray  # (2 n - 1,)
+    second: IntArray  # (2 n - 1,) the second half of a part, -1 of a leaf
+    last: IntArray  # (2 n - 1,) the parts below v, itself included, are v up to last[v]
 
     def leaves(self, part: int) -> IntArray:
         """Return the leaves of a part."""
@@ -71,10 +58,9 @@ def cluster_tree(topology: ClusterTopology) -> HalvingTree:
     The children of a domain hang on one switch, so all balanced cuts between them cost alike: they are halved in the
     order of the file, as evenly by GPUs as that order allows. The tree of a topology is grown once.
     """
-    cached = _KNOWN.get(topology)
-    if cached is None:
-        cached = _KNOWN[topology] = _grown(topology)
-    return cached
+    if topology not in _KNOWN:
+        _KNOWN[topology] = _grown(topology)
+    return _KNOWN[topology]
 
 
 _KNOWN: WeakKeyDictionary[ClusterTopology, HalvingTree] = WeakKeyDictionary()
@@ -122,7 +108,7 @@ def _grown(topology: ClusterTopology) -> HalvingTree:
 
 
 def _middle(sizes: Sequence[int]) -> int:
-    """Return where to cut a list so that both ends weigh as alike as they can; neither is empty."""
+    """Return where to cut a list so that both parts weigh as alike as possible; neither is empty."""
     sums = np.cumsum(sizes)[:-1]
     return int(np.abs(2 * sums - sum(sizes)).argmin()) + 1
 
@@ -131,9 +117,9 @@ def machine_tree(distances: IntArray) -> HalvingTree:
     """
     Halve a machine down to its GPUs.
 
-    Where "at most this far" tells its GPUs into blocks (sockets, switches), the blocks are halved as evenly as their
-    order allows. Where it does not (a cube mesh), Fiduccia-Mattheyses finds the balanced cut that parts the nearest
-    pairs least: a pair of GPUs is tied by what it is nearer than the furthest one.
+    Where "at most this far" divides its GPUs into blocks (sockets, switches), the blocks are halved as evenly as their
+    order allows. Where it does not (a cube mesh), Fiduccia-Mattheyses finds the balanced cut that separates the fewest
+    near pairs: a pair of GPUs is tied by how much nearer it is than the furthest pair.
     """
     return _machine_tree(distances.tobytes(), len(distances))
 
@@ -174,7 +160,7 @@ def _halve(gpus: list[int], distances: IntArray) -> tuple[list[int], list[int]]:
 
 
 def _blocks(distances: IntArray) -> list[list[int]]:
-    """Return the largest blocks in which GPUs are nearer to each other than to any outside, or one of all."""
+    """Return the largest blocks in which GPUs are nearer to each other than to any outside, or one block of all."""
     for limit in reversed(np.unique(distances[np.triu_indices(len(distances), 1)])[:-1].tolist()):
         near = distances <= limit
         if not (near @ near.astype(np.int64) > 0)[~near].any():  # "at most this far" is transitive

@@ -34,7 +34,7 @@ def preference(state: State) -> Preference:
 
 
 class NodeCandidates:
-    """Bundles on single nodes, remembered by what is asked for and what the node signatures like."""
+    """Bundles on single nodes, cached by request and node signature."""
 
     def __init__(self, state: State, candidates: Candidates) -> None:
         self.state, self.candidates = state, candidates
@@ -42,20 +42,19 @@ class NodeCandidates:
         self.signatures = NodeSignatures(state)
         self.sockets = _socket_in_node(state)
         self._interference = Interference()
-        self._asked: dict[int, Hashable] = {}
+        self._requests: dict[int, Hashable] = {}
 
     def changed(self, node: int) -> None:
         """Note that what is free of a node changed."""
         self.signatures.changed(node)
 
-    def question(self, option: int) -> int:
-        """Return a number that options share which ask for the same and care for the same."""
-        asked = self._asked.get(option)
-        if asked is None:
+    def request(self, option: int) -> int:
+        """Return a number shared by the options that ask for the same and depend on the same."""
+        if option not in self._requests:
             problem, options = self.state.problem, self.state.problem.options
             kind = int(options.job_class[option])
             communication = problem.class_communication[kind]
-            asked = self._asked[option] = (
+            self._requests[option] = (
                 int(options.gpus[option]),
                 int(options.workers[option]),
                 int(options.bundle_workers[option]),
@@ -67,31 +66,29 @@ class NodeCandidates:
                 talks(problem, option),
                 communication if communication.edges else None,
             )
-        return self.signatures.answers.number(asked)
+        return self.signatures.cache.number(self._requests[option])
 
     def at(self, job: int, option: int, nodes: IntArray) -> tuple[np.ndarray, np.ndarray]:
         """Return path and worth of a bundle on each of ``nodes``, all of which have room for it."""
-        question, answers = self.question(option), self.signatures.answers
+        request, cache = self.request(option), self.signatures.cache
         numbers = self.signatures.number[nodes]
-        cached = answers.figures.get(question, np.zeros((0, 2)))
+        cached = cache.figures.get(request, np.zeros((0, 2)))
         if len(cached) <= numbers.max(initial=-1):
-            grown = np.full((2 * len(answers), 2), np.nan)
+            grown = np.full((2 * len(cache), 2), np.nan)
             grown[: len(cached)] = cached
-            cached = answers.figures[question] = grown
+            cached = cache.figures[request] = grown
         unknown = np.isnan(cached[numbers, 0])
         for number, first in zip(*np.unique(numbers[unknown], return_index=True), strict=True):
             node_candidate = self.node_candidate(job, option, int(nodes[np.flatnonzero(unknown)[first]]))
-            cached[number] = (
-                (np.inf, -np.inf) if node_candidate is None else (node_candidate.path, node_candidate.worth)
-            )
+            cached[number] = (np.inf, -np.inf)
+            if node_candidate is not None:
+                cached[number] = (node_candidate.path, node_candidate.worth)
         return cached[numbers, 0], cached[numbers, 1]
 
     def node_candidate(self, job: int, option: int, node: int) -> NodeCandidate | None:
         """Return what a bundle of one of the option's jobs, first ranks first, gets on a node; None without room."""
-        key, cached = (
-            (self.question(option), int(self.signatures.number[node])),
-            self.signatures.answers.node_candidates,
-        )
+        cached = self.signatures.cache.node_candidates
+        key = (self.request(option), int(self.signatures.number[node]))
         if key not in cached:
             workers = int(self.state.problem.options.bundle_workers[option])
             cached[key] = self._find(job, option, node, list(range(workers)))
@@ -168,7 +165,7 @@ class NodeCandidates:
         """Return by how much each job on a node that has a profile slows a job on some GPUs of it, and is slowed."""
         problem = self.state.problem
         own = int(problem.class_profile[problem.job_class[job]])
-        profiles, level = self.signatures.slowdown_total(node)
+        profiles, level = self.signatures.co_runner_levels(node)
         if own < 0:
             return np.zeros_like(profiles), np.zeros_like(profiles)
         nearest = level[:, list(gpus)].min(axis=1)

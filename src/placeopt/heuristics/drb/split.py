@@ -1,4 +1,6 @@
-"""Tasks dealt to two halves of the hardware by utility (SC'17 algorithm 3), down to the GPUs of one node."""
+"""
+Tasks dealt to two halves of the hardware by utility (SC'17 algorithm 3), recursively down to the GPUs of one node.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +19,12 @@ EDGES_A_SPLIT = 20_000
 
 @dataclass(frozen=True)
 class Half:
-    """
-    What one half of the hardware offers.
+    """What one half of the hardware offers."""
 
-    Attributes
-    ----------
-    room
-        Tasks that it can take.
-    inside
-        Distance between two of its places where so many of the job's tasks lie in it.
-    worth
-        What co-runners and what stays free add to the utility of one more task, so many being there already and so many
-        in the other half.
-    """
-
-    room: int
-    inside: Callable[[int], float]
+    room: int  # tasks that it can take
+    inside: Callable[[int], float]  # distance between two of its places if that many of the job's tasks are in it
     worth: Callable[[int, int], float]
+    """Co-runner and fragmentation terms of one more task, by the tasks there already and in the other half."""
 
 
 def split(
@@ -45,28 +36,16 @@ def split(
     rng: np.random.Generator,
 ) -> tuple[list[int], list[int]] | None:
     """
-    Tell tasks into two halves; None where one fits into neither.
+    Deal tasks to two halves; None where they do not fit.
 
-    Parameters
-    ----------
-    tasks
-        Rows of ``weights``; where that is None, all pairs talk alike.
-    halves
-        Places to be had.
-    across
-        Distance between places in different halves.
-    path_weight
-        Of the path term in the utility; the other two are in ``worth``.
-    rng
-        For the starts of the search for smaller cuts, where tasks talk differently.
+    ``tasks`` are rows of ``weights`` (None: all pairs communicate alike), ``across`` is the distance between places in
+    different halves, ``path_weight`` that of the path term in the utility; ``Half.worth`` has the other two terms.
 
-    Notes
-    -----
     The utility of a half for a task is eq. 2 with every term as best over actual. Its path: to the job's tasks that are
-    in the half or in the other one, and to those to come, which are taken to follow as far as there is room. (Without
+    in the half or in the other one, and to those to come, which are assumed to follow as far as there is room. (Without
     that, the first of two tasks would go to the last free GPU of a full machine.) The half of greater utility gets the
-    task, the first of equal ones; the other one only where that is full. Where tasks talk differently, the split is
-    then refined by Fiduccia-Mattheyses, which the paper leaves open; it only ever cuts less.
+    task, the first of equal ones; the other one only where that is full. Where tasks communicate differently, the split
+    is then refined by Fiduccia-Mattheyses, which the paper leaves open; it only ever cuts less.
     """
     if halves[0].room + halves[1].room < len(tasks):
         return None
@@ -113,7 +92,7 @@ def _path(y: int, half: Half, ties: tuple[float, float, float], across: float, h
 
 
 def _by_ties(table: np.ndarray) -> list[int]:
-    """Order tasks so that each talks most with those before it; the first talks most at all."""
+    """Order tasks so that each communicates most with those before it; the first communicates most overall."""
     tied = table.sum(axis=1)
     out: list[int] = []
     reach = tied * 1e-9  # among those that talk alike with what came before, the busiest
@@ -161,33 +140,16 @@ def eq5(sockets: IntArray, free: np.ndarray, taken: tuple[int, ...] = ()) -> flo
 
 @dataclass(frozen=True)
 class Inside:
-    """
-    The recursion inside one machine: tasks are GPUs' worths of workers, leaves are its g GPUs.
-
-    Attributes
-    ----------
-    tree, distances
-        Of the machine; distances of shape ``(g, g)``.
-    usable, free
-        Shape ``(g,)``: GPUs that a task may have, and those that no job holds.
-    sockets
-        Shape ``(g,)``, numbered from 0.
-    excess
-        Shape ``(g,)``: thousandths by which a task slows and is slowed there.
-    path_weight
-        Of the path term in the utility.
-    worth_of
-        The other two terms, by slowdown and by what stays free.
-    """
+    """The recursion inside one machine: tasks are GPUs' worths of workers, leaves are its g GPUs."""
 
     tree: HalvingTree
-    distances: IntArray
-    usable: np.ndarray
-    free: np.ndarray
-    sockets: IntArray
-    excess: np.ndarray
-    path_weight: float
-    worth_of: Callable[[float, float], float]
+    distances: IntArray  # (g, g)
+    usable: np.ndarray  # (g,) GPUs that a task may have
+    free: np.ndarray  # (g,) GPUs that no job holds
+    sockets: IntArray  # (g,) numbered from 0
+    excess: np.ndarray  # (g,) thousandths by which a task slows and is slowed there
+    path_weight: float  # of the path term in the utility
+    worth_of: Callable[[float, float], float]  # the other two terms, by slowdown and by what stays free
 
     def drb(
         self, tasks: list[int], weights: IntArray | None, part: int, found: dict[int, int], rng: np.random.Generator

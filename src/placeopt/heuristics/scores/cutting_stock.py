@@ -1,4 +1,4 @@
-"""What shares of a GPU are worth when GPUs are cut as well as possible: Gilmore and Gomory's cutting stock, relaxed."""
+"""Prices of GPU shares when GPUs are cut as well as possible: Gilmore and Gomory's cutting stock, relaxed."""
 
 from __future__ import annotations
 
@@ -49,18 +49,10 @@ def share_prices(sizes: IntArray, demand: FloatArray) -> SharePrices:
     """
     Price shares by the relaxation that packs ``demand`` into as few GPUs as possible; its duals are the prices.
 
-    Parameters
-    ----------
-    sizes
-        Shape (Z,), ascending, distinct, 1 to 999 thousandths.
-    demand
-        Shape (Z,), above 0: how many shares are wanted of each size, in any unit.
-
-    Notes
-    -----
-    Columns are patterns of shares that fit on a GPU, found by a knapsack (Gilmore and Gomory, Operations Research 9,
-    1961). With the GPUs as the unit, rows demand at least ``demand``: a size may be packed more often than asked, so
-    no price is negative. If it stops early, prices are divided by the dearest pattern's, which makes them valid.
+    ``sizes``, (Z,), are ascending, distinct, 1 to 999 thousandths; ``demand``, (Z,), above 0, in any unit. Columns are
+    patterns of shares that fit on a GPU, found by a knapsack (Gilmore and Gomory, Operations Research 9, 1961). Rows
+    demand at least ``demand``: a size may be packed more often than requested, so no price is negative. After an early
+    stop, prices are divided by the dearest pattern's, which makes them valid.
     """
     if len(sizes) > MOST_SIZES:
         coarse, which = np.unique(-(-sizes // GRID) * GRID, return_inverse=True)

@@ -80,12 +80,8 @@ def score_named(name: str, problem: Problem, seed: int = 0, counts: IntArray | N
     """
     Return the score called ``name``.
 
-    Parameters
-    ----------
-    seed
-        For scores that draw random numbers.
-    counts
-        Shape (K,): jobs of each class, for scores that depend on the mix of jobs; those of the problem if left out.
+    ``seed`` is for scores that draw random numbers; ``counts``, (K,), the jobs of each class, for scores that depend on
+    the mix of jobs, None for those of the problem.
     """
     spec = SCORES[name]
     arguments: dict[str, object] = {}

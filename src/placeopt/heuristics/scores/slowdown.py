@@ -1,4 +1,4 @@
-"""How greedy ranks nodes by what jobs lose there: by the way between their GPUs, and by each other."""
+"""Rank nodes by what jobs lose there: by the path between their GPUs, and by each other."""
 
 from __future__ import annotations
 

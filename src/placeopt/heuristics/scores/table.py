@@ -1,4 +1,4 @@
-"""Decisions in microseconds: what every shape of job costs on every node, of which a decision changes one column."""
+"""Decisions in microseconds: the cost of every shape of job on every node, of which a decision changes one column."""
 
 from __future__ import annotations
 
@@ -22,16 +22,9 @@ class Columns(Protocol):
 
     def column(self, node_class: int, cpu: int, memory: int, left: tuple[int, ...]) -> IntArray:
         """
-        Return the cost of every shape, (S,), above ``NEVER // 2`` where it does not fit.
+        Return the cost of every shape on a node, (S,), above ``NEVER // 2`` where it does not fit.
 
-        Parameters
-        ----------
-        node_class
-            Of the node.
-        cpu, memory
-            Free on it.
-        left
-            Thousandths left of each of its GPUs.
+        ``cpu`` and ``memory`` are free on the node, ``left`` are the thousandths left of each of its GPUs.
         """
 
     def slots(self, shape: int, node: int, left: tuple[int, ...]) -> tuple[int, ...]:

@@ -22,11 +22,11 @@ DOMAINS = 4
 
 class GangPlacer:
     """
-    Chooses nodes by what they cost a job whose GPUs all talk alike, and by the rent that a guide asks for them.
+    Chooses nodes by their cost for a job whose GPUs all communicate alike, and by the guide's rent.
 
-    With k of the job's K GPUs below an edge, the edge costs its weight x k (K - k): so what j bundles cost on a node
-    depends on nothing but j, and the best nodes of a domain are found by dynamic programming over them, for every
-    number of bundles at once and all domains side by side. The same then over the domains with most room.
+    With k of the job's K GPUs below an edge, the edge costs its weight x k (K - k): so the cost of j bundles on a node
+    depends on j alone, and the best nodes of a domain are found by dynamic programming over them, for every number of
+    bundles at once and all domains side by side. The same then over the domains with most room.
     """
 
     def __init__(self, candidates: Candidates, weight: int, guide: Guide | None = None) -> None:
@@ -103,7 +103,7 @@ class GangPlacer:
 @dataclass
 class _Domains:
     """
-    What every number of bundles costs in each of D lowest domains, by dynamic programming over its nodes.
+    The cost of every number of bundles in each of D lowest domains, by dynamic programming over its nodes.
 
     ``nodes``, ``rooms``, ``price`` (n, j) and ``row`` are of the nodes, those of a domain side by side.
     """

@@ -16,18 +16,7 @@ from placeopt.terms.objective import Weighted, cost, cost_delta, value, weight_o
 @dataclass(frozen=True, eq=False)
 class Guide:
     """
-    Prices, in units of the cost level. They steer; nothing is proven by them.
-
-    Attributes
-    ----------
-    surplus
-        Shape (O,): what a job in the option costs beyond what it is worth, at these prices; the less the better.
-    gpu_rent
-        Shape (N,): of a GPU on each node.
-    node_rent
-        Shape (N,): of a bundle that needs more than ``half`` of the GPUs that are idle on the node.
-    half
-        Shape (N,).
+    Prices from a relaxation of the whole round, in units of the cost level. They steer; nothing is proven by them.
     """
 
     surplus: np.ndarray
@@ -48,10 +37,10 @@ Mark = tuple[int, int, int]
 
 class IncrementalSolution:
     """
-    Jobs on a cluster. Whoever moves a waiting job does it here: value and cost follow by exact increments.
+    Jobs on a cluster, changed by ``put`` alone: value and cost follow by exact increments.
 
-    Running jobs are never moved. ``candidates`` know the room of every node at any time. ``paid`` is what jobs added
-    to the cost when they were put here, and of those that stood here before what their communication costs.
+    Running jobs are never moved. ``candidates`` follow the room of every node. ``paid`` is what jobs added to the cost
+    when they were put here, and of those that were here before the cost of their communication.
     """
 
     def __init__(self, problem: Problem, allocation: Allocation, weighted: tuple[Weighted, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Where a job that is nowhere should go: a few places that every rule allows, the cheapest of them."""
+"""Where a waiting job should go: a few places that every rule allows, the cheapest of them."""
 
 from __future__ import annotations
 

@@ -20,19 +20,12 @@ DOMINANCE = 4.0
 
 def choose(milli: IntArray, value: IntArray, dear: np.ndarray, capacity: int) -> np.ndarray:
     """
-    Return which jobs to take, shape (n,), so that they fit into ``capacity`` together: most value, then least cost.
+    Shape (n,): the jobs to take, so that they fit into the GPU share ``capacity`` together: most value, then least
+    cost.
 
-    Parameters
-    ----------
-    milli, value, dear
-        Shape (n,), the best jobs first: GPU share, value, and cost, which may be negative.
-    capacity
-        GPU share.
-
-    Notes
-    -----
-    Exact for the jobs looked at, by dynamic programming over the capacity in units that all shares are multiples of. It
-    fills gaps that taking one job after the other leaves.
+    GPU share ``milli``, ``value`` and cost ``dear``, which may be negative, have shape (n,), the best jobs first. Exact
+    for the jobs looked at, by dynamic programming over the capacity in units that all shares are multiples of. It fills
+    gaps that taking one job after the other leaves.
     """
     taken = np.zeros(len(milli), dtype=bool)
     fits = np.flatnonzero(milli <= capacity)
@@ -67,17 +60,11 @@ class Repair:
     """
     Fills what is free on a solution.
 
-    Who is worth most per GPU share comes first, always. Among equals those come first who cost least beyond that, by
-    the guide, or by their traffic where its GPUs lie as close as they can; a knapsack chooses those who fill the share
-    that is free. They are placed the hardest first: who needs most of one domain, then the largest bundles, so that
-    small ones fill what they leave, then those who talk most. All others follow, as far as they find room.
-
-    Attributes
-    ----------
-    able
-        Shape (J,): jobs that have a way to run and do not run now.
-    density
-        Shape (J,): value per thousandth of a GPU, in the most valuable option.
+    Most value per GPU share comes first, always. Among equals, least cost beyond that comes first, by the guide, or by
+    the traffic of a job whose GPUs are as close as possible; a knapsack chooses the jobs that fill the free share. They
+    are placed the hardest first: most demand within one domain, then the largest bundles, so that small ones fill the
+    remaining gaps, then most traffic. All others follow, as far as they find room. ``able``, (J,): jobs that have a way
+    to run and do not run now. ``density``, (J,): value per thousandth of a GPU, in the most valuable option.
     """
 
     def __init__(self, solution: IncrementalSolution, guide: Guide | None, stop: Callable[[], bool]) -> None:
@@ -121,10 +108,10 @@ class Repair:
         chosen: IntArray | None = None,
     ) -> None:
         """
-        Place as many of ``jobs``, which are able and nowhere, as find room; ``first`` before all others.
+        Place as many of ``jobs``, which are able and wait, as find room; ``first`` before all others.
 
-        ``noise`` is how far the order among jobs of equal worth is shaken, in parts of what they cost. ``chosen`` are
-        those of them to be placed before the rest, instead of those that the knapsack chooses.
+        ``noise`` perturbs the order among jobs of equal worth, relative to their cost. ``chosen`` are placed before the
+        rest, instead of those that the knapsack chooses.
         """
         dear = self._cost_per_share[jobs]
         if noise:

@@ -32,7 +32,7 @@ class Destroy:
     """
     Neighbourhoods of a plan. A district is a lowest domain of the network, or a block of nodes where there is none.
 
-    ``density`` (J,) is what jobs are worth per share.
+    ``density`` (J,) is the value of jobs per share.
     """
 
     def __init__(self, solution: IncrementalSolution, density: np.ndarray, rng: np.random.Generator) -> None:
@@ -52,10 +52,10 @@ class Destroy:
 
     def some(self, waiting: IntArray) -> int | None:
         """
-        Take away a few jobs, by one of four neighbourhoods; return a job of ``waiting`` to be put first, if any.
+        Remove a few jobs, by one of four neighbourhoods; return a job of ``waiting`` to be placed first, if any.
 
         With a job that waits, and in every other step, also jobs that are worth less per share than some that wait:
-        then what is taken away elsewhere finds room in the gaps that they fill.
+        then what is removed elsewhere finds room in the gaps that they fill.
         """
         first = None
         draw = self._rng.choice(len(SHARES), p=SHARES)
@@ -81,7 +81,7 @@ class Destroy:
         self._empty([*mine.tolist(), *self._any_districts(1)])
 
     def _several(self) -> None:
-        """Take away a few costly jobs, wherever they are: they may exchange places, or make room for cheaper ones."""
+        """Remove a few costly jobs, wherever they are: they may exchange places, or make room for cheaper ones."""
         jobs = self._by_cost()
         count = 1 + self._rank(min(MOST_COSTLY, len(jobs)))
         for i in dict.fromkeys(self._rank(len(jobs)) for _ in range(count if len(jobs) else 0)):
@@ -105,7 +105,7 @@ class Destroy:
             self._solution.put(job, None)
 
     def _costly(self) -> int | None:
-        """Draw a placed job, the likelier the more its being there has added to the cost."""
+        """Draw a placed job, the likelier the more it has added to the cost."""
         jobs = self._by_cost()
         return int(jobs[self._rank(len(jobs))]) if len(jobs) else None
 
@@ -144,21 +144,12 @@ NOISE = 0.5
 
 class Search:
     """
-    A plan that only gets better: first its value, then, at equal value, its cost (Shaw 1998; Schrimpf et al. 2000).
+    A plan that only improves: first its value, then, at equal value, its cost (Shaw 1998; Schrimpf et al. 2000).
 
-    A step takes jobs away (``Destroy``), puts waiting ones back (``Repair``), and is undone if what comes out is worse.
-    Running jobs stay where the given allocation has them.
-
-    Parameters
-    ----------
-    problem, allocation, weighted
-        The round, a plan that every rule allows, and the costs that count.
-    guide
-        What a relaxation says; None: jobs of equal worth are compared by what their traffic costs at least.
-    seed
-        The same seed makes the same steps.
-    stop
-        Asked between placements; once it is true a step ends, and is undone unless it is better by then.
+    A step removes jobs (``Destroy``), inserts waiting ones (``Repair``), and is undone if the result is worse. Running
+    jobs stay where ``allocation``, a plan that every rule allows, has them. Without ``guide`` jobs of equal worth are
+    compared by the least cost of their traffic. The same ``seed`` makes the same steps. ``stop`` is polled between
+    placements; once it is true a step ends, and is undone unless it is better by then.
     """
 
     def __init__(
